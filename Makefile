@@ -1,0 +1,68 @@
+# Every target does its own set-up first; `make setup` does nothing when nothing changed.
+
+PYTHON ?= python3
+BIN := .venv/bin
+EMULATOR := emulator/.venv
+UV := $(BIN)/uv
+LOCK = $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 --quiet
+UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
+export UV_NO_PROGRESS :=
+export PYTHONDONTWRITEBYTECODE := 1
+
+.PHONY: demo test check unit synth e2e emulator setup lock format clean
+
+demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
+	$(BIN)/python examples/demo.py
+
+test: check unit e2e  ## everything
+
+check: setup  ## linters, types, architecture
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: setup  ## all tests that need no emulator, with coverage
+	$(BIN)/coverage erase
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not e2e" tests --cov --cov-report=
+	$(BIN)/coverage report
+
+e2e: setup  ## the emulator's contract, then real deployments
+	$(EMULATOR)/bin/python -m pytest -c emulator/pyproject.toml emulator/tests
+	$(BIN)/python -m pytest -m e2e tests/e2e
+
+emulator: setup  ## run the emulator in the foreground and say how to reach it
+	$(EMULATOR)/bin/python -m unum_emulator
+
+setup: .venv/ready $(EMULATOR)/ready node_modules/.ready
+
+.venv/ready: requirements.txt pyproject.toml runtime_layer/pyproject.toml emulator/pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"Python 3.11 or newer is needed, {sys.executable} is {sys.version.split()[0]}: make PYTHON=python3.11")'
+	@echo "Installing Python packages into .venv (about a minute, once) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@test -x $(UV) || $(BIN)/python -m pip install --disable-pip-version-check --quiet uv==$(UV_VERSION)
+	$(UV) pip sync --python $(BIN)/python requirements.txt
+	$(UV) pip install --python $(BIN)/python --quiet --no-deps --no-build-isolation -e runtime_layer -e . -e emulator
+	@touch $@
+
+$(EMULATOR)/ready: emulator/requirements.txt emulator/pyproject.toml .venv/ready
+	@echo "Installing the emulator into $(EMULATOR) ..."
+	@test -x $(EMULATOR)/bin/python || $(PYTHON) -m venv $(EMULATOR)
+	$(UV) pip sync --python $(EMULATOR)/bin/python emulator/requirements.txt
+	@touch $@
+
+node_modules/.ready: package.json package-lock.json
+	@echo "Installing the CDK command line into node_modules ..."
+	npm ci --no-audit --no-fund
+	@touch $@
+
+lock: .venv/ready  ## resolve the dependencies anew
+	$(LOCK) pyproject.toml --group dev --no-emit-package unum-runtime -o requirements.txt
+	$(LOCK) emulator/requirements.in -o emulator/requirements.txt
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv $(EMULATOR) node_modules out cdk.out .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

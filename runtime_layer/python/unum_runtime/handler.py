@@ -1,0 +1,207 @@
+"""What Lambda calls instead of the user's handler.
+
+The function's environment says which workflows it serves (`UNUM_WORKFLOWS`, see `Service`) and which handler is the
+user's (`UNUM_HANDLER`). Three kinds of events arrive:
+
+* through a start alias: from outsiders. The event begins an execution, and is never read as an envelope;
+* at a version, marked as an envelope: from a function of the workflow;
+* everything else: for the user's handler, as if we were not here.
+"""
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import botocore.session
+from botocore.config import Config
+
+from unum_runtime.aws.invoker import PARALLEL_CALLS, LambdaInvoker
+from unum_runtime.clock import SystemClock
+from unum_runtime.errors import NotOurEvent, RefusedDelivery
+from unum_runtime.model.envelope import Envelope, is_envelope, named_start
+from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.protocol.runtime import Call, Invoker, Runtime
+from unum_runtime.protocol.start import resume, start
+from unum_runtime.protocol.step import step
+from unum_runtime.store.base import Store
+from unum_runtime.store.dynamodb import DynamoStore
+
+WORKFLOWS_FOLDER = "unum_workflows"
+"""Where a layer has its workflow's IR: beside the package `unum_runtime`, wherever the layer is on the path."""
+
+UserHandler: TypeAlias = Callable[[Json, Any], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """What the environment says of one workflow that this function serves.
+
+    Attributes:
+        table: DynamoDB table of the workflow.
+        hosts: keys of the workflow's functions that this function is.
+        routes: version ARNs of functions by key.
+        carried: keys of the functions whose ARNs travel with an execution that starts here.
+        start_alias: name of the alias that outsiders start the workflow through; None where it starts elsewhere.
+        retention_s: how long items are kept, in seconds.
+    """
+
+    table: str
+    hosts: tuple[str, ...]
+    routes: Mapping[str, str]
+    retention_s: int
+    carried: tuple[str, ...] = ()
+    start_alias: str | None = None
+
+
+def handle(event: Json, context: Any) -> Json:
+    """One delivery by Lambda.
+
+    Args:
+        event: any JSON.
+        context: Lambda's context object.
+
+    Returns:
+        To whoever starts a workflow synchronously, the execution's name; to everybody else what user code returns.
+    """
+    *_, qualifier = context.invoked_function_arn.split(":")
+    starts = {service.start_alias: name for name, service in services().items()}
+    try:
+        if qualifier in starts:
+            return _start(starts[qualifier], event, context)
+        if qualifier.isdecimal() and is_envelope(event):
+            return _step(event, context)
+    except RefusedDelivery as refused:
+        # Returned, not raised: Lambda would deliver it again, and nothing could come of it.
+        _logger(context)("refused", reason=str(refused))
+        return None
+    return user_handler()(event, context)
+
+
+def _start(workflow: str, event: Json, context: Any) -> Json:
+    name = named_start(event)
+    runtime = _runtime(workflow, context)
+    if name is None:
+        name = context.aws_request_id  # the same on every delivery of one event
+        start(runtime, name, event)
+    else:
+        resume(runtime, name)
+    return {"workflow": workflow, "execution": name}
+
+
+def _step(event: Json, context: Any) -> None:
+    envelope = Envelope.from_json(event)
+    if envelope.workflow not in services():
+        raise NotOurEvent(f"event.workflow: expected one of {sorted(services())}, got {envelope.workflow!r}")
+    step(_runtime(envelope.workflow, context), envelope)
+
+
+def _runtime(workflow: str, context: Any) -> Runtime:
+    service = services()[workflow]
+    own_arn = ":".join([*context.invoked_function_arn.split(":")[:7], context.function_version])
+    return Runtime(
+        workflow=load_workflow(workflow),
+        store=_store(service.table),
+        invoker=_invoker(),
+        clock=SystemClock(),
+        call=lambda call, value: _call(call, value, context),
+        hosts=frozenset(service.hosts),
+        routes={**service.routes, **dict.fromkeys(service.hosts, own_arn)},
+        carried=service.carried,
+        retention_s=service.retention_s,
+        log=_logger(context),
+    )
+
+
+def _call(call: Call, value: Json, context: Any) -> Any:
+    context.unum = call
+    return user_handler()(value, context)
+
+
+def _logger(context: Any) -> Callable[..., None]:
+    def log(message: str, /, **fields: Json) -> None:
+        line = {"source": "unum", "message": message, "request_id": context.aws_request_id, **fields}
+        sys.stdout.write(json.dumps(line) + "\n")
+
+    return log
+
+
+@cache
+def services() -> Mapping[str, Service]:
+    """The workflows that this function serves, by name."""
+    table = json.loads(os.environ.get("UNUM_WORKFLOWS", "{}"))
+    return {
+        name: Service(**service | {field: tuple(service.get(field, ())) for field in ("hosts", "carried")})
+        for name, service in table.items()
+    }
+
+
+@cache
+def load_workflow(name: str) -> Workflow:
+    """The IR of workflow `name`, from the layer.
+
+    Raises:
+        FileNotFoundError: no folder on the path has it.
+    """
+    for folder in sys.path:
+        file = Path(folder) / WORKFLOWS_FOLDER / f"{name}.json"
+        if file.is_file():
+            return Workflow.from_json(file.read_text(encoding="utf-8"))
+    raise FileNotFoundError(f"{WORKFLOWS_FOLDER}/{name}.json is on none of {sys.path}; is the workflow's layer attached?")
+
+
+@cache
+def user_handler() -> UserHandler:
+    """The handler that the user gave the function.
+
+    Raises:
+        NotOurEvent: the function is a workflow's entry and has no user code.
+    """
+    path = os.environ.get("UNUM_HANDLER")
+    if path is None:
+        raise NotOurEvent("this function only starts a workflow: invoke its start alias")
+    module, _, attribute = path.rpartition(".")
+    handler: UserHandler = getattr(importlib.import_module(module.replace("/", ".")), attribute)
+    return handler
+
+
+@cache
+def _session() -> Any:
+    return botocore.session.get_session()
+
+
+@cache
+def _store(table: str) -> Store:
+    return DynamoStore(_session().create_client("dynamodb", config=_client_config()), table)
+
+
+@cache
+def _invoker() -> Invoker:
+    return LambdaInvoker(_session().create_client("lambda", config=_client_config()))
+
+
+def _client_config() -> Config:
+    return Config(
+        max_pool_connections=PARALLEL_CALLS,
+        retries={"mode": "standard", "max_attempts": 5},
+        tcp_keepalive=True,
+    )
+
+
+def _initialize() -> None:
+    """Do during Lambda's init phase what would delay the first delivery, and fail there if it cannot be done."""
+    for name, service in services().items():
+        load_workflow(name)
+        _store(service.table)
+    _invoker()
+    if "UNUM_HANDLER" in os.environ:
+        user_handler()
+
+
+if "UNUM_WORKFLOWS" in os.environ:
+    _initialize()

@@ -1,0 +1,183 @@
+"""What the store keeps of an invocation: its outcome, written once."""
+
+import json
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TypeAlias
+
+from unum_runtime.model.ir import Json
+from unum_runtime.model.naming import START_STEP, Execution, Name, Scope
+
+Item: TypeAlias = dict[str, str | int]
+"""A stored item without its key: flat, so that every backend can hold it."""
+
+
+class Phase(StrEnum):
+    """How far a state had come when its value was committed, hence what follows."""
+
+    ENTERED = "entered"
+    """The value is the state's input: go on by executing the state."""
+
+    LEFT = "left"
+    """The value is the state's output: go on with the state after it."""
+
+
+class Status(StrEnum):
+    """States of an execution, named as Step Functions names them."""
+
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """A state's value: its output after its own data flow, or what it was entered with."""
+
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A state's failure, named as Step Functions names it; both None where a Fail state names nothing."""
+
+    error: str | None
+    cause: str | None
+
+
+Outcome: TypeAlias = Success | Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How an execution ended."""
+
+    status: Status
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A committed outcome, from which everything that follows can be planned.
+
+    Attributes:
+        name: the invocation.
+        state: its state.
+        phase: whether `outcome` is what the state was entered with or what it came to.
+        outcome: the value or the failure.
+        digest: of the workflow's IR that wrote it.
+        committed_ms: when, in milliseconds since 1970.
+        duration_ms: how long user code ran; 0 where there was none.
+        attempt: which delivery of its event wrote it, from 0, as far as that is known.
+        opens: the fan-out that follows, if one does; so its size is committed with the outcome that it comes from.
+        ending: how the execution ended, if it ended with this.
+    """
+
+    name: Name
+    state: str
+    phase: Phase
+    outcome: Outcome
+    digest: str
+    committed_ms: int
+    duration_ms: int = 0
+    attempt: int = 0
+    opens: Scope | None = None
+    ending: Ending | None = None
+
+    def lasting(self, duration_ms: int) -> "Checkpoint":
+        """The same, after user code ran for `duration_ms`."""
+        return replace(self, duration_ms=duration_ms)
+
+    def to_item(self) -> Item:
+        """The checkpoint as a flat item; the name is in the key."""
+        item: Item = {
+            "state": self.state,
+            "phase": self.phase,
+            "ir": self.digest,
+            "at": self.committed_ms,
+            "ms": self.duration_ms,
+            "attempt": self.attempt,
+            **_outcome_to_item(self.outcome),
+        }
+        if self.opens is not None:
+            scope = self.opens
+            item["opens"] = to_text([scope.state, scope.iteration, scope.generation, scope.size])
+        if self.ending is not None:
+            item["status"] = self.ending.status
+            if self.ending.outcome != self.outcome:
+                item |= {f"final_{key}": value for key, value in _outcome_to_item(self.ending.outcome).items()}
+        return item
+
+    @classmethod
+    def from_item(cls, name: Name, item: Item) -> "Checkpoint":
+        """The checkpoint that `to_item` wrote."""
+        outcome = _outcome_from_item(item)
+        return cls(
+            name=name,
+            state=str(item["state"]),
+            phase=Phase(str(item["phase"])),
+            outcome=outcome,
+            digest=str(item["ir"]),
+            committed_ms=int(item["at"]),
+            duration_ms=int(item["ms"]),
+            attempt=int(item["attempt"]),
+            opens=_scope_from_item(name, item),
+            ending=_ending_from_item(item, outcome),
+        )
+
+
+def _outcome_to_item(outcome: Outcome) -> Item:
+    if isinstance(outcome, Success):
+        return {"value": to_text(outcome.value)}
+    return {"error": to_text(outcome.error), "cause": to_text(outcome.cause)}
+
+
+def _outcome_from_item(item: Item, prefix: str = "") -> Outcome:
+    if f"{prefix}value" in item:
+        return Success(json.loads(str(item[f"{prefix}value"])))
+    return Failure(json.loads(str(item[f"{prefix}error"])), json.loads(str(item[f"{prefix}cause"])))
+
+
+def _scope_from_item(name: Name, item: Item) -> Scope | None:
+    return Scope(name.execution, name.frames, *json.loads(str(item["opens"]))) if "opens" in item else None
+
+
+def _ending_from_item(item: Item, outcome: Outcome) -> Ending | None:
+    if "status" not in item:
+        return None
+    replaced = "final_value" in item or "final_error" in item
+    return Ending(Status(str(item["status"])), _outcome_from_item(item, "final_") if replaced else outcome)
+
+
+def start_record(execution: Execution, value: Json) -> Checkpoint:
+    """The checkpoint that an execution begins with: its outcome is the execution's input.
+
+    A client that writes it knows neither the states nor their version; both are those of the function that it starts.
+    """
+    return Checkpoint(
+        name=Name(execution, (), START_STEP),
+        state="",
+        phase=Phase.ENTERED,
+        outcome=Success(value),
+        digest="",
+        committed_ms=execution.started_ms,
+    )
+
+
+def read_start_record(execution_name: str, item: Item) -> Checkpoint:
+    """The start record as it was stored; the time of the start, part of the execution's identity, is in it."""
+    return Checkpoint.from_item(Name(Execution(execution_name, int(item["at"])), (), START_STEP), item)
+
+
+def to_text(value: Json) -> str:
+    """Compact JSON; text that UTF-8 cannot hold (lone surrogates) is escaped."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return text if text.isascii() or _is_utf8(text) else json.dumps(value, separators=(",", ":"))
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

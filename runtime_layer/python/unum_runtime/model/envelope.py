@@ -1,0 +1,125 @@
+"""What one node sends the next: the only internal event, in a versioned wire format."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from unum_runtime.errors import NotOurEvent
+from unum_runtime.model.checkpoint import to_text
+from unum_runtime.model.ir import Json
+from unum_runtime.model.naming import Execution, Frame, Name, Scope
+
+WIRE_VERSION = 1
+MARK = "$unum"
+"""The field that tells an envelope, and a start request, from any other event; its value is the wire version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An input that travels in the envelope: the state's input, before its own data flow."""
+
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """An input that is read from the store: the results of all branches of a scope, joined by its fan-out state."""
+
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """One event for one invocation.
+
+    Attributes:
+        workflow: name of the workflow.
+        digest: of the IR that planned the event; the receiver must have the same.
+        name: the invocation's unique name.
+        state: the Task to run.
+        input: by value or by reference.
+        not_after_s: seconds since 1970; a delivery later than this is refused, for its traces may be gone.
+        routes: addresses, by function, of the functions that close a cycle; they travel because no function may
+            depend on one that depends on it.
+    """
+
+    workflow: str
+    digest: str
+    name: Name
+    state: str
+    input: Value | Results
+    not_after_s: int
+    routes: Mapping[str, str]
+
+    def to_bytes(self) -> bytes:
+        """The event as the platform carries it."""
+        return to_text(self.to_json()).encode()
+
+    def to_json(self) -> dict[str, Json]:
+        """The event as data."""
+        event = {
+            MARK: WIRE_VERSION,
+            "workflow": self.workflow,
+            "ir": self.digest,
+            "execution": self.name.execution,
+            "frames": [[f.state, f.iteration, f.generation, f.index, f.size] for f in self.name.frames],
+            "step": self.name.step,
+            "state": self.state,
+            "not_after": self.not_after_s,
+            **_input_to_json(self.input),
+        }
+        return event | {"routes": dict(self.routes)} if self.routes else event
+
+    @classmethod
+    def from_json(cls, event: Mapping[str, Json]) -> "Envelope":
+        """The envelope that `to_json` wrote.
+
+        Raises:
+            NotOurEvent: it is of another wire version.
+        """
+        if event.get(MARK) != WIRE_VERSION:
+            found = event.get(MARK)
+            raise NotOurEvent(f"event.{MARK}: expected wire version {WIRE_VERSION}, got {json.dumps(found)}")
+        name = Name(Execution(*event["execution"]), tuple(Frame(*frame) for frame in event["frames"]), event["step"])
+        return cls(
+            workflow=event["workflow"],
+            digest=event["ir"],
+            name=name,
+            state=event["state"],
+            input=_input_from_json(name, event),
+            not_after_s=event["not_after"],
+            routes=event.get("routes", {}),
+        )
+
+
+def is_envelope(event: Json) -> bool:
+    """Whether `event` claims to be an internal event."""
+    return isinstance(event, dict) and MARK in event and "workflow" in event
+
+
+def _input_to_json(source: Value | Results) -> dict[str, Json]:
+    if isinstance(source, Value):
+        return {"input": source.value}
+    scope = source.scope
+    return {"join": [scope.state, scope.iteration, scope.generation, scope.size]}
+
+
+def _input_from_json(name: Name, event: Mapping[str, Json]) -> Value | Results:
+    if "join" in event:
+        return Results(Scope(name.execution, name.frames, *event["join"]))
+    return Value(event["input"])
+
+
+def start_request(execution_name: str) -> dict[str, Json]:
+    """The event with which a client that wrote a start record begins the execution.
+
+    It carries the name alone: whoever imitates it can do no more than trigger an execution that exists.
+    """
+    return {MARK: WIRE_VERSION, "start": execution_name}
+
+
+def named_start(event: Json) -> str | None:
+    """The execution that a start request names; None for any other event."""
+    if isinstance(event, dict) and event.keys() == {MARK, "start"} and isinstance(event["start"], str):
+        return event["start"]
+    return None

@@ -1,0 +1,208 @@
+"""Names of invocations, and the keys under which the store keeps what belongs to them.
+
+An invocation's name is structured data: the execution, the frames of the fan-outs around it, and its step, the ordinal
+within the innermost scope. Each invocation computes its successors' names from its own, so no coordination is needed,
+and names differ whenever frames or steps do. Within a scope control flow is sequential, hence one step has one state.
+
+Text is made of it only here, for keys. Every free text is escaped first, so that the encoding is injective:
+``wf/exec:18c`` is the partition of an execution's top level and ``wf/exec:18c/M@2.0[7]/N@1.0~1`` that of shard 1 of
+the scope that fan-out N opened in branch 7 of fan-out M.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+SHARD_SIZE = 256
+"""Branches per completion shard: as many indexes as keep the shard's item near 1 KB, one DynamoDB write unit."""
+
+MAX_PARTITION_BYTES = 1_024
+"""Longer partition keys are hashed; DynamoDB allows 2,048 bytes."""
+
+START_STEP = 0
+"""The top level's first step is the execution's start record, whose outcome is the execution's input."""
+
+_SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_ ")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One level of fan-out.
+
+    Attributes:
+        state: the Map or Parallel state that fans out.
+        iteration: the fan-out's own step in the scope around it; differs for every round of a loop.
+        generation: how often the fan-out was retried before.
+        index: which branch this is, from 0.
+        size: how many branches the fan-out has.
+    """
+
+    state: str
+    iteration: int
+    generation: int
+    index: int
+    size: int
+
+    @property
+    def shard(self) -> int:
+        return self.index // SHARD_SIZE
+
+
+Frames: TypeAlias = tuple[Frame, ...]
+
+
+class Execution(NamedTuple):
+    """The identity of an execution in its workflow.
+
+    Attributes:
+        name: unique among the executions that are stored.
+        started_ms: milliseconds since 1970. A name may be used again when its start record has expired; the time keeps
+            the new execution apart from what is left of the old one.
+    """
+
+    name: str
+    started_ms: int
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.started_ms:x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """The unique name of an invocation in its workflow.
+
+    Attributes:
+        execution: the execution.
+        frames: the fan-outs around the invocation, outermost first.
+        step: how many steps its scope took before it.
+    """
+
+    execution: Execution
+    frames: Frames
+    step: int
+
+    def __str__(self) -> str:
+        scopes = "".join(f"/{escape(f.state)}@{f.iteration}.{f.generation}[{f.index}]" for f in self.frames)
+        return f"{self.execution}{scopes}#{self.step}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """All branches of one fan-out instance.
+
+    Attributes:
+        execution: the execution.
+        frames: the fan-outs around this one, outermost first.
+        state: the Map or Parallel state.
+        iteration: its step in the scope around it.
+        generation: how often it was retried before.
+        size: how many branches it has.
+    """
+
+    execution: Execution
+    frames: Frames
+    state: str
+    iteration: int
+    generation: int
+    size: int
+
+    @classmethod
+    def around(cls, execution: Execution, frames: Frames) -> "Scope":
+        """The innermost scope of a branch whose `frames` are not empty."""
+        *outer, last = frames
+        return cls(execution, tuple(outer), last.state, last.iteration, last.generation, last.size)
+
+    def branch(self, index: int) -> Frames:
+        """The frames of branch `index`."""
+        return (*self.frames, Frame(self.state, self.iteration, self.generation, index, self.size))
+
+    @property
+    def join(self) -> Name:
+        """Name of the fan-out's own outcome."""
+        return Name(self.execution, self.frames, self.iteration)
+
+    @property
+    def origin(self) -> Name:
+        """Name of the checkpoint from which the fan-out was planned: always the step before it in its own scope."""
+        return Name(self.execution, self.frames, self.iteration - 1)
+
+    @property
+    def shards(self) -> int:
+        """How many completion shards the branches fill."""
+        return -(-self.size // SHARD_SIZE)
+
+    def shard_size(self, shard: int) -> int:
+        """How many branches `shard` has."""
+        return min(SHARD_SIZE, self.size - shard * SHARD_SIZE)
+
+
+class Key(NamedTuple):
+    """Where the store keeps an item; items of one partition are read together, ordered by `sort`."""
+
+    partition: str
+    sort: str
+
+
+def escape(text: str) -> str:
+    """`text` with every character that has a meaning in keys as ``%`` and its code point in six hexadecimal digits."""
+    if _SAFE.issuperset(text):
+        return text
+    return "".join(c if c in _SAFE or ord(c) > 0x7F else f"%{ord(c):06x}" for c in text)
+
+
+def start_partition_prefix(workflow: str) -> str:
+    """What the partitions of all start records begin with; a client's permission is limited to these."""
+    return f"start:{escape(workflow)}/"
+
+
+def start_key(workflow: str, execution_name: str) -> Key:
+    """Where the start record of an execution is stored: it alone is found by the execution's name."""
+    return Key(start_partition_prefix(workflow) + escape(execution_name), "start")
+
+
+def checkpoint_key(workflow: str, name: Name) -> Key:
+    """Where the checkpoint of `name` is stored.
+
+    Branches lie beside each other in their shard's partition, ordered by index, then step, so that a join reads them
+    with one query per shard.
+    """
+    if not name.frames:
+        if name.step == START_STEP:
+            return start_key(workflow, name.execution.name)
+        return Key(execution_partition(workflow, name.execution), f"{name.step:09d}")
+    scope = Scope.around(name.execution, name.frames)
+    last = name.frames[-1]
+    return Key(shard_partition(workflow, scope, last.shard), f"{last.index:09d}.{name.step:09d}")
+
+
+def completion_key(workflow: str, scope: Scope, shard: int) -> Key:
+    """Where the completion set of `shard` is stored: in a partition of its own, which no join has to read."""
+    return Key(_bounded(f"{_scope_path(workflow, scope)}~{shard}/done"), "done")
+
+
+def root_key(workflow: str, scope: Scope) -> Key:
+    """Where the set of full shards of `scope` is stored."""
+    return Key(_bounded(f"{_scope_path(workflow, scope)}/done"), "done")
+
+
+def execution_partition(workflow: str, execution: Execution) -> str:
+    """The partition of an execution's top level."""
+    return f"{escape(workflow)}/{escape(execution.name)}:{execution.started_ms:x}"
+
+
+def shard_partition(workflow: str, scope: Scope, shard: int) -> str:
+    """The partition with all checkpoints of the branches of one shard."""
+    return _bounded(f"{_scope_path(workflow, scope)}~{shard}")
+
+
+def _scope_path(workflow: str, scope: Scope) -> str:
+    outer = "".join(f"/{escape(f.state)}@{f.iteration}.{f.generation}[{f.index}]" for f in scope.frames)
+    own = f"/{escape(scope.state)}@{scope.iteration}.{scope.generation}"
+    return f"{execution_partition(workflow, scope.execution)}{outer}{own}"
+
+
+def _bounded(partition: str) -> str:
+    raw = partition.encode()
+    if len(raw) <= MAX_PARTITION_BYTES:
+        return partition
+    return "#" + hashlib.sha256(raw).hexdigest()

@@ -1,0 +1,93 @@
+"""What a delivery finds before user code runs: is it in time, is its outcome known, what is its input."""
+
+from dataclasses import dataclass
+
+from unum_runtime.errors import NotOurEvent, RefusedDelivery
+from unum_runtime.model.checkpoint import Checkpoint, Failure
+from unum_runtime.model.envelope import Envelope, Value
+from unum_runtime.model.ir import Guard, Json, Task
+from unum_runtime.model.naming import Key, Scope, checkpoint_key
+from unum_runtime.protocol.checkpoint import verified
+from unum_runtime.protocol.fanin import joined_checkpoint
+from unum_runtime.protocol.plan import Invoke, plan
+from unum_runtime.protocol.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """User code has to run on `input`, the Task's input before its data flow."""
+
+    input: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The outcome is committed; user code does not run again."""
+
+    checkpoint: Checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Unjoined:
+    """The results that were to be the input cannot be: the fan-out's own outcome, not committed, says why."""
+
+    draft: Checkpoint
+
+
+def admit(rt: Runtime, envelope: Envelope) -> Task:
+    """The Task that `envelope` is for.
+
+    Raises:
+        NotOurEvent: the envelope is of another workflow or another version of it.
+        RefusedDelivery: its deadline has passed.
+    """
+    ours = (rt.workflow.name, rt.workflow.digest)
+    if (envelope.workflow, envelope.digest) != ours:
+        raise NotOurEvent(f"expected an event of workflow and IR {ours}, got {(envelope.workflow, envelope.digest)}")
+    now_s = rt.clock.now_ms() // 1000
+    if now_s > envelope.not_after_s:
+        late_s = now_s - envelope.not_after_s
+        raise RefusedDelivery(f"{envelope.name}: delivered {late_s} s after its deadline; what it refers to may be gone")
+    return rt.workflow.task(envelope.state)
+
+
+def look_up(rt: Runtime, envelope: Envelope, task: Task, *, fresh: bool) -> Ready | Known | Unjoined:
+    """What there is to do for an admitted `envelope`.
+
+    Raises:
+        RefusedDelivery: the scope around it has failed, so that nothing depends on it any more.
+        InconsistentHistory: what is stored contradicts it.
+        StoreError: the store could not be read.
+    """
+    known = None if fresh or task.guard is Guard.COMMIT else _committed(rt, envelope)
+    return Known(known) if known else _input(rt, envelope)
+
+
+def _committed(rt: Runtime, envelope: Envelope) -> Checkpoint | None:
+    own, *around = keys = [checkpoint_key(rt.workflow.name, envelope.name), *_scope_key(rt, envelope)]
+    items = rt.store.read(keys)
+    if own in items:
+        return verified(rt, envelope.name, envelope.state, items[own])
+    for key in around:
+        if key in items and "error" in items[key]:
+            raise RefusedDelivery(f"{envelope.name}: the fan-out around it has failed")
+    return None
+
+
+def _scope_key(rt: Runtime, envelope: Envelope) -> list[Key]:
+    """Where the failure of the scope around would be; looked up between the steps of a branch only, to save reads."""
+    name = envelope.name
+    if not name.frames or name.step == 0:
+        return []
+    return [checkpoint_key(rt.workflow.name, Scope.around(name.execution, name.frames).join)]
+
+
+def _input(rt: Runtime, envelope: Envelope) -> Ready | Unjoined:
+    if isinstance(envelope.input, Value):
+        return Ready(envelope.input.value)
+    draft = joined_checkpoint(rt, envelope.input.scope)
+    effect = plan(rt.workflow, draft)
+    if isinstance(draft.outcome, Failure) or not isinstance(effect, Invoke) or effect.name != envelope.name:
+        return Unjoined(draft)
+    assert isinstance(effect.input, Value)  # noqa: S101 - a plan from a checkpoint has the value
+    return Ready(effect.input.value)

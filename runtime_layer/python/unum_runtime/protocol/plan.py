@@ -1,0 +1,171 @@
+"""What follows from a committed outcome: a pure function from checkpoints to effects as data.
+
+Every delivery of an event, and every loser of a commit, plans from the same committed checkpoint and hence the same
+effects; doing an effect twice does no harm, because each ends in a commit, a set, or an event for a named invocation.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Outcome, Phase, Status, Success
+from unum_runtime.model.envelope import Results, Value
+from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.naming import START_STEP, Execution, Frames, Name, Scope
+from unum_runtime.protocol.advance import (
+    Arrival,
+    AtFanOut,
+    AtTask,
+    Ended,
+    Failed,
+    Moment,
+    advance,
+    branch_start,
+    initial_width,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Invoke:
+    """Send the Task `state` an event for invocation `name`."""
+
+    name: Name
+    state: str
+    input: Value | Results
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Start the branches of a fan-out.
+
+    Attributes:
+        scope: the fan-out.
+        value: the fan-out state's input before its data flow.
+        inputs: what each branch is entered with; as many as the scope's size.
+        moment: what the context object says while the branches are planned.
+    """
+
+    scope: Scope
+    value: Json
+    inputs: tuple[Json, ...]
+    moment: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """Add the branch with `frames` to its scope's completion set; it came to `value`."""
+
+    execution: Execution
+    frames: Frames
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Commit an outcome that no user code made, and go on from it."""
+
+    name: Name
+    state: str
+    phase: Phase
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The execution has ended; the checkpoint that this was planned from says so too."""
+
+    execution: Execution
+    ending: Ending
+
+
+Effect: TypeAlias = Invoke | Open | Complete | Commit | Finish
+
+
+def plan(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
+    """What has to happen after `checkpoint`."""
+    moment = Moment(workflow.name, checkpoint.name.execution, checkpoint.committed_ms)
+    match _arrive(workflow, checkpoint, moment):
+        case AtTask(task, value):
+            return Invoke(_next(checkpoint.name), task.name, Value(value))
+        case AtFanOut() as arrival:
+            return _open(checkpoint, arrival, moment)
+        case Ended(state, value):
+            return _end(checkpoint, state, Success(value))
+        case Failed(state, failure):
+            return _end(checkpoint, state, failure)
+
+
+def _arrive(workflow: Workflow, checkpoint: Checkpoint, moment: Moment) -> Arrival:
+    """Where control comes to after `checkpoint`."""
+    if isinstance(checkpoint.outcome, Failure):
+        return Failed(checkpoint.state, checkpoint.outcome)
+    value = checkpoint.outcome.value
+    start = _resume_at(workflow, checkpoint)
+    if start is None:
+        return Ended(checkpoint.state, value)
+    return advance(workflow, start, value, moment)
+
+
+def branch(workflow: Workflow, opened: Open, index: int) -> Invoke | Commit:
+    """How branch `index` begins: with its first Task, or, where a Task does not come first, with a commit."""
+    fan_out = workflow.fan_out(opened.scope.state)
+    name = Name(opened.scope.execution, opened.scope.branch(index), step=0)
+    match advance(workflow, branch_start(fan_out, index), opened.inputs[index], opened.moment):
+        case AtTask(task, value):
+            return Invoke(name, task.name, Value(value))
+        case AtFanOut(state, value, _):
+            return Commit(name, state.name, Phase.ENTERED, Success(value))
+        case Ended(state, value):
+            return Commit(name, state, Phase.LEFT, Success(value))
+        case Failed(state, failure):
+            return Commit(name, state, Phase.LEFT, failure)
+
+
+def started_at_once(workflow: Workflow, scope: Scope) -> range:
+    """The branches that begin when the scope opens."""
+    return range(initial_width(workflow.fan_out(scope.state), scope.size))
+
+
+def started_after(workflow: Workflow, scope: Scope, index: int) -> range:
+    """The branches that begin when branch `index` has completed: one under MaxConcurrency, as long as there are any."""
+    width = initial_width(workflow.fan_out(scope.state), scope.size)
+    return range(index + width, scope.size, scope.size)
+
+
+def _resume_at(workflow: Workflow, checkpoint: Checkpoint) -> str | None:
+    if is_start(checkpoint.name):
+        return workflow.start_at
+    if checkpoint.phase is Phase.ENTERED:
+        return checkpoint.state
+    return workflow.states[checkpoint.state].next
+
+
+def is_start(name: Name) -> bool:
+    """Whether `name` is that of a start record."""
+    return not name.frames and name.step == START_STEP
+
+
+def _next(name: Name) -> Name:
+    return Name(name.execution, name.frames, name.step + 1)
+
+
+def _open(checkpoint: Checkpoint, arrival: AtFanOut, moment: Moment) -> Open | Commit:
+    name = checkpoint.name
+    state = arrival.state.name
+    if is_start(name):  # a client wrote the start record, and it knows no sizes: commit them first
+        return Commit(_next(name), state, Phase.ENTERED, Success(arrival.value))
+    scope = Scope(name.execution, name.frames, state, name.step + 1, 0, len(arrival.inputs))
+    return Open(scope, arrival.value, arrival.inputs, moment)
+
+
+def _end(checkpoint: Checkpoint, state: str, outcome: Outcome) -> Complete | Commit | Finish:
+    """The scope of `checkpoint` ends with `outcome` after `state`."""
+    name = checkpoint.name
+    if is_start(name):
+        return Commit(_next(name), state, Phase.LEFT, outcome)
+    if not name.frames:
+        status = Status.SUCCEEDED if isinstance(outcome, Success) else Status.FAILED
+        return Finish(name.execution, Ending(status, outcome))
+    if isinstance(outcome, Success):
+        return Complete(name.execution, name.frames, outcome.value)
+    scope = Scope.around(name.execution, name.frames)
+    return Commit(scope.join, scope.state, Phase.LEFT, outcome)

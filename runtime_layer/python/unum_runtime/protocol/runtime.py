@@ -1,0 +1,115 @@
+"""Everything that a delivery touches, injected: the simulator and the tests put their own parts in."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from unum_runtime.clock import Clock
+from unum_runtime.errors import InvokeError
+from unum_runtime.model.checkpoint import Checkpoint, Outcome, Phase
+from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.naming import Name
+from unum_runtime.store.base import Store
+
+EVENT_LIFE_S = 8 * 3600
+"""How long an event may be delivered: Lambda keeps one for 6 hours at most, retries and clocks' differences included.
+Source: AWS Lambda Developer Guide, "Configuring error handling settings for asynchronous invocations"."""
+
+DEFAULT_RETENTION_S = 7 * 24 * 3600
+"""How long items are kept; an execution must end within it."""
+
+
+class Invoker(Protocol):
+    """Hands events to functions, asynchronously."""
+
+    def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
+        """Invoke (address, payload) each; returns when all were accepted.
+
+        Raises:
+            InvokeError: some event was not accepted; others may have been.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What user code may know of its invocation, beside its input.
+
+    Attributes:
+        execution: name of the execution.
+        invocation: the invocation's unique name.
+        state: name of the Task.
+        function: key of the function.
+        idempotency_key: the same on every delivery of this invocation; for side effects of user code.
+    """
+
+    execution: str
+    invocation: str
+    state: str
+    function: str
+    idempotency_key: str
+
+
+class Log(Protocol):
+    """Writes one structured line."""
+
+    def __call__(self, message: str, /, **fields: Json) -> None: ...
+
+
+def silent(_message: str, /, **_fields: Json) -> None:
+    """A log that keeps nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runtime:
+    """A workflow's runtime in one function.
+
+    Attributes:
+        workflow: the compiled workflow.
+        store: shared state of all functions.
+        invoker: reaches other functions.
+        clock: tells the time.
+        call: runs user code for a Task with its effective input and returns what it returned.
+        hosts: keys of the workflow's functions that this function is.
+        routes: addresses of functions by key.
+        carried: keys of the functions whose addresses a start puts into the envelopes.
+        retention_s: how long items are kept, in seconds; more than `EVENT_LIFE_S`.
+        log: one structured line for each thing that happened.
+    """
+
+    workflow: Workflow
+    store: Store
+    invoker: Invoker
+    clock: Clock
+    call: Callable[[Call, Json], Any]
+    hosts: frozenset[str]
+    routes: Mapping[str, str]
+    carried: tuple[str, ...] = ()
+    retention_s: int = DEFAULT_RETENTION_S
+    log: Log = field(default=silent)
+
+    def address(self, function: str, carried: Mapping[str, str]) -> str:
+        """Where to invoke `function`.
+
+        Raises:
+            InvokeError: neither this function's environment nor the envelope knows it.
+        """
+        address = carried.get(function) or self.routes.get(function)
+        if address is None:
+            raise InvokeError(f"no route to function {function!r}: neither in the environment nor in the envelope")
+        return address
+
+    def draft(self, name: Name, state: str, phase: Phase, outcome: Outcome) -> Checkpoint:
+        """A checkpoint of this workflow, not committed yet."""
+        return Checkpoint(
+            name=name,
+            state=state,
+            phase=phase,
+            outcome=outcome,
+            digest=self.workflow.digest,
+            committed_ms=self.clock.now_ms(),
+        )
+
+    def expires_at_s(self) -> int:
+        """When an item that is written now expires, in seconds since 1970."""
+        return self.clock.now_ms() // 1000 + self.retention_s

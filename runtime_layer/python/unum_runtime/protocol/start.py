@@ -1,0 +1,52 @@
+"""How an execution begins: an outsider's event, or a start record that a client wrote and then names."""
+
+from collections.abc import Mapping
+
+from unum_runtime.errors import RefusedDelivery
+from unum_runtime.model.checkpoint import Checkpoint, read_start_record, start_record
+from unum_runtime.model.ir import Json
+from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.protocol.perform import envelope, perform
+from unum_runtime.protocol.plan import Invoke, plan
+from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.step import step
+
+
+def start(rt: Runtime, execution_name: str, value: Json) -> None:
+    """Begin the execution `execution_name` with input `value`; the same name again goes on with what was first.
+
+    Raises:
+        StoreError: it is not known whether the execution exists; the event must be delivered again.
+    """
+    record = start_record(Execution(execution_name, rt.clock.now_ms()), value)
+    key = start_key(rt.workflow.name, execution_name)
+    winner = rt.store.create(key, record.to_item(), expires_at_s=rt.expires_at_s())
+    _begin(rt, record if winner is None else read_start_record(execution_name, winner), fresh=winner is None)
+
+
+def resume(rt: Runtime, execution_name: str) -> None:
+    """Begin the execution whose start record a client wrote.
+
+    Raises:
+        RefusedDelivery: there is no such record.
+    """
+    key = start_key(rt.workflow.name, execution_name)
+    item = rt.store.read([key]).get(key)
+    if item is None:
+        raise RefusedDelivery(f"no start record of execution {execution_name!r} in workflow {rt.workflow.name!r}")
+    _begin(rt, read_start_record(execution_name, item), fresh=False)
+
+
+def _begin(rt: Runtime, record: Checkpoint, *, fresh: bool) -> None:
+    """Go on from the start record, in this sandbox as far as the first Task, if this function hosts it."""
+    routes = _carried(rt)
+    effect = plan(rt.workflow, record)
+    if isinstance(effect, Invoke) and rt.workflow.task(effect.state).function in rt.hosts:
+        step(rt, envelope(rt, effect, routes), fresh=fresh)
+    else:
+        perform(rt, effect, routes)
+
+
+def _carried(rt: Runtime) -> Mapping[str, str]:
+    """Addresses that every envelope of the execution has with it."""
+    return {function: rt.routes[function] for function in rt.carried}

@@ -1,0 +1,41 @@
+"""The protocol on one screen: what one delivery does.
+
+1. Ingress: refuse what is late or foreign; a known outcome is not computed again.
+2. Run user code on the input it would have had without us.
+3. Commit the outcome if there is none yet; from here on only the committed outcome counts, whoever wrote it.
+4. Plan what follows, a pure function of the committed outcome.
+5. Perform it: invoke, complete a branch, or finish.
+
+A delivery may die between any two of these; the next delivery of the same event goes on from what was committed.
+"""
+
+from unum_runtime.model.envelope import Envelope
+from unum_runtime.protocol.checkpoint import commit
+from unum_runtime.protocol.ingress import Known, Ready, Unjoined, admit, look_up
+from unum_runtime.protocol.perform import perform
+from unum_runtime.protocol.plan import plan
+from unum_runtime.protocol.run import run
+from unum_runtime.protocol.runtime import Runtime
+
+
+def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
+    """Work on one delivery of `envelope`.
+
+    Args:
+        rt: the runtime.
+        envelope: the event.
+        fresh: whether this delivery itself planned the event just now, so that there is no outcome to look for.
+
+    Raises:
+        RefusedDelivery: nothing can come of the event; it must not be delivered again.
+        UnumError: something did not answer; the event must be delivered again.
+    """
+    task = admit(rt, envelope)
+    match look_up(rt, envelope, task, fresh=fresh):
+        case Known(checkpoint):
+            effect = plan(rt.workflow, checkpoint)
+        case Ready(raw):
+            effect = commit(rt, run(rt, envelope, task, raw))
+        case Unjoined(draft):
+            effect = commit(rt, draft)
+    perform(rt, effect, envelope.routes)

@@ -1,0 +1,64 @@
+"""The few atomic primitives that the protocol needs of a store; each docstring is a contract that the suite checks.
+
+A backend implements these and nothing else: what they are used for is decided once, in `unum_runtime.protocol`.
+An item whose expiry has passed is absent for every primitive, even while the backend still keeps it.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from unum_runtime.model.checkpoint import Item
+from unum_runtime.model.naming import Key
+
+
+MAX_ITEM_BYTES = 400_000
+"""The largest item, keys and names included. Source: Amazon DynamoDB Developer Guide, "Quotas", where it is 400 KB."""
+
+
+class Store(Protocol):
+    """Shared state of all deliveries; safe to use from several threads."""
+
+    def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
+        """Store `item` if `key` is absent.
+
+        Of any number of concurrent calls for one key exactly one stores; every other gets the item that is there.
+
+        Args:
+            key: where.
+            item: what; at most `MAX_ITEM_BYTES`.
+            expires_at_s: from when on the item counts as absent, in seconds since 1970.
+
+        Returns:
+            None when this call stored `item`, else the item that was there before.
+
+        Raises:
+            StoreError: the item is too large, or the store did not answer; then the item may or may not be there.
+        """
+        ...
+
+    def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
+        """The items at `keys` that exist, as of now (a commit that was acknowledged before is seen).
+
+        Raises:
+            StoreError: some key was neither read nor found absent.
+        """
+        ...
+
+    def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
+        """All items of `partition` in the order of their sort keys, or only the `newest` last ones, last first.
+
+        Raises:
+            StoreError: the partition was not read to its end.
+        """
+        ...
+
+    def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
+        """Add `member` to the set at `key`, which begins empty.
+
+        Adding again changes nothing. Concurrent calls are ordered: each returns the set as it was right after its own
+        addition, so at least one of those that complete a set sees it complete.
+
+        Raises:
+            StoreError: the store refused or did not answer; the member may or may not be there.
+        """
+        ...

@@ -1,0 +1,194 @@
+"""The store on one DynamoDB table: partition key ``pk``, sort key ``sk``, expiry in ``ttl``."""
+
+import random
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Protocol, TypeAlias
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from unum_runtime.clock import Clock, SystemClock
+from unum_runtime.errors import StoreError
+from unum_runtime.model.checkpoint import Item
+from unum_runtime.model.naming import Key
+
+PARTITION, SORT, EXPIRY, MEMBERS = "pk", "sk", "ttl", "members"
+BATCH_SIZE = 100
+"""Keys in one BatchGetItem, the most that DynamoDB takes."""
+BATCH_ROUNDS = 8
+"""How often keys that DynamoDB left unprocessed are asked for again."""
+FIRST_PAUSE_S = 0.05
+
+Attributes: TypeAlias = dict[str, dict[str, Any]]
+"""An item in DynamoDB's own notation."""
+
+
+class DynamoClient(Protocol):
+    """The calls of ``boto3.client("dynamodb")`` that are used here, with its own parameters."""
+
+    def put_item(self, **parameters: Any) -> Any: ...  # noqa: D102 - boto3 documents it
+    def batch_get_item(self, **parameters: Any) -> Any: ...  # noqa: D102 - the same
+    def get_item(self, **parameters: Any) -> Any: ...  # noqa: D102 - the same
+    def query(self, **parameters: Any) -> Any: ...  # noqa: D102 - the same
+    def update_item(self, **parameters: Any) -> Any: ...  # noqa: D102 - the same
+
+
+@dataclass(frozen=True)
+class DynamoStore:
+    """Keeps items in a table.
+
+    Attributes:
+        client: a DynamoDB client.
+        table: name or ARN of the table.
+        clock: tells which items have expired, for DynamoDB deletes them later, as a rule within days.
+    """
+
+    client: DynamoClient
+    table: str
+    clock: Clock = field(default_factory=SystemClock)
+
+    def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
+        absent = "attribute_not_exists(pk)"
+        expired = "#ttl <= :now"
+        try:
+            self.client.put_item(
+                TableName=self.table,
+                Item=_to_attributes(item) | _key(key) | {EXPIRY: {"N": str(expires_at_s)}},
+                ConditionExpression=f"{absent} OR {expired}",
+                ExpressionAttributeNames={"#ttl": EXPIRY},
+                ExpressionAttributeValues={":now": {"N": str(self._now_s())}},
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            )
+        except ClientError as error:
+            if not _is_failed_condition(error):
+                raise StoreError(f"PutItem {self.table} {key}: {error}") from error
+            return _from_attributes(error.response["Item"])  # type: ignore[typeddict-item]  # botocore's type lacks it
+        except BotoCoreError as error:
+            raise StoreError(f"PutItem {self.table} {key}: {error}") from error
+        return None
+
+    def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
+        wanted = list(dict.fromkeys(keys))
+        if len(wanted) == 1:
+            response = self._call("get_item", Key=_key(wanted[0]), TableName=self.table, ConsistentRead=True)
+            return self._live([response["Item"]] if "Item" in response else [])
+        found: dict[Key, Item] = {}
+        rest = iter(wanted)
+        while batch := list(islice(rest, BATCH_SIZE)):
+            found |= self._live(self._read_batch(batch))
+        return found
+
+    def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
+        found: dict[Key, Item] = {}
+        for page in self._pages(partition, newest):
+            found |= self._live(page)
+            if newest is not None and len(found) >= newest:
+                break
+        return found
+
+    def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
+        while True:
+            grown = self._update(
+                key, member, expires_at_s,
+                "ADD #members :member SET #ttl = :ttl",
+                "attribute_not_exists(pk) OR #ttl > :now",
+            )
+            if grown is not None:
+                return grown
+            # An expired set is still there: begin a new one, unless somebody else did just now.
+            begun = self._update(key, member, expires_at_s, "SET #members = :member, #ttl = :ttl", "#ttl <= :now")
+            if begun is not None:
+                return begun
+
+    def _update(
+        self, key: Key, member: int, expires_at_s: int, expression: str, condition: str
+    ) -> frozenset[int] | None:
+        """The set after the update, or None where `condition` did not hold."""
+        values = {":member": {"NS": [str(member)]}, ":ttl": {"N": str(expires_at_s)}, ":now": {"N": str(self._now_s())}}
+        try:
+            response = self.client.update_item(
+                TableName=self.table,
+                Key=_key(key),
+                UpdateExpression=expression,
+                ConditionExpression=condition,
+                ExpressionAttributeNames={"#members": MEMBERS, "#ttl": EXPIRY},
+                ExpressionAttributeValues=values,
+                ReturnValues="ALL_NEW",
+            )
+        except ClientError as error:
+            if _is_failed_condition(error):
+                return None
+            raise StoreError(f"UpdateItem {self.table} {key}: {error}") from error
+        except BotoCoreError as error:
+            raise StoreError(f"UpdateItem {self.table} {key}: {error}") from error
+        return frozenset(map(int, response["Attributes"][MEMBERS]["NS"]))
+
+    def _read_batch(self, keys: list[Key]) -> Iterator[Attributes]:
+        """One batch; DynamoDB may return a part of it, and says which keys it did not process."""
+        rest: Any = {self.table: {"Keys": [_key(key) for key in keys], "ConsistentRead": True}}
+        for round_ in range(BATCH_ROUNDS):
+            response = self._call("batch_get_item", RequestItems=rest)
+            for items in response["Responses"].values():
+                yield from items
+            rest = response.get("UnprocessedKeys")
+            if not rest:
+                return
+            time.sleep(random.uniform(0, FIRST_PAUSE_S * 2**round_))  # noqa: S311 - jitter, no secret
+        unread = sum(len(table["Keys"]) for table in rest.values())
+        raise StoreError(f"BatchGetItem {self.table}: {unread} of {len(keys)} keys unprocessed after {BATCH_ROUNDS} rounds")
+
+    def _pages(self, partition: str, newest: int | None) -> Iterator[list[Attributes]]:
+        query: dict[str, Any] = {
+            "TableName": self.table,
+            "KeyConditionExpression": "pk = :pk",
+            "ExpressionAttributeValues": {":pk": {"S": partition}},
+            "ConsistentRead": True,
+            "ScanIndexForward": newest is None,
+        }
+        if newest is not None:
+            query["Limit"] = newest
+        while True:
+            response = self._call("query", **query)
+            yield response["Items"]
+            if "LastEvaluatedKey" not in response:
+                return
+            query["ExclusiveStartKey"] = response["LastEvaluatedKey"]
+
+    def _live(self, items: Iterable[Attributes]) -> dict[Key, Item]:
+        now_s = self._now_s()
+        return {
+            Key(item[PARTITION]["S"], item[SORT]["S"]): _from_attributes(item)
+            for item in items
+            if int(item[EXPIRY]["N"]) > now_s
+        }
+
+    def _call(self, operation: str, **parameters: Any) -> Any:
+        try:
+            return getattr(self.client, operation)(**parameters)
+        except (ClientError, BotoCoreError) as error:
+            raise StoreError(f"{operation} {self.table}: {error}") from error
+
+    def _now_s(self) -> int:
+        return self.clock.now_ms() // 1000
+
+
+def _key(key: Key) -> Attributes:
+    return {PARTITION: {"S": key.partition}, SORT: {"S": key.sort}}
+
+
+def _to_attributes(item: Item) -> Attributes:
+    return {name: {"N": str(value)} if isinstance(value, int) else {"S": value} for name, value in item.items()}
+
+
+def _from_attributes(attributes: Attributes) -> Item:
+    return {
+        name: int(value["N"]) if "N" in value else value["S"]
+        for name, value in attributes.items()
+        if name not in (PARTITION, SORT, EXPIRY)
+    }
+
+
+def _is_failed_condition(error: ClientError) -> bool:
+    return error.response.get("Error", {}).get("Code") == "ConditionalCheckFailedException"

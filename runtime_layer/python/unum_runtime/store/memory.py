@@ -1,0 +1,63 @@
+"""The store in memory: the reference for the contract, and what tests and `unum run` use."""
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from unum_runtime.clock import Clock, SystemClock
+from unum_runtime.errors import StoreError
+from unum_runtime.model.checkpoint import Item
+from unum_runtime.model.naming import Key
+from unum_runtime.store.base import MAX_ITEM_BYTES
+
+
+@dataclass
+class MemoryStore:
+    """Keeps everything in dictionaries behind one lock.
+
+    Attributes:
+        clock: tells which items have expired.
+    """
+
+    clock: Clock = field(default_factory=SystemClock)
+    _items: dict[Key, tuple[Item, int]] = field(default_factory=dict)
+    _sets: dict[Key, tuple[frozenset[int], int]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
+        size = sum(len(str(part).encode()) for part in (*key, *item.keys(), *item.values()))
+        if size > MAX_ITEM_BYTES:
+            raise StoreError(f"create {key}: the item has {size} bytes, more than {MAX_ITEM_BYTES}")
+        with self._lock:
+            present = self._live(key)
+            if present is not None:
+                return dict(present)
+            self._items[key] = (dict(item), expires_at_s)
+            return None
+
+    def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
+        with self._lock:
+            found = {key: self._live(key) for key in keys}
+        return {key: dict(item) for key, item in found.items() if item is not None}
+
+    def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
+        with self._lock:
+            keys = sorted(key for key in self._items if key.partition == partition and self._live(key) is not None)
+            chosen = keys if newest is None else keys[::-1][:newest]
+            return {key: dict(self._items[key][0]) for key in chosen}
+
+    def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
+        with self._lock:
+            members, expiry = self._sets.get(key, (frozenset[int](), expires_at_s))
+            if self._passed(expiry):
+                members = frozenset()
+            members |= {member}
+            self._sets[key] = (members, expires_at_s)
+            return members
+
+    def _live(self, key: Key) -> Item | None:
+        item, expires_at_s = self._items.get(key, (None, 0))
+        return None if item is None or self._passed(expires_at_s) else item
+
+    def _passed(self, expires_at_s: int) -> bool:
+        return expires_at_s * 1000 <= self.clock.now_ms()

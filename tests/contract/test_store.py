@@ -1,0 +1,105 @@
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from tests.contract.conftest import MovableClock
+from unum_runtime.errors import StoreError
+from unum_runtime.model.naming import Key
+from unum_runtime.store.base import Store
+
+WRITERS = 32
+LATER = 1_900_000_000
+KEY = Key("partition", "one")
+
+
+def test_create_stores_once_and_gives_the_loser_the_winners_item(store: Store) -> None:
+    assert store.create(KEY, {"value": "first", "at": 1}, expires_at_s=LATER) is None
+    assert store.create(KEY, {"value": "second", "at": 2}, expires_at_s=LATER) == {"value": "first", "at": 1}
+    assert store.read([KEY]) == {KEY: {"value": "first", "at": 1}}
+
+
+def test_of_concurrent_creators_one_wins_and_all_others_see_it(store: Store) -> None:
+    barrier = Barrier(WRITERS)
+
+    def create(writer: int) -> str | int:
+        barrier.wait()
+        found = store.create(KEY, {"writer": writer}, expires_at_s=LATER)
+        return writer if found is None else found["writer"]
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        seen = set(pool.map(create, range(WRITERS)))
+    assert len(seen) == 1
+
+
+def test_a_set_keeps_every_member_and_whoever_adds_last_sees_all(store: Store) -> None:
+    barrier = Barrier(WRITERS)
+
+    def add(member: int) -> frozenset[int]:
+        barrier.wait()
+        return store.add(KEY, member, expires_at_s=LATER)
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        views = sorted(pool.map(add, range(WRITERS)), key=len)
+    assert [len(view) for view in views] == list(range(1, WRITERS + 1)), "additions are ordered"
+    assert all(smaller < larger for smaller, larger in zip(views, views[1:], strict=False))
+    assert views[-1] == frozenset(range(WRITERS))
+
+
+def test_adding_twice_changes_nothing(store: Store) -> None:
+    store.add(KEY, 3, expires_at_s=LATER)
+    assert store.add(KEY, 3, expires_at_s=LATER) == {3}
+    assert store.add(KEY, 0, expires_at_s=LATER) == {0, 3}
+
+
+def test_read_leaves_out_what_is_absent_and_takes_any_number_of_keys(store: Store) -> None:
+    keys = [Key(f"p{number % 3}", f"{number:05d}") for number in range(230)]
+    for number, key in enumerate(keys[::2]):
+        store.create(key, {"number": number}, expires_at_s=LATER)
+    assert store.read([*keys, *keys]) == {key: {"number": number} for number, key in enumerate(keys[::2])}
+    assert store.read([]) == {}
+
+
+def test_query_gives_one_partition_in_order_over_all_pages(store: Store) -> None:
+    big = "x" * 200_000
+    for number in (5, 3, 9, 1, 7, 2, 8):
+        store.create(Key("wanted", f"{number:03d}"), {"number": number, "big": big}, expires_at_s=LATER)
+    store.create(Key("wanted-not", "001"), {"number": 0}, expires_at_s=LATER)
+    assert [item["number"] for item in store.query("wanted").values()] == [1, 2, 3, 5, 7, 8, 9]
+    assert [key.sort for key in store.query("wanted", newest=2)] == ["009", "008"]
+    assert store.query("nothing") == {}
+
+
+def test_what_has_expired_is_absent_and_can_be_created_anew(store: Store, clock: MovableClock) -> None:
+    expiry = clock.ms // 1000 + 10
+    store.create(KEY, {"value": "old"}, expires_at_s=expiry)
+    members = Key("partition", "set")
+    store.add(members, 1, expires_at_s=expiry)
+    clock.pass_seconds(9)
+    assert KEY in store.read([KEY])
+    clock.pass_seconds(1)
+    assert store.read([KEY]) == {}
+    assert KEY not in store.query("partition")
+    assert store.query("partition", newest=1) == {}
+    assert store.create(KEY, {"value": "new"}, expires_at_s=LATER) is None
+    assert store.read([KEY]) == {KEY: {"value": "new"}}
+    assert store.add(members, 2, expires_at_s=LATER) == {2}, "an expired set begins empty"
+    assert store.add(members, 3, expires_at_s=LATER) == {2, 3}
+
+
+@pytest.mark.parametrize("value", ["", "ü€😀", '"quoted"', "line\nbreak", "x" * 380_000])
+def test_text_comes_back_as_it_was(store: Store, value: str) -> None:
+    store.create(KEY, {"value": value}, expires_at_s=LATER)
+    assert store.read([KEY])[KEY]["value"] == value
+
+
+def test_numbers_come_back_as_they_were(store: Store) -> None:
+    item = {"zero": 0, "negative": -5, "now_ms": 1_800_000_000_123}
+    store.create(KEY, dict(item), expires_at_s=LATER)
+    assert store.read([KEY])[KEY] == item
+
+
+def test_an_item_that_is_too_large_is_an_error_and_not_stored(store: Store) -> None:
+    with pytest.raises(StoreError, match="partition"):
+        store.create(KEY, {"value": "x" * 420_000}, expires_at_s=LATER)
+    assert store.read([KEY]) == {}
