@@ -1,15 +1,18 @@
 """Every store under one suite: memory, DynamoDB under moto, DynamoDB in the emulator (marked e2e)."""
 
+import threading
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
 from botocore.config import Config
 from moto import mock_aws
-from unum_emulator.process import Emulator
 
+from unum_emulator.process import Emulator
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.memory import MemoryStore
@@ -30,6 +33,21 @@ class MovableClock:
         self.ms += seconds * 1000
 
 
+class OneAtATime:
+    """A client whose calls wait for each other: moto's updates of one item are not atomic, as DynamoDB's are."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._lock = threading.Lock()
+
+    def __getattr__(self, operation: str) -> Any:
+        def call(**parameters: Any) -> Any:
+            with self._lock:
+                return getattr(self._client, operation)(**parameters)
+
+        return call
+
+
 @pytest.fixture
 def clock() -> MovableClock:
     return MovableClock()
@@ -44,7 +62,8 @@ def store(request: pytest.FixtureRequest, clock: MovableClock) -> Iterator[Store
             yield MemoryStore(clock)
         case "moto":
             with mock_aws():
-                yield _dynamo_store(clock, {"region_name": "us-east-1"})
+                store = _dynamo_store(clock, {"region_name": "us-east-1"})
+                yield replace(store, client=OneAtATime(store.client))
         case _:
             endpoint = request.getfixturevalue("emulator_endpoint")
             yield _dynamo_store(clock, {"region_name": "us-east-1", "endpoint_url": endpoint})

@@ -1,4 +1,5 @@
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from threading import Barrier
 
 import pytest
@@ -42,7 +43,7 @@ def test_a_set_keeps_every_member_and_whoever_adds_last_sees_all(store: Store) -
     with ThreadPoolExecutor(WRITERS) as pool:
         views = sorted(pool.map(add, range(WRITERS)), key=len)
     assert [len(view) for view in views] == list(range(1, WRITERS + 1)), "additions are ordered"
-    assert all(smaller < larger for smaller, larger in zip(views, views[1:], strict=False))
+    assert all(smaller < larger for smaller, larger in pairwise(views))
     assert views[-1] == frozenset(range(WRITERS))
 
 

@@ -16,4 +16,5 @@ class SystemClock:
     """The clock of the machine."""
 
     def now_ms(self) -> int:
+        """See `Clock.now_ms`."""
         return time.time_ns() // 1_000_000

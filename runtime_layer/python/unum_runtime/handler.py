@@ -152,7 +152,8 @@ def load_workflow(name: str) -> Workflow:
         file = Path(folder) / WORKFLOWS_FOLDER / f"{name}.json"
         if file.is_file():
             return Workflow.from_json(file.read_text(encoding="utf-8"))
-    raise FileNotFoundError(f"{WORKFLOWS_FOLDER}/{name}.json is on none of {sys.path}; is the workflow's layer attached?")
+    file_name = f"{WORKFLOWS_FOLDER}/{name}.json"
+    raise FileNotFoundError(f"{file_name} is in none of {sys.path}; is the workflow's layer attached?")
 
 
 @cache

@@ -1,0 +1,1 @@
+"""Frozen, versioned data: the intermediate representation, names, checkpoints and envelopes."""

@@ -173,7 +173,8 @@ class Workflow:
         """
         table = json.loads(text)
         if table["version"] != IR_VERSION:
-            raise ValueError(f"IR version {table['version']!r}; this runtime reads version {IR_VERSION}: deploy both together")
+            found = table["version"]
+            raise ValueError(f"IR version {found!r}; this runtime reads version {IR_VERSION}: deploy both together")
         states = {name: _state_from_json(name, state) for name, state in table["states"].items()}
         return cls(name=table["name"], start_at=table["start_at"], states=states)
 
@@ -217,7 +218,8 @@ def _state_to_json(state: State) -> dict[str, Json]:
 
 def _state_from_json(name: str, table: dict[str, Json]) -> State:
     kind = _KINDS[table.pop("type")]
-    return kind(name=name, **{field: _TYPED[field](value) if field in _TYPED else value for field, value in table.items()})
+    typed = {field: _TYPED[field](value) if field in _TYPED else value for field, value in table.items()}
+    return kind(name=name, **typed)
 
 
 _TYPED: dict[str, Callable[[Json], Json]] = {

@@ -45,6 +45,7 @@ class Frame:
 
     @property
     def shard(self) -> int:
+        """The completion shard that the branch belongs to."""
         return self.index // SHARD_SIZE
 
 
@@ -147,7 +148,7 @@ def escape(text: str) -> str:
     """`text` with every character that has a meaning in keys as ``%`` and its code point in six hexadecimal digits."""
     if _SAFE.issuperset(text):
         return text
-    return "".join(c if c in _SAFE or ord(c) > 0x7F else f"%{ord(c):06x}" for c in text)
+    return "".join(c if c in _SAFE or not c.isascii() else f"%{ord(c):06x}" for c in text)
 
 
 def start_partition_prefix(workflow: str) -> str:

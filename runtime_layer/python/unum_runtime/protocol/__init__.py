@@ -1,0 +1,1 @@
+"""What a delivery does; `step` has it on one screen."""

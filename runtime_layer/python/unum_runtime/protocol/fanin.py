@@ -1,8 +1,8 @@
 """Fan-in: who completes a scope, and what the scope's results are.
 
 Every scope has a set of completed branch indexes, cut into shards so that each stays one small item, and above several
-shards a set of full shards. The sets are upserted and only grow, so adding twice changes nothing; every delivery that sees
-a set full goes on, because the one before it may have died between adding and going on.
+shards a set of full shards. The sets are upserted and only grow, so adding twice changes nothing; every delivery that
+sees a set full goes on, because the one before it may have died between adding and going on.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,16 @@ from unum_runtime.errors import InconsistentHistory, StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Phase
 from unum_runtime.model.envelope import Results
 from unum_runtime.model.ir import Json
-from unum_runtime.model.naming import SHARD_SIZE, Key, Name, Scope, checkpoint_key, completion_key, root_key, shard_partition
+from unum_runtime.model.naming import (
+    SHARD_SIZE,
+    Key,
+    Name,
+    Scope,
+    checkpoint_key,
+    completion_key,
+    root_key,
+    shard_partition,
+)
 from unum_runtime.protocol.advance import Moment, join, needs_value
 from unum_runtime.protocol.checkpoint import verified
 from unum_runtime.protocol.plan import Commit, Complete, Invoke, Open, branch, plan, started_after
@@ -114,4 +123,3 @@ def _after(scope: Scope) -> Name:
 
 def _moment(rt: Runtime, scope: Scope, entered_ms: int) -> Moment:
     return Moment(rt.workflow.name, scope.execution, entered_ms)
-

@@ -29,7 +29,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Unjoined:
-    """The results that were to be the input cannot be: the fan-out's own outcome, not committed, says why."""
+    """The results that were to be the input cannot be; the fan-out's own outcome, not committed, says why."""
 
     draft: Checkpoint
 
@@ -47,7 +47,9 @@ def admit(rt: Runtime, envelope: Envelope) -> Task:
     now_s = rt.clock.now_ms() // 1000
     if now_s > envelope.not_after_s:
         late_s = now_s - envelope.not_after_s
-        raise RefusedDelivery(f"{envelope.name}: delivered {late_s} s after its deadline; what it refers to may be gone")
+        raise RefusedDelivery(
+            f"{envelope.name}: delivered {late_s} s after its deadline; what it refers to may be gone"
+        )
     return rt.workflow.task(envelope.state)
 
 

@@ -3,6 +3,8 @@
 import copy
 import json
 import traceback
+from itertools import dropwhile
+from pathlib import Path
 
 from unum_runtime.asl import dataflow
 from unum_runtime.asl.serialize import NotSerializable, dumps
@@ -13,6 +15,8 @@ from unum_runtime.model.ir import Form, Json, Task
 from unum_runtime.protocol.advance import Moment
 from unum_runtime.protocol.compiled import compiled
 from unum_runtime.protocol.runtime import Call, Runtime
+
+_RUNTIME_FOLDER = str(Path(__file__).parents[1])
 
 
 def run(rt: Runtime, envelope: Envelope, task: Task, raw: Json) -> Checkpoint:
@@ -64,7 +68,10 @@ def _result(rt: Runtime, call: Call, event: Json) -> Success | Failure:
 
 
 def _shaped(task: Task, result: Json) -> Json:
-    """The result as the Task's form gives it. Source: Step Functions Developer Guide, "Invoke an AWS Lambda function"."""
+    """The result as the Task's form gives it.
+
+    Source: AWS Step Functions Developer Guide, "Invoke an AWS Lambda function with Step Functions".
+    """
     if task.form is Form.DIRECT:
         return result
     return {"ExecutedVersion": "$LATEST", "Payload": result, "StatusCode": 200}
@@ -77,5 +84,7 @@ def _cause(message: str, error_type: str, stack: list[str]) -> str:
 
 def _user_frames(error: Exception) -> list[str]:
     """The stack from user code on; the runtime's own frames come first and say nothing to the user."""
-    frames = traceback.extract_tb(error.__traceback__)[1:]
+    frames = dropwhile(
+        lambda frame: frame.filename.startswith(_RUNTIME_FOLDER), traceback.extract_tb(error.__traceback__)
+    )
     return traceback.format_list(frames)

@@ -53,7 +53,9 @@ class Call:
 class Log(Protocol):
     """Writes one structured line."""
 
-    def __call__(self, message: str, /, **fields: Json) -> None: ...
+    def __call__(self, message: str, /, **fields: Json) -> None:
+        """Write `message` and `fields`."""
+        ...
 
 
 def silent(_message: str, /, **_fields: Json) -> None:

@@ -12,7 +12,7 @@ from unum_runtime.errors import InconsistentHistory
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json, Workflow
-from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.protocol.start import start
 from unum_runtime.protocol.step import step
 from unum_runtime.store.base import Store
@@ -22,6 +22,17 @@ Function: TypeAlias = Callable[[Json, Any], Any]
 """A Lambda handler: (event, context) to result."""
 
 
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a handler gets as its context: of Lambda's, only what the runtime adds to it.
+
+    Attributes:
+        unum: the invocation.
+    """
+
+    unum: Call
+
+
 @dataclass(frozen=True)
 class Queue:
     """An invoker that keeps events until they are taken, first in, first out."""
@@ -29,6 +40,7 @@ class Queue:
     events: deque[bytes] = field(default_factory=deque)
 
     def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
+        """See `Invoker.invoke`."""
         self.events.extend(payload for _, payload in events)
 
 
@@ -38,7 +50,7 @@ class LocalWorkflow:
 
     Attributes:
         workflow: the compiled workflow.
-        functions: a handler for each function key of the workflow; its context is the `Call`.
+        functions: a handler for each function key of the workflow; its context is a `Context`.
         store: keeps what the executions commit.
         clock: tells the time.
     """
@@ -76,7 +88,7 @@ class LocalWorkflow:
             store=self.store,
             invoker=queue,
             clock=self.clock,
-            call=lambda call, value: self.functions[call.function](value, call),
+            call=lambda call, value: self.functions[call.function](value, Context(call)),
             hosts=functions,
             routes={function: function for function in functions},
         )

@@ -1,0 +1,1 @@
+"""Shared state: the primitives, and a module for each backend."""

@@ -10,7 +10,6 @@ from typing import Protocol
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
 
-
 MAX_ITEM_BYTES = 400_000
 """The largest item, keys and names included. Source: Amazon DynamoDB Developer Guide, "Quotas", where it is 400 KB."""
 

@@ -50,6 +50,7 @@ class DynamoStore:
     clock: Clock = field(default_factory=SystemClock)
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
+        """See `Store.create`."""
         absent = "attribute_not_exists(pk)"
         expired = "#ttl <= :now"
         try:
@@ -70,6 +71,7 @@ class DynamoStore:
         return None
 
     def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
+        """See `Store.read`."""
         wanted = list(dict.fromkeys(keys))
         if len(wanted) == 1:
             response = self._call("get_item", Key=_key(wanted[0]), TableName=self.table, ConsistentRead=True)
@@ -81,6 +83,7 @@ class DynamoStore:
         return found
 
     def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
+        """See `Store.query`."""
         found: dict[Key, Item] = {}
         for page in self._pages(partition, newest):
             found |= self._live(page)
@@ -89,9 +92,12 @@ class DynamoStore:
         return found
 
     def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
+        """See `Store.add`."""
         while True:
             grown = self._update(
-                key, member, expires_at_s,
+                key,
+                member,
+                expires_at_s,
                 "ADD #members :member SET #ttl = :ttl",
                 "attribute_not_exists(pk) OR #ttl > :now",
             )
@@ -137,7 +143,8 @@ class DynamoStore:
                 return
             time.sleep(random.uniform(0, FIRST_PAUSE_S * 2**round_))  # noqa: S311 - jitter, no secret
         unread = sum(len(table["Keys"]) for table in rest.values())
-        raise StoreError(f"BatchGetItem {self.table}: {unread} of {len(keys)} keys unprocessed after {BATCH_ROUNDS} rounds")
+        some = f"{unread} of {len(keys)} keys"
+        raise StoreError(f"BatchGetItem {self.table}: {some} unprocessed after {BATCH_ROUNDS} rounds")
 
     def _pages(self, partition: str, newest: int | None) -> Iterator[list[Attributes]]:
         query: dict[str, Any] = {

@@ -25,6 +25,7 @@ class MemoryStore:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
+        """See `Store.create`."""
         size = sum(len(str(part).encode()) for part in (*key, *item.keys(), *item.values()))
         if size > MAX_ITEM_BYTES:
             raise StoreError(f"create {key}: the item has {size} bytes, more than {MAX_ITEM_BYTES}")
@@ -36,17 +37,20 @@ class MemoryStore:
             return None
 
     def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
+        """See `Store.read`."""
         with self._lock:
             found = {key: self._live(key) for key in keys}
         return {key: dict(item) for key, item in found.items() if item is not None}
 
     def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
+        """See `Store.query`."""
         with self._lock:
             keys = sorted(key for key in self._items if key.partition == partition and self._live(key) is not None)
             chosen = keys if newest is None else keys[::-1][:newest]
             return {key: dict(self._items[key][0]) for key in chosen}
 
     def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
+        """See `Store.add`."""
         with self._lock:
             members, expiry = self._sets.get(key, (frozenset[int](), expires_at_s))
             if self._passed(expiry):

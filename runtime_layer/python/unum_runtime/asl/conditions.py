@@ -1,0 +1,184 @@
+"""Choice rules of JSONPath states: data tests, and And, Or, Not over them (specification, JSONPath Choice Rules)."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from unum_runtime.asl.failures import NoChoiceMatched, RuntimeFailure
+from unum_runtime.asl.operators import OPERATORS
+from unum_runtime.asl.path_syntax import PathSyntaxError
+from unum_runtime.asl.paths import Path, PathNotFound, find, parse
+from unum_runtime.asl.places import element, member
+from unum_runtime.errors import DefinitionError, Problem
+from unum_runtime.model.ir import Json
+
+_Test: TypeAlias = Callable[[Json, Json], bool]
+"""Whether a rule holds for (effective input, context object)."""
+
+_CONNECTIVES = ("And", "Or", "Not")
+_PATH_FORMS = {f"{name}Path": compare for name, operator in OPERATORS.items() if (compare := operator.compare)}
+_IS_PRESENT = "IsPresent"
+_TESTS = frozenset({*OPERATORS, *_PATH_FORMS, _IS_PRESENT})
+_PLAIN_FIELDS = frozenset({"Comment"})
+_TOP_LEVEL_FIELDS = frozenset({"Comment", "Next"})
+_ROOT = parse("$")
+_FEATURES = {"Assign": "workflow variables", "Condition": "JSONata", "Output": "JSONata"}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A Choice rule, compiled when it is first asked.
+
+    Attributes:
+        rule: the rule as the definition has it, with or without its ``Next``.
+    """
+
+    rule: Json
+
+    def holds(self, data: Json, context: Json) -> bool:
+        """Whether the rule holds for the effective input `data`.
+
+        Raises:
+            RuntimeFailure: a path leads to nothing, and the operator is not ``IsPresent``.
+        """
+        return self._test(data, context)
+
+    @cached_property
+    def _test(self) -> _Test:
+        return _compile(self.rule, "$")
+
+
+def compile_condition(rule: Json, *, where: str = "$") -> Condition:
+    """The Choice rule `rule`, checked, but for its ``Next``: whether that is right, only the states around it can tell.
+
+    Args:
+        rule: what the definition has.
+        where: the JSON path of `rule` in the definition.
+
+    Raises:
+        DefinitionError: with every problem in the rule and its JSON path.
+    """
+    _compile(rule, where)
+    return Condition(rule)
+
+
+def choose(rules: Iterable[tuple[Condition, str]], default: str | None, data: Json, context: Json) -> str:
+    """The name beside the first condition that holds, else `default`.
+
+    Raises:
+        NoChoiceMatched: no condition holds, and there is no default.
+        RuntimeFailure: a path of a condition leads to nothing.
+    """
+    for condition, target in rules:
+        if condition.holds(data, context):
+            return target
+    if default is None:
+        raise NoChoiceMatched("No rule in Choices holds for the input, and there is no Default; add one, or a rule")
+    return default
+
+
+def _compile(rule: Json, where: str) -> _Test:
+    compiler = _Compiler()
+    test = compiler.rule(rule, where, allowed=_TOP_LEVEL_FIELDS)
+    if compiler.problems:
+        raise DefinitionError(tuple(compiler.problems))
+    return test
+
+
+class _Compiler:
+    """Compiles a rule and all inside it; what is wrong compiles to `_never` or `_ROOT`, so that reading goes on."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def rule(self, rule: Json, where: str, *, allowed: frozenset[str] = _PLAIN_FIELDS) -> _Test:
+        if not isinstance(rule, dict):
+            return self._refuse(where, f"expected a Choice rule, which is an object; got {rule!r}")
+        connectives = [name for name in _CONNECTIVES if name in rule]
+        if not connectives:
+            return self._data_test(rule, where, allowed)
+        self._check_fields(rule, where, {*connectives, *allowed})
+        if len(connectives) > 1:
+            return self._refuse(where, f"a rule has one of And, Or and Not; got {' and '.join(connectives)}")
+        return self._connective(connectives[0], rule[connectives[0]], member(where, connectives[0]))
+
+    def _connective(self, name: str, inner: Json, where: str) -> _Test:
+        if name == "Not":
+            test = self.rule(inner, where)
+            return lambda data, context: not test(data, context)
+        if not isinstance(inner, list) or not inner:
+            return self._refuse(where, f"expected an array of at least one Choice rule, got {inner!r}")
+        tests = tuple(self.rule(part, element(where, index)) for index, part in enumerate(inner))
+        combine = all if name == "And" else any
+        return lambda data, context: combine(test(data, context) for test in tests)
+
+    def _data_test(self, rule: Mapping[str, Json], where: str, allowed: frozenset[str]) -> _Test:
+        names = [name for name in rule if name in _TESTS]
+        self._check_fields(rule, where, {"Variable", *names, *allowed})
+        variable = self._path(rule.get("Variable"), member(where, "Variable"))
+        if len(names) != 1:
+            got = " and ".join(names) or "none"
+            return self._refuse(where, f"a rule has exactly one comparison operator, or And, Or or Not; got {got}")
+        operator = names[0]
+        against = self._against_path if operator in _PATH_FORMS else self._against_literal
+        return against(operator, variable, rule[operator], member(where, operator))
+
+    def _against_path(self, name: str, variable: Path, text: Json, where: str) -> _Test:
+        other = self._path(text, where)
+        compare = _PATH_FORMS[name]
+        return lambda data, context: compare(_look_up(variable, data, context), _look_up(other, data, context))
+
+    def _against_literal(self, name: str, variable: Path, literal: Json, where: str) -> _Test:
+        if name == _IS_PRESENT:
+            if not isinstance(literal, bool):
+                return self._refuse(where, f"expected true or false, got {literal!r}")
+            return lambda data, context: _is_present(variable, data, context) is literal
+        try:
+            test = OPERATORS[name].against(literal)
+        except ValueError as error:
+            return self._refuse(where, str(error))
+        return lambda data, context: test(_look_up(variable, data, context))
+
+    def _path(self, text: Json, where: str) -> Path:
+        if not isinstance(text, str):
+            self._refuse(where, f"expected a path like $.value, got {text!r}")
+            return _ROOT
+        try:
+            return parse(text)
+        except PathSyntaxError as error:
+            self._refuse(where, str(error), error.feature)
+            return _ROOT
+
+    def _check_fields(self, rule: Mapping[str, Json], where: str, allowed: set[str]) -> None:
+        for name in rule:
+            if name in _FEATURES:
+                self._refuse(member(where, name), f"{name} ({_FEATURES[name]}) is not supported yet", _FEATURES[name])
+            elif name == "Next" and name not in allowed:
+                self._refuse(member(where, name), "Next stands in the rules of Choices only, not in rules inside them")
+            elif name not in allowed:
+                self._refuse(member(where, name), f"no field of a Choice rule; operators: {', '.join(sorted(_TESTS))}")
+
+    def _refuse(self, where: str, message: str, feature: str | None = None) -> _Test:
+        self.problems.append(Problem(where, message, feature))
+        return _never
+
+
+def _never(_data: Json, _context: Json) -> bool:
+    return False
+
+
+def _look_up(path: Path, data: Json, context: Json) -> Json:
+    try:
+        return find(path, context if path.is_context else data)
+    except PathNotFound:
+        cause = f"Invalid path '{path.text}': The choice state's condition path references an invalid value."
+        raise RuntimeFailure(cause) from None
+
+
+def _is_present(path: Path, data: Json, context: Json) -> bool:
+    try:
+        find(path, context if path.is_context else data)
+    except PathNotFound:
+        return False
+    return True

@@ -1,0 +1,103 @@
+"""JSON text of what user code returns, as the Lambda runtime for Python writes it, but compact.
+
+Tuples become arrays, ``Decimal`` becomes a number, and keys that are int, float, bool or None become strings.
+NaN and Infinity are refused, because no other part of a workflow could read them.
+"""
+
+import json
+import math
+from decimal import Decimal
+from typing import Any
+
+from unum_runtime.asl.places import element, member
+from unum_runtime.errors import StatesError
+
+_SCALARS = (str, int, float, bool, Decimal, type(None))
+_KEYS = (str, int, float, bool, type(None))
+
+
+class NotSerializable(StatesError):
+    """A value is not JSON; carries the error name that Lambda gives to such a result, ``Runtime.MarshalError``."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__("Runtime.MarshalError", cause)
+
+
+def dumps(value: Any, *, where: str = "$") -> str:
+    """Compact JSON text of `value`.
+
+    Args:
+        value: anything.
+        where: the place of `value`, with which the error begins.
+
+    Raises:
+        NotSerializable: names the type that is not JSON and its place, for example ``$.items[3].when``.
+    """
+    try:
+        text = _ENCODER.encode(value)
+        if not text.isascii():
+            text.encode()  # a lone surrogate passes the encoder, and fails only when it is sent
+    except RecursionError:
+        raise NotSerializable(f"{where}: nested too deeply to be JSON; return fewer levels") from None
+    except (TypeError, ValueError) as error:
+        raise NotSerializable(_fault(value, where, ()) or f"{where}: {error}") from None
+    return text
+
+
+def _number(value: object) -> float:
+    if isinstance(value, Decimal):
+        return float(value)
+    raise TypeError
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_number)
+
+
+def _fault(value: object, where: str, above: tuple[int, ...]) -> str | None:
+    """What is wrong at `where` or below it; `above` holds the identities of the containers around it."""
+    if isinstance(value, _SCALARS):
+        return _scalar_fault(value, where)
+    if id(value) in above:
+        return f"{where}: a reference to a value that contains it; return a copy without the circle"
+    if isinstance(value, dict):
+        return _object_fault(value, where, (*above, id(value)))
+    if isinstance(value, list | tuple):
+        return _array_fault(value, where, (*above, id(value)))
+    return f"{where}: {_type_name(value)} is not JSON; return str, int, float, bool, None, list or dict"
+
+
+def _scalar_fault(value: object, where: str) -> str | None:
+    if isinstance(value, float | Decimal) and not math.isfinite(value):
+        return f"{where}: {value} is not JSON; return a finite number or None"
+    if isinstance(value, str) and not _is_unicode(value):
+        return f"{where}: the text contains a lone surrogate, which is not Unicode; decode bytes with errors='replace'"
+    return None
+
+
+def _object_fault(value: dict[Any, Any], where: str, above: tuple[int, ...]) -> str | None:
+    for key, item in value.items():
+        place = member(where, key)
+        if not isinstance(key, _KEYS):
+            return f"{place}: a key of type {_type_name(key)} is not JSON; use str keys"
+        fault = _scalar_fault(key, place) or _fault(item, place, above)
+        if fault:
+            return fault
+    return None
+
+
+def _array_fault(value: list[Any] | tuple[Any, ...], where: str, above: tuple[int, ...]) -> str | None:
+    faults = (_fault(item, element(where, index), above) for index, item in enumerate(value))
+    return next(filter(None, faults), None)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _type_name(value: object) -> str:
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

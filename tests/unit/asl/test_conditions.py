@@ -1,0 +1,233 @@
+"""Choice rules."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from unum_runtime.asl.conditions import Condition, choose, compile_condition
+from unum_runtime.asl.failures import NoChoiceMatched, RuntimeFailure
+from unum_runtime.asl.timestamps import instant
+from unum_runtime.errors import DefinitionError
+
+T = "2016-03-14T01:59:00Z"
+
+
+def holds(operator: str, literal: Any, value: Any) -> bool:
+    return compile_condition({"Variable": "$.v", operator: literal}).holds({"v": value}, {})
+
+
+@pytest.mark.parametrize(
+    ("suffix", "below", "equal", "above"),
+    [
+        ("Equals", False, True, False),
+        ("LessThan", True, False, False),
+        ("LessThanEquals", True, True, False),
+        ("GreaterThan", False, False, True),
+        ("GreaterThanEquals", False, True, True),
+    ],
+)
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("String", ("AB", "ABC", "B")),
+        ("Numeric", (-1, 1.0, 1.5)),
+        ("Timestamp", ("2016-03-14T01:58:59.999Z", T, "2016-03-14T01:59:00.001Z")),
+    ],
+)
+@pytest.mark.parametrize("form", ["literal", "path"])
+def test_comparisons(  # noqa: PLR0913 - a table of cases
+    *, suffix: str, below: bool, equal: bool, above: bool, kind: str, values: tuple[Any, ...], form: str
+) -> None:
+    operator = f"{kind}{suffix}" if form == "literal" else f"{kind}{suffix}Path"
+    rule = {"Variable": "$.v", operator: values[1] if form == "literal" else "$.w"}
+    condition = compile_condition(rule)
+    assert [condition.holds({"v": value, "w": values[1]}, {}) for value in values] == [below, equal, above]
+
+
+@pytest.mark.parametrize(
+    ("operator", "literal"),
+    [
+        ("StringEquals", "a"),
+        ("NumericEquals", 1),
+        ("BooleanEquals", True),
+        ("TimestampEquals", T),
+        ("StringMatches", "*"),
+    ],
+)
+def test_types_that_do_not_fit_make_a_comparison_false(operator: str, literal: Any) -> None:
+    fitting = {"StringEquals": str, "StringMatches": str, "NumericEquals": float, "BooleanEquals": bool}.get(operator)
+    values: list[Any] = [None, "x", 1.0, True, [], {}]
+    others = [value for value in values if type(value) is not fitting]
+    assert not any(holds(operator, literal, value) for value in others)
+    if operator != "StringMatches":
+        path_form = compile_condition({"Variable": "$.v", f"{operator}Path": "$.w"})
+        assert not any(path_form.holds({"v": literal, "w": value}, {}) for value in others)
+
+
+def test_true_is_not_one() -> None:
+    assert not holds("NumericEquals", 1, value=True)
+    assert not holds("BooleanEquals", literal=True, value=1)
+
+
+@pytest.mark.parametrize(
+    ("operator", "fits"),
+    [
+        ("IsNull", [None]),
+        ("IsString", ["a", "", T]),
+        ("IsNumeric", [0, 1.5]),
+        ("IsBoolean", [True, False]),
+        ("IsTimestamp", [T]),
+    ],
+)
+def test_type_tests(operator: str, fits: list[Any]) -> None:
+    everything: list[Any] = [None, "a", "", T, 0, 1.5, True, False, [], {}]
+    fitting = [value for value in everything if holds(operator, literal=True, value=value)]
+    assert [(type(value), value) for value in fitting] == [(type(value), value) for value in fits]
+    assert all(holds(operator, literal=False, value=v) != holds(operator, literal=True, value=v) for v in everything)
+
+
+# Nothing is recorded for a missing path; the specification excepts IsPresent alone.
+def test_a_missing_variable_is_an_error_but_for_is_present() -> None:
+    present = compile_condition({"Variable": "$.v", "IsPresent": True})
+    absent = compile_condition({"Variable": "$.v", "IsPresent": False})
+    assert (present.holds({}, {}), absent.holds({}, {})) == (False, True)
+    assert (present.holds({"v": None}, {}), absent.holds({"v": None}, {})) == (True, False)
+    for rule in ({"Variable": "$.x", "IsNull": True}, {"Variable": "$.v", "NumericEqualsPath": "$.x"}):
+        with pytest.raises(RuntimeFailure, match=r"Invalid path '\$.x'") as caught:
+            compile_condition(rule).holds({"v": 1}, {})
+        assert caught.value.error == "States.Runtime"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matching", "other"),
+    [
+        ("foo*.log", ["foo23.log", "foo.log"], ["foo.lo", "xfoo.log", "foolog"]),
+        ("*.log", ["zebra.log", ".log", "a\n.log"], ["log"]),
+        ("foo*.*", ["foobar.zebra"], ["foobar"]),
+        ("*", ["", "x"], []),
+        ("", [""], ["x"]),
+        ("a*a", ["aa", "aba"], ["a"]),
+        ("*ab*ab*", ["abab", "xabyabz"], ["ab"]),
+        ("a*b*b", ["abb", "a-b-b"], ["ab"]),
+        (r"a\*b", ["a*b"], ["axb"]),
+        (r"a\\*", ["a\\", "a\\x"], ["a*"]),
+        ("a.c[?]", ["a.c[?]"], ["abc"]),
+    ],
+)
+def test_string_matches(pattern: str, matching: list[str], other: list[str]) -> None:
+    assert all(holds("StringMatches", pattern, text) for text in matching)
+    assert not any(holds("StringMatches", pattern, text) for text in other)
+
+
+def test_a_hostile_pattern_takes_no_time() -> None:
+    assert not holds("StringMatches", "a*" * 40 + "b", "a" * 20_000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2012-10-09T19:00:55",
+        "2023-02-24",
+        "2016-03-14t01:59:00Z",
+        "2016-03-14T01:59:00z",
+        "2016-03-14 01:59:00Z",
+        "2016-02-30T00:00:00Z",
+        "2016-03-14T25:00:00Z",
+        "2016-03-14T01:59Z",
+        "2016-03-14T01:59:00.Z",
+        f" {T}",
+    ],
+)
+def test_not_a_timestamp(text: str) -> None:
+    assert instant(text) is None
+
+
+def test_timestamps_are_moments_of_any_precision() -> None:
+    assert instant("2012-10-09T20:00:55+01:00") == instant("2012-10-09T19:00:55.000Z")
+    assert instant("2012-10-09T19:00:55Z") != instant("2012-10-09T19:00:55.000000001Z")
+    ordered = ["55Z", "55.000000001Z", "55.09Z", "55.1Z", "55.25Z", "55.3Z"]
+    moments = [instant(f"2012-10-09T19:00:{end}") for end in ordered]
+    assert all(earlier < later for earlier, later in pairwise(moments))  # type: ignore[operator]
+    assert instant("0001-01-01T00:00:00+10:00") < instant("9999-12-31T23:59:59-10:00")  # type: ignore[operator]
+
+
+def test_boolean_expressions_stop_when_the_answer_is_known() -> None:
+    fails = {"Variable": "$.missing", "IsNull": True}
+    true, false = {"Variable": "$.v", "IsNull": True}, {"Variable": "$.v", "IsNull": False}
+    data = {"v": None}
+    assert compile_condition({"Or": [false, true, fails]}).holds(data, {})
+    assert not compile_condition({"And": [true, false, fails]}).holds(data, {})
+    assert not compile_condition({"Not": {"Or": [{"And": [true, true]}, false]}}).holds(data, {})
+    with pytest.raises(RuntimeFailure):
+        compile_condition({"And": [true, fails]}).holds(data, {})
+
+
+def test_paths_may_lead_into_the_context_and_select_several() -> None:
+    rule = {"Variable": "$$.Execution.Name", "StringEqualsPath": "$.name", "Next": "X", "Comment": "same name"}
+    assert compile_condition(rule).holds({"name": "x"}, {"Execution": {"Name": "x"}})
+    assert compile_condition({"Variable": "$.a[?(@.b)]", "IsNull": False}).holds({"a": []}, {})
+
+
+def test_a_rule_read_from_the_ir_works_unchecked() -> None:
+    assert Condition({"Variable": "$", "IsNull": True}).holds(None, {})
+
+
+@pytest.mark.parametrize(
+    ("rule", "place", "message"),
+    [
+        ("x", "$", "expected a Choice rule"),
+        ({}, "$", "exactly one comparison operator, or And, Or or Not; got none"),
+        ({"Variable": "$.v", "IsNull": True, "IsString": True}, "$", "got IsNull and IsString"),
+        ({"IsNull": True}, "$.Variable", "expected a path"),
+        ({"Variable": "v", "IsNull": True}, "$.Variable", "a path begins with $"),
+        ({"Variable": "$.v", "IsNull": "true"}, "$.IsNull", "expected true or false, got 'true'"),
+        ({"Variable": "$.v", "IsPresent": 1}, "$.IsPresent", "expected true or false, got 1"),
+        ({"Variable": "$.v", "StringEquals": 1}, "$.StringEquals", "expected a string, got 1"),
+        ({"Variable": "$.v", "NumericEquals": True}, "$.NumericEquals", "expected a number, got True"),
+        ({"Variable": "$.v", "TimestampEquals": "soon"}, "$.TimestampEquals", "expected a timestamp"),
+        ({"Variable": "$.v", "StringMatches": "a\\b"}, "$.StringMatches", "a backslash stands before *"),
+        ({"Variable": "$.v", "StringEqualsPath": 1}, "$.StringEqualsPath", "expected a path"),
+        ({"Variable": "$.v", "StringMatchesPath": "$.w"}, "$.StringMatchesPath", "no field of a Choice rule"),
+        ({"Variable": "$.v", "BooleanLessThan": True}, "$.BooleanLessThan", "no field of a Choice rule"),
+        ({"And": []}, "$.And", "at least one Choice rule"),
+        ({"Or": {}}, "$.Or", "expected an array"),
+        ({"Not": []}, "$.Not", "expected a Choice rule"),
+        ({"Not": {"Variable": "$.v", "IsNull": True, "Next": "X"}}, "$.Not.Next", "in the rules of Choices only"),
+        ({"And": [{"Variable": "$.v"}]}, "$.And[0]", "exactly one comparison operator"),
+    ],
+)
+def test_problems(rule: Any, place: str, message: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        compile_condition(rule)
+    assert any(problem.path == place and message in problem.message for problem in caught.value.problems)
+
+
+def test_all_problems_are_reported_and_features_are_named() -> None:
+    rule = {"And": [{"Variable": "x", "IsNull": 1}, {"Variable": "$v", "IsNull": True}], "Not": {}, "Assign": {}}
+    with pytest.raises(DefinitionError) as caught:
+        compile_condition(rule, where="$.States.C.Choices[0]")
+    found = [(problem.path, problem.feature) for problem in caught.value.problems]
+    assert ("$.States.C.Choices[0].Assign", "workflow variables") in found
+    assert ("$.States.C.Choices[0]", None) in found
+
+    del rule["Not"]
+    with pytest.raises(DefinitionError) as caught:
+        compile_condition(rule)
+    assert [(problem.path, problem.feature) for problem in caught.value.problems] == [
+        ("$.Assign", "workflow variables"),
+        ("$.And[0].Variable", None),
+        ("$.And[0].IsNull", None),
+        ("$.And[1].Variable", "workflow variables"),
+    ]
+
+
+def test_choose_takes_the_first_that_holds_else_the_default() -> None:
+    rules = [
+        (compile_condition({"Variable": "$.n", "NumericGreaterThan": 5}), "big"),
+        (compile_condition({"Variable": "$.n", "NumericGreaterThan": 1}), "some"),
+    ]
+    assert [choose(rules, "few", {"n": n}, {}) for n in (9, 3, 0)] == ["big", "some", "few"]
+    with pytest.raises(NoChoiceMatched) as caught:  # nothing is recorded; the name is the specification's
+        choose(rules, None, {"n": 0}, {})
+    assert caught.value.error == "States.NoChoiceMatched"

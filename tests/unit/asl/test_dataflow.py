@@ -1,0 +1,108 @@
+"""The order of data flow."""
+
+from typing import Any
+
+import pytest
+
+from unum_runtime.asl.dataflow import DataFlow, check_reference, compile_data_flow, effective_input, output, select
+from unum_runtime.asl.failures import ResultPathMatchFailure, RuntimeFailure
+from unum_runtime.errors import DefinitionError
+
+CONTEXT = {"Execution": {"Id": "e1"}}
+
+
+def run(fields: dict[str, Any], raw: Any, result: Any) -> tuple[Any, Any]:
+    flow = compile_data_flow(fields)
+    return effective_input(flow, raw, CONTEXT), output(flow, raw, result, CONTEXT)
+
+
+def test_the_fields_apply_in_order() -> None:
+    fields = {
+        "InputPath": "$.numbers",
+        "Parameters": {"a.$": "$.val1", "id.$": "$$.Execution.Id"},
+        "ResultSelector": {"sum.$": "$.total"},
+        "ResultPath": "$.numbers.result",
+        "OutputPath": "$.numbers",
+    }
+    raw = {"title": "add", "numbers": {"val1": 3, "val2": 4}}
+    assert run(fields, raw, {"total": 7, "noise": 0}) == (
+        {"a": 3, "id": "e1"},
+        {"val1": 3, "val2": 4, "result": {"sum": 7}},
+    )
+    assert raw == {"title": "add", "numbers": {"val1": 3, "val2": 4}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "given", "passed_on"),
+    [
+        ({}, {"x": 1}, "result"),
+        ({"InputPath": None}, {}, "result"),
+        ({"ResultPath": None}, {"x": 1}, {"x": 1}),
+        ({"OutputPath": None}, {"x": 1}, {}),
+        ({"Parameters": {}}, {}, "result"),
+        ({"ResultSelector": {"a": None}}, {"x": 1}, {"a": None}),
+        ({"InputPath": "$$.Execution"}, {"Id": "e1"}, "result"),
+        ({"OutputPath": "$$.Execution.Id"}, {"x": 1}, "e1"),
+        ({"ResultPath": "$.r"}, {"x": 1}, {"x": 1, "r": "result"}),
+        ({"InputPath": "$.x", "ResultPath": "$.r"}, 1, {"x": 1, "r": "result"}),
+        ({"InputPath": None, "ResultPath": "$.r", "OutputPath": "$.r"}, {}, "result"),
+    ],
+)
+def test_each_field(fields: dict[str, Any], given: Any, passed_on: Any) -> None:
+    assert run(fields, {"x": 1}, "result") == (given, passed_on)
+
+
+# The causes are recorded from AWS, which puts the name of the state before them.
+@pytest.mark.parametrize("field", ["InputPath", "OutputPath"])
+def test_a_path_that_leads_to_nothing(field: str) -> None:
+    with pytest.raises(RuntimeFailure) as caught:
+        run({field: "$.NoSuchPath"}, {"x": 1}, {"x": 1})
+    assert caught.value.error == "States.Runtime"
+    assert caught.value.cause == "Invalid path '$.NoSuchPath' : No results for path: $['NoSuchPath']"
+
+
+def test_a_result_that_cannot_be_placed() -> None:
+    with pytest.raises(ResultPathMatchFailure):
+        run({"ResultPath": "$.x"}, "foo", 1)
+
+
+def test_select_reads_the_input_or_the_context() -> None:
+    assert select("$", 5, CONTEXT) == 5
+    assert select("$.a[*]", {"a": [1]}, CONTEXT) == [1]
+    assert select("$$.Execution.Id", {}, CONTEXT) == "e1"
+
+
+def test_all_problems_are_reported_with_their_places() -> None:
+    fields = {
+        "InputPath": "x",
+        "OutputPath": 5,
+        "ResultPath": "$.a[*]",
+        "Parameters": {"a.$": "States.UUID()"},
+        "ResultSelector": [],
+        "Type": "Task",
+    }
+    with pytest.raises(DefinitionError) as caught:
+        compile_data_flow(fields, where="$.States.X")
+    assert [(problem.path, problem.feature) for problem in caught.value.problems] == [
+        ("$.States.X.InputPath", None),
+        ("$.States.X.Parameters['a.$']", "States.UUID"),
+        ("$.States.X.ResultSelector", None),
+        ("$.States.X.ResultPath", None),
+        ("$.States.X.OutputPath", None),
+    ]
+
+
+def test_a_result_does_not_go_into_the_context() -> None:
+    with pytest.raises(DefinitionError, match="cannot go into the context object"):
+        compile_data_flow({"ResultPath": "$$.x"})
+
+
+def test_reference_paths() -> None:
+    assert not check_reference("$.a[0]", "$")
+    assert "expected a reference path" in check_reference("$.a[-1]", "$.ItemsPath")[0].message
+
+
+def test_flows_of_equal_fields_are_equal() -> None:
+    fields = {"Parameters": {"a.$": "$.b"}, "ResultPath": None}
+    assert DataFlow.of(fields) == compile_data_flow(dict(fields))
+    assert DataFlow.of({}) == DataFlow()

@@ -1,0 +1,94 @@
+"""JSON text of results."""
+
+import datetime as dt
+import enum
+import json
+import math
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unum_runtime.asl.serialize import NotSerializable, dumps
+from unum_runtime.errors import StatesError
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=15,
+)
+
+
+class Colour(enum.StrEnum):
+    RED = "red"
+
+
+@given(JSON)
+def test_json_reads_back(value: Any) -> None:
+    assert json.loads(dumps(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"a": [1, 2.5, None, True]}, '{"a":[1,2.5,null,true]}'),
+        ("Ж", '"Ж"'),
+        ((1, (2,)), "[1,[2]]"),
+        (Decimal("0.1"), "0.1"),
+        ({1: 1, 1.5: 1, False: 1, None: 1}, '{"1":1,"1.5":1,"false":1,"null":1}'),
+        (Colour.RED, '"red"'),
+    ],
+)
+def test_writes_what_lambda_would(value: Any, text: str) -> None:
+    assert dumps(value) == text
+
+
+CIRCLE: list[Any] = []
+CIRCLE.append({"self": CIRCLE})
+
+
+@pytest.mark.parametrize(
+    ("value", "cause"),
+    [
+        (
+            {"items": [0, 0, 0, {"when": dt.datetime(2020, 1, 1, tzinfo=dt.UTC)}]},
+            "$.items[3].when: datetime.datetime is not JSON; return str, int, float, bool, None, list or dict",
+        ),
+        ({"a b": {1}}, "$['a b']: set is not JSON"),
+        ([b"x"], "$[0]: bytes is not JSON"),
+        ({"x": (1, math.nan)}, "$.x[1]: nan is not JSON; return a finite number or None"),
+        ([math.inf], "$[0]: inf is not JSON"),
+        ([Decimal("NaN")], "$[0]: NaN is not JSON"),
+        ({("a", 1): 1}, "$[('a', 1)]: a key of type tuple is not JSON; use str keys"),
+        ({math.nan: 1}, "$[nan]: nan is not JSON"),
+        (["ok", "\ud800"], "$[1]: the text contains a lone surrogate"),
+        ({"\ud800": 1}, "the text contains a lone surrogate"),
+        (CIRCLE, "$[0].self: a reference to a value that contains it"),
+    ],
+)
+def test_names_type_and_place(value: Any, cause: str) -> None:
+    with pytest.raises(NotSerializable) as caught:
+        dumps(value)
+    assert cause in caught.value.cause
+    assert isinstance(caught.value, StatesError)
+    assert caught.value.error == "Runtime.MarshalError"
+
+
+def test_the_place_begins_where_the_caller_says() -> None:
+    with pytest.raises(NotSerializable, match=r"^Runtime.MarshalError: result\.x: set"):
+        dumps({"x": set()}, where="result")
+
+
+def test_a_value_may_occur_twice() -> None:
+    shared = [1]
+    assert dumps({"a": shared, "b": shared}) == '{"a":[1],"b":[1]}'
+
+
+def test_a_tower_of_lists() -> None:
+    tower: list[Any] = []
+    for _ in range(200_000):
+        tower = [tower]
+    with pytest.raises(NotSerializable, match="nested too deeply"):
+        dumps(tower)

@@ -1,0 +1,105 @@
+"""Payload templates."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unum_runtime.asl.failures import RuntimeFailure
+from unum_runtime.asl.templates import Template, compile_template
+from unum_runtime.errors import DefinitionError
+
+STATIC_NAMES = st.text(max_size=5).filter(lambda name: not name.endswith(".$"))
+STATIC = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(STATIC_NAMES, inner, max_size=3),
+    max_leaves=10,
+)
+
+
+def test_the_example_of_the_specification() -> None:
+    template = compile_template(
+        {
+            "flagged": True,
+            "parts": {"first.$": "$.vals[0]", "last3.$": "$.vals[-3:]"},
+            "weekday.$": "$$.DayOfWeek",
+        }
+    )
+    data = {"flagged": 7, "vals": [0, 10, 20, 30, 40, 50]}
+    assert template.render(data, {"DayOfWeek": "TUESDAY"}) == {
+        "flagged": True,
+        "parts": {"first": 0, "last3": [30, 40, 50]},
+        "weekday": "TUESDAY",
+    }
+
+
+def test_fields_in_arrays_are_replaced_and_strings_are_not() -> None:
+    template = compile_template({"all": [{"a.$": "$"}, "$.x", [{"b.$": "$[0]"}]]})
+    assert template.render([1], {}) == {"all": [{"a": [1]}, "$.x", [{"b": 1}]]}
+
+
+@given(st.dictionaries(STATIC_NAMES, STATIC, max_size=4), STATIC)
+def test_a_template_without_paths_is_itself(raw: dict[str, Any], data: Any) -> None:
+    assert compile_template(raw).render(data, {}) == raw
+
+
+def test_a_payload_that_is_changed_does_not_change_the_next_one() -> None:
+    template = compile_template({"list": [1, {"a": []}]})
+    first = template.render({}, {})
+    first["list"][1]["a"].append("changed")
+    first["list"].append("changed")
+    assert template.render({}, {}) == {"list": [1, {"a": []}]}
+
+
+def test_a_template_read_from_the_ir_works_unchecked() -> None:
+    assert Template({"a.$": "$.x"}).render({"x": 1}, {}) == {"a": 1}
+
+
+# Recorded from AWS: the specification says States.ParameterPathFailure, AWS says States.Runtime.
+@pytest.mark.parametrize("text", ["$.no_such", "$$.no_such"])
+def test_a_path_that_leads_to_nothing(text: str) -> None:
+    with pytest.raises(RuntimeFailure) as caught:
+        compile_template({"value.$": text}).render({"int": 0}, {"int": 0})
+    assert caught.value.error == "States.Runtime"
+    assert caught.value.cause == (
+        f"The JSONPath '{text}' specified for the field 'value.$' could not be found in the input '{{\"int\":0}}'"
+    )
+
+
+def test_a_long_input_does_not_make_a_long_cause() -> None:
+    with pytest.raises(RuntimeFailure) as caught:
+        compile_template({"value.$": "$.x"}).render({"text": "a" * 100_000}, {})
+    assert len(caught.value.cause) < 1200
+
+
+def test_all_problems_are_reported_with_their_places() -> None:
+    raw = {
+        "number.$": 5,
+        "bad.$": "$.a[",
+        "plain.$": "hello",
+        "nested": [{"twice": 1, "twice.$": "$.a"}],
+        "call.$": "States.Format('{}', $.a)",
+        "variable.$": "$name",
+        "unknown.$": "States.Default($.a, 1)",
+    }
+    with pytest.raises(DefinitionError) as caught:
+        compile_template(raw, where="$.States.X.Parameters")
+    places = {problem.path: problem for problem in caught.value.problems}
+    assert list(places) == [
+        "$.States.X.Parameters['number.$']",
+        "$.States.X.Parameters['bad.$']",
+        "$.States.X.Parameters['plain.$']",
+        "$.States.X.Parameters.nested[0]['twice.$']",
+        "$.States.X.Parameters['call.$']",
+        "$.States.X.Parameters['variable.$']",
+        "$.States.X.Parameters['unknown.$']",
+    ]
+    features = [problem.feature for problem in caught.value.problems]
+    assert features == [None, None, None, None, "States.Format", "workflow variables", None]
+
+
+@pytest.mark.parametrize("raw", [[], "$.a", None, 3])
+def test_a_template_is_an_object(raw: Any) -> None:
+    with pytest.raises(DefinitionError, match="expected an object"):
+        compile_template(raw)

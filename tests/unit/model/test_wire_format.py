@@ -1,0 +1,81 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unum_runtime.errors import NotOurEvent
+from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Phase, Status, Success
+from unum_runtime.model.envelope import Envelope, Results, Value, is_envelope, named_start, start_request
+from unum_runtime.model.ir import Form, Map, Task, Workflow
+from unum_runtime.model.naming import Execution, Frame, Name, Scope
+
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(), inner, max_size=3)),
+    max_leaves=8,
+)
+NAME = Name(Execution("e", 5), (Frame("M", 2, 0, 1, 3),), 4)
+SCOPE = Scope(NAME.execution, NAME.frames, "N", 5, 1, 7)
+outcomes = st.one_of(
+    json_values.map(Success),
+    st.builds(Failure, st.none() | st.text(), st.none() | st.text()),
+)
+
+
+@given(json_values | st.just("\ud800"), st.dictionaries(st.text(), st.text(), max_size=2))
+def test_an_envelope_comes_back_as_it_was(value: object, routes: dict[str, str]) -> None:
+    for source in (Value(value), Results(SCOPE)):
+        envelope = Envelope(workflow="w", digest="d", name=NAME, state="S", input=source, not_after_s=9, routes=routes)
+        event = json.loads(envelope.to_bytes())
+        assert is_envelope(event)
+        assert Envelope.from_json(event) == envelope
+
+
+@given(outcomes, st.none() | st.builds(Ending, st.sampled_from(Status), outcomes), st.sampled_from([None, SCOPE]))
+def test_a_checkpoint_comes_back_as_it_was(
+    outcome: Success | Failure, ending: Ending | None, opens: Scope | None
+) -> None:
+    checkpoint = Checkpoint(
+        name=NAME,
+        state="S",
+        phase=Phase.LEFT,
+        outcome=outcome,
+        digest="d",
+        committed_ms=7,
+        duration_ms=3,
+        attempt=1,
+        opens=opens,
+        ending=ending,
+    )
+    assert Checkpoint.from_item(NAME, checkpoint.to_item()) == checkpoint
+
+
+def test_an_event_of_another_wire_version_is_refused_by_its_number() -> None:
+    with pytest.raises(NotOurEvent, match="expected wire version 1, got 99"):
+        Envelope.from_json({"$unum": 99, "workflow": "w"})
+
+
+@pytest.mark.parametrize(
+    "event", [None, [], "x", {}, {"$unum": 1}, {"$unum": 1, "start": 3}, {"$unum": 1, "start": "n", "more": 1}]
+)
+def test_only_an_exact_start_request_names_an_execution(event: object) -> None:
+    assert named_start(event) is None
+    assert named_start(start_request("n")) == "n"
+
+
+def test_the_ir_comes_back_as_it_was() -> None:
+    states = {
+        "A": Task(name="A", scope=None, data={"ResultPath": None}, next="M", function="f", form=Form.INVOKE),
+        "M": Map(name="M", scope=None, data={}, next=None, pure=False, join=None, start="B", max_concurrency=2),
+        "B": Task(name="B", scope="M", data={"Parameters": {"ü": 1}}, next=None, function="g", form=Form.DIRECT),
+    }
+    workflow = Workflow("w", "A", states)
+    again = Workflow.from_json(workflow.to_json())
+    assert again.states == states
+    assert (again.name, again.start_at, again.digest) == ("w", "A", workflow.digest)
+
+
+def test_an_ir_of_another_version_is_refused() -> None:
+    with pytest.raises(ValueError, match="IR version 2; this runtime reads version 1"):
+        Workflow.from_json('{"version": 2}')

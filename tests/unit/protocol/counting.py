@@ -1,0 +1,32 @@
+"""A store that counts the calls it is given, and passes them on."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from unum_runtime.model.checkpoint import Item
+from unum_runtime.model.naming import Key
+from unum_runtime.store.base import Store
+from unum_runtime.store.memory import MemoryStore
+
+
+@dataclass
+class CountingStore:
+    inner: Store = field(default_factory=MemoryStore)
+    calls: Counter[str] = field(default_factory=Counter)
+
+    def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
+        self.calls["create"] += 1
+        return self.inner.create(key, item, expires_at_s=expires_at_s)
+
+    def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
+        self.calls["read"] += 1
+        return self.inner.read(keys)
+
+    def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
+        self.calls["query"] += 1
+        return self.inner.query(partition, newest=newest)
+
+    def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
+        self.calls["add"] += 1
+        return self.inner.add(key, member, expires_at_s=expires_at_s)

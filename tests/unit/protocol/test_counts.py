@@ -1,0 +1,74 @@
+"""Store calls of whole executions: what DESIGN's table allows, with the guard that reads on and off."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.counting import CountingStore
+from unum_constructs.compiler import compile_workflow
+from unum_runtime.model.checkpoint import Ending, Status, Success
+from unum_runtime.model.ir import Guard, Task, Workflow
+from unum_runtime.simulator.local import LocalWorkflow
+
+RESULT_READS = 2
+"""`LocalWorkflow.run` reads the start record and the ending, which an execution in Lambda does not."""
+
+
+def workflow(definition: dict[str, Any], guard: Guard) -> Workflow:
+    compiled = compile_workflow(definition, name="w", functions=["F"])
+    states = {
+        name: replace(state, guard=guard) if isinstance(state, Task) else state
+        for name, state in compiled.states.items()
+    }
+    return Workflow(compiled.name, compiled.start_at, states)
+
+
+def chain(length: int) -> dict[str, Any]:
+    states: dict[str, Any] = {f"S{n}": {"Type": "Task", "Resource": "F", "Next": f"S{n + 1}"} for n in range(length)}
+    states[f"S{length - 1}"] = {"Type": "Task", "Resource": "F", "End": True}
+    return {"StartAt": "S0", "States": states}
+
+
+def map_and_join() -> dict[str, Any]:
+    task = {"Type": "Task", "Resource": "F"}
+    items = {"StartAt": "Item", "States": {"Item": {**task, "End": True}}}
+    return {
+        "StartAt": "Source",
+        "States": {
+            "Source": {**task, "Next": "Each"},
+            "Each": {"Type": "Map", "ItemProcessor": items, "Next": "Join"},
+            "Join": {**task, "End": True},
+        },
+    }
+
+
+def run(definition: dict[str, Any], guard: Guard, value: Any) -> tuple[Any, CountingStore]:
+    store = CountingStore()
+    ending = LocalWorkflow(workflow(definition, guard), {"F": lambda event, _: event}, store).run("e", value)
+    assert ending == Ending(Status.SUCCEEDED, Success(value))
+    return ending, store
+
+
+@pytest.mark.parametrize("length", [1, 5, 10, 50])
+@pytest.mark.parametrize("guard", Guard)
+def test_a_chain_costs_one_commit_a_node_and_the_start_record(length: int, guard: Guard) -> None:
+    _, store = run(chain(length), guard, {"x": 1})
+    reads = {Guard.COMMIT: 0, Guard.READ: length - 1}[guard]  # the first node knows that it is the first
+    assert store.calls["create"] == length + 1
+    assert store.calls.total() - RESULT_READS == length + 1 + reads
+
+
+@pytest.mark.parametrize("branches", [1, 3, 100, 256, 257, 600])
+def test_a_map_with_join_costs_two_writes_a_branch_and_two_calls_a_shard(branches: int) -> None:
+    _, store = run(map_and_join(), Guard.COMMIT, list(range(branches)))
+    shards = -(-branches // 256)
+    writes = 1 + 2 + 2 * branches + (shards if shards > 1 else 0)
+    assert store.calls["create"] + store.calls["add"] == writes
+    assert store.calls.total() - RESULT_READS == writes + shards <= 2 * branches + 2 * shards + 4
+
+
+def test_an_empty_map_costs_nothing() -> None:
+    _, store = run(map_and_join(), Guard.COMMIT, [])
+    assert store.calls["create"] == 3
+    assert store.calls["add"] == 0
