@@ -4,7 +4,7 @@ UnumError
 ├── DefinitionError       the definition cannot become a workflow; carries every problem found
 ├── StatesError           fails the state that raised it; becomes its committed outcome
 ├── RefusedDelivery       the event is dropped and not delivered again: nothing can come of it
-│   └── NotOurEvent       the event does not come from this workflow
+├── NotOurEvent           the event does not come from this version of this workflow; the delivery fails loudly
 ├── InconsistentHistory   what is stored contradicts the event; the delivery fails loudly
 ├── StoreError            the store did not answer as it must; raised so that Lambda delivers the event again
 ├── InvokeError           a next function could not be invoked; raised for the same reason
@@ -71,8 +71,8 @@ class RefusedDelivery(UnumError):
     """The event must not be worked on, and another delivery would not change that."""
 
 
-class NotOurEvent(RefusedDelivery):
-    """The event is not an envelope of a workflow that this function hosts."""
+class NotOurEvent(UnumError):
+    """The event is not an envelope of a workflow that this function hosts, in the version that it has."""
 
 
 class InconsistentHistory(UnumError):

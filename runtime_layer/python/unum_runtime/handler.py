@@ -25,6 +25,7 @@ from unum_runtime.aws.invoker import PARALLEL_CALLS, LambdaInvoker
 from unum_runtime.clock import SystemClock
 from unum_runtime.errors import NotOurEvent, RefusedDelivery
 from unum_runtime.model.envelope import Envelope, is_envelope, named_start
+from unum_runtime.model.identity import event_name
 from unum_runtime.model.ir import Json, Workflow
 from unum_runtime.protocol.runtime import Call, Invoker, Runtime
 from unum_runtime.protocol.start import resume, start
@@ -87,7 +88,8 @@ def _start(workflow: str, event: Json, context: Any) -> Json:
     name = named_start(event)
     runtime = _runtime(workflow, context)
     if name is None:
-        name = context.aws_request_id  # the same on every delivery of one event
+        # Lambda's request id is the same on every delivery of one asynchronous event, but not of one message.
+        name = event_name(event) or context.aws_request_id
         start(runtime, name, event)
     else:
         resume(runtime, name)
