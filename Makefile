@@ -6,7 +6,6 @@ EMULATOR := emulator/.venv
 UV := $(BIN)/uv
 LOCK = $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 --quiet
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
-export UV_NO_PROGRESS :=
 export PYTHONDONTWRITEBYTECODE := 1
 
 .PHONY: demo test check unit synth e2e emulator setup lock format clean

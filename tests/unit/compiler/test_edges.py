@@ -1,0 +1,248 @@
+"""Who may invoke whom, and who does what in the store."""
+
+import json
+from collections import deque
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from typing import Any
+
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from tests.unit.compiler.machines import FUNCTIONS, VALUE, machines, runnable
+from unum_constructs.compiler import compile_workflow
+from unum_constructs.compiler.edges import (
+    ENTRY,
+    Operation,
+    function_edges,
+    reachable,
+    recursive_functions,
+    routes,
+    store_operations,
+    successors,
+)
+from unum_runtime.clock import SystemClock
+from unum_runtime.errors import RefusedDelivery
+from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.naming import Key
+from unum_runtime.protocol.runtime import Call, Runtime
+from unum_runtime.protocol.start import start
+from unum_runtime.protocol.step import step
+from unum_runtime.store.memory import MemoryStore
+
+LOADED = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+MOST_EVENTS = 60
+
+
+def workflow(**states: dict[str, Any]) -> Workflow:
+    return compiled({"StartAt": next(iter(states)), "States": states})
+
+
+def compiled(machine: dict[str, Any]) -> Workflow:
+    return compile_workflow(machine, name="w", functions=None)
+
+
+def task(function: str, **fields: Any) -> dict[str, Any]:
+    return {"Type": "Task", "Resource": function, **({} if "Next" in fields else {"End": True}), **fields}
+
+
+def scope(**states: dict[str, Any]) -> dict[str, Any]:
+    return {"StartAt": next(iter(states)), "States": states}
+
+
+def a_map(inner: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    end = {} if "Next" in fields else {"End": True}
+    return {"Type": "Map", "ItemProcessor": inner, **end, **fields}
+
+
+def parallel(*branches: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    end = {} if "Next" in fields else {"End": True}
+    return {"Type": "Parallel", "Branches": list(branches), **end, **fields}
+
+
+def choice(*targets: str) -> dict[str, Any]:
+    rules = [{"Variable": "$", "IsNull": True, "Next": target} for target in targets[1:]]
+    return {"Type": "Choice", "Choices": rules, "Default": targets[0]}
+
+
+def test_pure_states_lead_on() -> None:
+    flow = workflow(
+        A=task("a", Next="P"),
+        P={"Type": "Pass", "Next": "C"},
+        C=choice("B", "A", "S"),
+        B=task("b", Next="E"),
+        E={"Type": "Fail"},
+        S={"Type": "Succeed"},
+    )
+    assert successors(flow, "A") == ("A", "B")
+    assert successors(flow, "B") == ()
+    assert function_edges(flow) == {"a": ("a", "b"), "b": ()}
+
+
+def test_a_map_may_be_empty() -> None:
+    flow = workflow(A=task("a", Next="M"), M=a_map(scope(B=task("b")), Next="C"), C=task("c"))
+    assert successors(flow, "A") == ("B", "C")
+    assert successors(flow, "B") == ("C",)
+
+
+def test_a_parallel_is_never_empty() -> None:
+    flow = workflow(A=task("a", Next="M"), M=parallel(scope(B=task("b")), scope(D=task("d")), Next="C"), C=task("c"))
+    assert successors(flow, "A") == ("B", "D")
+
+
+def test_a_branch_without_task_ends_where_it_begins() -> None:
+    pure = scope(P={"Type": "Pass", "End": True})
+    flow = workflow(A=task("a", Next="M"), M=parallel(scope(B=task("b")), pure, Next="C"), C=task("c"))
+    assert successors(flow, "A") == ("B", "C")
+
+
+def test_a_pure_fan_out_is_passed_over() -> None:
+    flow = workflow(M=a_map(scope(P={"Type": "Pass", "End": True}), Next="C"), C=task("c"))
+    assert reachable(flow, "M") == ("C",)
+    assert function_edges(flow) == {ENTRY: ("c",), "c": ()}
+
+
+def test_a_lane_starts_its_next_branch() -> None:
+    flow = workflow(M=a_map(scope(B=task("b", Next="C"), C=task("c")), MaxConcurrency=2))
+    assert successors(flow, "C") == ("B",)
+    assert recursive_functions(flow) == ("b", "c")
+
+
+def test_the_end_of_nested_branches_leads_out_of_both() -> None:
+    inner = a_map(scope(B=task("b")))
+    flow = workflow(M=a_map(scope(N=inner), Next="C"), C=task("c"))
+    assert successors(flow, "B") == ("C",)
+
+
+def test_loops_without_tasks_end() -> None:
+    flow = workflow(P={"Type": "Pass", "Next": "C"}, C=choice("P", "S"), S={"Type": "Succeed"})
+    assert function_edges(flow) == {ENTRY: ()}
+
+
+def test_back_edges_are_carried() -> None:
+    flow = workflow(A=task("a", Next="B"), B=task("b", Next="C"), C=choice("D", "A", "B"), D=task("d"))
+    found = routes(flow)
+    assert found.host == "a"
+    assert found.forward == {"a": ("b",), "b": ("d",), "d": ()}
+    assert found.carried == ("a", "b")
+    assert recursive_functions(flow) == ("a", "b")
+
+
+def test_store_operations_are_exact() -> None:
+    flow = workflow(A=task("a", Next="M"), M=a_map(scope(B=task("b", Next="C"), C=task("c")), Next="D"), D=task("d"))
+    create_read = {Operation.CREATE, Operation.READ}
+    assert store_operations(flow, "a") == create_read
+    assert store_operations(flow, "b") == create_read
+    assert store_operations(flow, "c") == create_read | {Operation.ADD}
+    assert store_operations(flow, "d") == create_read | {Operation.LIST}
+
+
+def test_who_completes_a_scope_joins_it_if_no_task_follows() -> None:
+    flow = workflow(M=a_map(scope(B=task("b")), ResultPath="$.r"))
+    assert store_operations(flow, ENTRY) == {Operation.CREATE, Operation.READ}
+    assert store_operations(flow, "b") == set(Operation)
+
+
+@given(machines(max_depth=3))
+@LOADED
+def test_routes_cover_every_edge_without_a_circle(machine: dict[str, Any]) -> None:
+    flow = compiled(machine)
+    found = routes(flow)
+    environments = {function: environment(flow, function) for function in found.forward}
+    tuple(TopologicalSorter(environments).static_order())  # raises CycleError
+    for source, targets in function_edges(flow).items():
+        assert set(targets) <= {*found.forward[source], *found.carried}
+
+
+@given(machines(max_depth=3))
+@LOADED
+def test_edges_depend_on_the_ir_alone(machine: dict[str, Any]) -> None:
+    flow = compiled(machine)
+    again = Workflow.from_json(flow.to_json())
+    assert set(function_edges(flow)) == set(function_edges(again))
+    assert {function: store_operations(flow, function) for function in FUNCTIONS} == {
+        function: store_operations(again, function) for function in FUNCTIONS
+    }
+
+
+def environment(flow: Workflow, function: str) -> tuple[str, ...]:
+    """The functions whose addresses `function` has in its environment."""
+    found = routes(flow)
+    carried = (other for other in found.carried if other != function) if function == found.host else ()
+    return (*found.forward[function], *carried)
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A store that refuses what a function has no permission for."""
+
+    store: MemoryStore
+    allowed: frozenset[Operation]
+
+    def create(self, key: Key, item: Any, *, expires_at_s: int) -> Any:
+        assert Operation.CREATE in self.allowed
+        return self.store.create(key, item, expires_at_s=expires_at_s)
+
+    def read(self, keys: Iterable[Key]) -> Any:
+        assert Operation.READ in self.allowed
+        return self.store.read(keys)
+
+    def query(self, partition: str, *, newest: int | None = None) -> Any:
+        assert Operation.LIST in self.allowed
+        return self.store.query(partition, newest=newest)
+
+    def add(self, key: Key, member: int, *, expires_at_s: int) -> Any:
+        assert Operation.ADD in self.allowed
+        return self.store.add(key, member, expires_at_s=expires_at_s)
+
+
+class Deployment:
+    """A workflow's functions, each with its own environment and permissions, and the events between them."""
+
+    def __init__(self, flow: Workflow, numbers: st.DataObject) -> None:
+        self.events: deque[tuple[str, bytes]] = deque()
+        self._numbers = numbers
+        store = MemoryStore()
+        self.host = routes(flow).host
+        self.runtimes = {function: self._runtime(flow, function, store) for function in function_edges(flow)}
+
+    def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
+        self.events.extend(events)
+
+    def _runtime(self, flow: Workflow, function: str, store: MemoryStore) -> Runtime:
+        carried = routes(flow).carried if function == self.host else ()
+        known = (*environment(flow, function), *(own for own in carried if own == function))
+        return Runtime(
+            workflow=flow,
+            store=Guarded(store, store_operations(flow, function)),
+            invoker=self,
+            clock=SystemClock(),
+            call=self._call,
+            hosts=frozenset((function,)),
+            routes={other: other for other in known},
+            carried=carried,
+        )
+
+    def _call(self, _call: Call, _value: Any) -> Any:
+        return {**VALUE, "n": self._numbers.draw(st.integers(0, 3)), "items": self._numbers.draw(items)}
+
+
+items = st.lists(st.just(0), max_size=3)
+
+
+@given(runnable(), st.data())
+@LOADED
+def test_routes_and_permissions_suffice_for_the_runtime(machine: dict[str, Any], data: st.DataObject) -> None:
+    flow = compiled(machine)
+    deployment = Deployment(flow, data)
+    start(deployment.runtimes[deployment.host], "x", {"n": data.draw(st.integers(0, 3)), "items": data.draw(items)})
+    delivered = 0
+    while deployment.events and delivered < MOST_EVENTS:
+        function, payload = deployment.events.popleft()
+        with suppress(RefusedDelivery):  # of a branch beside one that has failed
+            step(deployment.runtimes[function], Envelope.from_json(json.loads(payload)))
+        delivered += 1
+    event(f"events delivered: about {delivered // 5 * 5}")

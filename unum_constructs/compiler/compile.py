@@ -1,0 +1,31 @@
+"""The compiler from end to end."""
+
+from collections.abc import Collection
+
+from unum_constructs.compiler.check import check
+from unum_constructs.compiler.document import copied
+from unum_constructs.compiler.lower import lower
+from unum_constructs.compiler.read import read
+from unum_constructs.compiler.report import Report
+from unum_constructs.compiler.tokens import check_tokens
+from unum_runtime.model.ir import Json, Workflow
+
+
+def compile_workflow(definition: Json, *, name: str, functions: Collection[str] | None) -> Workflow:
+    """The workflow that `definition` describes.
+
+    Args:
+        definition: a state machine in the Amazon States Language, as JSON.
+        name: of the workflow.
+        functions: keys of the workflow's functions, which Tasks may name; None accepts every name.
+
+    Raises:
+        DefinitionError: with every problem of the definition, in its order.
+    """
+    document = copied(definition)
+    report = Report()
+    check_tokens(document, report)
+    machine = read(document, functions, report)
+    check(machine, report)
+    report.raise_problems(document)
+    return lower(machine, name=name)

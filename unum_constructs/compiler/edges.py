@@ -1,0 +1,174 @@
+"""What the constructs must know of a workflow: who may invoke whom, how addresses travel, who does what in the store.
+
+All of it is computed from the IR alone, and in a deterministic order, so that equal workflows give equal templates.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from unum_constructs.compiler.flow import Reach, entering, has_lanes, leaving
+from unum_runtime.model.ir import FanOut, Guard, Task, Workflow
+
+ENTRY = "$entry"
+"""Stands for the small function that only starts executions; it is there when a workflow begins with no Task."""
+
+
+class Operation(StrEnum):
+    """What a function does in the store."""
+
+    CREATE = "create"
+    """Commit checkpoints."""
+
+    READ = "read"
+    """Read checkpoints by name."""
+
+    LIST = "list"
+    """Read the checkpoints of all branches of a fan-out."""
+
+    ADD = "add"
+    """Add branches to completion sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """How functions come to know each other's addresses, without a circle of references.
+
+    Attributes:
+        host: the function that executions start in.
+        forward: for every function, those whose addresses go into its environment.
+        carried: functions whose addresses the host puts into envelopes, which every function passes on; beside
+            those of `forward`, the host's environment has these, but for its own.
+    """
+
+    host: str
+    forward: Mapping[str, tuple[str, ...]]
+    carried: tuple[str, ...]
+
+
+def reachable(workflow: Workflow, state: str) -> tuple[str, ...]:
+    """The Tasks that can be invoked next when control enters `state`."""
+    return entering(workflow, state).tasks
+
+
+def successors(workflow: Workflow, task: str) -> tuple[str, ...]:
+    """The Tasks that can be invoked after `task`."""
+    return leaving(workflow, task).tasks
+
+
+def start_host(workflow: Workflow) -> str:
+    """The function that executions start in: that of the first Task, or `ENTRY`."""
+    start = workflow.states[workflow.start_at]
+    return start.function if isinstance(start, Task) else ENTRY
+
+
+def function_edges(workflow: Workflow) -> Mapping[str, tuple[str, ...]]:
+    """For every function, and `ENTRY` if there is one, the functions that it can invoke."""
+    return {
+        function: _unique(
+            workflow.task(task).function for reach in _reaches(workflow, function) for task in reach.tasks
+        )
+        for function in _functions(workflow)
+    }
+
+
+def routes(workflow: Workflow) -> Routes:
+    """Routes for every edge: forward in a topological order of what remains without back edges, else carried."""
+    edges = function_edges(workflow)
+    host = start_host(workflow)
+    position = {function: index for index, function in enumerate(_ordered(edges, host))}
+    forward = {
+        source: tuple(target for target in targets if position[source] < position[target])
+        for source, targets in edges.items()
+    }
+    carried = _unique(
+        target for source, targets in edges.items() for target in targets if position[source] >= position[target]
+    )
+    return Routes(host, forward, carried)
+
+
+def recursive_functions(workflow: Workflow) -> tuple[str, ...]:
+    """The functions that can come to be invoked again as a consequence of their own invocation."""
+    edges = function_edges(workflow)
+    return tuple(function for function in edges if function in _closure(edges, function))
+
+
+def store_operations(workflow: Workflow, function: str) -> frozenset[Operation]:
+    """What `function`, which may be `ENTRY`, can do in the store; a permission for anything else is one too many."""
+    hosted = tuple(task for task in workflow.tasks if task.function == function)
+    operations = {Operation.CREATE}
+    if function == start_host(workflow) or any(task.guard is Guard.READ for task in hosted):
+        operations.add(Operation.READ)  # the host reads start records that clients have written
+    for name in {name for reach in _reaches(workflow, function) for name in reach.ended}:
+        operations |= _after_branch(workflow.fan_out(name))
+    joins = {task.name for task in hosted}
+    for state in workflow.states.values():
+        if isinstance(state, FanOut) and not state.pure and state.join in joins:
+            operations |= _joining(state)
+    return frozenset(operations)
+
+
+def _after_branch(fan_out: FanOut) -> set[Operation]:
+    """What whoever ends a branch of `fan_out` does: complete it, start the next, and join if no Task does."""
+    operations = {Operation.ADD}
+    if has_lanes(fan_out):
+        operations.add(Operation.READ)  # the next branch's input is made of the fan-out's
+    return operations if fan_out.join else operations | _joining(fan_out)
+
+
+def _joining(fan_out: FanOut) -> set[Operation]:
+    """What whoever joins the branches of `fan_out` does; its input is needed unless the results replace it."""
+    replaces_input = fan_out.data.get("ResultPath", "$") == "$"
+    return {Operation.LIST} if replaces_input else {Operation.LIST, Operation.READ}
+
+
+def _functions(workflow: Workflow) -> tuple[str, ...]:
+    return _unique((start_host(workflow), *(task.function for task in workflow.tasks)))
+
+
+def _reaches(workflow: Workflow, function: str) -> Iterator[Reach]:
+    """What `function` comes to after each of its Tasks, or from the start."""
+    if function == ENTRY:
+        yield entering(workflow, workflow.start_at)
+    for task in workflow.tasks:
+        if task.function == function:
+            yield leaving(workflow, task.name)
+
+
+def _ordered(edges: Mapping[str, tuple[str, ...]], host: str) -> Iterator[str]:
+    """All functions, `host` first, in reverse postorder of depth-first searches: only circles have edges back."""
+    finished: dict[str, None] = {}
+    for root in (host, *edges):
+        before = set(finished)
+        finished |= dict.fromkeys(_postorder(edges, root, before))
+        yield from reversed([function for function in finished if function not in before])
+
+
+def _postorder(edges: Mapping[str, tuple[str, ...]], root: str, seen: set[str]) -> Iterator[str]:
+    path = [(root, iter(edges[root]))] if root not in seen else []
+    seen = seen | {root}
+    while path:
+        function, targets = path[-1]
+        target = next((target for target in targets if target not in seen), None)
+        if target is None:
+            path.pop()
+            yield function
+        else:
+            seen.add(target)
+            path.append((target, iter(edges[target])))
+
+
+def _closure(edges: Mapping[str, tuple[str, ...]], function: str) -> set[str]:
+    """Everything that can be invoked as a consequence of `function`."""
+    found: set[str] = set()
+    ahead = list(edges[function])
+    while ahead:
+        target = ahead.pop()
+        if target not in found:
+            found.add(target)
+            ahead.extend(edges[target])
+    return found
+
+
+def _unique(names: Iterator[str] | tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
