@@ -104,3 +104,16 @@ def test_an_item_that_is_too_large_is_an_error_and_not_stored(store: Store) -> N
     with pytest.raises(StoreError, match="partition"):
         store.create(KEY, {"value": "x" * 420_000}, expires_at_s=LATER)
     assert store.read([KEY]) == {}
+
+
+def test_collecting_leaves_the_fact_and_takes_the_value(store: Store) -> None:
+    members = Key("sets", "set")
+    store.create(KEY, {"value": "large", "state": "S", "at": 1}, expires_at_s=LATER)
+    store.add(members, 1, expires_at_s=LATER)
+    for _ in range(2):
+        store.collect([KEY, members, Key("partition", "absent")])
+    assert store.read([KEY]) == {KEY: {"state": "S", "at": 1, "collected": 1}}
+    assert store.create(KEY, {"value": "again"}, expires_at_s=LATER) == {"state": "S", "at": 1, "collected": 1}
+    assert store.add(members, 2, expires_at_s=LATER) == {2}
+    assert store.read([Key("partition", "absent")]) == {}
+

@@ -1,7 +1,7 @@
 """What the store keeps of an invocation: its outcome, written once."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -10,6 +10,13 @@ from unum_runtime.model.naming import START_STEP, Execution, Name, Scope
 
 Item: TypeAlias = dict[str, str | int]
 """A stored item without its key: flat, so that every backend can hold it."""
+
+
+TOMBSTONE = "collected"
+"""Attribute of an item whose outcome was collected."""
+
+OUTCOME = ("value", "error", "cause")
+"""Attributes that hold an outcome; a tombstone has none of them. What tells where the outcome led is kept."""
 
 
 class Phase(StrEnum):
@@ -45,6 +52,11 @@ class Failure:
     cause: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What is left of an outcome that nobody can need any more: the fact that it was committed."""
+
+
 Outcome: TypeAlias = Success | Failure
 
 
@@ -64,7 +76,7 @@ class Checkpoint:
         name: the invocation.
         state: its state.
         phase: whether `outcome` is what the state was entered with or what it came to.
-        outcome: the value or the failure.
+        outcome: the value or the failure, or that it was collected.
         digest: of the workflow's IR that wrote it.
         committed_ms: when, in milliseconds since 1970.
         duration_ms: how long user code ran; 0 where there was none.
@@ -76,17 +88,13 @@ class Checkpoint:
     name: Name
     state: str
     phase: Phase
-    outcome: Outcome
+    outcome: Outcome | Collected
     digest: str
     committed_ms: int
     duration_ms: int = 0
     attempt: int = 0
     opens: Scope | None = None
     ending: Ending | None = None
-
-    def lasting(self, duration_ms: int) -> "Checkpoint":
-        """The same, after user code ran for `duration_ms`."""
-        return replace(self, duration_ms=duration_ms)
 
     def to_item(self) -> Item:
         """The checkpoint as a flat item; the name is in the key."""
@@ -111,7 +119,7 @@ class Checkpoint:
     @classmethod
     def from_item(cls, name: Name, item: Item) -> "Checkpoint":
         """The checkpoint that `to_item` wrote."""
-        outcome = _outcome_from_item(item)
+        outcome = Collected() if TOMBSTONE in item else _outcome_from_item(item)
         return cls(
             name=name,
             state=str(item["state"]),
@@ -122,11 +130,13 @@ class Checkpoint:
             duration_ms=int(item["ms"]),
             attempt=int(item["attempt"]),
             opens=_scope_from_item(name, item),
-            ending=_ending_from_item(item, outcome),
+            ending=_ending_from_item(item),
         )
 
 
-def _outcome_to_item(outcome: Outcome) -> Item:
+def _outcome_to_item(outcome: Outcome | Collected) -> Item:
+    if isinstance(outcome, Collected):
+        return {TOMBSTONE: 1}
     if isinstance(outcome, Success):
         return {"value": to_text(outcome.value)}
     return {"error": to_text(outcome.error), "cause": to_text(outcome.cause)}
@@ -142,11 +152,11 @@ def _scope_from_item(name: Name, item: Item) -> Scope | None:
     return Scope(name.execution, name.frames, *json.loads(str(item["opens"]))) if "opens" in item else None
 
 
-def _ending_from_item(item: Item, outcome: Outcome) -> Ending | None:
+def _ending_from_item(item: Item) -> Ending | None:
     if "status" not in item:
         return None
-    replaced = "final_value" in item or "final_error" in item
-    return Ending(Status(str(item["status"])), _outcome_from_item(item, "final_") if replaced else outcome)
+    prefix = "final_" if "final_value" in item or "final_error" in item else ""
+    return Ending(Status(str(item["status"])), _outcome_from_item(item, prefix))
 
 
 def start_record(execution: Execution, value: Json) -> Checkpoint:

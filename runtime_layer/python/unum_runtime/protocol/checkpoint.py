@@ -5,14 +5,14 @@ from dataclasses import replace
 from unum_runtime.errors import InconsistentHistory
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Outcome, Success, to_text
 from unum_runtime.model.naming import Name, checkpoint_key
-from unum_runtime.protocol.plan import Effect, Finish, Open, is_start, plan
+from unum_runtime.protocol.plan import Commit, Effect, Finish, Open, is_start, plan
 from unum_runtime.protocol.runtime import Runtime
 
 MAX_OUTCOME_BYTES = 380_000
 """The largest outcome that is stored; DynamoDB takes items of 400 KB, key and names included."""
 
 
-def commit(rt: Runtime, draft: Checkpoint) -> Effect:
+def commit(rt: Runtime, effect: Commit) -> Effect:
     """Create the checkpoint if it is absent.
 
     Returns:
@@ -20,20 +20,33 @@ def commit(rt: Runtime, draft: Checkpoint) -> Effect:
 
     Raises:
         InconsistentHistory: the name is taken by another state, or by another version of the workflow.
+        RefusedDelivery: the committed outcome was collected, so all that follows from it is committed too.
         StoreError: it is not known whether the checkpoint was written; the next delivery will find out.
     """
-    draft = replace(draft, outcome=_bounded(draft.outcome))
-    effect = plan(rt.workflow, draft)
-    draft = _announcing(draft, effect)
-    item = draft.to_item()
-    key = checkpoint_key(rt.workflow.name, draft.name)
-    winner = rt.store.create(key, item, expires_at_s=rt.expires_at_s())
+    checkpoint = draft(rt, effect)
+    following = plan(rt.workflow, checkpoint)
+    checkpoint = _announcing(checkpoint, following)
+    key = checkpoint_key(rt.workflow.name, checkpoint.name)
+    winner = rt.store.create(key, checkpoint.to_item(), expires_at_s=rt.expires_at_s())
     if winner is None:
-        log_commit(rt, draft, won=True)
-        return effect
-    committed = verified(rt, draft.name, draft.state, winner)
-    log_commit(rt, committed, won=False)
+        _log(rt, checkpoint, "committed")
+        return following
+    committed = verified(rt, checkpoint.name, checkpoint.state, winner)
+    _log(rt, committed, "adopted")
     return plan(rt.workflow, committed)
+
+
+def draft(rt: Runtime, effect: Commit) -> Checkpoint:
+    """The checkpoint that `effect` commits, as far as it is known before what follows is planned."""
+    return Checkpoint(
+        name=effect.name,
+        state=effect.state,
+        phase=effect.phase,
+        outcome=_bounded(effect.outcome),
+        digest=rt.workflow.digest,
+        committed_ms=rt.clock.now_ms(),
+        duration_ms=effect.duration_ms,
+    )
 
 
 def verified(rt: Runtime, name: Name, state: str, item: Item) -> Checkpoint:
@@ -54,10 +67,9 @@ def verified(rt: Runtime, name: Name, state: str, item: Item) -> Checkpoint:
     return checkpoint
 
 
-def log_commit(rt: Runtime, checkpoint: Checkpoint, *, won: bool) -> None:
-    """Say what was committed, and whether by this delivery."""
+def _log(rt: Runtime, checkpoint: Checkpoint, how: str) -> None:
     rt.log(
-        "committed" if won else "adopted",
+        how,
         execution=checkpoint.name.execution.name,
         invocation=str(checkpoint.name),
         state=checkpoint.state,
@@ -67,14 +79,14 @@ def log_commit(rt: Runtime, checkpoint: Checkpoint, *, won: bool) -> None:
     )
 
 
-def _announcing(draft: Checkpoint, effect: Effect) -> Checkpoint:
+def _announcing(checkpoint: Checkpoint, following: Effect) -> Checkpoint:
     """What the outcome means for others belongs into the same write: a fan-out's size, the execution's end."""
-    match effect:
+    match following:
         case Finish(_, ending):
-            return replace(draft, ending=ending)
+            return replace(checkpoint, ending=ending)
         case Open(scope):
-            return replace(draft, opens=scope)
-    return draft
+            return replace(checkpoint, opens=scope)
+    return checkpoint
 
 
 def _bounded(outcome: Outcome) -> Outcome:

@@ -42,23 +42,23 @@ def go_on(rt: Runtime, scope: Scope) -> Invoke | Commit:
     """What follows a scope that is complete: its results are joined by the Task that needs them, or else here."""
     follower = rt.workflow.fan_out(scope.state).join
     if follower is None:
-        joined = joined_checkpoint(rt, scope)
-        return Commit(joined.name, joined.state, joined.phase, joined.outcome)
+        return joined(rt, scope)
     return Invoke(_after(scope), follower, Results(scope))
 
 
-def joined_checkpoint(rt: Runtime, scope: Scope) -> Checkpoint:
-    """The outcome of a complete scope's fan-out state, not committed.
+def joined(rt: Runtime, scope: Scope) -> Commit:
+    """The outcome of a complete scope's fan-out state.
 
     Raises:
         InconsistentHistory: not exactly one result for every branch.
+        RefusedDelivery: the results were collected, because what was made of them is committed.
     """
     fan_out = rt.workflow.fan_out(scope.state)
     ends = [_end(rt, scope, index, last) for index, last in enumerate(_branches(rt, scope))]
     value = origin(rt, scope).value if needs_value(rt.workflow, fan_out) else None
     entered_ms = max(checkpoint.committed_ms for checkpoint, _ in ends)
     outcome = join(rt.workflow, fan_out, value, [result for _, result in ends], _moment(rt, scope, entered_ms))
-    return rt.draft(scope.join, scope.state, Phase.LEFT, outcome)
+    return Commit(scope.join, scope.state, Phase.LEFT, outcome, joins=scope)
 
 
 def origin(rt: Runtime, scope: Scope) -> Open:

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 from unum_runtime.errors import NotOurEvent, RefusedDelivery
-from unum_runtime.model.checkpoint import Checkpoint, Failure
+from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Guard, Json, Task
 from unum_runtime.model.naming import Key, Scope, checkpoint_key
-from unum_runtime.protocol.checkpoint import verified
-from unum_runtime.protocol.fanin import joined_checkpoint
-from unum_runtime.protocol.plan import Invoke, plan
+from unum_runtime.protocol.checkpoint import draft, verified
+from unum_runtime.protocol.fanin import joined
+from unum_runtime.protocol.plan import Commit, Effect, Invoke, plan
 from unum_runtime.protocol.runtime import Runtime
 
 
@@ -18,20 +18,6 @@ class Ready:
     """User code has to run on `input`, the Task's input before its data flow."""
 
     input: Json
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """The outcome is committed; user code does not run again."""
-
-    checkpoint: Checkpoint
-
-
-@dataclass(frozen=True, slots=True)
-class Unjoined:
-    """The results that were to be the input cannot be; the fan-out's own outcome, not committed, says why."""
-
-    draft: Checkpoint
 
 
 def admit(rt: Runtime, envelope: Envelope) -> Task:
@@ -53,16 +39,16 @@ def admit(rt: Runtime, envelope: Envelope) -> Task:
     return rt.workflow.task(envelope.state)
 
 
-def look_up(rt: Runtime, envelope: Envelope, task: Task, *, fresh: bool) -> Ready | Known | Unjoined:
-    """What there is to do for an admitted `envelope`.
+def look_up(rt: Runtime, envelope: Envelope, task: Task, *, fresh: bool) -> Ready | Effect:
+    """What there is to do for an admitted `envelope`: run user code, or go on from what is committed.
 
     Raises:
-        RefusedDelivery: the scope around it has failed, so that nothing depends on it any more.
+        RefusedDelivery: nothing depends on it any more.
         InconsistentHistory: what is stored contradicts it.
         StoreError: the store could not be read.
     """
     known = None if fresh or task.guard is Guard.COMMIT else _committed(rt, envelope)
-    return Known(known) if known else _input(rt, envelope)
+    return _input(rt, envelope) if known is None else plan(rt.workflow, known)
 
 
 def _committed(rt: Runtime, envelope: Envelope) -> Checkpoint | None:
@@ -84,12 +70,12 @@ def _scope_key(rt: Runtime, envelope: Envelope) -> list[Key]:
     return [checkpoint_key(rt.workflow.name, Scope.around(name.execution, name.frames).join)]
 
 
-def _input(rt: Runtime, envelope: Envelope) -> Ready | Unjoined:
+def _input(rt: Runtime, envelope: Envelope) -> Ready | Commit:
+    """The Task's input; where results cannot be joined to one, the failure that their fan-out comes to."""
     if isinstance(envelope.input, Value):
         return Ready(envelope.input.value)
-    draft = joined_checkpoint(rt, envelope.input.scope)
-    effect = plan(rt.workflow, draft)
-    if isinstance(draft.outcome, Failure) or not isinstance(effect, Invoke) or effect.name != envelope.name:
-        return Unjoined(draft)
-    assert isinstance(effect.input, Value)  # noqa: S101 - a plan from a checkpoint has the value
-    return Ready(effect.input.value)
+    joining = joined(rt, envelope.input.scope)
+    following = plan(rt.workflow, draft(rt, joining))
+    if isinstance(following, Invoke) and following.name == envelope.name and isinstance(following.input, Value):
+        return Ready(following.input.value)
+    return joining

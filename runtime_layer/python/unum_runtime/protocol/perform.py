@@ -7,6 +7,7 @@ from unum_runtime.model.checkpoint import Failure, Phase
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Scope
 from unum_runtime.protocol.checkpoint import commit
+from unum_runtime.protocol.collect import collect_scope
 from unum_runtime.protocol.fanin import complete
 from unum_runtime.protocol.plan import Commit, Complete, Effect, Finish, Invoke, Open, branch, started_at_once
 from unum_runtime.protocol.runtime import EVENT_LIFE_S, Runtime
@@ -24,11 +25,15 @@ def perform(rt: Runtime, effect: Effect, routes: Mapping[str, str]) -> None:
         routes: addresses that travel with the execution.
     """
     wave: list[Effect] = [effect]
+    joined: list[Scope] = []
     while wave:
+        joined += [effect.joins for effect in wave if isinstance(effect, Commit) and effect.joins is not None]
         invokes = [effect for effect in wave if isinstance(effect, Invoke)]
         refused = _send(rt, invokes, routes)
         followed = (_follow(rt, effect) for effect in wave if not isinstance(effect, Invoke))
         wave = [*refused, *chain.from_iterable(followed)]
+    for scope in joined:
+        collect_scope(rt, scope)
 
 
 def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope:
@@ -47,8 +52,8 @@ def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope
 def _follow(rt: Runtime, effect: Effect) -> list[Effect]:
     """Do an effect that is no invocation; what has to be done next."""
     match effect:
-        case Commit(name, state, phase, outcome):
-            return [commit(rt, rt.draft(name, state, phase, outcome))]
+        case Commit():
+            return [commit(rt, effect)]
         case Open(scope):
             return [branch(rt.workflow, effect, index) for index in started_at_once(rt.workflow, scope)]
         case Complete(execution, frames):

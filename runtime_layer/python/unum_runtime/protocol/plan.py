@@ -7,7 +7,8 @@ effects; doing an effect twice does no harm, because each ends in a commit, a se
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Outcome, Phase, Status, Success
+from unum_runtime.errors import RefusedDelivery
+from unum_runtime.model.checkpoint import Checkpoint, Collected, Ending, Failure, Outcome, Phase, Status, Success
 from unum_runtime.model.envelope import Results, Value
 from unum_runtime.model.ir import Json, Workflow
 from unum_runtime.model.naming import START_STEP, Execution, Frames, Name, Scope
@@ -61,12 +62,23 @@ class Complete:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Commit an outcome that no user code made, and go on from it."""
+    """Commit an outcome if there is none yet, and go on from the one that is committed then.
+
+    Attributes:
+        name: the invocation.
+        state: its state.
+        phase: whether `outcome` is what the state was entered with or what it came to.
+        outcome: the value or the failure.
+        duration_ms: how long user code ran for it; 0 where there was none.
+        joins: the scope whose results it was made of, if it was.
+    """
 
     name: Name
     state: str
     phase: Phase
     outcome: Outcome
+    duration_ms: int = 0
+    joins: Scope | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +93,11 @@ Effect: TypeAlias = Invoke | Open | Complete | Commit | Finish
 
 
 def plan(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
-    """What has to happen after `checkpoint`."""
+    """What has to happen after `checkpoint`.
+
+    Raises:
+        RefusedDelivery: it was collected, because all that follows from it is committed.
+    """
     moment = Moment(workflow.name, checkpoint.name.execution, checkpoint.committed_ms)
     match _arrive(workflow, checkpoint, moment):
         case AtTask(task, value):
@@ -96,6 +112,8 @@ def plan(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
 
 def _arrive(workflow: Workflow, checkpoint: Checkpoint, moment: Moment) -> Arrival:
     """Where control comes to after `checkpoint`."""
+    if isinstance(checkpoint.outcome, Collected):
+        raise RefusedDelivery(f"{checkpoint.name}: was collected, because what follows from it is committed")
     if isinstance(checkpoint.outcome, Failure):
         return Failed(checkpoint.state, checkpoint.outcome)
     value = checkpoint.outcome.value

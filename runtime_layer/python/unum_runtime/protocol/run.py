@@ -9,27 +9,27 @@ from pathlib import Path
 from unum_runtime.asl import dataflow
 from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.errors import StatesError
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Outcome, Phase, Success
+from unum_runtime.model.checkpoint import Failure, Outcome, Phase, Success
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Form, Json, Task
 from unum_runtime.protocol.advance import Moment
 from unum_runtime.protocol.compiled import compiled
+from unum_runtime.protocol.plan import Commit
 from unum_runtime.protocol.runtime import Call, Runtime
 
 _RUNTIME_FOLDER = str(Path(__file__).parents[1])
 
 
-def run(rt: Runtime, envelope: Envelope, task: Task, raw: Json) -> Checkpoint:
+def run(rt: Runtime, envelope: Envelope, task: Task, raw: Json) -> Commit:
     """Run user code of `task` on its input `raw`, before data flow.
 
     Returns:
-        The outcome, not committed. An exception of user code is an outcome too.
+        The outcome to commit. An exception of user code is an outcome too.
     """
     begun_ms = rt.clock.now_ms()
     moment = Moment(rt.workflow.name, envelope.name.execution, begun_ms)
     outcome = _outcome(rt, _call(envelope, task), task, raw, moment.context(task.name))
-    draft = rt.draft(envelope.name, task.name, Phase.LEFT, outcome)
-    return draft.lasting(rt.clock.now_ms() - begun_ms)
+    return Commit(envelope.name, task.name, Phase.LEFT, outcome, duration_ms=rt.clock.now_ms() - begun_ms)
 
 
 def _call(envelope: Envelope, task: Task) -> Call:

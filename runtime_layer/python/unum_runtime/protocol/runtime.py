@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Protocol
 
 from unum_runtime.clock import Clock
 from unum_runtime.errors import InvokeError
-from unum_runtime.model.checkpoint import Checkpoint, Outcome, Phase
 from unum_runtime.model.ir import Json, Workflow
-from unum_runtime.model.naming import Name
 from unum_runtime.store.base import Store
 
 EVENT_LIFE_S = 8 * 3600
@@ -17,6 +16,16 @@ Source: AWS Lambda Developer Guide, "Configuring error handling settings for asy
 
 DEFAULT_RETENTION_S = 7 * 24 * 3600
 """How long items are kept; an execution must end within it."""
+
+
+class Collection(StrEnum):
+    """When stored outcomes go."""
+
+    TTL = "ttl"
+    """When their time is over; costs nothing."""
+
+    EAGER = "eager"
+    """As soon as nobody can need them; costs a write for each."""
 
 
 class Invoker(Protocol):
@@ -76,6 +85,7 @@ class Runtime:
         routes: addresses of functions by key.
         carried: keys of the functions whose addresses a start puts into the envelopes.
         retention_s: how long items are kept, in seconds; more than `EVENT_LIFE_S`.
+        collection: when stored outcomes go.
         log: one structured line for each thing that happened.
     """
 
@@ -88,6 +98,7 @@ class Runtime:
     routes: Mapping[str, str]
     carried: tuple[str, ...] = ()
     retention_s: int = DEFAULT_RETENTION_S
+    collection: Collection = Collection.TTL
     log: Log = field(default=silent)
 
     def address(self, function: str, carried: Mapping[str, str]) -> str:
@@ -100,17 +111,6 @@ class Runtime:
         if address is None:
             raise InvokeError(f"no route to function {function!r}: neither in the environment nor in the envelope")
         return address
-
-    def draft(self, name: Name, state: str, phase: Phase, outcome: Outcome) -> Checkpoint:
-        """A checkpoint of this workflow, not committed yet."""
-        return Checkpoint(
-            name=name,
-            state=state,
-            phase=phase,
-            outcome=outcome,
-            digest=self.workflow.digest,
-            committed_ms=self.clock.now_ms(),
-        )
 
     def expires_at_s(self) -> int:
         """When an item that is written now expires, in seconds since 1970."""

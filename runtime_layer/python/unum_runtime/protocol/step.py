@@ -5,15 +5,16 @@
 3. Commit the outcome if there is none yet; from here on only the committed outcome counts, whoever wrote it.
 4. Plan what follows, a pure function of the committed outcome.
 5. Perform it: invoke, complete a branch, or finish.
+6. Collect what nobody can need any more.
 
 A delivery may die between any two of these; the next delivery of the same event goes on from what was committed.
 """
 
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.checkpoint import commit
-from unum_runtime.protocol.ingress import Known, Ready, Unjoined, admit, look_up
+from unum_runtime.protocol.collect import collect_behind
+from unum_runtime.protocol.ingress import Ready, admit, look_up
 from unum_runtime.protocol.perform import perform
-from unum_runtime.protocol.plan import plan
 from unum_runtime.protocol.run import run
 from unum_runtime.protocol.runtime import Runtime
 
@@ -31,11 +32,8 @@ def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
         UnumError: something did not answer; the event must be delivered again.
     """
     task = admit(rt, envelope)
-    match look_up(rt, envelope, task, fresh=fresh):
-        case Known(checkpoint):
-            effect = plan(rt.workflow, checkpoint)
-        case Ready(raw):
-            effect = commit(rt, run(rt, envelope, task, raw))
-        case Unjoined(draft):
-            effect = commit(rt, draft)
+    effect = look_up(rt, envelope, task, fresh=fresh)
+    if isinstance(effect, Ready):
+        effect = commit(rt, run(rt, envelope, task, effect.input))
     perform(rt, effect, envelope.routes)
+    collect_behind(rt, envelope)

@@ -12,7 +12,7 @@ from unum_runtime.errors import InconsistentHistory
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json, Workflow
-from unum_runtime.protocol.runtime import Call, Runtime
+from unum_runtime.protocol.runtime import Call, Collection, Runtime
 from unum_runtime.protocol.start import start
 from unum_runtime.protocol.step import step
 from unum_runtime.store.base import Store
@@ -53,12 +53,14 @@ class LocalWorkflow:
         functions: a handler for each function key of the workflow; its context is a `Context`.
         store: keeps what the executions commit.
         clock: tells the time.
+        collection: when stored outcomes go.
     """
 
     workflow: Workflow
     functions: Mapping[str, Function]
     store: Store = field(default_factory=MemoryStore)
     clock: Clock = field(default_factory=SystemClock)
+    collection: Collection = Collection.TTL
 
     def run(self, execution_name: str, value: Json) -> Ending:
         """Start an execution and deliver every event that comes of it.
@@ -88,6 +90,7 @@ class LocalWorkflow:
             store=self.store,
             invoker=queue,
             clock=self.clock,
+            collection=self.collection,
             call=lambda call, value: self.functions[call.function](value, Context(call)),
             hosts=functions,
             routes={function: function for function in functions},

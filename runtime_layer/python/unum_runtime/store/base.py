@@ -1,6 +1,7 @@
 """The few atomic primitives that the protocol needs of a store; each docstring is a contract that the suite checks.
 
 A backend implements these and nothing else: what they are used for is decided once, in `unum_runtime.protocol`.
+Items and sets have partitions of their own; no partition has both.
 An item whose expiry has passed is absent for every primitive, even while the backend still keeps it.
 """
 
@@ -48,6 +49,16 @@ class Store(Protocol):
 
         Raises:
             StoreError: the partition was not read to its end.
+        """
+        ...
+
+    def collect(self, keys: Iterable[Key]) -> None:
+        """Turn the items at `keys` into tombstones: all is kept but what is in `OUTCOME`, and a set is emptied.
+
+        Absent keys stay absent, and collecting again changes nothing.
+
+        Raises:
+            StoreError: the store refused or did not answer; some of the items may have been collected.
         """
         ...
 

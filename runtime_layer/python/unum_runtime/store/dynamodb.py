@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import StoreError
-from unum_runtime.model.checkpoint import Item
+from unum_runtime.model.checkpoint import OUTCOME, TOMBSTONE, Item
 from unum_runtime.model.naming import Key
 
 PARTITION, SORT, EXPIRY, MEMBERS = "pk", "sk", "ttl", "members"
@@ -90,6 +90,24 @@ class DynamoStore:
             if newest is not None and len(found) >= newest:
                 break
         return found
+
+    def collect(self, keys: Iterable[Key]) -> None:
+        """See `Store.collect`."""
+        names = {f"#{name}": name for name in (TOMBSTONE, MEMBERS, *OUTCOME)}
+        removed = ", ".join(name for name in names if name != f"#{TOMBSTONE}")
+        for key in keys:
+            try:
+                self.client.update_item(
+                    TableName=self.table,
+                    Key=_key(key),
+                    UpdateExpression=f"SET #{TOMBSTONE} = :one REMOVE {removed}",
+                    ConditionExpression="attribute_exists(pk)",
+                    ExpressionAttributeNames=names,
+                    ExpressionAttributeValues={":one": {"N": "1"}},
+                )
+            except (ClientError, BotoCoreError) as error:
+                if not _is_failed_condition(error):
+                    raise StoreError(f"UpdateItem {self.table} {key}: {error}") from error
 
     def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
         """See `Store.add`."""
@@ -197,5 +215,8 @@ def _from_attributes(attributes: Attributes) -> Item:
     }
 
 
-def _is_failed_condition(error: ClientError) -> bool:
-    return error.response.get("Error", {}).get("Code") == "ConditionalCheckFailedException"
+def _is_failed_condition(error: Exception) -> bool:
+    return (
+        isinstance(error, ClientError)
+        and error.response.get("Error", {}).get("Code") == "ConditionalCheckFailedException"
+    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import StoreError
-from unum_runtime.model.checkpoint import Item
+from unum_runtime.model.checkpoint import OUTCOME, TOMBSTONE, Item
 from unum_runtime.model.naming import Key
 from unum_runtime.store.base import MAX_ITEM_BYTES
 
@@ -48,6 +48,17 @@ class MemoryStore:
             keys = sorted(key for key in self._items if key.partition == partition and self._live(key) is not None)
             chosen = keys if newest is None else keys[::-1][:newest]
             return {key: dict(self._items[key][0]) for key in chosen}
+
+    def collect(self, keys: Iterable[Key]) -> None:
+        """See `Store.collect`."""
+        with self._lock:
+            for key in keys:
+                if key in self._sets:
+                    self._sets[key] = (frozenset(), self._sets[key][1])
+                item = self._live(key)
+                if item is not None:
+                    left = {name: value for name, value in item.items() if name not in OUTCOME}
+                    self._items[key] = ({**left, TOMBSTONE: 1}, self._items[key][1])
 
     def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
         """See `Store.add`."""
