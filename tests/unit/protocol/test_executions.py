@@ -1,6 +1,7 @@
 """Whole executions in process, through the real ingress, step, plan and perform."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -192,6 +193,19 @@ def test_a_loop_runs_until_its_choice_ends_it() -> None:
     assert workflow.run("e", 0) == succeeded(5)
     execution = history.start_record(workflow.store, "w", "e").name.execution
     assert [step.name.step for step in history.steps(workflow.store, "w", execution)] == [1, 2, 3, 4, 5]
+
+
+def test_an_execution_that_exceeds_its_hop_budget_fails_by_name() -> None:
+    endless = machine(
+        T={**TASK, "Next": "C"},
+        C={"Type": "Choice", "Choices": [{"Variable": "$", "IsNull": True, "Next": "S"}], "Default": "T"},
+        S={"Type": "Succeed"},
+    )
+    workflow = local(endless, F=lambda event, _: event)
+    bounded = replace(workflow, workflow=replace(workflow.workflow, hop_budget=20))
+    assert failure(bounded.run("e", 0)).error == "Unum.HopBudgetExceeded"
+    execution = history.start_record(bounded.store, "w", "e").name.execution
+    assert len(list(history.steps(bounded.store, "w", execution))) == 20
 
 
 def test_a_loop_without_a_task_ends_with_an_error() -> None:

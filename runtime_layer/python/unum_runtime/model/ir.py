@@ -17,6 +17,9 @@ from typing import Any, TypeAlias
 
 IR_VERSION = 1
 
+DEFAULT_HOP_BUDGET = 100_000
+"""Four times the events that Step Functions allows an execution."""
+
 Json: TypeAlias = Any
 """A JSON value: str, int, float, bool, None, list or dict."""
 
@@ -152,16 +155,24 @@ class Workflow:
         name: unique in the store that it uses; part of every key.
         start_at: the state that an execution begins with.
         states: every state by name.
+        hop_budget: how many steps may lie between the start and any step; a runaway loop fails instead of running on.
     """
 
     name: str
     start_at: str
     states: Mapping[str, State]
+    hop_budget: int = DEFAULT_HOP_BUDGET
 
     def to_json(self) -> str:
         """Canonical text: equal workflows give equal text, on every machine."""
         states = {name: _state_to_json(state) for name, state in self.states.items()}
-        table = {"version": IR_VERSION, "name": self.name, "start_at": self.start_at, "states": states}
+        table = {
+            "version": IR_VERSION,
+            "name": self.name,
+            "start_at": self.start_at,
+            "hop_budget": self.hop_budget,
+            "states": states,
+        }
         return json.dumps(table, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
@@ -176,7 +187,7 @@ class Workflow:
             found = table["version"]
             raise ValueError(f"IR version {found!r}; this runtime reads version {IR_VERSION}: deploy both together")
         states = {name: _state_from_json(name, state) for name, state in table["states"].items()}
-        return cls(name=table["name"], start_at=table["start_at"], states=states)
+        return cls(table["name"], table["start_at"], states, table["hop_budget"])
 
     @cached_property
     def digest(self) -> str:

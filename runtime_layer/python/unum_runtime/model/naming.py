@@ -82,6 +82,11 @@ class Name:
     frames: Frames
     step: int
 
+    @property
+    def hops(self) -> int:
+        """How many steps lie between the start and this one."""
+        return self.step + sum(frame.iteration for frame in self.frames)
+
     def __str__(self) -> str:
         scopes = "".join(f"/{escape(f.state)}@{f.iteration}.{f.generation}[{f.index}]" for f in self.frames)
         return f"{self.execution}{scopes}#{self.step}"

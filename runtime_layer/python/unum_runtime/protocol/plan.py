@@ -100,6 +100,8 @@ def plan(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
     """
     moment = Moment(workflow.name, checkpoint.name.execution, checkpoint.committed_ms)
     match _arrive(workflow, checkpoint, moment):
+        case (AtTask() | AtFanOut()) if checkpoint.name.hops >= workflow.hop_budget:
+            return _end(checkpoint, checkpoint.state, _budget_exceeded(workflow))
         case AtTask(task, value):
             return Invoke(_next(checkpoint.name), task.name, Value(value))
         case AtFanOut() as arrival:
@@ -147,6 +149,11 @@ def started_after(workflow: Workflow, scope: Scope, index: int) -> range:
     """The branches that begin when branch `index` has completed: one under MaxConcurrency, as long as there are any."""
     width = initial_width(workflow.fan_out(scope.state), scope.size)
     return range(index + width, scope.size, scope.size)
+
+
+def _budget_exceeded(workflow: Workflow) -> Failure:
+    cause = f"more than {workflow.hop_budget} steps; does a loop never end? Raise hop_budget where this many are meant"
+    return Failure("Unum.HopBudgetExceeded", cause)
 
 
 def _resume_at(workflow: Workflow, checkpoint: Checkpoint) -> str | None:

@@ -1,0 +1,214 @@
+"""An execution's progress in its graph, from what is stored of it."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from unum_constructs.compiler import compile_workflow
+from unum_runtime.client import history
+from unum_runtime.client.progress import Progress, Reach, progress
+from unum_runtime.errors import ClientError
+from unum_runtime.model.checkpoint import Checkpoint
+from unum_runtime.model.ir import Workflow
+from unum_runtime.simulator.local import LocalWorkflow
+
+PASS: dict[str, Any] = {"Type": "Pass"}
+
+
+def task(function: str, **fields: Any) -> dict[str, Any]:
+    return {"Type": "Task", "Resource": function, **fields}
+
+
+def machine(**states: Any) -> dict[str, Any]:
+    return {"StartAt": next(iter(states)), "States": states}
+
+
+def executed(definition: dict[str, Any], value: Any, **functions: Any) -> tuple[Workflow, list[Checkpoint]]:
+    """The workflow, and start record and steps of an execution in the order of their commits."""
+    handlers = {"same": lambda event, _: event, "crash": crash, **functions}
+    local = LocalWorkflow(compile_workflow(definition, name="w", functions=handlers), handlers)
+    local.run("e", value)
+    record = history.start_record(local.store, "w", "e")
+    return local.workflow, [record, *history.steps(local.store, "w", record.name.execution)]
+
+
+def crash(_event: Any, _context: Any) -> Any:
+    raise ValueError
+
+
+def reached(workflow: Workflow, checkpoints: list[Checkpoint]) -> dict[str, str]:
+    return {name: state.reach.value for name, state in progress(workflow, checkpoints).items()}
+
+
+def counts(found: Progress) -> tuple[int, int, int]:
+    return found.succeeded, found.failed, found.running
+
+
+CHOOSING = machine(
+    Prepare={**PASS, "Next": "Work"},
+    Work=task("same", Next="Choose"),
+    Choose={
+        "Type": "Choice",
+        "Choices": [{"Variable": "$.n", "NumericEquals": 1, "Next": "One"}],
+        "Default": "Other",
+    },
+    One={**PASS, "Next": "Last"},
+    Other={**PASS, "Next": "Last"},
+    Last=task("same", End=True),
+)
+
+
+def test_states_without_user_code_are_seen_to_be_passed() -> None:
+    assert reached(*executed(CHOOSING, {"n": 1})) == {
+        "Prepare": "succeeded",
+        "Work": "succeeded",
+        "Choose": "succeeded",
+        "One": "succeeded",
+        "Other": "not reached",
+        "Last": "succeeded",
+    }
+
+
+def test_what_is_invoked_and_not_committed_runs() -> None:
+    workflow, checkpoints = executed(CHOOSING, {"n": 1})
+    start, work, last = checkpoints
+    assert reached(workflow, [start])["Work"] == "running"
+    assert reached(workflow, [start, work]) | {"Last": "running"} == reached(workflow, [start, work])
+    assert reached(workflow, [start, work, last])["Last"] == "succeeded"
+
+
+def test_a_choice_without_match_failed() -> None:
+    definition = machine(
+        Work=task("same", Next="Choose"),
+        Choose={"Type": "Choice", "Choices": [{"Variable": "$", "NumericEquals": 1, "Next": "Last"}]},
+        Last=task("same", End=True),
+    )
+    assert reached(*executed(definition, 2)) == {"Work": "succeeded", "Choose": "failed", "Last": "not reached"}
+
+
+def test_a_fail_state_failed_also_where_nothing_ran_before() -> None:
+    definition = machine(First={**PASS, "Next": "No"}, No={"Type": "Fail", "Error": "E"})
+    assert reached(*executed(definition, 2)) == {"First": "succeeded", "No": "failed"}
+
+
+def test_rounds_of_a_loop_are_counted() -> None:
+    definition = machine(
+        Work=task("more", Next="Enough"),
+        Enough={
+            "Type": "Choice",
+            "Choices": [{"Variable": "$", "NumericLessThan": 5, "Next": "Work"}],
+            "Default": "End",
+        },
+        End={"Type": "Succeed"},
+    )
+    found = progress(*executed(definition, 0, more=lambda event, _: event + 1))
+    assert [counts(found[name]) for name in ("Work", "Enough", "End")] == [(5, 0, 0), (5, 0, 0), (1, 0, 0)]
+
+
+SPREAD = machine(
+    Split=task("same", Next="Spread"),
+    Spread={
+        "Type": "Map",
+        "MaxConcurrency": 2,
+        "ItemProcessor": machine(Before={**PASS, "Next": "Each"}, Each=task("same", End=True)),
+        "Next": "Between",
+    },
+    Between={**PASS, "Next": "Join"},
+    Join=task("same", End=True),
+)
+
+
+def test_a_map_is_counted_by_branches_and_its_join() -> None:
+    found = progress(*executed(SPREAD, [1, 2, 3, 4, 5]))
+    assert {name: counts(state) for name, state in found.items()} == {
+        "Split": (1, 0, 0),
+        "Spread": (1, 0, 0),
+        "Before": (5, 0, 0),
+        "Each": (5, 0, 0),
+        "Between": (1, 0, 0),
+        "Join": (1, 0, 0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("committed", "each", "spread", "join"),
+    [(0, (0, 0, 2), (0, 0, 1), (0, 0, 0)), (3, (3, 0, 2), (0, 0, 1), (0, 0, 0)), (5, (5, 0, 0), (1, 0, 0), (0, 0, 1))],
+)
+def test_under_max_concurrency_as_many_branches_run_as_may(
+    committed: int, each: tuple[int, ...], spread: tuple[int, ...], join: tuple[int, ...]
+) -> None:
+    workflow, (start, split, *branches, _join) = executed(SPREAD, [1, 2, 3, 4, 5])
+    found = progress(workflow, [start, split, *branches[:committed]])
+    assert (counts(found["Each"]), counts(found["Spread"]), counts(found["Join"])) == (each, spread, join)
+
+
+def test_a_failed_branch_fails_the_fan_out_and_stops_what_still_runs() -> None:
+    definition = machine(
+        Both={
+            "Type": "Parallel",
+            "Branches": [machine(Bad=task("crash", End=True)), machine(Good=task("same", End=True))],
+            "Next": "Last",
+        },
+        Last=task("same", End=True),
+    )
+    workflow, checkpoints = executed(definition, 2)
+    assert reached(workflow, checkpoints)["Both"] == "failed"
+    assert reached(workflow, checkpoints)["Last"] == "not reached"
+    unfinished = [checkpoint for checkpoint in checkpoints if checkpoint.state != "Good"]
+    assert reached(workflow, unfinished) == {
+        "Both": "failed",
+        "Bad": "failed",
+        "Good": "stopped",
+        "Last": "not reached",
+    }
+
+
+def test_a_failure_in_a_branch_without_user_code_is_placed() -> None:
+    inner = machine(
+        Which={
+            "Type": "Choice",
+            "Choices": [{"Variable": "$", "NumericLessThan": 2, "Next": "Fine"}],
+            "Default": "Bad",
+        },
+        Fine={**PASS, "End": True},
+        Bad={"Type": "Fail", "Error": "E"},
+    )
+    definition = machine(
+        Work=task("same", Next="Pure"),
+        Pure={"Type": "Map", "ItemProcessor": inner, "Next": "Last"},
+        Last=task("same", End=True),
+    )
+    found = progress(*executed(definition, [1, 2, 3]))
+    assert {name: counts(state) for name, state in found.items()} == {
+        "Work": (1, 0, 0),
+        "Pure": (0, 1, 0),
+        "Which": (2, 0, 0),
+        "Fine": (1, 0, 0),
+        "Bad": (0, 1, 0),
+        "Last": (0, 0, 0),
+    }
+
+
+def test_an_empty_map_is_passed() -> None:
+    found = reached(*executed(SPREAD, []))
+    assert (found["Spread"], found["Each"], found["Join"]) == ("succeeded", "not reached", "succeeded")
+
+
+def test_durations_are_summed_and_the_slowest_is_kept() -> None:
+    workflow, checkpoints = executed(SPREAD, [1, 2])
+    timed = [replace(checkpoint, duration_ms=10 * place) for place, checkpoint in enumerate(checkpoints)]
+    each = progress(workflow, timed)["Each"]
+    assert (each.duration_ms, each.slowest_ms) == (50, 30)
+
+
+def test_another_version_of_the_workflow_is_refused() -> None:
+    _, checkpoints = executed(CHOOSING, {"n": 1})
+    other = compile_workflow(SPREAD, name="w", functions=None)
+    with pytest.raises(ClientError, match="but this is version"):
+        progress(other, checkpoints)
+
+
+def test_nothing_is_reached_before_the_start() -> None:
+    workflow = compile_workflow(CHOOSING, name="w", functions=None)
+    assert {state.reach for state in progress(workflow, []).values()} == {Reach.NOT_REACHED}
