@@ -30,8 +30,8 @@ e2e: setup  ## the emulator's contract, then real deployments
 	$(EMULATOR)/bin/python -m pytest -c emulator/pyproject.toml emulator/tests
 	$(BIN)/python -m pytest -m e2e tests/e2e
 
-emulator: setup  ## run the emulator in the foreground and say how to reach it
-	$(EMULATOR)/bin/python -m unum_emulator
+emulator: setup  ## a shell in which AWS is the emulator
+	@$(BIN)/python -m unum_emulator.shell
 
 setup: .venv/ready $(EMULATOR)/ready node_modules/.ready
 

@@ -32,15 +32,21 @@ def start_record(store: Store, workflow: str, execution_name: str) -> Checkpoint
     return read_start_record(execution_name, item)
 
 
-def ending(store: Store, workflow: str, execution: Execution) -> Ending | None:
-    """How the execution ended; None while it runs.
+def last_step(store: Store, workflow: str, execution: Execution) -> Checkpoint | None:
+    """The last step of the top level; None while there is none.
 
-    The last step of the top level knows: it is the one that ends an execution, and no other follows it.
+    It is the one that ends an execution: no other follows it.
     """
     newest = store.query(execution_partition(workflow, execution), newest=1)
     for key, item in newest.items():
-        return Checkpoint.from_item(Name(execution, (), int(key.sort)), item).ending
+        return Checkpoint.from_item(Name(execution, (), int(key.sort)), item)
     return None
+
+
+def ending(store: Store, workflow: str, execution: Execution) -> Ending | None:
+    """How the execution ended; None while it runs."""
+    last = last_step(store, workflow, execution)
+    return last.ending if last else None
 
 
 def steps(store: Store, workflow: str, execution: Execution) -> Iterator[Checkpoint]:

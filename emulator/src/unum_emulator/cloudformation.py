@@ -1,0 +1,43 @@
+"""AWS::Lambda::Function's properties that ministack's CloudFormation leaves out.
+
+ReservedConcurrentExecutions and RecursiveLoop are settings of the function, not of its configuration, and take
+effect at creation and at every update; leaving one out resets it.
+https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-lambda-function.html
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ministack.services import lambda_svc
+from ministack.services.cloudformation import provisioners
+
+
+def install() -> None:
+    """Extend the creation and the update of functions."""
+    handlers = provisioners._RESOURCE_HANDLERS["AWS::Lambda::Function"]
+    create, update = handlers["create"], handlers["update"]
+
+    def create_function(logical_id: str, props: Mapping[str, Any], stack_name: str) -> Any:
+        created = create(logical_id, props, stack_name)
+        _apply(created[0], props)
+        return created
+
+    def update_function(
+        physical_id: str,
+        old_props: Mapping[str, Any],
+        new_props: Mapping[str, Any],
+        stack_name: str,
+        logical_id: str | None = None,
+    ) -> Any:
+        updated = update(physical_id, old_props, new_props, stack_name, logical_id)
+        _apply(updated[0], new_props)
+        return updated
+
+    handlers["create"], handlers["update"] = create_function, update_function
+
+
+def _apply(name: str, props: Mapping[str, Any]) -> None:
+    record = lambda_svc._functions[name]
+    reserved = props.get("ReservedConcurrentExecutions")
+    record["concurrency"] = None if reserved is None else int(reserved)
+    record["recursive_loop"] = props.get("RecursiveLoop", "Terminate")

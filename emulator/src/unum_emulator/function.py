@@ -1,0 +1,107 @@
+"""What a sandbox has to know of a function's version, read from ministack's record of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ministack.services import lambda_svc
+
+# Names that Lambda sets itself and that a function's configuration cannot change.
+# https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime
+RESERVED = frozenset(
+    {
+        "_HANDLER",
+        "_X_AMZN_TRACE_ID",
+        "AWS_DEFAULT_REGION",
+        "AWS_REGION",
+        "AWS_EXECUTION_ENV",
+        "AWS_LAMBDA_FUNCTION_NAME",
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE",
+        "AWS_LAMBDA_FUNCTION_VERSION",
+        "AWS_LAMBDA_INITIALIZATION_TYPE",
+        "AWS_LAMBDA_LOG_GROUP_NAME",
+        "AWS_LAMBDA_LOG_STREAM_NAME",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "AWS_LAMBDA_RUNTIME_API",
+        "LAMBDA_TASK_ROOT",
+        "LAMBDA_RUNTIME_DIR",
+    }
+)
+
+
+@dataclass(frozen=True)
+class FunctionRef:
+    """A function's ARN, taken apart: `qualifier` is a version, an alias, or empty."""
+
+    account: str
+    region: str
+    name: str
+    qualifier: str
+
+    @classmethod
+    def parse(cls, arn: str) -> "FunctionRef":
+        """Read `arn:aws:lambda:REGION:ACCOUNT:function:NAME[:QUALIFIER]`."""
+        _arn, _partition, _service, region, account, _function, name, *qualifier = arn.split(":")
+        return cls(account=account, region=region, name=name, qualifier="".join(qualifier))
+
+    def __str__(self) -> str:
+        return f"{self.unqualified}:{self.qualifier}" if self.qualifier else self.unqualified
+
+    @property
+    def unqualified(self) -> str:
+        """The ARN of the function itself."""
+        return f"arn:aws:lambda:{self.region}:{self.account}:function:{self.name}"
+
+    def base_record(self) -> dict[str, Any]:
+        """Return ministack's record of the function, which holds what all its versions share."""
+        record: dict[str, Any] = lambda_svc._functions.get_scoped(self.account, self.region, self.name, {})
+        return record
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionVersion:
+    """The code and configuration that a sandbox runs; equal keys may share one."""
+
+    key: str
+    ref: FunctionRef
+    version: str
+    handler: str
+    runtime: str
+    memory_mb: int
+    timeout_s: int
+    log_group: str
+    variables: Mapping[str, str]
+    credentials: Mapping[str, str]
+    code: bytes
+    layers: tuple[bytes, ...]
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> "FunctionVersion":
+        """Read a record as ministack hands it to its executors, in the scope of its account and region."""
+        config = record["config"]
+        ref = FunctionRef.parse(config["FunctionArn"])
+        layers = [lambda_svc._resolve_layer_zip(layer) for layer in config.get("Layers") or []]
+        variables = (config.get("Environment") or {}).get("Variables") or {}
+        return cls(
+            key=f"{ref.unqualified}:{config['Version']}:{config['RevisionId']}",
+            ref=ref,
+            version=config["Version"],
+            handler=config["Handler"],
+            runtime=config["Runtime"],
+            memory_mb=int(config["MemorySize"]),
+            timeout_s=int(config["Timeout"]),
+            log_group=(config.get("LoggingConfig") or {}).get("LogGroup") or f"/aws/lambda/{ref.name}",
+            variables={name: value for name, value in variables.items() if name not in RESERVED},
+            credentials=role_credentials(config),
+            code=record["code_zip"],
+            layers=tuple(layer for layer in layers if layer),
+        )
+
+
+def role_credentials(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the credentials of a function's role as environment variables, the same for all its versions."""
+    unqualified = FunctionRef.parse(config["FunctionArn"]).unqualified
+    credentials = lambda_svc.execution_credentials({**config, "FunctionArn": unqualified})
+    return {name: value for name, value in credentials.items() if value}

@@ -1,0 +1,173 @@
+"""Starts and stops an emulator from any environment; needs the standard library alone."""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from unum_emulator.settings import ACCOUNT, REGION
+
+_START_LIMIT_S = 60
+_STOP_LIMIT_S = 10
+_SOURCES = Path(__file__).parents[1]
+
+
+class EmulatorError(RuntimeError):
+    """The emulator did not start."""
+
+
+class Emulator:
+    """A context manager around one emulator process on a free loopback port.
+
+    Attributes:
+        endpoint: the URL for every AWS client.
+        logs: a directory with one file per function and `emulator.log`.
+        pid: the emulator's process id.
+    """
+
+    endpoint: str
+    logs: Path
+    pid: int
+
+    def __init__(
+        self,
+        python: Path | str,
+        *,
+        auth: bool = False,
+        logs: Path | None = None,
+        max_processes: int = 24,
+    ) -> None:
+        """Describe an emulator; entering the context starts it.
+
+        Args:
+            python: the interpreter of the environment that has the emulator's requirements.
+            auth: whether IAM denies what a role was not granted.
+            logs: keeps the logs; by default they go with the emulator.
+            max_processes: bound for the processes of functions.
+        """
+        self._python = Path(python)
+        self._auth = auth
+        self._max_processes = max_processes
+        self._kept_logs = logs
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        self._private = tempfile.TemporaryDirectory(prefix="unum-emulator-client-")
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that lead boto3 and the CDK's command line to this emulator and nowhere else.
+
+        They include a HOME of their own, because the command line caches accounts by access key there.
+        """
+        home = Path(self._private.name) / "home"
+        home.mkdir(exist_ok=True)
+        return {
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_REGION": REGION,
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "CDK_DEFAULT_ACCOUNT": ACCOUNT,
+            "CDK_DEFAULT_REGION": REGION,
+            "CDK_DISABLE_CLI_TELEMETRY": "true",
+            "HOME": str(home),
+            "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
+        }
+
+    def stop(self) -> None:
+        """End the emulator and all its processes; harmless when it has ended."""
+        process, self._process = self._process, None
+        try:
+            if process is not None:
+                _end(process)
+        finally:
+            self._private.cleanup()
+
+    def _start(self) -> None:
+        self.logs = self._kept_logs or Path(self._private.name) / "logs"
+        self.logs.mkdir(parents=True, exist_ok=True)
+        with (self.logs / "emulator.log").open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - the interpreter that the caller names
+                self._command(),
+                env=_clean(os.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            )
+        announced = self._announcement(self._process)
+        self.endpoint, self.pid = announced["endpoint"], announced["pid"]
+
+    def _command(self) -> list[str]:
+        command = [str(self._python), "-m", "unum_emulator", "--parent", str(os.getpid()), "--logs", str(self.logs)]
+        command += ["--max-processes", str(self._max_processes)]
+        return [*command, "--auth"] if self._auth else command
+
+    def _announcement(self, process: "subprocess.Popen[str]") -> dict[str, Any]:
+        """Wait for the line that says where the emulator is.
+
+        Raises:
+            EmulatorError: it ended, or was not ready in time.
+        """
+        timer = threading.Timer(_START_LIMIT_S, process.kill)
+        timer.start()
+        try:
+            line = process.stdout.readline() if process.stdout else ""
+        finally:
+            timer.cancel()
+        if not line:
+            log = (self.logs / "emulator.log").read_text(errors="replace")[-2000:]
+            raise EmulatorError(
+                f"{self._python}: the emulator did not start within {_START_LIMIT_S} s; does this interpreter have "
+                f"emulator/requirements.txt installed? It said:\n{log}"
+            )
+        announced: dict[str, Any] = json.loads(line)
+        return announced
+
+
+def _clean(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what the emulator may inherit: nothing that leads a client anywhere."""
+    kept = {name: environment[name] for name in ("PATH", "LANG", "LC_ALL", "TMPDIR") if name in environment}
+    return {**kept, "PYTHONPATH": str(_SOURCES), "PYTHONUNBUFFERED": "1"}
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    process.terminate()
+    try:
+        process.wait(_STOP_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    finally:
+        _kill_group(process.pid)
+        if process.stdout:
+            process.stdout.close()
+
+
+def _kill_group(group: int) -> None:
+    """Kill what the emulator left in its group, which normally is nothing."""
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return

@@ -1,0 +1,117 @@
+"""Starts and ends the emulator's process: environment, port, announcement, clean-up."""
+
+import json
+import os
+import socket
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+from unum_emulator.lifetime import Lifetime
+from unum_emulator.packages import discard
+from unum_emulator.patching import require_version
+from unum_emulator.settings import ACCOUNT, HOST, REGION, Settings
+
+_INHERITED = ("PATH", "LANG", "LC_ALL")
+_BACKLOG = 1024
+_POLL_S = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What the command line says.
+
+    Attributes:
+        port: 0 for a free one.
+        auth: whether IAM denies what was not granted.
+        ready_file: receives the announcement as well.
+        logs: receives one file per function; by default a private directory that goes with the emulator.
+        parent: end when this process is no longer the parent.
+        max_processes: how many function processes may exist.
+    """
+
+    port: int
+    auth: bool
+    ready_file: Path | None
+    logs: Path | None
+    parent: int | None
+    max_processes: int
+
+
+def serve(options: Options) -> None:
+    """Run until a signal comes or the parent goes."""
+    require_version()
+    listener = socket.create_server((HOST, options.port), backlog=_BACKLOG)
+    work = Path(tempfile.mkdtemp(prefix="unum-emulator-"))
+    settings = Settings(
+        port=listener.getsockname()[1],
+        auth=options.auth,
+        work=work,
+        logs=options.logs or work / "logs",
+        max_sandboxes=options.max_processes,
+        dispatchers=options.max_processes,
+    )
+    _set_environment(settings)
+    # Not earlier: ministack reads the environment when it is imported.
+    from unum_emulator.emulation import Emulation  # noqa: PLC0415
+
+    emulation = Emulation(settings)
+    lifetime = Lifetime([emulation.close, lambda: discard(work)])
+    lifetime.watch(options.parent)
+    threading.Thread(target=_announce, args=(settings, options.ready_file), daemon=True, name="announcer").start()
+    try:
+        emulation.serve(listener)
+    finally:
+        lifetime.end(status=1)
+
+
+def _set_environment(settings: Settings) -> None:
+    """Forget the caller's environment: ministack and its own workers would obey whatever is in it."""
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    os.environ.clear()
+    os.environ.update(inherited)
+    os.environ.update(
+        {
+            "AUTH": str(settings.auth).lower(),
+            "AWS_ENDPOINT_URL": settings.endpoint,
+            "BIND_HOST": HOST,
+            "GATEWAY_PORT": str(settings.port),
+            "HOME": str(settings.work),
+            "IOT_MTLS_ENABLED": "0",
+            "LOG_LEVEL": "WARNING",
+            "MINISTACK_ACCOUNT_ID": ACCOUNT,
+            "MINISTACK_HOST": HOST,
+            "MINISTACK_REGION": REGION,
+            "S3_DATA_DIR": str(settings.work / "s3"),
+            "SFTP_ENABLED": "0",
+            "STATE_DIR": str(settings.work / "state"),
+            "TMPDIR": str(settings.work),
+        }
+    )
+    tempfile.tempdir = None  # look at TMPDIR again
+
+
+def _announce(settings: Settings, ready_file: Path | None) -> None:
+    """Say where the emulator is, once it answers."""
+    while not _answers(settings.endpoint):
+        time.sleep(_POLL_S)
+    line = json.dumps({"endpoint": settings.endpoint, "pid": os.getpid(), "logs": str(settings.logs)})
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+    if ready_file:
+        staging = ready_file.with_name(f"{ready_file.name}.part")
+        staging.write_text(f"{line}\n")
+        staging.rename(ready_file)
+
+
+def _answers(endpoint: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{endpoint}/_ministack/health", timeout=1):  # noqa: S310 - a loopback address
+            return True
+    except (urllib.error.URLError, TimeoutError, ConnectionError):
+        return False

@@ -1,0 +1,159 @@
+"""One emulator for the whole session, and what the tests deploy into it."""
+
+import io
+import json
+import sys
+import textwrap
+import time
+import uuid
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import pytest
+from botocore.config import Config
+
+from unum_emulator.process import Emulator
+
+ROLE = "arn:aws:iam::000000000000:role/any"
+RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
+
+
+class Cloud:
+    """Clients of an emulator, and short ways to deploy and to wait."""
+
+    def __init__(self, emulator: Emulator) -> None:
+        self.emulator = emulator
+        self.awslambda = self.client("lambda")
+        self.sqs = self.client("sqs")
+        self.dynamodb = self.client("dynamodb")
+        self.logs = self.client("logs")
+
+    def client(self, service: str, **options: Any) -> Any:
+        return botocore.session.get_session().create_client(
+            service,
+            endpoint_url=self.emulator.endpoint,
+            region_name="us-east-1",
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+            config=Config(retries={"max_attempts": 0}, max_pool_connections=40, **options),
+        )
+
+    def function(self, source: str, **options: Any) -> str:
+        """Create a function whose handler is `index.handler` and return its name."""
+        name = f"function-{uuid.uuid4().hex[:8]}"
+        options = {"Runtime": RUNTIME, "Handler": "index.handler", "Role": ROLE, "MemorySize": 512} | options
+        code = {"ZipFile": self.archive(source, **options.pop("files", {}))}
+        self.awslambda.create_function(FunctionName=name, Code=code, **options)
+        return name
+
+    def archive(self, source: str, **others: str) -> bytes:
+        """Return a deployment package with `index.py` and other files."""
+        return zipped({"index.py": textwrap.dedent(source)} | others)
+
+    def invoke(self, function: str, payload: Any = None, **options: Any) -> tuple[Any, Any]:
+        """Call a function and return its result and the whole answer."""
+        answer = self.awslambda.invoke(FunctionName=function, Payload=json.dumps(payload), **options)
+        return json.loads(answer["Payload"].read() or b"null"), answer
+
+    def send(self, function: str, payload: Any = None, **options: Any) -> str:
+        """Send an asynchronous event and return its request id."""
+        answer = self.invoke(function, payload, InvocationType="Event", **options)[1]
+        assert answer["StatusCode"] == 202
+        request_id: str = answer["ResponseMetadata"]["RequestId"]
+        return request_id
+
+    def queue(self) -> tuple[str, str]:
+        """Create a queue and return its URL and ARN."""
+        url = self.sqs.create_queue(QueueName=f"queue-{uuid.uuid4().hex[:8]}")["QueueUrl"]
+        return url, self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+
+    def layer(self, files: Mapping[str, str]) -> str:
+        """Publish a layer and return the ARN of its version."""
+        name, content = f"layer-{uuid.uuid4().hex[:8]}", {"ZipFile": zipped(files)}
+        arn: str = self.awslambda.publish_layer_version(LayerName=name, Content=content)["LayerVersionArn"]
+        return arn
+
+    def until(self, ask: Callable[[], Any], within_s: float = 10) -> Any:
+        """Ask again and again until there is an answer, and return it."""
+        end = time.monotonic() + within_s
+        while not (answer := ask()):
+            assert time.monotonic() < end, f"no answer within {within_s} s"
+            time.sleep(0.02)
+        return answer
+
+    def receive(self, url: str, *, within_s: float = 10) -> Mapping[str, Any]:
+        """Return the next message of a queue."""
+        arguments = {"QueueUrl": url, "WaitTimeSeconds": 1, "MessageAttributeNames": ["All"]}
+        message: Mapping[str, Any] = self.until(
+            lambda: self.sqs.receive_message(**arguments).get("Messages"), within_s
+        )[0]
+        self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        return message
+
+    def table(self, **key: str) -> str:
+        """Create a table with the given hash and range keys (`name="S"`) and return its name."""
+        name = f"table-{uuid.uuid4().hex[:8]}"
+        self.dynamodb.create_table(
+            TableName=name,
+            KeySchema=[
+                {"AttributeName": attribute, "KeyType": kind}
+                for attribute, kind in zip(key, ("HASH", "RANGE"), strict=False)
+            ],
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": kind} for name, kind in key.items()],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        return name
+
+
+def zipped(files: Mapping[str, str]) -> bytes:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as opened:
+        for path, content in files.items():
+            opened.writestr(path, content)
+    return archive.getvalue()
+
+
+class Processes:
+    """The processes of this machine, by Linux's /proc."""
+
+    def descendants(self, ancestor: int) -> list[int]:
+        """Return the living processes that descend from one."""
+        parents = {pid: status[1] for pid in self._all() if (status := self._status(pid)) and status[0] != "Z"}
+        found = [ancestor]
+        for pid in found:
+            found += [child for child, parent in parents.items() if parent == pid]
+        return found[1:]
+
+    def wait_for_end_of(self, *pids: int, within_s: float = 5) -> None:
+        """Wait until none of the processes runs; one that nobody collects has ended too."""
+        end = time.monotonic() + within_s
+        while left := [pid for pid in pids if (status := self._status(pid)) and status[0] != "Z"]:
+            assert time.monotonic() < end, f"processes {left} are still there"
+            time.sleep(0.02)
+
+    def _all(self) -> list[int]:
+        return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+
+    def _status(self, pid: int) -> tuple[str, int] | None:
+        """Return the state and the parent of a process."""
+        try:
+            state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            return None
+        return state, int(parent)
+
+
+@pytest.fixture(scope="session")
+def processes() -> Processes:
+    if sys.platform != "linux":
+        pytest.skip("the processes are found by Linux's /proc")
+    return Processes()
+
+
+@pytest.fixture(scope="session")
+def cloud() -> Iterator[Cloud]:
+    with Emulator(sys.executable, max_processes=8) as emulator:
+        yield Cloud(emulator)

@@ -1,0 +1,45 @@
+"""Stacks: the properties of functions, and configurations of versions."""
+
+import json
+from typing import Any
+
+FUNCTION = {
+    "Type": "AWS::Lambda::Function",
+    "Properties": {
+        "FunctionName": "stack-function",
+        "Runtime": "python3.12",
+        "Handler": "index.handler",
+        "Role": "arn:aws:iam::000000000000:role/any",
+        "Code": {"ZipFile": "def handler(event, context):\n    raise ValueError(event)\n"},
+        "ReservedConcurrentExecutions": 5,
+        "RecursiveLoop": "Allow",
+    },
+}
+
+
+def _template(**properties: Any) -> str:
+    function = {**FUNCTION, "Properties": {**FUNCTION["Properties"], **properties}}
+    return json.dumps({"Resources": {"Function": function}})
+
+
+def _settings(cloud: Any) -> tuple[int | None, str]:
+    concurrency = cloud.awslambda.get_function_concurrency(FunctionName="stack-function")
+    recursion = cloud.awslambda.get_function_recursion_config(FunctionName="stack-function")
+    return concurrency.get("ReservedConcurrentExecutions"), recursion["RecursiveLoop"]
+
+
+def test_concurrency_and_recursion_are_set_at_creation_and_at_update(cloud: Any) -> None:
+    stacks = cloud.client("cloudformation")
+    stacks.create_stack(StackName="settings", TemplateBody=_template())
+    stacks.get_waiter("stack_create_complete").wait(StackName="settings", WaiterConfig={"Delay": 1})
+    assert _settings(cloud) == (5, "Allow")
+
+    template = json.loads(_template(Description="changed"))
+    for name in ("ReservedConcurrentExecutions", "RecursiveLoop"):
+        del template["Resources"]["Function"]["Properties"][name]
+    stacks.update_stack(StackName="settings", TemplateBody=json.dumps(template))
+    stacks.get_waiter("stack_update_complete").wait(StackName="settings", WaiterConfig={"Delay": 1})
+    assert _settings(cloud) == (None, "Terminate")
+
+    stacks.delete_stack(StackName="settings")
+    stacks.get_waiter("stack_delete_complete").wait(StackName="settings", WaiterConfig={"Delay": 1})

@@ -1,0 +1,63 @@
+"""With `auth`, IAM denies what a role was not granted."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from unum_emulator.process import Emulator
+
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}],
+}
+INVOKING = """
+    import boto3
+
+    def handler(event, context):
+        boto3.client("lambda").invoke(FunctionName=event, InvocationType="Event", Payload=b"{}")
+"""
+
+
+@pytest.fixture(scope="module")
+def guarded(cloud: Any) -> Iterator[Any]:
+    with Emulator(sys.executable, auth=True, max_processes=8) as emulator:
+        yield type(cloud)(emulator)
+
+
+def _role(guarded: Any, name: str, *grants: tuple[str, str]) -> str:
+    roles = guarded.client("iam")
+    arn: str = roles.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(TRUST))["Role"]["Arn"]
+    statements = [{"Effect": "Allow", "Action": action, "Resource": resource} for action, resource in grants]
+    if statements:
+        document = json.dumps({"Version": "2012-10-17", "Statement": statements})
+        roles.put_role_policy(RoleName=name, PolicyName="grants", PolicyDocument=document)
+    return arn
+
+
+def test_a_grant_on_a_version_is_a_grant_on_that_version_alone(guarded: Any) -> None:
+    callee = guarded.function("def handler(event, context): pass", Publish=True, Role=_role(guarded, "callee"))
+    arn = f"arn:aws:lambda:us-east-1:000000000000:function:{callee}"
+    role = _role(guarded, "caller", ("lambda:InvokeFunction", f"{arn}:1"))
+    caller = guarded.function(INVOKING, Role=role)
+    assert guarded.invoke(caller, f"{arn}:1")[0] is None
+    denied, _ = guarded.invoke(caller, arn)
+    assert denied["errorType"] == "ClientError"
+    assert "AccessDenied" in denied["errorMessage"]
+
+
+def test_a_destination_needs_the_function_s_permission(guarded: Any) -> None:
+    url, arn = guarded.queue()
+    roles = [_role(guarded, "mute"), _role(guarded, "heard", ("sqs:SendMessage", arn))]
+    for role in roles:
+        name = guarded.function("def handler(event, context): raise RuntimeError(event)", Role=role)
+        guarded.awslambda.put_function_event_invoke_config(
+            FunctionName=name, MaximumRetryAttempts=0, DestinationConfig={"OnFailure": {"Destination": arn}}
+        )
+        guarded.send(name, role)
+        time.sleep(0.5)
+    assert json.loads(guarded.receive(url)["Body"])["requestPayload"] == roles[1]
+    assert "Messages" not in guarded.sqs.receive_message(QueueUrl=url)

@@ -1,0 +1,131 @@
+"""The stores and queues that workflows rely on."""
+
+import concurrent.futures
+import time
+from typing import Any
+
+import pytest
+
+
+def test_one_of_32_conditional_puts_wins_and_the_others_learn_who(cloud: Any) -> None:
+    table = cloud.table(name="S")
+
+    def put(writer: int) -> int:
+        try:
+            cloud.dynamodb.put_item(
+                TableName=table,
+                Item={"name": {"S": "record"}, "writer": {"N": str(writer)}},
+                ConditionExpression="attribute_not_exists(#name)",
+                ExpressionAttributeNames={"#name": "name"},
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            )
+        except cloud.dynamodb.exceptions.ConditionalCheckFailedException as lost:
+            return int(lost.response["Item"]["writer"]["N"])
+        return writer
+
+    with concurrent.futures.ThreadPoolExecutor(32) as threads:
+        winners = set(threads.map(put, range(32)))
+    stored = cloud.dynamodb.get_item(TableName=table, Key={"name": {"S": "record"}}, ConsistentRead=True)["Item"]
+    assert winners == {int(stored["writer"]["N"])}
+
+
+@pytest.mark.parametrize("returned", ["UPDATED_NEW", "ALL_NEW"])
+def test_adding_to_a_number_set_creates_it_and_returns_all_of_it(cloud: Any, returned: str) -> None:
+    table = cloud.table(name="S")
+
+    def add(number: int) -> set[int]:
+        answer = cloud.dynamodb.update_item(
+            TableName=table,
+            Key={"name": {"S": "set"}},
+            UpdateExpression="ADD members :member SET expires = :expires",
+            ExpressionAttributeValues={":member": {"NS": [str(number)]}, ":expires": {"N": "4000000000"}},
+            ReturnValues=returned,
+        )
+        assert ("name" in answer["Attributes"]) is (returned == "ALL_NEW")
+        return {int(member) for member in answer["Attributes"]["members"]["NS"]}
+
+    assert add(3) == {3}
+    assert add(3) == {3}
+    with concurrent.futures.ThreadPoolExecutor(8) as threads:
+        seen = list(threads.map(add, range(16)))
+    assert sum(members == set(range(16)) for members in seen) >= 1
+
+
+def test_a_query_is_paged_in_order(cloud: Any) -> None:
+    table = cloud.table(execution="S", step="S")
+    for number in range(7):
+        cloud.dynamodb.put_item(TableName=table, Item={"execution": {"S": "e"}, "step": {"S": f"{number:02}"}})
+    steps, start = [], {}
+    while True:
+        page = cloud.dynamodb.query(
+            TableName=table,
+            KeyConditionExpression="execution = :e",
+            ExpressionAttributeValues={":e": {"S": "e"}},
+            Limit=3,
+            **start,
+        )
+        steps += [item["step"]["S"] for item in page["Items"]]
+        if "LastEvaluatedKey" not in page:
+            break
+        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+    assert steps == [f"{number:02}" for number in range(7)]
+
+
+def test_a_large_query_is_paged_by_size(cloud: Any) -> None:
+    table = cloud.table(execution="S", step="S")
+    for number in range(4):
+        item = {"execution": {"S": "e"}, "step": {"S": str(number)}, "value": {"S": "x" * 350_000}}
+        cloud.dynamodb.put_item(TableName=table, Item=item)
+    page = cloud.dynamodb.query(
+        TableName=table, KeyConditionExpression="execution = :e", ExpressionAttributeValues={":e": {"S": "e"}}
+    )
+    assert 0 < len(page["Items"]) < 4
+    assert "LastEvaluatedKey" in page
+
+
+def test_a_batch_returns_what_exists(cloud: Any) -> None:
+    table = cloud.table(name="S")
+    for number in range(3):
+        cloud.dynamodb.put_item(TableName=table, Item={"name": {"S": str(number)}})
+    keys = [{"name": {"S": str(number)}} for number in range(5)]
+    answer = cloud.dynamodb.batch_get_item(RequestItems={table: {"Keys": keys, "ConsistentRead": True}})
+    assert sorted(item["name"]["S"] for item in answer["Responses"][table]) == ["0", "1", "2"]
+    assert not answer["UnprocessedKeys"]
+    with pytest.raises(cloud.dynamodb.exceptions.ClientError, match="100"):
+        cloud.dynamodb.batch_get_item(
+            RequestItems={table: {"Keys": [{"name": {"S": str(number)}} for number in range(101)]}}
+        )
+
+
+def test_items_above_400_kb_are_refused(cloud: Any) -> None:
+    table = cloud.table(name="S")
+    with pytest.raises(cloud.dynamodb.exceptions.ClientError, match="size has exceeded"):
+        cloud.dynamodb.put_item(TableName=table, Item={"name": {"S": "a"}, "value": {"S": "x" * 410_000}})
+
+
+def test_a_table_remembers_its_ttl_attribute(cloud: Any) -> None:
+    table = cloud.table(name="S")
+    specification = {"Enabled": True, "AttributeName": "expires"}
+    cloud.dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=specification)
+    described = cloud.dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+    assert described == {"TimeToLiveStatus": "ENABLED", "AttributeName": "expires"}
+
+
+def test_a_message_is_delayed(cloud: Any) -> None:
+    url, _ = cloud.queue()
+    sent = time.monotonic()
+    cloud.sqs.send_message(QueueUrl=url, MessageBody="later", DelaySeconds=1)
+    assert "Messages" not in cloud.sqs.receive_message(QueueUrl=url)
+    assert cloud.receive(url)["Body"] == "later"
+    assert time.monotonic() - sent >= 1
+
+
+def test_step_functions_starts_without_a_pause(cloud: Any) -> None:
+    client = cloud.client("stepfunctions")
+    definition = '{"StartAt": "P", "States": {"P": {"Type": "Pass", "End": true}}}'
+    role = "arn:aws:iam::000000000000:role/any"
+    machine = client.create_state_machine(name="pass", definition=definition, roleArn=role)["stateMachineArn"]
+    started = time.monotonic()
+    execution = client.start_execution(stateMachineArn=machine)["executionArn"]
+    cloud.until(lambda: client.describe_execution(executionArn=execution)["status"] == "SUCCEEDED")
+    assert time.monotonic() - started < 0.14

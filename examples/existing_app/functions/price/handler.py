@@ -1,0 +1,28 @@
+"""The shop's prices. This function is older than the workflow, and knows nothing of it."""
+
+from typing import Any
+
+CENTS = {"bolt": 12, "gear": 250, "loom": 129_900}
+REBATE_FROM = 100
+REBATE_PERCENT = 5
+
+
+class UnknownArticleError(Exception):
+    """The shop does not sell it."""
+
+
+def handle(order: dict[str, Any], _context: Any) -> int:
+    """The price of an order in cents, with the rebate for large ones.
+
+    Args:
+        order: ``{"article": str, "quantity": int}``.
+
+    Raises:
+        UnknownArticleError: there is no such article.
+    """
+    article: str = order["article"]
+    quantity: int = order["quantity"]
+    if article not in CENTS:
+        raise UnknownArticleError(f"article {article!r}: expected one of {sorted(CENTS)}")
+    full = CENTS[article] * quantity
+    return full * (100 - REBATE_PERCENT) // 100 if quantity >= REBATE_FROM else full

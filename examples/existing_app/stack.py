@@ -1,0 +1,78 @@
+"""A shop that existed before, and gets a workflow: uploaded files of orders are priced and booked."""
+
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import CfnOutput, RemovalPolicy, Stack
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from unum_constructs import Definition, UnumFunction, UnumWorkflow
+
+HERE = Path(__file__).parent
+
+
+class ExistingApp(Stack):
+    """The shop."""
+
+    def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
+        super().__init__(scope, construct_id, **options)
+        self._shop()
+        self._order_workflow()
+        self._start_on_upload()
+
+    def _shop(self) -> None:
+        """What was there before: a table, a bucket, and two functions, one of which calls the other."""
+        self.uploads = s3.Bucket(self, "Uploads", event_bridge_enabled=True, removal_policy=RemovalPolicy.DESTROY)
+        self.orders = dynamodb.Table(
+            self,
+            "Orders",
+            partition_key=dynamodb.Attribute(name="file", type=dynamodb.AttributeType.STRING),
+            sort_key=dynamodb.Attribute(name="line", type=dynamodb.AttributeType.STRING),
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        self.price = lambda_.Function(self, "Price", **self._code("price"))
+        self.quote = lambda_.Function(
+            self, "Quote", environment={"PRICE_FUNCTION": self.price.function_name}, **self._code("quote")
+        )
+        self.price.grant_invoke(self.quote)
+        CfnOutput(self, "UploadsBucket", value=self.uploads.bucket_name)
+        CfnOutput(self, "OrdersTable", value=self.orders.table_name)
+        CfnOutput(self, "PriceFunction", value=self.price.function_name)
+        CfnOutput(self, "QuoteFunction", value=self.quote.function_name)
+
+    def _order_workflow(self) -> None:
+        """The workflow: the price function takes part in it, and answers everybody else as before."""
+        read_orders = UnumFunction(self, "ReadOrders", **self._code("read_orders"))
+        book = UnumFunction(self, "Book", environment={"ORDERS_TABLE": self.orders.table_name}, **self._code("book"))
+        self.uploads.grant_read(read_orders, "orders/*")
+        self.orders.grant(book, "dynamodb:BatchWriteItem")
+        self.workflow = UnumWorkflow(
+            self,
+            "Workflow",
+            definition=Definition.from_asl_file(HERE / "workflow.asl.json"),
+            functions={"ReadOrders": read_orders, "Price": self.price, "Book": book},
+        )
+
+    def _start_on_upload(self) -> None:
+        """The trigger: any event source can have the start alias as its target."""
+        uploaded = events.EventPattern(
+            source=["aws.s3"],
+            detail_type=["Object Created"],
+            detail={"bucket": {"name": [self.uploads.bucket_name]}, "object": {"key": [{"prefix": "orders/"}]}},
+        )
+        events.Rule(
+            self, "Uploaded", event_pattern=uploaded, targets=[targets.LambdaFunction(self.workflow.start_alias)]
+        )
+
+    def _code(self, folder: str) -> dict[str, Any]:
+        return {
+            "runtime": lambda_.Runtime.PYTHON_3_13,
+            "handler": "handler.handle",
+            "code": lambda_.Code.from_asset(str(HERE / "functions" / folder), exclude=["__pycache__"]),
+        }

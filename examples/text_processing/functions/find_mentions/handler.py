@@ -1,0 +1,26 @@
+"""Find the users that a post mentions."""
+
+import re
+import unicodedata
+from typing import Any
+
+MENTION = re.compile(r"(?<![\w@./])@(\w{1,30})(?!\w)")
+"""An at sign and a user name; not inside a mail address (``a@b``) or a URL's path (``/@b``)."""
+
+
+def handle(event: dict[str, Any], _context: Any) -> dict[str, list[str]]:
+    """The mentioned users, each once, in the order of the text.
+
+    Args:
+        event: ``{"text": str}``; whatever else it has is left alone.
+
+    Returns:
+        ``{"mentions": [user name, ...]}``, composed (NFC) and in lower case, as user names are compared.
+    """
+    return {"mentions": find_mentions(event["text"])}
+
+
+def find_mentions(text: str) -> list[str]:
+    """The user names in `text`."""
+    composed = unicodedata.normalize("NFC", text)
+    return list(dict.fromkeys(name.lower() for name in MENTION.findall(composed)))

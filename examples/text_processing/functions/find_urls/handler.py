@@ -1,0 +1,43 @@
+"""Find the URLs in a post, and where they are."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+CANDIDATE = re.compile(r"\bhttps?://[^\s<>\"]+", re.IGNORECASE)
+HOST = re.compile(r"https?://[^\s/?#]*\w", re.IGNORECASE)
+TRAILING = ".,;:!?'*_~\u2026\u00bb\u201d\u2019"
+"""What ends a sentence or a quotation rather than a URL that stands at its end."""
+BRACKETS = {")": "(", "]": "[", "}": "{"}
+
+
+def handle(event: dict[str, Any], _context: Any) -> dict[str, list[dict[str, Any]]]:
+    """Every occurrence of a URL, in the order of the text.
+
+    Args:
+        event: ``{"text": str}``; whatever else it has is left alone.
+
+    Returns:
+        ``{"urls": [{"url": str, "start": int, "end": int}, ...]}``, positions in characters, `end` excluded.
+    """
+    return {"urls": list(find_urls(event["text"]))}
+
+
+def find_urls(text: str) -> Iterator[dict[str, Any]]:
+    """The URLs in `text`, without the punctuation that follows them."""
+    for match in CANDIDATE.finditer(text):
+        url = trimmed(match.group())
+        if HOST.match(url):
+            yield {"url": url, "start": match.start(), "end": match.start() + len(url)}
+
+
+def trimmed(url: str) -> str:
+    """`url` without trailing punctuation, and without a closing bracket that nothing in it opens."""
+    while url and (url[-1] in TRAILING or _closes_nothing(url)):
+        url = url[:-1]
+    return url
+
+
+def _closes_nothing(url: str) -> bool:
+    opening = BRACKETS.get(url[-1])
+    return opening is not None and url.count(url[-1]) > url.count(opening)

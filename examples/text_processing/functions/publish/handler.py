@@ -1,0 +1,37 @@
+"""Publish a post, once."""
+
+import os
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+
+TABLE = boto3.resource("dynamodb").Table(os.environ["POSTS_TABLE"])
+
+
+def handle(post: dict[str, Any], context: Any) -> dict[str, Any]:
+    """The published post.
+
+    The platform may run this twice for one invocation of the workflow, also at the same time. The idempotency key is
+    the same for all of these runs, so they write one post, and all return the first one's time.
+
+    Args:
+        post: ``{"author", "text", "mentions", "urls"}``.
+        context: Lambda's, with the invocation's place in the workflow as ``unum``.
+
+    Returns:
+        The post with ``post_id`` and ``published_at``.
+    """
+    post_id = str(uuid.uuid5(uuid.NAMESPACE_URL, context.unum.idempotency_key))
+    published_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return store({"post_id": post_id, **post, "published_at": published_at})
+
+
+def store(record: dict[str, Any]) -> dict[str, Any]:
+    """What is stored under the id of `record`: itself, unless an earlier run was faster."""
+    try:
+        TABLE.put_item(Item=record, ConditionExpression="attribute_not_exists(post_id)")
+    except TABLE.meta.client.exceptions.ConditionalCheckFailedException:
+        return TABLE.get_item(Key={"post_id": record["post_id"]}, ConsistentRead=True)["Item"]
+    return record

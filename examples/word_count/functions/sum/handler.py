@@ -1,0 +1,12 @@
+"""Add up the counts of one partition."""
+
+from collections import Counter
+from typing import Any
+
+
+def handle(counts: list[dict[str, int]], _context: Any) -> dict[str, int]:
+    """The sums of `counts`, which has one ``{word: count}`` for each chunk."""
+    total: Counter[str] = Counter()
+    for count in counts:
+        total.update(count)
+    return dict(total)

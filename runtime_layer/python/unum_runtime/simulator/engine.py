@@ -1,0 +1,189 @@
+"""How a delivery runs: the real protocol code, from one call to the next."""
+
+import json
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from unum_runtime.errors import InvokeError, RefusedDelivery, StoreError
+from unum_runtime.model.ir import Json
+from unum_runtime.model.naming import checkpoint_key
+from unum_runtime.protocol.runtime import Call, Runtime
+from unum_runtime.protocol.step import step
+from unum_runtime.simulator.invariants import Broken, Invariant, check_run, check_sent, check_write
+from unum_runtime.simulator.ports import Answer, Operation, Ports, Primitive, Suspended
+from unum_runtime.simulator.scenario import REQUEST_ID, Context
+from unum_runtime.simulator.world import Delivery, Event, World
+
+
+class InjectedStoreError(StoreError):
+    """The simulated platform failed; not the protocol."""
+
+
+class InjectedInvokeError(InvokeError):
+    """The same for an invocation."""
+
+
+class _Found(BaseException):
+    """An invariant broke inside user code's call; passes through the protocol, which takes exceptions for outcomes."""
+
+    def __init__(self, broken: Broken) -> None:
+        self.broken = broken
+
+
+def begin(world: World, event: Event, *, is_copy: bool) -> None:
+    """Begin a delivery of `event`, up to its first call."""
+    world.delivered += 1
+    name = world.own_name(event)
+    key = name and checkpoint_key(world.scenario.workflow.name, name)
+    delivery = Delivery(
+        number=world.delivered,
+        event=event,
+        is_copy=is_copy,
+        knew=key is not None and key in world.store.read([key]),
+        pending=_NOTHING,
+    )
+    world.say(delivery.label, "is delivered once more" if is_copy else "is delivered")
+    _run(world, delivery, [])
+
+
+def proceed(world: World, delivery: Delivery, answer: Answer) -> None:
+    """Let `delivery` go on with the answer to what it asked for, up to its next call."""
+    world.running.remove(delivery)
+    _run(world, replace(delivery, has_begun=True), [*delivery.history, answer])
+
+
+def stop(world: World, delivery: Delivery) -> None:
+    """The sandbox of `delivery` is gone; the platform delivers its event again."""
+    world.running.remove(delivery)
+    _redeliver(world, delivery)
+
+
+def apply(world: World, delivery: Delivery) -> Answer:
+    """Do what `delivery` asks of the store, with its effect.
+
+    Raises:
+        Broken: what is stored now breaks an invariant.
+    """
+    operation = delivery.pending
+    world.say(delivery.label, describe(operation))
+    try:
+        answer = Answer(operation.primitive, operation.on(world.store))
+    except StoreError as error:
+        return Answer(operation.primitive, error=error)
+    if operation.primitive is Primitive.CREATE:
+        _note_author(world, delivery, answer)
+    if operation.primitive in (Primitive.CREATE, Primitive.ADD):
+        check_write(world, delivery, operation.positional[0])
+    world.say(delivery.label, f"  answer: {_short(answer.value)}")
+    return answer
+
+
+def send(world: World, delivery: Delivery, chosen: Collection[int]) -> Answer:
+    """Accept those of the events that `delivery` sends whose positions are in `chosen`.
+
+    Raises:
+        Broken: an event may outlive what it refers to.
+    """
+    for position, (_, payload) in enumerate(delivery.pending.positional[0]):
+        event = Event.of(payload, world.clock.ms)
+        is_accepted = position in chosen
+        world.say(delivery.label, f"invoke {event}{'' if is_accepted else ': not accepted'}")
+        if is_accepted:
+            world.waiting.append(event)
+    check_sent(world)
+    return Answer(Primitive.INVOKE)
+
+
+def throttled(operation: Operation) -> Answer:
+    """The platform's refusal of `operation`."""
+    kind = InjectedInvokeError if operation.primitive is Primitive.INVOKE else InjectedStoreError
+    return Answer(operation.primitive, error=kind(f"{operation.primitive}: the platform failed"))
+
+
+def describe(operation: Operation) -> str:
+    """What `operation` asks for."""
+    return f"{operation.primitive} {' '.join(_short(value) for value in operation.positional)}"
+
+
+def _run(world: World, delivery: Delivery, history: list[Answer]) -> None:
+    known = len(delivery.history)
+    ports = Ports(history, world.clock.now_ms, lambda call, event: _user_code(world, delivery, call, event))
+    try:
+        _protocol(world, delivery.event, ports)
+    except Suspended as suspended:
+        digest = hash((delivery.digest, repr(history[known:])))
+        world.running.append(
+            replace(delivery, history=tuple(history), digest=digest, pending=suspended.operation)
+        )
+    except (InjectedStoreError, InjectedInvokeError) as error:
+        world.say(delivery.label, f"fails: {error}")
+        _redeliver(world, delivery)
+    except RefusedDelivery as refused:
+        world.say(delivery.label, f"is refused: {refused}")
+        _finish(world, delivery)
+    except _Found as found:
+        raise found.broken from None
+    except Exception as error:
+        raise Broken(
+            Invariant.NO_LOST_WORK, f"{delivery.label} fails, and so will every other: {type(error).__name__}: {error}"
+        ) from error
+    else:
+        world.say(delivery.label, "succeeds")
+        _finish(world, delivery)
+
+
+def _protocol(world: World, event: Event, ports: Ports) -> None:
+    scenario = world.scenario
+    functions = frozenset(task.function for task in scenario.workflow.tasks)
+    runtime = Runtime(
+        workflow=scenario.workflow,
+        store=ports,
+        invoker=ports,
+        clock=ports,
+        call=ports.call,
+        hosts=functions,
+        routes={function: function for function in functions},
+        retention_s=scenario.retention_s,
+    )
+    if event.envelope is None:
+        scenario.entry(runtime, REQUEST_ID, json.loads(event.payload))
+    else:
+        step(runtime, event.envelope)
+
+
+def _user_code(world: World, delivery: Delivery, call: Call, event: Json) -> Any:
+    invocation = str(world.own_name(delivery.event))
+    run = world.runs.get(invocation, 0)
+    world.runs[invocation] = run + 1
+    world.say(delivery.label, f"user code of {call.state} with {_short(event)}")
+    try:
+        check_run(world, delivery, call, event)
+    except Broken as broken:
+        raise _Found(broken) from None
+    context = Context(call, run, world.clock, call.function, invocation)
+    return world.scenario.handler(call.state)(event, context)
+
+
+def _note_author(world: World, delivery: Delivery, answer: Answer) -> None:
+    world.find_execution()
+    if answer.value is None:
+        world.authors[delivery.pending.positional[0]] = str(world.own_name(delivery.event))
+
+
+def _finish(world: World, delivery: Delivery) -> None:
+    if not delivery.is_copy:
+        world.done.append(delivery.event)
+
+
+def _redeliver(world: World, delivery: Delivery) -> None:
+    if not delivery.is_copy:
+        world.waiting.append(delivery.event)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 160 else f"{text[:160]}… ({len(text)} characters)"
+
+
+_NOTHING = Operation(Primitive.READ, ((),), {})

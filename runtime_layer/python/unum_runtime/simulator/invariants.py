@@ -1,0 +1,179 @@
+"""What must hold whatever the platform does; numbered as in the design."""
+
+from enum import Enum
+
+from unum_runtime.client import history
+from unum_runtime.model.checkpoint import Checkpoint, Ending, Outcome, to_text
+from unum_runtime.model.ir import Guard, Json
+from unum_runtime.model.naming import Key, Name, checkpoint_key, execution_partition, start_key
+from unum_runtime.protocol.runtime import Call
+from unum_runtime.simulator.faults import RUN_S
+from unum_runtime.simulator.reference import Past, Reference, Unexplained, explains, same_json
+from unum_runtime.simulator.scenario import REQUEST_ID
+from unum_runtime.simulator.world import Delivery, World
+
+
+class Invariant(Enum):
+    """What the runtime guarantees: (number, name)."""
+
+    ONE_RESULT = (1, "one result")
+    CONSISTENT = (2, "consistent")
+    NO_LOST_WORK = (3, "no lost work")
+    NO_RERUN = (4, "no re-run after commit")
+    NOTHING_LEAKS = (5, "nothing leaks")
+    SAME_VIEW = (7, "user code sees what it would see alone")
+
+    def __str__(self) -> str:
+        number, name = self.value
+        return f"invariant {number} ({name})"
+
+
+class Broken(Exception):
+    """An invariant does not hold.
+
+    Attributes:
+        invariant: which.
+        detail: how it shows.
+    """
+
+    def __init__(self, invariant: Invariant, detail: str) -> None:
+        self.invariant = invariant
+        self.detail = detail
+        super().__init__(f"{invariant}: {detail}")
+
+
+def check_write(world: World, delivery: Delivery, key: Key) -> None:
+    """After `delivery` wrote at `key`.
+
+    Raises:
+        Broken: a second execution, a changed result, or an item that is misplaced or expires too early.
+    """
+    _check_place(world, delivery, key)
+    _check_expiry(world)
+    check_result(world)
+
+
+def check_sent(world: World) -> None:
+    """After an event was sent.
+
+    Raises:
+        Broken: something expires before the event can have been delivered for the last time.
+    """
+    _check_expiry(world)
+
+
+def check_result(world: World) -> None:
+    """Whether the execution has the result that it had, and one that a failure-free run has.
+
+    Raises:
+        Broken: it has not.
+    """
+    ending = _ending(world)
+    if ending is None:
+        return
+    if world.ending is None:
+        world.ending = ending
+        check_consistent(world)
+    elif ending != world.ending:
+        raise Broken(Invariant.ONE_RESULT, f"the execution had ended with {world.ending}, and now with {ending}")
+
+
+def check_consistent(world: World) -> None:
+    """Whether a failure-free run with the committed outcomes ends as the execution did.
+
+    Raises:
+        Broken: it does not.
+    """
+    if world.ending is None or _ending(world) is None:
+        return
+    _, expected = _failure_free(world)
+    if expected is None or not explains(expected, world.ending.outcome):
+        raise Broken(Invariant.CONSISTENT, f"ended with {world.ending.outcome}, a failure-free run with {expected}")
+
+
+def check_run(world: World, delivery: Delivery, call: Call, event: Json) -> None:
+    """Before user code runs.
+
+    Raises:
+        Broken: it should not run, or sees something else than it should.
+    """
+    name = world.own_name(delivery.event)
+    assert name is not None  # noqa: S101 - user code runs in executions that are recorded
+    if delivery.knew and world.scenario.workflow.task(call.state).guard is Guard.READ:
+        raise Broken(Invariant.NO_RERUN, f"{delivery.label} runs user code, but the outcome was committed before it began")
+    reference, _ = _failure_free(world)
+    if name not in reference.events:
+        raise Broken(Invariant.SAME_VIEW, f"{name}: user code runs, but no failure-free run comes to it")
+    if not same_json(reference.events[name], event):
+        raise Broken(
+            Invariant.SAME_VIEW, f"{name}: user code sees {to_text(event)}, but alone {to_text(reference.events[name])}"
+        )
+    _check_idempotency_key(world, str(name), call.idempotency_key)
+
+
+def check_end(world: World) -> Ending:
+    """How the execution ended, when nothing is left to deliver.
+
+    Raises:
+        Broken: the execution has not ended.
+    """
+    check_consistent(world)
+    if world.ending is None:
+        raise Broken(Invariant.NO_LOST_WORK, "every event was delivered, but the execution has not ended")
+    return world.ending
+
+
+def _check_idempotency_key(world: World, invocation: str, key: str) -> None:
+    seen = world.idempotency_keys.setdefault(invocation, key)
+    if seen != key:
+        raise Broken(Invariant.SAME_VIEW, f"{invocation}: the idempotency key was {seen}, and now is {key}")
+    others = [other for other, used in world.idempotency_keys.items() if used == key and other != invocation]
+    if others:
+        raise Broken(Invariant.SAME_VIEW, f"{invocation}: the idempotency key {key} is also that of {others}")
+
+
+def _check_place(world: World, delivery: Delivery, key: Key) -> None:
+    workflow = world.scenario.workflow.name
+    if key == start_key(workflow, REQUEST_ID):
+        return
+    if key.sort == "start":
+        raise Broken(Invariant.ONE_RESULT, f"{delivery.label} begins another execution: {key.partition}")
+    assert world.execution is not None  # noqa: S101 - its record is written before anything else
+    own = execution_partition(workflow, world.execution)
+    if key.partition != own and not key.partition.startswith((f"{own}/", "#")):
+        raise Broken(Invariant.NOTHING_LEAKS, f"{delivery.label} writes {key}, outside the execution's {own}")
+
+
+def _check_expiry(world: World) -> None:
+    deliveries = (delivery.event for delivery in world.running)
+    last_s = max((event.until_s for events in (world.waiting, world.done, deliveries) for event in events), default=0)
+    for key, expires_at_s in world.store.expiries():
+        if expires_at_s < last_s + RUN_S:
+            early_s = last_s + RUN_S - expires_at_s
+            raise Broken(
+                Invariant.NOTHING_LEAKS, f"{key} expires {early_s} s before the last delivery of an event can have ended"
+            )
+
+
+def _ending(world: World) -> Ending | None:
+    return world.execution and history.ending(world.store, world.scenario.workflow.name, world.execution)
+
+
+def _failure_free(world: World) -> tuple[Reference, Outcome | None]:
+    """The failure-free run with what is committed now, and how it ends."""
+    assert world.execution is not None  # noqa: S101 - something was committed
+    workflow = world.scenario.workflow
+
+    def committed(name: Name) -> Checkpoint | None:
+        key = checkpoint_key(workflow.name, name)
+        item = world.store.read([key]).get(key)
+        return Checkpoint.from_item(name, item) if item else None
+
+    def author(name: Name) -> str | None:
+        return world.authors.get(checkpoint_key(workflow.name, name))
+
+    reference = Reference(workflow, world.execution, Past(committed, author))
+    try:
+        return reference, reference.run(world.scenario.input)
+    except Unexplained as error:
+        raise Broken(Invariant.CONSISTENT, str(error)) from None

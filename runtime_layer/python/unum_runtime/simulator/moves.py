@@ -1,0 +1,199 @@
+"""What may happen next in a world, and making it happen: the choices that every way of exploring picks from."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import assert_never
+
+from unum_runtime.simulator import engine
+from unum_runtime.simulator.faults import EVENT_AGE_S, Fault
+from unum_runtime.simulator.ports import WRITES, Primitive
+from unum_runtime.simulator.scenario import BEGUN_MS
+from unum_runtime.simulator.world import Delivery, Event, World
+
+
+class Kind(StrEnum):
+    """What may happen."""
+
+    DELIVER = "deliver"
+    DUPLICATE = "duplicate"
+    PROCEED = "proceed"
+    LOSE = "lose"
+    NUDGE = "nudge"
+    JUMP = "jump"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One thing that happens.
+
+    Attributes:
+        kind: what.
+        index: to which event or delivery, or which jump of the clock.
+        fault: what goes wrong with the call of a delivery that proceeds.
+        sent: how many events were accepted when a fault hits their sending; the one that is not, for a throttle.
+    """
+
+    kind: Kind
+    index: int
+    fault: Fault = Fault.NONE
+    sent: int = 0
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether the platform does something that it had better not."""
+        return self.fault is not Fault.NONE or self.kind in (Kind.DUPLICATE, Kind.LOSE, Kind.JUMP)
+
+
+def moves(world: World) -> list[Move]:
+    """Everything that may happen next; empty when all is over and no fault is left."""
+    for index, delivery in enumerate(world.running):
+        if delivery.goes_first:
+            return list(_proceed(world, index, delivery))
+    return [
+        *(move for index, delivery in enumerate(world.running) for move in _proceed(world, index, delivery)),
+        *_deliver(world),
+        *_move_events(world),
+        *_jump(world),
+    ]
+
+
+def make(world: World, move: Move) -> None:
+    """Let `move` happen.
+
+    Raises:
+        Broken: an invariant does not hold afterwards.
+    """
+    world.clock.ms += world.scenario.tick_ms
+    match move.kind:
+        case Kind.DELIVER:
+            engine.begin(world, world.waiting.pop(move.index), is_copy=False)
+        case Kind.DUPLICATE:
+            world.left = replace(world.left, duplicates=world.left.duplicates - 1)
+            engine.begin(world, _repeatable(world)[move.index], is_copy=True)
+        case Kind.PROCEED:
+            _make_proceed(world, world.running[move.index], move)
+        case Kind.LOSE:
+            world.left = replace(world.left, losses=world.left.losses - 1)
+            event = world.waiting.pop(move.index)
+            world.say(str(event), "is given up by the platform")
+            world.dead.append(event)
+        case Kind.NUDGE:
+            event = world.dead.pop(move.index)
+            world.say(str(event), "is sent again from the dead letters")
+            world.waiting.append(event)
+        case Kind.JUMP:
+            world.left = replace(world.left, jumps=world.left.jumps - 1)
+            world.clock.ms += world.left.jump_s[move.index] * 1000
+            world.say("clock", f"{world.left.jump_s[move.index]} s pass")
+        case _:
+            assert_never(move.kind)
+
+
+def _deliver(world: World) -> Iterator[Move]:
+    if len(world.running) >= world.left.concurrency:
+        return
+    yield from (Move(Kind.DELIVER, index) for index in _distinct(world.waiting))
+    if world.left.duplicates:
+        yield from (
+            Move(Kind.DUPLICATE, index)
+            for index, event in _distinct(_repeatable(world)).items()
+            # A start has no deadline of its own; the platform does not keep it longer than this.
+            if event.envelope is not None or world.clock.ms // 1000 <= event.until_s
+        )
+
+
+def _move_events(world: World) -> Iterator[Move]:
+    if world.left.losses:
+        yield from (Move(Kind.LOSE, index) for index in _distinct(world.waiting))
+    yield from (Move(Kind.NUDGE, index) for index in _distinct(world.dead))
+
+
+def _jump(world: World) -> Iterator[Move]:
+    """The clock goes forward while nothing runs; not so far that the platform would have given up an event, nor, while
+    the execution has not ended, so far that it could not end within the retention."""
+    if not world.left.jumps or world.running:
+        return
+    now_s = world.clock.ms // 1000
+    limits = [event.sent_ms // 1000 + EVENT_AGE_S for event in world.waiting]
+    if world.ending is None:
+        limits.append(BEGUN_MS // 1000 + world.scenario.retention_s - EVENT_AGE_S)
+    for index, jump_s in enumerate(world.left.jump_s):
+        if all(now_s + jump_s <= limit_s for limit_s in limits):
+            yield Move(Kind.JUMP, index)
+
+
+def _proceed(world: World, index: int, delivery: Delivery) -> Iterator[Move]:
+    yield Move(Kind.PROCEED, index)
+    if delivery.pending.primitive is Primitive.INVOKE:
+        yield from _fail_sending(world, index, len(delivery.pending.positional[0]))
+        return
+    is_write = delivery.pending.primitive in WRITES
+    if world.left.crashes:
+        yield Move(Kind.PROCEED, index, Fault.CRASH_BEFORE)
+        if is_write:
+            yield Move(Kind.PROCEED, index, Fault.CRASH_AFTER)
+    if world.left.throttles:
+        yield Move(Kind.PROCEED, index, Fault.THROTTLED)
+        if is_write:
+            yield Move(Kind.PROCEED, index, Fault.UNANSWERED)
+
+
+def _fail_sending(world: World, index: int, size: int) -> Iterator[Move]:
+    if world.left.crashes:
+        yield from (Move(Kind.PROCEED, index, Fault.CRASH_AFTER, sent) for sent in range(size + 1))
+    if world.left.throttles:
+        yield from (Move(Kind.PROCEED, index, Fault.THROTTLED, missing) for missing in range(size))
+        yield Move(Kind.PROCEED, index, Fault.UNANSWERED)
+
+
+def _make_proceed(world: World, delivery: Delivery, move: Move) -> None:
+    _spend(world, move.fault)
+    if delivery.pending.primitive is Primitive.INVOKE:
+        answer = _send(world, delivery, move)
+    elif move.fault in (Fault.CRASH_BEFORE, Fault.THROTTLED):
+        answer = engine.throttled(delivery.pending)
+    else:
+        answer = engine.apply(world, delivery)
+    match move.fault:
+        case Fault.NONE:
+            engine.proceed(world, delivery, answer)
+        case Fault.CRASH_BEFORE | Fault.CRASH_AFTER:
+            world.say(delivery.label, f"{engine.describe(delivery.pending)}: {move.fault}")
+            engine.stop(world, delivery)
+        case Fault.THROTTLED | Fault.UNANSWERED:
+            world.say(delivery.label, f"{engine.describe(delivery.pending)}: {move.fault}")
+            engine.proceed(world, delivery, engine.throttled(delivery.pending))
+        case _:
+            assert_never(move.fault)
+
+
+def _send(world: World, delivery: Delivery, move: Move) -> engine.Answer:
+    positions = range(len(delivery.pending.positional[0]))
+    match move.fault:
+        case Fault.CRASH_BEFORE | Fault.CRASH_AFTER:
+            return engine.send(world, delivery, positions[: move.sent])
+        case Fault.THROTTLED:
+            return engine.send(world, delivery, [position for position in positions if position != move.sent])
+    return engine.send(world, delivery, positions)
+
+
+def _spend(world: World, fault: Fault) -> None:
+    left = world.left
+    if fault in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER):
+        world.left = replace(left, crashes=left.crashes - 1)
+    elif fault is not Fault.NONE:
+        world.left = replace(left, throttles=left.throttles - 1)
+
+
+def _repeatable(world: World) -> list[Event]:
+    """The events of which another delivery may arrive although one has arrived: those being delivered, and the done."""
+    return [*(delivery.event for delivery in world.running if not delivery.is_copy), *world.done]
+
+
+def _distinct(events: list[Event]) -> dict[int, Event]:
+    """Where each event is found first; delivering one of two equal events is one choice."""
+    first: dict[Event, int] = {}
+    for index, event in enumerate(events):
+        first.setdefault(event, index)
+    return {index: event for event, index in first.items()}

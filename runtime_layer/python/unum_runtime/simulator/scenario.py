@@ -1,0 +1,121 @@
+"""What is simulated: a workflow with its functions and input, and what the platform may do to it."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from unum_runtime.clock import Clock
+from unum_runtime.model.envelope import named_start, start_request
+from unum_runtime.model.ir import Json, Task, Workflow
+from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Call, Runtime
+from unum_runtime.protocol.start import resume, start
+from unum_runtime.simulator.faults import Faults
+from unum_runtime.simulator.store import SimulatedStore
+
+BEGUN_MS = 1_800_000_000_000
+"""When every simulation begins, in milliseconds since 1970."""
+
+REQUEST_ID = "execution"
+"""The start event's own id, the same on every delivery of it."""
+
+
+@dataclass
+class VirtualClock:
+    """A clock that only the simulation moves.
+
+    Attributes:
+        ms: the time, in milliseconds since 1970.
+    """
+
+    ms: int = BEGUN_MS
+
+    def now_ms(self) -> int:
+        return self.ms
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a simulated function gets as its context; the part of Lambda's that makes sense here.
+
+    Attributes:
+        unum: the invocation, as on Lambda.
+        run: how often user code ran for this invocation before; lets a mock return something else every time.
+        clock: the simulation's clock.
+        function_name: key of the function.
+        aws_request_id: the event's id, the same on every delivery of it.
+    """
+
+    unum: Call
+    run: int
+    clock: Clock
+    function_name: str
+    aws_request_id: str
+
+    def get_remaining_time_in_millis(self) -> int:
+        """No delivery has less time than this in a simulation; running out of it is a crash."""
+        return 60_000
+
+
+Function: TypeAlias = Callable[[Json, Any], Any]
+"""A Lambda handler: (event, context) to result."""
+
+Entry: TypeAlias = Callable[[Runtime, str, Json], None]
+"""What a function does with an event from outside: (runtime, the event's id, the event)."""
+
+
+def begin(rt: Runtime, request_id: str, event: Json) -> None:
+    """Begin the execution that a client named, or else one named for the event."""
+    name = named_start(event)
+    if name is None:
+        start(rt, request_id, event)
+    else:
+        resume(rt, name)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scenario:
+    """What is simulated; nothing in it changes.
+
+    Attributes:
+        workflow: the compiled workflow.
+        functions: a handler for each function key, or for a single Task under the Task's name, which takes precedence.
+        input: what the execution is started with.
+        faults: what the platform may do.
+        retention_s: how long items are kept, in seconds.
+        by_client: a client writes the start record and names it in the start event.
+        tick_ms: how much time passes between two calls.
+        entry: what a function does with a start event.
+        store: makes the store.
+    """
+
+    workflow: Workflow
+    functions: Mapping[str, Function]
+    input: Json = None
+    faults: Faults = field(default_factory=Faults)
+    retention_s: int = DEFAULT_RETENTION_S
+    by_client: bool = False
+    tick_ms: int = 0
+    entry: Entry = begin
+    store: Callable[[Clock], SimulatedStore] = SimulatedStore
+
+    def __post_init__(self) -> None:
+        missing = sorted(task.name for task in self.workflow.tasks if self._handler(task) is None)
+        if missing:
+            raise KeyError(
+                f"functions: nothing for the Tasks {missing}, neither by their names nor by their functions' keys; "
+                f"given are {sorted(self.functions)}"
+            )
+
+    def handler(self, state: str) -> Function:
+        """What runs for the Task `state`."""
+        handler = self._handler(self.workflow.task(state))
+        assert handler is not None  # noqa: S101 - checked when the scenario was made
+        return handler
+
+    def start_event(self) -> bytes:
+        """The event that starts the execution."""
+        return json.dumps(start_request(REQUEST_ID) if self.by_client else self.input).encode()
+
+    def _handler(self, task: Task) -> Function | None:
+        return self.functions.get(task.name) or self.functions.get(task.function)

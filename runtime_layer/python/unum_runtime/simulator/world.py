@@ -1,0 +1,187 @@
+"""The state of a simulation: a value that can be copied and compared."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from unum_runtime.model.checkpoint import Ending, read_start_record, start_record
+from unum_runtime.model.envelope import Envelope, is_envelope
+from unum_runtime.model.naming import Execution, Key, Name, start_key
+from unum_runtime.simulator.faults import EVENT_AGE_S, Faults
+from unum_runtime.simulator.ports import History, Operation, Primitive
+from unum_runtime.simulator.scenario import BEGUN_MS, REQUEST_ID, Scenario, VirtualClock
+from unum_runtime.simulator.store import SimulatedStore
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event that the platform accepted.
+
+    Attributes:
+        payload: JSON.
+        envelope: what it says; None for the event that starts the execution.
+        sent_ms: when it was accepted, in milliseconds since 1970.
+    """
+
+    payload: bytes
+    envelope: Envelope | None = field(compare=False)
+    sent_ms: int
+
+    @classmethod
+    def of(cls, payload: bytes, sent_ms: int) -> Self:
+        """The event that the platform accepts at `sent_ms`."""
+        event = json.loads(payload)
+        return cls(payload, Envelope.from_json(event) if is_envelope(event) else None, sent_ms)
+
+    @property
+    def until_s(self) -> int:
+        """The last moment at which a delivery of it can do anything, in seconds since 1970."""
+        return self.sent_ms // 1000 + EVENT_AGE_S if self.envelope is None else self.envelope.not_after_s
+
+    def __str__(self) -> str:
+        return "start" if self.envelope is None else f"{self.envelope.name} {self.envelope.state}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """A running delivery, stopped at a call.
+
+    Attributes:
+        number: which one, for humans.
+        event: what it delivers.
+        is_copy: it is an additional one; the event does not depend on it.
+        knew: its outcome was committed when it began.
+        history: the answers that it got.
+        digest: tells histories apart.
+        pending: what it asks for.
+        has_begun: one of its shared calls was done.
+    """
+
+    number: int
+    event: Event
+    is_copy: bool
+    knew: bool
+    history: History = ()
+    digest: int = 0
+    pending: Operation
+    has_begun: bool = False
+
+    @property
+    def label(self) -> str:
+        return f"delivery {self.number} of {self.event}"
+
+    @property
+    def goes_first(self) -> bool:
+        """Whether its next call needs no choice between deliveries, because it commutes with everything others do.
+
+        The first call: the delivery might as well have begun just now. Sending events: they can be delivered late.
+        """
+        return not self.has_begun or self.pending.primitive is Primitive.INVOKE
+
+    def key(self) -> tuple[object, ...]:
+        return (self.event, self.is_copy, self.knew, self.digest)
+
+
+@dataclass(kw_only=True)
+class World:
+    """Everything that can differ between two moments of a simulation.
+
+    Attributes:
+        scenario: what is simulated.
+        left: the faults that may still happen.
+        clock: the time.
+        store: what is committed.
+        waiting: events that no delivery has finished and none works on.
+        done: events that a delivery has finished; they may be delivered again.
+        dead: events that the platform gave up.
+        running: deliveries.
+        delivered: how many deliveries there were.
+        runs: how often user code ran, by invocation.
+        idempotency_keys: the key that user code saw, by invocation.
+        authors: the invocation whose delivery created an item.
+        execution: the identity of the execution, once it is recorded.
+        ending: how the execution ended, as first seen.
+        log: a line for each thing that happens; None where nobody reads them.
+    """
+
+    scenario: Scenario
+    left: Faults
+    clock: VirtualClock
+    store: SimulatedStore
+    waiting: list[Event]
+    done: list[Event] = field(default_factory=list)
+    dead: list[Event] = field(default_factory=list)
+    running: list[Delivery] = field(default_factory=list)
+    delivered: int = 0
+    runs: dict[str, int] = field(default_factory=dict)
+    idempotency_keys: dict[str, str] = field(default_factory=dict)
+    authors: dict[Key, str] = field(default_factory=dict)
+    execution: Execution | None = None
+    ending: Ending | None = None
+    log: list[str] | None = None
+
+    @classmethod
+    def of(cls, scenario: Scenario, *, log: list[str] | None = None) -> Self:
+        """The world in which the execution's start event was accepted and nothing was delivered."""
+        clock = VirtualClock()
+        world = cls(
+            scenario=scenario,
+            left=scenario.faults,
+            clock=clock,
+            store=scenario.store(clock),
+            waiting=[Event.of(scenario.start_event(), BEGUN_MS)],
+            log=log,
+        )
+        if scenario.by_client:
+            record = start_record(Execution(REQUEST_ID, BEGUN_MS), scenario.input)
+            key = start_key(scenario.workflow.name, REQUEST_ID)
+            world.store.create(key, record.to_item(), expires_at_s=BEGUN_MS // 1000 + scenario.retention_s)
+            world.find_execution()
+        return world
+
+    def copy(self) -> "World":
+        """The same world, to go on from in another way."""
+        clock = VirtualClock(self.clock.ms)
+        return replace(
+            self,
+            clock=clock,
+            store=self.store.copy(clock),
+            waiting=[*self.waiting],
+            done=[*self.done],
+            dead=[*self.dead],
+            running=[*self.running],
+            runs={**self.runs},
+            idempotency_keys={**self.idempotency_keys},
+            authors={**self.authors},
+            log=None,
+        )
+
+    def digest(self) -> int:
+        """A number that tells whether two worlds can go on in the same ways."""
+        again = self.done if self.left.duplicates else []
+        deliveries = (delivery.key() for delivery in self.running)
+        events = (frozenset(Counter(kept).items()) for kept in (self.waiting, again, self.dead))
+        facts = (frozenset(self.runs.items()), frozenset(self.authors.items()), repr(self.ending))
+        return hash((self.clock.ms, self.store.digest(), *events, frozenset(Counter(deliveries).items()), self.left, facts))
+
+    def say(self, who: str, what: str) -> None:
+        """Add a line to the log."""
+        if self.log is not None:
+            self.log.append(f"{(self.clock.ms - BEGUN_MS) / 1000:>10.3f} s  {who}: {what}")
+
+    def find_execution(self) -> None:
+        """Learn the execution's identity from its start record."""
+        key = start_key(self.scenario.workflow.name, REQUEST_ID)
+        if self.execution is None and (item := self.store.read([key]).get(key)):
+            self.execution = read_start_record(REQUEST_ID, item).name.execution
+
+    def own_name(self, event: Event) -> Name | None:
+        """The invocation that a delivery of `event` may run user code for; None where that is not settled yet."""
+        if event.envelope is not None:
+            return event.envelope.name
+        return self.execution and Name(self.execution, (), 1)
+
+    def is_over(self) -> bool:
+        """Whether nothing is left that the platform owes the execution."""
+        return not self.waiting and not self.running

@@ -1,0 +1,14 @@
+"""The app that the end-to-end tests deploy: every example, and the probes."""
+
+import aws_cdk as cdk
+
+from examples.existing_app.stack import ExistingApp
+from examples.iot_pipeline.stack import IotPipeline
+from examples.text_processing.stack import TextProcessing
+from examples.word_count.stack import WordCount
+from tests.e2e.probes.stack import Probes
+
+app = cdk.App()
+for stack in (TextProcessing, IotPipeline, WordCount, ExistingApp, Probes):
+    stack(app, stack.__name__)
+app.synth()

@@ -1,0 +1,39 @@
+"""Functions that do one thing each that a test looks at."""
+
+import os
+from typing import Any
+
+import boto3
+
+RUNS = boto3.resource("dynamodb").Table(os.environ["RUNS_TABLE"])
+
+
+class RejectedError(Exception):
+    pass
+
+
+def square(number: int, _context: Any) -> int:
+    return number * number
+
+
+def total(numbers: list[int], _context: Any) -> dict[str, int]:
+    return {"count": len(numbers), "sum": sum(numbers)}
+
+
+def advance(event: dict[str, Any], _context: Any) -> dict[str, Any]:
+    return {**event, "round": event["round"] + 1}
+
+
+def reject(event: dict[str, Any], _context: Any) -> None:
+    raise RejectedError(f"cannot take {event['case']}")
+
+
+def unserializable(_event: Any, _context: Any) -> dict[str, Any]:
+    return {"fine": 1, "rows": [{"tags": {"a", "b"}}]}
+
+
+def record(_event: Any, context: Any) -> dict[str, str]:
+    """Leave a trace of every run of user code, by idempotency key."""
+    key = context.unum.idempotency_key
+    RUNS.update_item(Key={"key": key}, UpdateExpression="ADD runs :one", ExpressionAttributeValues={":one": 1})
+    return {"key": key}

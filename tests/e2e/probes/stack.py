@@ -1,0 +1,44 @@
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import CfnOutput, RemovalPolicy, Stack
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from unum_constructs import Definition, UnumFunction, UnumWorkflow
+
+HERE = Path(__file__).parent
+
+
+class Probes(Stack):
+    """One workflow with a case for everything that no example does."""
+
+    def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
+        super().__init__(scope, construct_id, **options)
+        self.runs = dynamodb.Table(
+            self,
+            "Runs",
+            partition_key=dynamodb.Attribute(name="key", type=dynamodb.AttributeType.STRING),
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        record = self._function("Record")
+        self.runs.grant(record, "dynamodb:UpdateItem")
+        others = ("Reject", "Unserializable", "Square", "Total", "Advance")
+        self.workflow = UnumWorkflow(
+            self,
+            "Workflow",
+            definition=Definition.from_asl_file(HERE / "workflow.asl.json"),
+            functions={"Record": record} | {key: self._function(key) for key in others},
+        )
+        CfnOutput(self, "RunsTable", value=self.runs.table_name)
+
+    def _function(self, key: str) -> UnumFunction:
+        return UnumFunction(
+            self,
+            key,
+            handler=f"probes.{key.lower()}",
+            code=lambda_.Code.from_asset(str(HERE / "functions"), exclude=["__pycache__"]),
+            environment={"RUNS_TABLE": self.runs.table_name},
+        )

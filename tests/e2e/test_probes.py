@@ -1,0 +1,106 @@
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Deployment
+from unum_runtime.client.records import Description
+from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, InvalidExecutionInput
+from unum_runtime.model.checkpoint import Status
+from unum_runtime.model.envelope import start_request
+
+pytestmark = pytest.mark.e2e
+
+Probe = Callable[..., Description]
+
+
+def test_a_fan_out_of_100_is_joined_in_full(probe: Probe) -> None:
+    numbers = list(range(100))
+    assert probe("wide", numbers=numbers).output == {"count": 100, "sum": sum(number**2 for number in numbers)}
+
+
+def test_an_empty_fan_out_is_joined(probe: Probe) -> None:
+    assert probe("wide", numbers=[]).output == {"count": 0, "sum": 0}
+
+
+def test_a_loop_runs_as_often_as_its_choice_says(probe: Probe) -> None:
+    assert probe("loop", round=0, rounds=5).output == {"case": "loop", "round": 5, "rounds": 5}
+
+
+def test_results_of_nested_maps_are_in_their_places(probe: Probe) -> None:
+    rows = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+    assert probe("nested", rows=rows).output["squares"] == [[1, 4, 9], [16, 25, 36], [49, 64, 81]]
+
+
+def test_an_exception_fails_the_execution_at_once_and_tells_where(probe: Probe) -> None:
+    ended = probe("reject")
+    assert (ended.status, ended.error) == (Status.FAILED, "RejectedError")
+    cause = json.loads(ended.cause or "")
+    assert cause["errorMessage"] == "cannot take reject"
+    assert "probes.py" in cause["stackTrace"][-1]
+    assert ended.stopped_at is not None
+    assert (ended.stopped_at - ended.started_at).total_seconds() < 15
+
+
+def test_an_output_that_is_no_json_fails_with_type_and_place(probe: Probe) -> None:
+    ended = probe("unserializable")
+    assert (ended.status, ended.error) == (Status.FAILED, "Runtime.MarshalError")
+    message = json.loads(ended.cause or "")["errorMessage"]
+    assert "set" in message
+    assert "rows[0].tags" in message
+
+
+def test_a_choice_without_match_fails_the_execution(probe: Probe) -> None:
+    ended = probe("of nothing")
+    assert (ended.status, ended.error) == (Status.FAILED, "States.NoChoiceMatched")
+
+
+def test_a_name_started_twice_is_one_execution(deployment: Deployment) -> None:
+    client = deployment.client("Probes")
+    first = client.start({"case": "record"}, name="twice")
+    second = client.start({"case": "record"}, name="twice")
+    assert (first.is_new, second.is_new) == (True, False)
+    assert second.started_at == first.started_at
+    ended = client.wait("twice", timeout_s=60)
+    assert ended.status is Status.SUCCEEDED
+    assert [step.state for step in client.steps("twice")] == ["Record", "Recorded"]
+
+
+def test_a_started_name_with_other_input_is_refused(deployment: Deployment) -> None:
+    client = deployment.client("Probes")
+    client.start({"case": "wide", "numbers": [1]}, name="taken")
+    with pytest.raises(ExecutionAlreadyExists, match="taken"):
+        client.start({"case": "wide", "numbers": [2]}, name="taken")
+    assert client.wait("taken", timeout_s=60).output == {"count": 1, "sum": 1}
+
+
+def test_what_no_execution_can_be_started_with_is_refused(deployment: Deployment) -> None:
+    client = deployment.client("Probes")
+    with pytest.raises(InvalidExecutionInput, match="set"):
+        client.start({"tags": {1, 2}}, name="impossible")
+    with pytest.raises(ExecutionDoesNotExist, match="impossible"):
+        client.describe("impossible")
+
+
+def test_duplicate_deliveries_change_nothing(deployment: Deployment) -> None:
+    client = deployment.client("Probes")
+    client.start({"case": "record"}, name="duplicates")
+    again = json.dumps(start_request("duplicates"))
+    with ThreadPoolExecutor(5) as pool:
+        list(pool.map(lambda _: _deliver(deployment, client.start_alias, again), range(5)))
+    ended = client.wait("duplicates", timeout_s=60)
+    runs = _runs(deployment)
+    _deliver(deployment, client.start_alias, again)
+    assert _runs(deployment) == runs
+    assert client.describe("duplicates") == ended
+    assert len(list(client.steps("duplicates"))) == 2
+
+
+def _deliver(deployment: Deployment, alias: str | None, event: str) -> None:
+    deployment.session.client("lambda").invoke(FunctionName=str(alias), Payload=event)
+
+
+def _runs(deployment: Deployment) -> dict[str, Any]:
+    return {item["key"]: item["runs"] for item in deployment.table("Probes", "RunsTable").scan()["Items"]}

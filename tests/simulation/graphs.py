@@ -1,0 +1,268 @@
+"""Small workflows of every shape, with functions that return something else on every run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from unum_constructs.compiler import compile_workflow
+from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.simulator.scenario import Context, Function
+
+
+def varying(event: Json, context: Context) -> Json:
+    """Tells which run of which invocation it was, and what it saw; small, however long the chain is."""
+    seen = event if isinstance(event, (int, str)) else len(str(event))
+    return {"by": context.unum.state, "run": context.run, "saw": seen}
+
+
+def three_then_five(_event: Json, context: Context) -> Json:
+    """Three items at first, five on every later run."""
+    return list(range(5 if context.run else 3))
+
+
+def two_then_three(_event: Json, context: Context) -> Json:
+    """Two items at first, three on every later run."""
+    return list(range(3 if context.run else 2))
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A workflow with its functions.
+
+    Attributes:
+        definition: in the Amazon States Language.
+        functions: by Task or by function.
+        input: of executions.
+    """
+
+    definition: Json
+    functions: Mapping[str, Function]
+    input: Json = 1
+
+    def workflow(self, name: str = "wf") -> Workflow:
+        """The compiled workflow."""
+        return compile_workflow(self.definition, name=name, functions=None)
+
+
+def task(function: str, following: str | None = None, **fields: Json) -> Json:
+    """A Task state that runs `function`."""
+    return {"Type": "Task", "Resource": function, **_next(following), **fields}
+
+
+def pass_(following: str | None = None, **fields: Json) -> Json:
+    """A Pass state."""
+    return {"Type": "Pass", **_next(following), **fields}
+
+
+def map_(processor: Json, following: str | None = None, **fields: Json) -> Json:
+    """A Map state."""
+    return {"Type": "Map", "ItemProcessor": processor, **_next(following), **fields}
+
+
+def parallel(*branches: Json, following: str | None = None, **fields: Json) -> Json:
+    """A Parallel state."""
+    return {"Type": "Parallel", "Branches": list(branches), **_next(following), **fields}
+
+
+def machine(**states: Json) -> Json:
+    """A state machine, or a branch, that begins with the first of `states`."""
+    return {"StartAt": next(iter(states)), "States": states}
+
+
+def _next(following: str | None) -> dict[str, Any]:
+    return {"Next": following} if following else {"End": True}
+
+
+def _choice(*rules: tuple[Json, str], default: str) -> Json:
+    return {"Type": "Choice", "Choices": [{**rule, "Next": target} for rule, target in rules], "Default": default}
+
+
+def _count(event: Json, _context: Context) -> Json:
+    return {**event, "round": event["round"] + 1}
+
+
+def _product(event: Json, _context: Context) -> Json:
+    return event[0] * 10 + event[1]
+
+
+def _pairs(event: Json, _context: Context) -> Json:
+    return [[event, other] for other in range(1, 4)]
+
+
+def _same(event: Json, _context: Context) -> Json:
+    return event
+
+
+_LOOP = machine(
+    Work=task("work", "Again"),
+    Again=_choice(({"Variable": "$.round", "NumericLessThan": 3}, "Work"), default="Done"),
+    Done={"Type": "Succeed"},
+)
+
+GRAPHS: dict[str, Graph] = {
+    "chain": Graph(machine(A=task("a", "B"), B=task("b", "C"), C=task("c")), dict.fromkeys("abc", varying)),
+    "diamond": Graph(
+        machine(
+            A=task("a", "P"),
+            P=parallel(machine(B=task("b")), machine(C=task("c")), following="D"),
+            D=task("d"),
+        ),
+        dict.fromkeys("abcd", varying),
+    ),
+    "map": Graph(
+        machine(A=task("a", "M"), M=map_(machine(B=task("b")), "C"), C=task("c")),
+        {"a": two_then_three, "b": varying, "c": varying},
+    ),
+    "map without join": Graph(
+        machine(A=task("a", "M"), M=map_(machine(B=task("b")))), {"a": two_then_three, "b": varying}
+    ),
+    "nested maps": Graph(
+        machine(
+            A=task("a", "Rows"),
+            Rows=map_(machine(Pairs=task("pairs", "Columns"), Columns=map_(machine(Cell=task("product")))), "Sum"),
+            Sum=task("same"),
+        ),
+        {"a": lambda _event, _context: [1, 2, 3], "pairs": _pairs, "product": _product, "same": _same},
+    ),
+    "nested maps in place": Graph(
+        machine(Rows=map_(machine(Columns=map_(machine(Cell=task("cell")))), "Sum"), Sum=task("sum")),
+        {"cell": varying, "sum": varying},
+        [[1, 2], [3]],
+    ),
+    "map in a loop": Graph(
+        machine(
+            Split=task("split", "Each"),
+            Each=map_(machine(Work=task("work")), "More", ItemsPath="$.items", ResultPath="$.done"),
+            More=_choice(({"Variable": "$.round", "NumericLessThan": 2}, "Split"), default="Done"),
+            Done={"Type": "Succeed"},
+        ),
+        {
+            "split": lambda event, context: {"round": event["round"] + 1, "items": [context.run, event["round"]]},
+            "work": varying,
+        },
+        {"round": 0},
+    ),
+    "loop in a map": Graph(
+        machine(Each=map_(_LOOP, "Sum"), Sum=task("sum")),
+        {"work": _count, "sum": varying},
+        [{"round": 1, "of": "one"}, {"round": 2, "of": "other"}],
+    ),
+    "conditional ends": Graph(
+        machine(
+            A=task("a", "M"),
+            M=map_(
+                machine(
+                    B=task("b", "Which"),
+                    Which=_choice(({"Variable": "$.big", "BooleanEquals": True}, "Big"), default="Small"),
+                    Big=task("big"),
+                    Small={"Type": "Succeed"},
+                ),
+                "C",
+            ),
+            C=task("c"),
+        ),
+        {
+            "a": two_then_three,
+            "b": lambda event, context: {"big": (event + context.run) % 2 == 0},
+            "big": varying,
+            "c": varying,
+        },
+    ),
+    "empty map": Graph(
+        machine(A=task("a", "M"), M=map_(machine(B=task("b")), "C"), C=task("c")),
+        {"a": lambda _event, context: [1] * min(context.run, 1), "b": varying, "c": varying},
+    ),
+    "one function at both ends": Graph(
+        machine(
+            A=task("a", "P"),
+            P=parallel(
+                machine(B=task("b", "BEnd"), BEnd=task("end")), machine(CEnd=task("end")), following="D"
+            ),
+            D=task("d"),
+        ),
+        {"a": varying, "b": varying, "end": varying, "d": varying},
+    ),
+    "limited map": Graph(
+        machine(A=task("a", "M"), M=map_(machine(B=task("b")), "C", MaxConcurrency=1), C=task("c")),
+        {"a": two_then_three, "b": varying, "c": varying},
+    ),
+    "limited map without join": Graph(
+        machine(A=task("a", "M"), M=map_(machine(B=task("b")), MaxConcurrency=2)),
+        {"a": three_then_five, "b": varying},
+    ),
+    "branches without tasks": Graph(
+        machine(
+            P=parallel(machine(B=pass_(Result="quick")), machine(C=task("c")), machine(E=pass_()), following="D"),
+            D=task("d"),
+        ),
+        {"c": varying, "d": varying},
+    ),
+    "fan-out first": Graph(
+        machine(P=parallel(machine(B=task("b")), machine(C=task("c")))), {"b": varying, "c": varying}
+    ),
+    "prefixes": Graph(
+        machine(P=parallel(machine(F1=task("F1")), machine(F10=task("F10")), following="F100"), F100=task("F100")),
+        dict.fromkeys(["F1", "F10", "F100"], varying),
+    ),
+    "failing branches": Graph(
+        machine(
+            A=task("a", "P"),
+            P=parallel(
+                machine(B=task("b", "Odd"), Odd={"Type": "Fail", "Error": "Odd"}),
+                machine(C=task("c", "Even"), Even={"Type": "Fail", "Error": "Even"}),
+                machine(E=task("e", "F"), F=task("f")),
+                following="D",
+            ),
+            D=task("d"),
+        ),
+        dict.fromkeys("abcdef", varying),
+    ),
+    "failing map in a branch": Graph(
+        machine(
+            P=parallel(
+                machine(M=map_(machine(B=task("b")), "C"), C=task("c")),
+                machine(E=task("e")),
+                InputPath="$",
+            ),
+        ),
+        {"b": lambda event, context: {"ok": 1 // (event - context.run)}, "c": varying, "e": varying},
+        [1, 2],
+    ),
+    "two fan-outs in a row": Graph(
+        machine(
+            M=map_(machine(B=task("b")), "N", ResultPath="$.m", ItemsPath="$.items"),
+            N=map_(machine(C=task("c")), "D", ItemsPath="$.m"),
+            D=task("d"),
+        ),
+        {"b": varying, "c": varying, "d": varying},
+        {"items": [1, 2]},
+    ),
+    "condition after a map": Graph(
+        machine(
+            A=task("a", "M"),
+            M=map_(machine(B=task("b")), "Which"),
+            Which=_choice(({"Variable": "$[0].run", "NumericEquals": 0}, "C"), default="D"),
+            C=task("c"),
+            D={"Type": "Fail", "Error": "Other"},
+        ),
+        {"a": two_then_three, "b": varying, "c": varying},
+    ),
+    "times": Graph(
+        machine(
+            A=task("a", "M"),
+            M=map_(machine(B=task("b")), "Now"),
+            Now=pass_("C", Parameters={"at.$": "$$.State.EnteredTime", "results.$": "$"}),
+            C=task("c"),
+        ),
+        {"a": two_then_three, "b": varying, "c": lambda event, _context: event["at"]},
+    ),
+    "own time": Graph(
+        machine(A=task("a", "B"), B=task("b", Parameters={"at.$": "$$.State.EnteredTime"})),
+        {"a": varying, "b": lambda event, _context: event["at"]},
+    ),
+    "growing results": Graph(
+        machine(A=task("a", "Twice"), Twice=pass_(Parameters={"one.$": "$", "other.$": "$"})),
+        {"a": lambda _event, _context: "x" * 150_000},
+    ),
+}
+"""Every shape by name."""

@@ -1,0 +1,151 @@
+"""The command ``unum``: its grammar, and what each outcome means for the shell.
+
+Exit codes: 0 for success; 1 where a definition, an execution or AWS failed; 2 where the command line is wrong; 130
+after Ctrl-C. Results go to standard output, everything else to standard error. What a command does is in
+`unum_constructs.commands`, of which only the module of the command that runs is loaded: a compilation starts neither
+the CDK nor an AWS client.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from unum_constructs.commands.failure import CommandFailed, UsageError
+
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - has no public name
+
+_EPILOG = "Exit codes: 0 success; 1 the definition, the execution or AWS failed; 2 the command line is wrong."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line `arguments`, by default the process's own.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        SystemExit: for ``--help`` and for arguments that do not fit the grammar, as argparse does.
+    """
+    options = _parser().parse_args(arguments)
+    command = importlib.import_module(f"unum_constructs.commands.{options.module}")
+    try:
+        command.run(options)
+    except UsageError as error:
+        return _complain(error, 2)
+    except CommandFailed as error:
+        return _complain(error, 1)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has enough; without this, Python would complain once more when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _complain(error: Exception, code: int) -> int:
+    print(f"{error}", file=sys.stderr)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="unum", description="Workflows of Lambda functions.", epilog=_EPILOG)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_compile(commands)
+    _add_graph(commands)
+    _add_run(commands)
+    _add_start(commands)
+    _add_describe(commands)
+    _add_wait(commands)
+    _add_steps(commands)
+    return parser
+
+
+def _add(commands: _Commands, name: str, module: str, summary: str) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+    parser.set_defaults(command=name, module=module)
+    return parser
+
+
+def _add_compile(commands: _Commands) -> None:
+    parser = _add(commands, "compile", "compilation", "print a definition's compiled form, or all its errors")
+    _add_definition(parser)
+    parser.add_argument(
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="text: indented, errors one per line (default); json: compact, errors as one array",
+    )
+
+
+def _add_graph(commands: _Commands) -> None:
+    parser = _add(commands, "graph", "graph", "draw a definition as SVG")
+    _add_definition(parser)
+    parser.add_argument("-o", "--output", metavar="SVG", help="file to write; standard output without")
+
+
+def _add_run(commands: _Commands) -> None:
+    parser = _add(commands, "run", "local", "run a definition in this process and print its output")
+    _add_definition(parser)
+    parser.add_argument(
+        "--functions",
+        metavar="MODULE",
+        required=True,
+        help="dotted name or .py file of a Python module that has each function's handler under the function's key, "
+        "or all of them in a dict FUNCTIONS",
+    )
+    _add_input(parser)
+    parser.add_argument("--steps", action="store_true", help="show the committed steps on standard error")
+    parser.add_argument("--graph", metavar="SVG", help="draw the executed graph into this file")
+
+
+def _add_start(commands: _Commands) -> None:
+    parser = _add(commands, "start", "executions", "start an execution of a deployed workflow")
+    _add_input(parser)
+    parser.add_argument("--name", help="of the execution; to start the same again is harmless")
+    _add_deployed(parser)
+
+
+def _add_describe(commands: _Commands) -> None:
+    parser = _add(commands, "describe", "executions", "show an execution's status, input and result")
+    _add_execution(parser)
+
+
+def _add_wait(commands: _Commands) -> None:
+    parser = _add(commands, "wait", "executions", "wait until an execution has ended and print its output")
+    _add_execution(parser)
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, help="how long to wait; for ever without")
+    parser.add_argument("--steps", action="store_true", help="show each step on standard error as it commits")
+
+
+def _add_steps(commands: _Commands) -> None:
+    parser = _add(commands, "steps", "executions", "list an execution's committed steps")
+    _add_execution(parser)
+
+
+def _add_definition(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="definition in the Amazon States Language, as JSON")
+    parser.add_argument("--name", help="of the workflow; the file's name without its endings if not given")
+
+
+def _add_input(parser: argparse.ArgumentParser) -> None:
+    what = "JSON text, @FILE to read a file, - for standard input"
+    parser.add_argument("--input", metavar="JSON", required=True, help=what)
+
+
+def _add_execution(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("execution", metavar="EXECUTION", help="name of the execution")
+    _add_deployed(parser)
+
+
+def _add_deployed(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_argument_group("the workflow", "either a stack, or a table, a name and, to start, an alias")
+    where.add_argument("--stack", help="CloudFormation stack with the workflow's outputs")
+    where.add_argument("--workflow", metavar="NAME", help="which workflow; not needed if the stack has only one")
+    where.add_argument("--table", help="name or ARN of the workflow's table")
+    where.add_argument("--start-alias", metavar="ARN", help="of the workflow's start alias")
+    where.add_argument("--region", help="AWS region; that of the environment or profile without")
+    where.add_argument("--profile", help="AWS profile")
+    parser.add_argument("--json", action="store_true", help="print JSON")

@@ -1,0 +1,123 @@
+"""``unum start``, ``describe``, ``wait`` and ``steps``: executions of a deployed workflow."""
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from unum_constructs.commands.failure import CommandFailed, UsageError
+from unum_constructs.commands.given import execution_input
+from unum_constructs.commands.shown import check_success, print_description, print_json, to_json
+from unum_constructs.commands.stack import Deployed, deployed
+from unum_runtime.client.client import Client
+from unum_runtime.client.live import LiveTable
+from unum_runtime.errors import InvalidExecutionInput, InvalidName, UnumError
+
+if TYPE_CHECKING:
+    from boto3 import Session
+
+
+def run(options: argparse.Namespace) -> None:
+    """Do what ``options.command`` names.
+
+    Raises:
+        UsageError: the workflow is not found, or a name or an input is not as it must be.
+        CommandFailed: there is no such execution, it failed, or AWS did.
+    """
+    try:
+        # First, so that nothing else is asked for with an input that is none.
+        value = execution_input(options.input) if options.command == "start" else None
+        client = _client(options)
+        match options.command:
+            case "start":
+                _start(client, value, options)
+            case "describe":
+                _describe(client, options)
+            case "wait":
+                _wait(client, options)
+            case "steps":
+                _steps(client, options)
+    except (InvalidName, InvalidExecutionInput) as error:
+        raise UsageError(f"--{error}") from error
+    except UnumError as error:
+        raise CommandFailed(str(error)) from error
+
+
+def _start(client: Client, value: object, options: argparse.Namespace) -> None:
+    started = client.start(value, name=options.name)
+    if options.json:
+        print_json(to_json(started))
+    else:
+        print(f"{started.name} {'started' if started.is_new else 'had been started'} at {started.started_at:%F %T} UTC")
+
+
+def _describe(client: Client, options: argparse.Namespace) -> None:
+    description = client.describe(options.execution)
+    if options.json:
+        print_json(to_json(description))
+    else:
+        print_description(description)
+
+
+def _wait(client: Client, options: argparse.Namespace) -> None:
+    table = LiveTable(sys.stderr)
+    on_step = table.add if options.steps else None
+    try:
+        description = client.wait(options.execution, timeout_s=options.timeout, on_step=on_step)
+    finally:
+        table.close()
+    check_success(description)
+    print_json(to_json(description) if options.json else description.output)
+
+
+def _steps(client: Client, options: argparse.Namespace) -> None:
+    table = LiveTable(sys.stdout)
+    for step in client.steps(options.execution):
+        if options.json:
+            print(json.dumps(to_json(step), ensure_ascii=False))
+        else:
+            table.add(step)
+    table.close()
+
+
+def _client(options: argparse.Namespace) -> Client:
+    if options.stack is None and None in (options.table, options.workflow):
+        raise UsageError("expected --stack STACK, or --table TABLE and --workflow NAME, and to start --start-alias ARN")
+    try:
+        session = _session(options)
+        found = _in_stack(session, options) if options.stack else _explicit(options)
+        return Client.connect(
+            table=found.table, workflow=found.workflow, start_alias=found.start_alias, session=session
+        )
+    except ImportError as error:
+        raise CommandFailed(f"{error}; this command needs boto3: pip install 'unum-constructs[client]'") from error
+
+
+def _session(options: argparse.Namespace) -> "Session":
+    import boto3  # noqa: PLC0415 - only these commands need an AWS client, and it need not be installed
+    from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - the same
+
+    try:
+        session = boto3.Session(profile_name=options.profile, region_name=options.region)
+    except BotoCoreError as error:
+        raise UsageError(f"--profile {options.profile}: {error}") from error
+    if session.region_name is None:
+        raise UsageError("no AWS region: give --region REGION, or set AWS_REGION or the profile's region")
+    return session
+
+
+def _explicit(options: argparse.Namespace) -> Deployed:
+    if options.command == "start" and options.start_alias is None:
+        raise UsageError("--start-alias: expected the ARN of the start alias, got nothing; or give --stack STACK")
+    return Deployed(workflow=options.workflow, table=options.table, start_alias=options.start_alias)
+
+
+def _in_stack(session: "Session", options: argparse.Namespace) -> Deployed:
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as above
+
+    try:
+        stacks = session.client("cloudformation").describe_stacks(StackName=options.stack)["Stacks"]
+    except (BotoCoreError, ClientError) as error:
+        raise CommandFailed(f"--stack {options.stack}: {error}") from error
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", ())}
+    return deployed(options.stack, outputs, options.workflow)

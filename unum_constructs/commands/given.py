@@ -1,0 +1,93 @@
+"""What the command line gives: definitions, inputs, and files to write."""
+
+import sys
+from pathlib import Path
+
+from unum_constructs.commands.failure import CommandFailed, UsageError
+from unum_constructs.compiler.document import parse
+from unum_constructs.definition import Definition
+from unum_runtime.errors import DefinitionError
+from unum_runtime.model.ir import Json, Workflow
+
+
+def workflow_name(file: str, given: str | None) -> str:
+    """The name on the command line, else the file's: ``orders`` for ``flows/orders.asl.json``."""
+    return given or Path(file).name.split(".")[0] or "workflow"
+
+
+def compiled(file: str, name: str | None) -> Workflow:
+    """The workflow that `file` defines.
+
+    Raises:
+        UsageError: the file cannot be read.
+        DefinitionError: with every problem of the definition.
+    """
+    try:
+        definition = Definition.from_asl_file(file)
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}; expected a file with a definition") from error
+    return definition.compile(workflow_name(file, name), None)
+
+
+def compiled_or_failed(file: str, name: str | None) -> Workflow:
+    """The same for commands to which a definition is only the way to something else.
+
+    Raises:
+        UsageError: the file cannot be read.
+        CommandFailed: with every problem of the definition, one per line.
+    """
+    try:
+        return compiled(file, name)
+    except DefinitionError as error:
+        raise CommandFailed("\n".join(problem_lines(file, error))) from error
+
+
+def problem_lines(file: str, error: DefinitionError) -> list[str]:
+    """Each problem on a line of its own that begins with the file."""
+    texts = (" ".join(str(problem).splitlines()) for problem in error.problems)
+    # Problems of the text, and not of what it says, begin with the file themselves.
+    return [text if text.startswith(file) else f"{file}: {text}" for text in texts]
+
+
+def execution_input(given: str) -> Json:
+    """The value of ``--input``: JSON text, ``@FILE``, or ``-`` for standard input.
+
+    Raises:
+        UsageError: it cannot be read, or is not JSON; names line and column.
+    """
+    source, text = _input_text(given)
+    try:
+        return parse(text, source=source)
+    except DefinitionError as error:
+        remedy = "" if given[:1] in "@-" else "; quote JSON for the shell, or write @FILE to read a file"
+        raise UsageError(f"--input: {error}{remedy}") from error
+
+
+def write_text(file: str, text: str) -> None:
+    """Write `text` to `file`, at once: what was there stays if it cannot be written.
+
+    Raises:
+        CommandFailed: it cannot be written.
+    """
+    target = Path(file)
+    draft = target.with_name(f".{target.name}.new")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(target)
+    except OSError as error:
+        raise CommandFailed(f"{file}: cannot be written: {error.strerror}") from error
+
+
+def _input_text(given: str) -> tuple[str, str]:
+    """(where the text comes from, text)."""
+    try:
+        if given == "-":
+            return "standard input", sys.stdin.read()
+        if given.startswith("@"):
+            return given[1:], Path(given[1:]).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"--input: {given[1:]}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"--input: {given}: expected JSON text in UTF-8: {error}") from error
+    return "", given

@@ -1,0 +1,20 @@
+"""``unum graph``: a picture of a definition."""
+
+import argparse
+
+from unum_constructs.commands.given import compiled_or_failed, write_text
+from unum_runtime.client.picture.draw import draw
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the picture, or write it to a file.
+
+    Raises:
+        UsageError: the definition's file cannot be read.
+        CommandFailed: the definition has problems, or the picture cannot be written.
+    """
+    svg = draw(compiled_or_failed(options.file, options.name))
+    if options.output:
+        write_text(options.output, svg)
+    else:
+        print(svg, end="")

@@ -1,0 +1,60 @@
+"""Where a deployed workflow is: from the outputs of its CloudFormation stack."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from unum_constructs.commands.failure import UsageError
+
+_OUTPUT = re.compile(r"(?P<construct>.*)(?P<field>StartAlias|Table|Workflow)")
+"""Logical ID of an output of `UnumWorkflow`: the construct's path without separators, and what it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployed:
+    """A workflow as a client needs to know it.
+
+    Attributes:
+        workflow: its name.
+        table: name of its table.
+        start_alias: ARN of its start alias; None for a client that only looks.
+    """
+
+    workflow: str
+    table: str
+    start_alias: str | None
+
+
+def deployed(stack: str, outputs: Mapping[str, str], workflow: str | None) -> Deployed:
+    """The workflow called `workflow` in a stack, or the only one.
+
+    Args:
+        stack: name of the stack, for the message.
+        outputs: of the stack, by logical ID.
+        workflow: which; None if there is only one.
+
+    Raises:
+        UsageError: the stack has no such workflow, or several to choose from.
+    """
+    found = {one.workflow: one for one in _all_deployed(outputs)}
+    if workflow is None and len(found) == 1:
+        return next(iter(found.values()))
+    if workflow in found:
+        return found[workflow]
+    names = ", ".join(sorted(found)) or "none"
+    if workflow is None:
+        raise UsageError(f"--stack {stack}: expected one workflow, found {names}; choose one with --workflow NAME")
+    raise UsageError(f"--workflow {workflow}: stack {stack} has no such workflow; it has {names}")
+
+
+def _all_deployed(outputs: Mapping[str, str]) -> list[Deployed]:
+    groups: dict[str, dict[str, str]] = {}
+    for key, value in outputs.items():
+        match = _OUTPUT.fullmatch(key)
+        if match:
+            groups.setdefault(match["construct"], {})[match["field"]] = value
+    return [
+        Deployed(workflow=group["Workflow"], table=group["Table"], start_alias=group["StartAlias"])
+        for group in groups.values()
+        if len(group) == 3  # noqa: PLR2004 - all three outputs; other outputs may end alike
+    ]

@@ -1,0 +1,164 @@
+"""A Lambda function as the host of workflow nodes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct, IDependable
+
+from unum_constructs.errors import ConstructError
+from unum_constructs.layer import WorkflowLayer
+from unum_constructs.resource import resource_of
+from unum_constructs.version import logical_id, version_arn
+
+HANDLER = "unum_runtime.handler.handle"
+"""What Lambda calls in a function that hosts nodes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failures:
+    """What becomes of events that a function could not work on.
+
+    Attributes:
+        queue: where Lambda sends them in the end.
+        max_event_age_s: how long Lambda tries, in seconds; None for 6 hours.
+        retry_attempts: how often it tries again after an error; None for twice.
+    """
+
+    queue: sqs.IQueue
+    max_event_age_s: int | None
+    retry_attempts: int | None
+
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """Age and attempts."""
+        return self.max_event_age_s, self.retry_attempts
+
+
+class Host(Construct):
+    """Beneath a function: what workflows have made of it. It is one for each function, however many its workflows.
+
+    Attributes:
+        function: the function.
+        version: its version in this deployment; retained, for running executions stay on it.
+        version_arn: a token of the version's qualified ARN.
+        references: functions whose versions its environment names.
+        failures: what becomes of its failed events; None before the first workflow says it.
+    """
+
+    ID = "Unum"
+
+    def __init__(self, function: lambda_.Function, *, handler: str | None) -> None:
+        """Make `function` a host.
+
+        Args:
+            function: checked by `unum_constructs.wrapping`.
+            handler: the user's handler; None where there is no user code.
+        """
+        super().__init__(function, self.ID)
+        self.function = function
+        self.version = function.current_version
+        self.version.apply_removal_policy(RemovalPolicy.RETAIN)
+        self.version_arn = version_arn(self.version)
+        self.references: set[Host] = set()
+        self.failures: Failures | None = None
+        self._services: dict[str, Mapping[str, Any]] = {}
+        self.resource.handler = HANDLER
+        if handler is not None:
+            function.add_environment("UNUM_HANDLER", handler)
+
+    @property
+    def resource(self) -> lambda_.CfnFunction:
+        """The function's resource."""
+        return resource_of(self.function, lambda_.CfnFunction)
+
+    def reaches(self, other: "Host") -> bool:
+        """Whether this function's environment refers to the version of `other`, directly or by way of others."""
+        seen: set[Host] = set()
+        ahead = {self}
+        while ahead:
+            seen |= ahead
+            ahead = {target for host in ahead for target in host.references} - seen
+        return other in seen
+
+    def serve(self, workflow: str, layer: WorkflowLayer, service: Mapping[str, Any]) -> None:
+        """Take part in a workflow.
+
+        Args:
+            workflow: its name.
+            layer: its layer.
+            service: what `unum_runtime.handler.Service` says.
+        """
+        self._services[workflow] = service
+        self.function.add_environment("UNUM_WORKFLOWS", self.function.stack.to_json_string(self._services))
+        self.function.add_layers(layer)
+        # A layer keeps its logical id when its content changes, so the CDK would see the same function.
+        self.function.invalidate_version_based_on(layer.digest)
+
+    def serves(self, workflow: str) -> bool:
+        """Whether it takes part in a workflow of that name already."""
+        return workflow in self._services
+
+    def allow_recursion(self) -> None:
+        """Have Lambda accept that the function is invoked again as a consequence of its own invocation.
+
+        Raises:
+            ConstructError: the user wants the opposite.
+        """
+        if self.resource.recursive_loop == "Terminate":
+            raise ConstructError(
+                self.function,
+                "expected recursive_loop=ALLOW, got TERMINATE: a loop of the workflow leads through this function, "
+                "which Lambda would break off; remove the argument",
+            )
+        self.resource.recursive_loop = "Allow"
+
+    def claim_failures(self, failures: Failures) -> bool:
+        """Whether `failures` are the first that are wanted; the function has only those then.
+
+        Raises:
+            ConstructError: another workflow wants other limits.
+        """
+        if self.failures is None:
+            self.failures = failures
+            return True
+        if self.failures.limits != failures.limits:
+            raise ConstructError(
+                self.function,
+                f"expected max_event_age and retry_attempts as in its first workflow, {self.failures.limits}, "
+                f"got {failures.limits}: a function has one of each; give both workflows the same, or two functions",
+            )
+        return False
+
+    def send_failures(self, failures: Failures, *, after: IDependable) -> None:
+        """Have Lambda send failed events of the version to a queue.
+
+        The configuration hangs on the version, and is retained with it; a new version has one of its own.
+
+        Args:
+            failures: where to, and when.
+            after: what allows it; Lambda refuses a queue that the function's role may not send to.
+        """
+        configuration = async_configuration(self.version, failures, qualifier=self.version.version)
+        configuration.override_logical_id(logical_id(self.version, suffix="OnFailure"))
+        configuration.apply_removal_policy(RemovalPolicy.RETAIN)
+        configuration.node.add_dependency(after)
+
+
+def async_configuration(
+    qualified: lambda_.Version | lambda_.Alias, failures: Failures, *, qualifier: str
+) -> lambda_.CfnEventInvokeConfig:
+    """How Lambda treats asynchronous events for a version or alias that it could not work on."""
+    to_queue = lambda_.CfnEventInvokeConfig.OnFailureProperty(destination=failures.queue.queue_arn)
+    return lambda_.CfnEventInvokeConfig(
+        qualified,
+        "EventInvokeConfig",
+        function_name=qualified.lambda_.function_name,
+        qualifier=qualifier,
+        destination_config=lambda_.CfnEventInvokeConfig.DestinationConfigProperty(on_failure=to_queue),
+        maximum_event_age_in_seconds=failures.max_event_age_s,
+        maximum_retry_attempts=failures.retry_attempts,
+    )

@@ -1,0 +1,92 @@
+"""The layer of a workflow: the runtime and the workflow's IR, the same bytes on every machine."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TypeAlias
+
+from aws_cdk import Stage
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from unum_runtime.model.ir import Workflow
+
+PACKAGE = "unum_runtime"
+WORKFLOWS_FOLDER = "unum_workflows"
+"""Where the runtime looks for the IR: beside its package (`unum_runtime.handler.WORKFLOWS_FOLDER`)."""
+
+LEFT_OUT = frozenset({"__pycache__", "client", "simulator"})
+"""Folders of the package that no function needs."""
+
+Content: TypeAlias = Mapping[str, bytes]
+"""Files of a layer: content by path, with slashes, in order."""
+
+
+class WorkflowLayer(lambda_.LayerVersion):
+    """The layer version of one workflow.
+
+    Attributes:
+        digest: changes when any byte of the layer does; versions of functions depend on it.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, workflow: Workflow) -> None:
+        content = layer_content(workflow, runtime_folder())
+        self.digest = digest(content)
+        folder = _written(content, _staging_folder(scope) / f"unum.{self.digest}")
+        super().__init__(
+            scope,
+            construct_id,
+            code=lambda_.Code.from_asset(str(folder), asset_hash=self.digest),
+            description=f"Unum runtime and definition of workflow {workflow.name}",
+        )
+
+
+def runtime_folder() -> Path:
+    """Where the package `unum_runtime` is installed; it is not imported for that."""
+    spec = find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError(f"{PACKAGE} is not installed as a folder of files; install the wheel unum-runtime")
+    return Path(spec.submodule_search_locations[0])
+
+
+def layer_content(workflow: Workflow, runtime: Path) -> Content:
+    """What the layer of `workflow` has in it.
+
+    Args:
+        workflow: the workflow.
+        runtime: folder of the package `unum_runtime`.
+    """
+    files = {f"python/{PACKAGE}/{path}": content for path, content in _modules(runtime)}
+    files[f"python/{WORKFLOWS_FOLDER}/{workflow.name}.json"] = workflow.to_json().encode()
+    return dict(sorted(files.items()))
+
+
+def digest(content: Content) -> str:
+    """SHA-256 over paths and bytes alone: not times, modes, or the order in a folder."""
+    seen = hashlib.sha256()
+    for path, data in content.items():
+        seen.update(f"{path}\0{len(data)}\0".encode() + data)
+    return seen.hexdigest()
+
+
+def _modules(runtime: Path) -> Iterator[tuple[str, bytes]]:
+    for file in runtime.rglob("*.py"):
+        path = file.relative_to(runtime)
+        if LEFT_OUT.isdisjoint(path.parts):
+            yield path.as_posix(), file.read_bytes().replace(b"\r\n", b"\n")
+
+
+def _staging_folder(scope: Construct) -> Path:
+    stage = Stage.of(scope)
+    assert stage is not None  # noqa: S101 - every stack is in an app, which is a stage
+    return Path(stage.asset_outdir)
+
+
+def _written(content: Content, folder: Path) -> Path:
+    """`folder` with `content` in it; its name says what that is, so what is there already is right."""
+    for path, data in content.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    return folder

@@ -1,0 +1,20 @@
+"""The CloudFormation resource behind a construct."""
+
+from typing import TypeVar
+
+from aws_cdk import CfnResource
+from constructs import IConstruct
+
+Resource = TypeVar("Resource", bound=CfnResource)
+
+
+def resource_of(construct: IConstruct, kind: type[Resource]) -> Resource:
+    """The resource of type `kind` that `construct` is made of.
+
+    Raises:
+        TypeError: it is made of another; somebody replaced its default child.
+    """
+    resource = construct.node.default_child
+    if not isinstance(resource, kind):
+        raise TypeError(f"{construct.node.path}: expected a {kind.__name__}, got {resource!r}")
+    return resource

@@ -1,0 +1,78 @@
+"""Options of a workflow, checked."""
+
+import re
+
+from aws_cdk import Duration, Names, Token
+from constructs import Construct
+
+from unum_constructs.errors import ConstructError
+from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, EVENT_LIFE_S
+
+MAX_NAME = 80
+
+EVENT_AGE_S = range(60, 6 * 3600 + 1)
+"""Source: AWS Lambda API Reference, PutFunctionEventInvokeConfig, MaximumEventAgeInSeconds."""
+
+ATTEMPTS = range(3)
+"""Source: AWS Lambda API Reference, PutFunctionEventInvokeConfig, MaximumRetryAttempts."""
+
+_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_NAME}}}")
+
+
+def checked_name(workflow: Construct, name: str | None) -> str:
+    """`name`, or one that is made from the construct's path.
+
+    Raises:
+        ConstructError: it has other characters than names may have, or is a token.
+    """
+    if name is None:
+        return Names.unique_resource_name(workflow, max_length=MAX_NAME, separator="-")
+    if Token.is_unresolved(name):
+        raise ConstructError(
+            workflow, f"workflow_name: expected text, got the token {name}; it is part of every key in the table"
+        )
+    if not _NAME.fullmatch(name):
+        raise ConstructError(
+            workflow, f"workflow_name: expected 1 to {MAX_NAME} characters from A-Z a-z 0-9 - _, got {name!r}"
+        )
+    return name
+
+
+def checked_retention_s(workflow: Construct, retention: Duration | None) -> int:
+    """`retention` in seconds.
+
+    Raises:
+        ConstructError: an event could outlive what it refers to.
+    """
+    if retention is None:
+        return DEFAULT_RETENTION_S
+    seconds = int(retention.to_seconds())
+    if seconds <= EVENT_LIFE_S:
+        reason = "which is how long an event may live; state must outlive every event that refers to it"
+        raise ConstructError(workflow, f"retention: expected more than {EVENT_LIFE_S} s, {reason}; got {seconds} s")
+    return seconds
+
+
+def checked_event_age_s(workflow: Construct, max_event_age: Duration | None) -> int | None:
+    """`max_event_age` in seconds.
+
+    Raises:
+        ConstructError: Lambda does not allow it.
+    """
+    seconds = None if max_event_age is None else int(max_event_age.to_seconds())
+    return _within(workflow, "max_event_age", seconds, EVENT_AGE_S, " s")
+
+
+def checked_attempts(workflow: Construct, retry_attempts: int | None) -> int | None:
+    """`retry_attempts`.
+
+    Raises:
+        ConstructError: Lambda does not allow it.
+    """
+    return _within(workflow, "retry_attempts", retry_attempts, ATTEMPTS)
+
+
+def _within(workflow: Construct, option: str, value: int | None, allowed: range, unit: str = "") -> int | None:
+    if value is not None and value not in allowed:
+        raise ConstructError(workflow, f"{option}: expected {allowed[0]} to {allowed[-1]}{unit}, got {value}{unit}")
+    return value

@@ -1,0 +1,94 @@
+"""Which functions can become nodes, and why others cannot."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from aws_cdk import Stack, Token
+from aws_cdk import aws_lambda as lambda_
+from constructs import IConstruct, Node
+
+from unum_constructs.errors import ConstructError
+from unum_constructs.host import HANDLER, Host
+from unum_constructs.resource import resource_of
+
+MAX_LAYERS = 5
+"""Of one function. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
+
+_RUNTIME = re.compile(r"python3\.(1[1-9]|[2-9]\d)")
+
+
+def hosts_of(workflow: IConstruct, functions: Mapping[str, lambda_.Function]) -> dict[str, Host]:
+    """The host of each function by its key; the same one where two keys have the same function.
+
+    Raises:
+        ConstructError: a function cannot be wrapped.
+    """
+    hosts = {}
+    for key, function in functions.items():
+        for problem in _problems(workflow, function):
+            raise ConstructError(workflow, f"functions[{key!r}]: {problem}")
+        hosts[key] = _host(function)
+    return hosts
+
+
+def _host(function: lambda_.Function) -> Host:
+    host = function.node.try_find_child(Host.ID)
+    return (
+        host if isinstance(host, Host) else Host(function, handler=resource_of(function, lambda_.CfnFunction).handler)
+    )
+
+
+def _problems(workflow: IConstruct, function: object) -> Iterator[str]:
+    if not isinstance(function, lambda_.Function):
+        yield _stranger(function)
+        return
+    problems = [*_placed(workflow, function), *_layered(function)]
+    if function.node.try_find_child(Host.ID) is None:
+        problems += _unfit(function, resource_of(function, lambda_.CfnFunction))
+    yield from (f"{function.node.path}: {problem}" for problem in problems)
+
+
+def _stranger(function: object) -> str:
+    expected = "expected an aws_lambda.Function that this app creates, got"
+    if isinstance(function, lambda_.Version | lambda_.Alias):
+        kind = type(function).__name__.lower()
+        return f"{expected} the {kind} {function.node.path}; pass its function, the workflow makes versions by itself"
+    if isinstance(function, IConstruct):
+        return (
+            f"{expected} {function.node.path}, an imported or singleton function; create it in this app, as a Function"
+        )
+    return f"{expected} {function!r}; pass the construct"
+
+
+def _placed(workflow: IConstruct, function: lambda_.Function) -> Iterator[str]:
+    here, there = Stack.of(workflow).node.path, function.stack.node.path
+    if here != there:
+        yield f"expected a function of the workflow's stack {here!r}, got one of {there!r}; define both in one stack"
+
+
+def _layered(function: lambda_.Function) -> Iterator[str]:
+    layers = function.stack.resolve(resource_of(function, lambda_.CfnFunction).layers) or ()
+    if len(layers) >= MAX_LAYERS:
+        yield f"has {len(layers)} layers; Lambda allows {MAX_LAYERS}, and the workflow needs one: merge some of them"
+
+
+def _unfit(function: lambda_.Function, resource: lambda_.CfnFunction) -> Iterator[str]:
+    """What is wrong with a function that no workflow has wrapped yet."""
+    if resource.package_type == "Image":
+        yield "is a container image, which takes no layer; package the code as a ZIP asset"
+        return
+    if not _RUNTIME.fullmatch(function.runtime.name):
+        yield f"expected the runtime Python 3.11 or newer, got {function.runtime.name!r}; change `runtime`"
+    if resource.durable_config is not None:
+        yield "is a durable function, which Lambda calls in its own way; remove `durable_config`"
+    if Token.is_unresolved(resource.handler):
+        yield "its handler is a token, but has to be known at synth; write it as text"
+    elif resource.handler == HANDLER:
+        yield f"its handler is {HANDLER}, which the workflow sets itself; name your own handler"
+    elif "." not in (resource.handler or ""):
+        yield f'expected a handler "module.function", got {resource.handler!r}'
+    if function.current_version.node.try_find_child("EventInvokeConfig") is not None:
+        yield (
+            "its current version has an asynchronous configuration, but failed events must reach the workflow's queue; "
+            "remove `configure_async_invoke` from the version"
+        )
