@@ -19,6 +19,7 @@ check: setup  ## linters, types, architecture
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file emulator/pyproject.toml
 	$(BIN)/lint-imports
 
 unit: setup  ## all tests that need no emulator, with coverage

@@ -9,6 +9,7 @@ ends with this process, however that ends.
 import json
 import os
 import shlex
+import shutil
 import signal
 import sys
 import tempfile
@@ -19,11 +20,12 @@ from typing import Any, TextIO
 from unum_constructs import Definition
 from unum_constructs.commands.stack import deployed
 from unum_emulator import cdk
-from unum_emulator.process import Emulator
+from unum_emulator.process import Emulator, EmulatorError
 from unum_runtime.client import Client, Description
 from unum_runtime.client.amounts import duration_text
 from unum_runtime.client.live import LiveTable
 from unum_runtime.client.picture.draw import draw
+from unum_runtime.errors import UnumError
 from unum_runtime.model.checkpoint import Status
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,6 +34,7 @@ STACK = "TextProcessing"
 APP = f"{shlex.quote(sys.executable)} app.py"
 EMULATOR_PYTHON = ROOT / "emulator" / ".venv" / "bin" / "python"
 PICTURE = ROOT / "out" / "demo.svg"
+LOGS = ROOT / "out" / "demo-logs"
 WAIT_S = 120
 
 
@@ -68,17 +71,30 @@ def main() -> int:
         The exit code: 0 if the workflow succeeded, 130 after Ctrl-C.
     """
     log = Log(sys.stdout)
+    shutil.rmtree(LOGS, ignore_errors=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what runs is ended in good order
     try:
-        log.say("starting the emulator")
-        with Emulator(EMULATOR_PYTHON) as emulator, tempfile.TemporaryDirectory(prefix="unum-demo-") as scratch:
-            log.say(f"emulator at {emulator.endpoint}, process {emulator.pid}")
-            ended = _deploy_and_run(emulator, Path(scratch) / "cdk.out", log)
-        log.say("emulator ended, nothing is left")
+        ended = _in_emulator(log)
     except KeyboardInterrupt:
         log.say("interrupted; the emulator and all that ran in it have ended")
         return 130
+    except (EmulatorError, cdk.CdkError, UnumError) as error:
+        log.say(f"failed, and everything was taken down: {error}")
+        log.say(f"logs of the functions and the emulator: {LOGS.relative_to(ROOT)}")
+        return 1
     return 0 if ended.status is Status.SUCCEEDED else 1
+
+
+def _in_emulator(log: Log) -> Description:
+    log.say("starting the emulator")
+    with (
+        Emulator(EMULATOR_PYTHON, logs=LOGS) as emulator,
+        tempfile.TemporaryDirectory(prefix="unum-demo-") as scratch,
+    ):
+        log.say(f"emulator at {emulator.endpoint}, process {emulator.pid}")
+        ended = _deploy_and_run(emulator, Path(scratch) / "cdk.out", log)
+    log.say("the emulator has ended; nothing is left")
+    return ended
 
 
 def _deploy_and_run(emulator: Emulator, assembly: Path, log: Log) -> Description:

@@ -12,7 +12,7 @@ import pytest
 
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
-from unum_runtime.client.client import Client
+from unum_runtime.client import Client
 
 ROOT = Path(__file__).parents[2]
 EMULATOR_PYTHON = ROOT / "emulator" / ".venv" / "bin" / "python"
@@ -46,7 +46,7 @@ class Deployment:
 
 @pytest.fixture(scope="session")
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
-    with Emulator(EMULATOR_PYTHON, logs=tmp_path_factory.mktemp("emulator")) as running:
+    with Emulator(EMULATOR_PYTHON, auth=True, logs=tmp_path_factory.mktemp("emulator")) as running:
         yield running
         endpoint = running.endpoint
     assert _processes_with(f"AWS_ENDPOINT_URL={endpoint}") == []

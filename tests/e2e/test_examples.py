@@ -9,7 +9,7 @@ import pytest
 from examples.word_count.text import genesis
 from tests.e2e.conftest import Deployment
 from tests.examples.counting import counted
-from unum_runtime.client.records import Description
+from unum_runtime.client import Description
 from unum_runtime.model.checkpoint import Status
 
 pytestmark = pytest.mark.e2e
@@ -31,11 +31,12 @@ def test_text_processing_publishes_the_post_with_short_urls(deployment: Deployme
     assert ended.status is Status.SUCCEEDED, ended.cause
     post = ended.output
     assert post["mentions"] == ["grace_h", "åsa"]
-    assert deployment.table("TextProcessing", "PostsTable").scan()["Items"] == [post]
-    short = deployment.table("TextProcessing", "UrlsTable").scan()["Items"]
-    assert {f"https://sho.example/{item['code']}": item["url"] for item in short} == post["urls"]
-    for url in post["urls"]:
-        assert url in post["text"]
+    posts = deployment.table("TextProcessing", "PostsTable")
+    assert posts.get_item(Key={"post_id": post["post_id"]})["Item"] == post
+    urls = deployment.table("TextProcessing", "UrlsTable")
+    for short, url in post["urls"].items():
+        assert short in post["text"]
+        assert urls.get_item(Key={"code": short.removeprefix("https://sho.example/")})["Item"]["url"] == url
 
 
 def test_text_processing_commits_one_step_for_each_function(deployment: Deployment) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Deployment
-from unum_runtime.client.records import Description
+from unum_runtime.client import Description
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, InvalidExecutionInput
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.envelope import start_request
@@ -55,6 +55,12 @@ def test_an_output_that_is_no_json_fails_with_type_and_place(probe: Probe) -> No
 def test_a_choice_without_match_fails_the_execution(probe: Probe) -> None:
     ended = probe("of nothing")
     assert (ended.status, ended.error) == (Status.FAILED, "States.NoChoiceMatched")
+
+
+def test_a_function_may_do_no_more_than_its_role_was_granted(probe: Probe) -> None:
+    ended = probe("trespass")
+    assert ended.status is Status.FAILED
+    assert "AccessDenied" in (ended.cause or "")
 
 
 def test_a_name_started_twice_is_one_execution(deployment: Deployment) -> None:

@@ -21,8 +21,8 @@ def test_the_readme_is_enough_for_a_workflow_of_ones_own(tmp_path: Path) -> None
             file.parent.mkdir(exist_ok=True)
             file.write_text(text, encoding="utf-8")
     commands = "".join(text for title, text in blocks if title == "commands")
-    again = "unum start --stack Shop --name first --input '{\"order\": {\"apple\": 4}}'"
-    shell = subprocess.run(
+    again = 'unum start --stack Shop --name first --input \'{"order": {"apple": 4}}\''
+    shell = subprocess.run(  # noqa: S603 - README's own commands
         [sys.executable, "-m", "unum_emulator.shell", "sh", "-c", f"set -e\n{commands}\nif {again}; then exit 9; fi"],
         cwd=tmp_path,
         capture_output=True,

@@ -1,4 +1,4 @@
-"""AWS::Lambda::Function's properties that ministack's CloudFormation leaves out.
+"""What ministack's CloudFormation leaves out of AWS::Lambda::Function, or does otherwise.
 
 ReservedConcurrentExecutions and RecursiveLoop are settings of the function, not of its configuration, and take
 effect at creation and at every update; leaving one out resets it.
@@ -11,9 +11,12 @@ from typing import Any
 from ministack.services import lambda_svc
 from ministack.services.cloudformation import provisioners
 
+from unum_emulator.patching import replace
+
 
 def install() -> None:
     """Extend the creation and the update of functions."""
+    _name_inline_code()
     handlers = provisioners._RESOURCE_HANDLERS["AWS::Lambda::Function"]
     create, update = handlers["create"], handlers["update"]
 
@@ -34,6 +37,17 @@ def install() -> None:
         return updated
 
     handlers["create"], handlers["update"] = create_function, update_function
+
+
+def _name_inline_code() -> None:
+    """Put inline code where AWS puts it, into a file named index; ministack names it after the handler's module."""
+    original = replace(provisioners, "_zip_inline", None)
+
+    def zip_inline(source: str | None, _handler: str, runtime: str = "python3.12") -> bytes | None:
+        archive: bytes | None = original(source, "index.handler", runtime)
+        return archive
+
+    replace(provisioners, "_zip_inline", zip_inline)
 
 
 def _apply(name: str, props: Mapping[str, Any]) -> None:

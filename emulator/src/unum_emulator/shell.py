@@ -1,7 +1,7 @@
 """`python -m unum_emulator.shell [COMMAND ...]`: run a command, by default a shell, for which AWS is an emulator.
 
-The emulator is bootstrapped, so `cdk deploy` works at once; `cdk` and the calling environment's commands are on the path.
-It ends with the command, whose exit code is this program's.
+The emulator is bootstrapped, so `cdk deploy` works at once; `cdk` and the calling environment's commands are on the
+path. It ends with the command, whose exit code is this program's.
 """
 
 import argparse

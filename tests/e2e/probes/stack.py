@@ -25,7 +25,7 @@ class Probes(Stack):
         )
         record = self._function("Record")
         self.runs.grant(record, "dynamodb:UpdateItem")
-        others = ("Reject", "Unserializable", "Square", "Total", "Advance")
+        others = ("Reject", "Unserializable", "Square", "Total", "Advance", "Trespass")
         self.workflow = UnumWorkflow(
             self,
             "Workflow",

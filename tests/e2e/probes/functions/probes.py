@@ -37,3 +37,8 @@ def record(_event: Any, context: Any) -> dict[str, str]:
     key = context.unum.idempotency_key
     RUNS.update_item(Key={"key": key}, UpdateExpression="ADD runs :one", ExpressionAttributeValues={":one": 1})
     return {"key": key}
+
+
+def trespass(event: Any, context: Any) -> dict[str, str]:
+    """Do the same without the permission for it."""
+    return record(event, context)

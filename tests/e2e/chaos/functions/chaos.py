@@ -1,0 +1,71 @@
+"""User code that dies by kill -9, and makes its sandbox die between commit and invoke, or send every event twice.
+
+What happens to an invocation is drawn from its name, so that about a third of all are hit by something; nothing
+happens twice to the same invocation, or Lambda's retries would not suffice.
+"""
+
+import hashlib
+import json
+import os
+import signal
+import uuid
+
+import boto3
+from botocore.exceptions import ClientError
+
+from unum_runtime.aws.invoker import LambdaInvoker
+
+DEATHS = boto3.resource("dynamodb").Table(os.environ["DEATHS_TABLE"])
+SEND = LambdaInvoker.invoke
+
+
+def source(event, context):
+    die("in user code", context.unum.invocation, share=0.3)
+    return [{"n": n, "token": str(uuid.uuid4())} for n in range(event["items"])]
+
+
+def item(event, context):
+    die("in user code", context.unum.invocation, share=0.1)
+    return {"n": event["n"], "from": event["token"], "token": str(uuid.uuid4())}
+
+
+def join(event, context):
+    die("in user code", context.unum.invocation, share=0.3)
+    return {"items": event, "token": str(uuid.uuid4())}
+
+
+def send(invoker, events):
+    """What the runtime calls after a commit: may die before it, in the midst of it, or send everything twice."""
+    name = json.loads(events[0][1])
+    where = f"{name['execution']}{name['frames']}{name['step']}"
+    die("between commit and invoke", where, share=0.2)
+    if len(events) > 1 and draw("in the midst of a fan-out", where) < 0.3:
+        SEND(invoker, events[: len(events) // 2])
+        die("in the midst of a fan-out", where, share=0.3)
+    SEND(invoker, [*events, *events] if draw("twice", where) < 0.2 else events)
+
+
+LambdaInvoker.invoke = send
+
+
+def draw(what, where):
+    return int.from_bytes(hashlib.sha256(f"{what} {where}".encode()).digest()[:4], "big") / 2**32
+
+
+def die(what, where, *, share):
+    if draw(what, where) < share and first(f"{what} {where}"):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def first(death):
+    try:
+        DEATHS.put_item(
+            Item={"key": death},
+            ConditionExpression="attribute_not_exists(#key)",
+            ExpressionAttributeNames={"#key": "key"},
+        )
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+            raise
+        return False
+    return True

@@ -1,0 +1,44 @@
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import CfnOutput, RemovalPolicy, Stack
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from unum_constructs import Definition, UnumFunction, UnumWorkflow
+
+HERE = Path(__file__).parent
+
+
+class Chaos(Stack):
+    """A map with functions that die; what died is in a table, for the test to see."""
+
+    def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
+        super().__init__(scope, construct_id, **options)
+        deaths = dynamodb.Table(
+            self,
+            "Deaths",
+            partition_key=dynamodb.Attribute(name="key", type=dynamodb.AttributeType.STRING),
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        functions = {key: self._function(key, deaths) for key in ("Source", "Item", "Join")}
+        UnumWorkflow(
+            self,
+            "Workflow",
+            definition=Definition.from_asl_file(HERE / "workflow.asl.json"),
+            functions=functions,
+        )
+        CfnOutput(self, "DeathsTable", value=deaths.table_name)
+
+    def _function(self, key: str, deaths: dynamodb.Table) -> UnumFunction:
+        function = UnumFunction(
+            self,
+            key,
+            handler=f"chaos.{key.lower()}",
+            code=lambda_.Code.from_asset(str(HERE / "functions"), exclude=["__pycache__"]),
+            environment={"DEATHS_TABLE": deaths.table_name},
+        )
+        deaths.grant(function, "dynamodb:PutItem")
+        return function

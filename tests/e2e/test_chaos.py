@@ -1,0 +1,61 @@
+"""The invariants on real parts: processes killed with -9 and events sent twice, and one right result each."""
+
+import json
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Deployment
+from unum_runtime.client import history
+from unum_runtime.client.client import Client
+from unum_runtime.model.checkpoint import Status, Success
+
+EXECUTIONS = 100
+ITEMS = 20
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def chaos(deployment: Deployment) -> Client:
+    return deployment.client("Chaos")
+
+
+def committed(client: Client, name: str) -> dict[str, list[Any]]:
+    """Every committed value of an execution, by state and in the order of its index."""
+    execution = history.start_record(client.store, client.workflow, name).name.execution
+    values: dict[str, list[Any]] = {}
+    for step in history.steps(client.store, client.workflow, execution):
+        assert isinstance(step.outcome, Success), step
+        values.setdefault(step.state, []).append(step.outcome.value)
+    return values
+
+
+def test_every_execution_has_one_right_result_whatever_dies(deployment: Deployment, chaos: Client) -> None:
+    names = [f"chaos-{number}" for number in range(EXECUTIONS)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: chaos.start({"items": ITEMS}, name=name), names))
+    for name in names:
+        ended = chaos.wait(name, timeout_s=180)
+        assert ended.status is Status.SUCCEEDED, ended
+        values = committed(chaos, name)
+        assert ended.output == values["Join"][0]
+        assert ended.output["items"] == values["Item"], "the join saw what the items committed, in order"
+        assert [item["from"] for item in values["Item"]] == [item["token"] for item in values["Source"][0]]
+        assert [item["n"] for item in values["Item"]] == list(range(ITEMS))
+        assert {state: len(found) for state, found in values.items()} == {"Source": 1, "Item": ITEMS, "Join": 1}
+    deaths = Counter(item["key"].split(" chaos")[0].split(" [")[0] for item in scan(deployment))
+    for kind in ("in user code", "between commit and invoke", "in the midst of a fan-out"):
+        assert deaths[kind] >= 10, f"too few deaths to prove anything: {json.dumps(deaths)}"
+
+
+def scan(deployment: Deployment) -> list[dict[str, Any]]:
+    table = deployment.table("Chaos", "DeathsTable")
+    page = table.scan()
+    items = page["Items"]
+    while "LastEvaluatedKey" in page:
+        page = table.scan(ExclusiveStartKey=page["LastEvaluatedKey"])
+        items += page["Items"]
+    return items
