@@ -33,7 +33,7 @@ class WorkflowLayer(lambda_.LayerVersion):
     def __init__(self, scope: Construct, construct_id: str, *, workflow: Workflow) -> None:
         content = layer_content(workflow, runtime_folder())
         self.digest = digest(content)
-        folder = _written(content, _staging_folder(scope) / f"unum.{self.digest}")
+        folder = _written(content, _staging_folder(scope) / f"unum-{self.digest}")
         super().__init__(
             scope,
             construct_id,

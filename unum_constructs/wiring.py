@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from unum_constructs.compiler.edges import ENTRY, Operation, function_edges, routes, store_operations
 from unum_constructs.host import Host
 from unum_runtime.model.ir import Task, Workflow
 
-Targets = Mapping[str, tuple[str, ...]]
+Targets: TypeAlias = Mapping[str, tuple[str, ...]]
 """For every function of a workflow, by key, some others."""
 
 

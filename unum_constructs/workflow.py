@@ -154,7 +154,7 @@ class UnumWorkflow(Construct):
         is_first = host.claim_failures(failures)
         policy = permissions.allow(
             scope,
-            key.removeprefix("$"),
+            key,
             host,
             invoked=[self._hosts[target] for target in self._wiring.edges[key]],
             table=self.table,

@@ -53,10 +53,8 @@ def _stranger(function: object) -> str:
     if isinstance(function, lambda_.Version | lambda_.Alias):
         kind = type(function).__name__.lower()
         return f"{expected} the {kind} {function.node.path}; pass its function, the workflow makes versions by itself"
-    if isinstance(function, IConstruct):
-        return (
-            f"{expected} {function.node.path}, an imported or singleton function; create it in this app, as a Function"
-        )
+    if isinstance(node := getattr(function, "node", None), Node):
+        return f"{expected} {node.path}, which is imported or a singleton; create it in this app, as a Function"
     return f"{expected} {function!r}; pass the construct"
 
 

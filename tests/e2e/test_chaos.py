@@ -1,6 +1,5 @@
 """The invariants on real parts: processes killed with -9 and events sent twice, and one right result each."""
 
-import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -34,11 +33,11 @@ def committed(client: Client, name: str) -> dict[str, list[Any]]:
 
 
 def test_every_execution_has_one_right_result_whatever_dies(deployment: Deployment, chaos: Client) -> None:
-    names = [f"chaos-{number}" for number in range(EXECUTIONS)]
+    names = [f"chaos-{number:03d}" for number in range(EXECUTIONS)]
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda name: chaos.start({"items": ITEMS}, name=name), names))
+        list(pool.map(lambda name: chaos.start({"items": ITEMS, "deaths": deaths_of(name)}, name=name), names))
     for name in names:
-        ended = chaos.wait(name, timeout_s=180)
+        ended = chaos.wait(name, timeout_s=150)
         assert ended.status is Status.SUCCEEDED, ended
         values = committed(chaos, name)
         assert ended.output == values["Join"][0]
@@ -48,7 +47,13 @@ def test_every_execution_has_one_right_result_whatever_dies(deployment: Deployme
         assert {state: len(found) for state, found in values.items()} == {"Source": 1, "Item": ITEMS, "Join": 1}
     deaths = Counter(item["key"].split(" chaos")[0].split(" [")[0] for item in scan(deployment))
     for kind in ("in user code", "between commit and invoke", "in the midst of a fan-out"):
-        assert deaths[kind] >= 10, f"too few deaths to prove anything: {json.dumps(deaths)}"
+        assert deaths[kind] >= 5, f"too few deaths to prove anything: {deaths}"
+    assert deaths["redriven"] > 0, "no event used up its retries"
+
+
+def deaths_of(name: str) -> int:
+    """How often the first function of an execution dies: of three executions, as often as Lambda tries it."""
+    return 3 if name.endswith(("07", "27", "47")) else 0
 
 
 def scan(deployment: Deployment) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from unum_constructs.commands.failure import CommandFailed, UsageError
 from unum_constructs.commands.given import execution_input
 from unum_constructs.commands.shown import check_success, print_description, print_json, to_json
 from unum_constructs.commands.stack import Deployed, deployed
+from unum_runtime.client.amounts import time_text
 from unum_runtime.client.client import Client
 from unum_runtime.client.live import LiveTable
 from unum_runtime.errors import InvalidExecutionInput, InvalidName, UnumError
@@ -48,7 +49,9 @@ def _start(client: Client, value: object, options: argparse.Namespace) -> None:
     if options.json:
         print_json(to_json(started))
     else:
-        print(f"{started.name} {'started' if started.is_new else 'had been started'} at {started.started_at:%F %T} UTC")
+        print(
+            f"{started.name} {'started' if started.is_new else 'had been started'} at {time_text(started.started_at)}"
+        )
 
 
 def _describe(client: Client, options: argparse.Namespace) -> None:

@@ -76,6 +76,7 @@ def write_text(file: str, text: str) -> None:
         draft.write_text(text, encoding="utf-8")
         draft.replace(target)
     except OSError as error:
+        draft.unlink(missing_ok=True)
         raise CommandFailed(f"{file}: cannot be written: {error.strerror}") from error
 
 

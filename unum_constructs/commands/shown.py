@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from unum_constructs.commands.failure import CommandFailed
-from unum_runtime.client.amounts import duration_text
+from unum_runtime.client.amounts import duration_text, time_text
 from unum_runtime.client.records import Description, Started, Step
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Json
@@ -38,10 +38,10 @@ def print_description(description: Description) -> None:
     """Print what is known of an execution, one thing on each line."""
     print(f"name     {description.name}")
     print(f"status   {description.status}")
-    print(f"started  {description.started_at:%F %T} UTC")
+    print(f"started  {time_text(description.started_at)}")
     if description.stopped_at:
         lasted_ms = int((description.stopped_at - description.started_at).total_seconds() * 1000)
-        print(f"stopped  {description.stopped_at:%F %T} UTC, after {duration_text(lasted_ms)}")
+        print(f"stopped  {time_text(description.stopped_at)}, after {duration_text(lasted_ms)}")
     print(f"input    {_line(description.input)}")
     match description.status:
         case Status.SUCCEEDED:

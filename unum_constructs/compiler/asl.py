@@ -5,7 +5,7 @@ names of a Map's fields are gone, a Task's resource is resolved to a function. A
 in the tree, as `Opaque`, so that what is wrong around it can be found in the same run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -138,3 +138,11 @@ def scopes_inside(state: State) -> tuple[Scope, ...]:
             return (state.processor,)
         case _:
             return ()
+
+
+def all_scopes(scope: Scope) -> Iterator[Scope]:
+    """`scope` and all scopes inside it."""
+    yield scope
+    for state in scope.states.values():
+        for inner in scopes_inside(state):
+            yield from all_scopes(inner)

@@ -2,24 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 
-from unum_constructs.compiler.asl import Scope, State, Transition, scopes_inside
+from unum_constructs.compiler.asl import Scope, State, Transition, all_scopes
 from unum_constructs.compiler.report import Report, did_you_mean, shown
 
 
 def check(machine: Scope, report: Report) -> None:
     """Report what is wrong with the graphs of `machine` and of the scopes inside it."""
-    scopes = tuple(_scopes(machine))
+    scopes = tuple(all_scopes(machine))
     homes = _homes(scopes, report)
     for scope in scopes:
         _check_targets(scope, homes, report)
         _check_reachable(scope, report)
-
-
-def _scopes(scope: Scope) -> Iterator[Scope]:
-    yield scope
-    for state in scope.states.values():
-        for inner in scopes_inside(state):
-            yield from _scopes(inner)
 
 
 def _homes(scopes: tuple[Scope, ...], report: Report) -> Mapping[str, State]:

@@ -97,7 +97,7 @@ def store_operations(workflow: Workflow, function: str) -> frozenset[Operation]:
     """What `function`, which may be `ENTRY`, can do in the store; a permission for anything else is one too many."""
     hosted = tuple(task for task in workflow.tasks if task.function == function)
     operations = {Operation.CREATE}
-    if function == start_host(workflow) or any(task.guard is Guard.READ for task in hosted):
+    if function == start_host(workflow) or any(_looks_up(task) for task in hosted):
         operations.add(Operation.READ)  # the host reads start records that clients have written
     for name in {name for reach in _reaches(workflow, function) for name in reach.ended}:
         operations |= _after_branch(workflow.fan_out(name))
@@ -106,6 +106,11 @@ def store_operations(workflow: Workflow, function: str) -> frozenset[Operation]:
         if isinstance(state, FanOut) and not state.pure and state.join in joins:
             operations |= _joining(state)
     return frozenset(operations)
+
+
+def _looks_up(task: Task) -> bool:
+    """Whether the store is asked before user code of `task` runs; leases need no more than what `CREATE` allows."""
+    return task.guard is not Guard.COMMIT or task.memoize
 
 
 def _after_branch(fan_out: FanOut) -> set[Operation]:

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from unum_constructs.compiler import asl
+from unum_constructs.compiler.certain import certain_task
+from unum_constructs.compiler.options import DEFAULT, FunctionOptions
 from unum_constructs.compiler.payload import with_payload
 from unum_runtime.model import ir
 
 _Shared: TypeAlias = dict[str, Any]
 """The arguments that all kinds of state take."""
+
+Options: TypeAlias = Mapping[str, FunctionOptions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,25 +27,27 @@ class _Around:
         scope: the scope that holds it.
         fan_out: name of the state whose branch the scope is; None at the top level.
         pure: the scopes inside the state have no Task.
+        options: of each function, by key.
     """
 
     scope: asl.Scope
     fan_out: str | None
     pure: bool
+    options: Options
 
 
-def lower(machine: asl.Scope, *, name: str) -> ir.Workflow:
-    """The workflow called `name` that `machine` describes."""
-    states = {state.name: state for state in _scope(machine, None)}
+def lower(machine: asl.Scope, *, name: str, options: Options) -> ir.Workflow:
+    """The workflow called `name` that `machine` describes, with `options` of its functions by key."""
+    states = {state.name: state for state in _scope(machine, None, options)}
     return ir.Workflow(name=name, start_at=machine.start, states=states)
 
 
-def _scope(scope: asl.Scope, fan_out: str | None) -> Iterator[ir.State]:
+def _scope(scope: asl.Scope, fan_out: str | None, options: Options) -> Iterator[ir.State]:
     """The states of `scope` and of all scopes inside, in the order of the definition."""
     for state in scope.states.values():
-        inside = [inner for branch in asl.scopes_inside(state) for inner in _scope(branch, state.name)]
+        inside = [inner for branch in asl.scopes_inside(state) for inner in _scope(branch, state.name, options)]
         pure = not any(isinstance(inner, ir.Task) for inner in inside)
-        yield _state(state, _Around(scope, fan_out, pure))
+        yield _state(state, _Around(scope, fan_out, pure, options))
         yield from inside
 
 
@@ -50,10 +56,18 @@ def _state(state: asl.State, around: _Around) -> ir.State:
     return _KINDS[type(state)](state, shared, around)
 
 
-def _task(state: asl.Task, shared: _Shared, _around: _Around) -> ir.State:
+def _task(state: asl.Task, shared: _Shared, around: _Around) -> ir.State:
     if state.form is ir.Form.INVOKE:
         shared["data"] = with_payload(state.data)
-    return ir.Task(**shared, function=state.function, form=state.form)
+    options = around.options.get(state.function, DEFAULT)
+    return ir.Task(
+        **shared,
+        function=state.function,
+        form=state.form,
+        guard=options.guard if options.checkpoint else ir.Guard.COMMIT,  # what is never committed cannot be found
+        committed_by=None if options.checkpoint else _follower(state, around),
+        memoize=options.memoize,
+    )
 
 
 def _pass(_state: asl.Pass, shared: _Shared, _around: _Around) -> ir.State:
@@ -76,30 +90,22 @@ def _choice(state: asl.Choice, shared: _Shared, _around: _Around) -> ir.State:
 
 def _parallel(state: asl.Parallel, shared: _Shared, around: _Around) -> ir.State:
     branches = tuple(branch.start for branch in state.branches)
-    return ir.Parallel(**shared, pure=around.pure, join=_join(state, around.scope), branches=branches)
+    return ir.Parallel(**shared, pure=around.pure, join=_follower(state, around), branches=branches)
 
 
 def _map(state: asl.Map, shared: _Shared, around: _Around) -> ir.State:
     return ir.Map(
         **shared,
         pure=around.pure,
-        join=_join(state, around.scope),
+        join=_follower(state, around),
         start=state.processor.start,
         max_concurrency=state.max_concurrency,
     )
 
 
-def _join(fan_out: asl.State, scope: asl.Scope) -> str | None:
-    """The Task that follows `fan_out` with nothing but Pass states between; None if none does for certain."""
-    passed: set[str] = set()
-    name = fan_out.next
-    while name is not None and name not in passed:
-        state = scope.states[name]
-        if not isinstance(state, asl.Pass):
-            return name if isinstance(state, asl.Task) else None
-        passed.add(name)
-        name = state.next
-    return None
+def _follower(state: asl.State, around: _Around) -> str | None:
+    task = certain_task(state, around.scope)
+    return None if task is None else task.name
 
 
 _KINDS: Mapping[type[asl.State], Callable[[Any, _Shared, _Around], ir.State]] = {

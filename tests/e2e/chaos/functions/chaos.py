@@ -1,7 +1,8 @@
 """User code that dies by kill -9, and makes its sandbox die between commit and invoke, or send every event twice.
 
 What happens to an invocation is drawn from its name, so that about a third of all are hit by something; nothing
-happens twice to the same invocation, or Lambda's retries would not suffice.
+happens twice to the same invocation, but where the input says how often its first one dies: three deaths use up
+Lambda's retries, and the event has to be invoked again from the failure queue.
 """
 
 import hashlib
@@ -9,6 +10,8 @@ import json
 import os
 import signal
 import uuid
+from collections.abc import Sequence
+from typing import Any
 
 import boto3
 from botocore.exceptions import ClientError
@@ -19,45 +22,48 @@ DEATHS = boto3.resource("dynamodb").Table(os.environ["DEATHS_TABLE"])
 SEND = LambdaInvoker.invoke
 
 
-def source(event, context):
-    die("in user code", context.unum.invocation, share=0.3)
+def source(event: Any, context: Any) -> Any:
+    for attempt in range(event["deaths"]):
+        die(f"of all attempts, {attempt}", context.unum.invocation, share=1)
+    die("in user code", context.unum.invocation, share=0.1)
     return [{"n": n, "token": str(uuid.uuid4())} for n in range(event["items"])]
 
 
-def item(event, context):
-    die("in user code", context.unum.invocation, share=0.1)
+def item(event: Any, context: Any) -> Any:
+    die("in user code", context.unum.invocation, share=0.02)
     return {"n": event["n"], "from": event["token"], "token": str(uuid.uuid4())}
 
 
-def join(event, context):
-    die("in user code", context.unum.invocation, share=0.3)
+def join(event: Any, context: Any) -> Any:
+    die("in user code", context.unum.invocation, share=0.1)
     return {"items": event, "token": str(uuid.uuid4())}
 
 
-def send(invoker, events):
+def send(invoker: LambdaInvoker, events: Sequence[tuple[str, bytes]]) -> None:
     """What the runtime calls after a commit: may die before it, in the midst of it, or send everything twice."""
-    name = json.loads(events[0][1])
-    where = f"{name['execution']}{name['frames']}{name['step']}"
-    die("between commit and invoke", where, share=0.2)
-    if len(events) > 1 and draw("in the midst of a fan-out", where) < 0.3:
+    envelope = json.loads(events[0][1])
+    where = f"{envelope['execution']}{envelope['frames']}{envelope['step']}"
+    die("between commit and invoke", where, share=0.1)
+    if len(events) > 1 and draw("in the midst of a fan-out", where) < 0.2:
         SEND(invoker, events[: len(events) // 2])
-        die("in the midst of a fan-out", where, share=0.3)
+        die("in the midst of a fan-out", where, share=1)
     SEND(invoker, [*events, *events] if draw("twice", where) < 0.2 else events)
 
 
 LambdaInvoker.invoke = send
 
 
-def draw(what, where):
-    return int.from_bytes(hashlib.sha256(f"{what} {where}".encode()).digest()[:4], "big") / 2**32
+def draw(what: str, where: str) -> float:
+    return int.from_bytes(hashlib.sha256(f"{what} {where}".encode()).digest()[:4]) / 2**32
 
 
-def die(what, where, *, share):
+def die(what: str, where: str, *, share: float) -> None:
     if draw(what, where) < share and first(f"{what} {where}"):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def first(death):
+def first(death: str) -> bool:
+    """Whether `death` has not happened before."""
     try:
         DEATHS.put_item(
             Item={"key": death},

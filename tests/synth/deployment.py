@@ -1,0 +1,120 @@
+"""What a stack synthesizes to, and questions about it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from aws_cdk import App, CfnElement, Stack
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk.assertions import Annotations, Match, Template
+
+from tests.synth.machines import Machine
+from unum_constructs import Definition, UnumFunction, UnumWorkflow
+
+CODE = "def handle(event, context):\n    return event\n"
+
+Resources = Mapping[str, Mapping[str, Any]]
+
+
+def function(stack: Stack, construct_id: str, **options: Any) -> UnumFunction:
+    options.setdefault("code", lambda_.Code.from_inline(CODE))
+    return UnumFunction(stack, construct_id, handler="index.handle", **options)
+
+
+@dataclass
+class Deployment:
+    """A stack under construction; its template is what it is when first asked for."""
+
+    stack: Stack
+
+    @classmethod
+    def new(cls, **context: Any) -> "Deployment":
+        return cls(Stack(App(context=context), "Stack"))
+
+    @classmethod
+    def of(cls, definition: Machine, *keys: str, **options: Any) -> "Deployment":
+        """A stack with one workflow, called ``Flow``, and a function for each of `keys`."""
+        deployment = cls.new()
+        deployment.flow(definition, {key: function(deployment.stack, key) for key in keys}, **options)
+        return deployment
+
+    def flow(
+        self, definition: Machine, functions: Mapping[str, lambda_.Function], construct_id: str = "Flow", **options: Any
+    ) -> UnumWorkflow:
+        options.setdefault("workflow_name", construct_id)
+        return UnumWorkflow(
+            self.stack, construct_id, definition=Definition.from_asl(definition), functions=functions, **options
+        )
+
+    @cached_property
+    def template(self) -> dict[str, Any]:
+        """The template; the CDK refuses circular dependencies here."""
+        return dict(Template.from_stack(self.stack).to_json())
+
+    def all(self, kind: str) -> Resources:
+        """Resources of a type by logical id."""
+        resources = self.template["Resources"]
+        return {name: resource for name, resource in resources.items() if resource["Type"] == f"AWS::{kind}"}
+
+    def only(self, kind: str) -> Mapping[str, Any]:
+        """Properties of the only resource of a type."""
+        (resource,) = self.all(kind).values()
+        properties: Mapping[str, Any] = resource.get("Properties", {})
+        return properties
+
+    def logical_id(self, path: str) -> str:
+        """Logical id of the construct at `path` below the stack."""
+        construct = self.stack
+        for part in path.split("/"):
+            construct = construct.node.find_child(part)  # type: ignore[assignment]
+        element = construct.node.default_child or construct
+        assert isinstance(element, CfnElement)
+        resolved: str = self.stack.resolve(element.logical_id)
+        return resolved
+
+    def resource(self, path: str) -> Mapping[str, Any]:
+        resource: Mapping[str, Any] = self.template["Resources"][self.logical_id(path)]
+        return resource
+
+    def properties(self, path: str) -> Mapping[str, Any]:
+        properties: Mapping[str, Any] = self.resource(path)["Properties"]
+        return properties
+
+    def version(self, function_path: str) -> str:
+        """Logical id of a function's version."""
+        return self.logical_id(f"{function_path}/CurrentVersion")
+
+    def services(self, function_path: str) -> dict[str, Any]:
+        """What a function's environment says of its workflows; references stand as logical ids."""
+        variables = self.properties(function_path)["Environment"]["Variables"]
+        services: dict[str, Any] = json.loads(flat(variables["UNUM_WORKFLOWS"]))
+        return services
+
+    def routes(self, function_path: str, workflow: str = "Flow") -> dict[str, str]:
+        routes: dict[str, str] = self.services(function_path)[workflow]["routes"]
+        return routes
+
+    def statements(self, policy_path: str) -> list[tuple[list[str], list[str]]]:
+        """Actions and resources of each statement."""
+        statements = self.properties(policy_path)["PolicyDocument"]["Statement"]
+        return [(sorted(as_list(each["Action"])), sorted(map(flat, as_list(each["Resource"])))) for each in statements]
+
+    def warnings(self) -> list[Any]:
+        return list(Annotations.from_stack(self.stack).find_warning("*", Match.any_value()))
+
+
+def flat(value: Any) -> str:
+    """An intrinsic as text, references as logical ids."""
+    if isinstance(value, str):
+        return value
+    ((intrinsic, argument),) = value.items()
+    if intrinsic == "Fn::Join":
+        separator, parts = argument
+        return str(separator).join(map(flat, parts))
+    return argument if isinstance(argument, str) else ".".join(argument)
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,121 @@
+"""Options of a workflow, and what is said when they cannot be."""
+
+from typing import Any
+
+import pytest
+from aws_cdk import CfnParameter, Duration, RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_lambda as lambda_
+
+from tests.synth.deployment import Deployment, function
+from tests.synth.machines import chain, machine, parallel, task
+from unum_constructs import ConstructError
+from unum_runtime.errors import DefinitionError
+
+
+def own_table(deployment: Deployment, **options: Any) -> dynamodb.Table:
+    text = dynamodb.AttributeType.STRING
+    defaults = {
+        "partition_key": dynamodb.Attribute(name="pk", type=text),
+        "sort_key": dynamodb.Attribute(name="sk", type=text),
+        "time_to_live_attribute": "ttl",
+    }
+    return dynamodb.Table(deployment.stack, "Own", **{**defaults, **options})
+
+
+def test_limits_of_events() -> None:
+    deployment = Deployment.of(chain("A"), "A", max_event_age=Duration.hours(1), retry_attempts=0)
+    for configuration in deployment.all("Lambda::EventInvokeConfig").values():
+        properties = configuration["Properties"]
+        assert (properties["MaximumEventAgeInSeconds"], properties["MaximumRetryAttempts"]) == (3600, 0)
+
+
+def test_retention() -> None:
+    deployment = Deployment.of(chain("A"), "A", retention=Duration.days(1))
+    assert deployment.services("A")["Flow"]["retention_s"] == 24 * 3600
+
+
+def test_removal_policy() -> None:
+    kept = Deployment.of(chain("A"), "A", removal_policy=RemovalPolicy.RETAIN)
+    assert kept.resource("Flow/Table")["DeletionPolicy"] == "Retain"
+
+
+def test_own_table() -> None:
+    deployment = Deployment.new()
+    table = own_table(deployment)
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, table=table)
+    assert flow.table is table
+    assert deployment.services("A")["Flow"]["table"] == deployment.logical_id("Own")
+    assert len(deployment.all("DynamoDB::Table")) == 1
+
+
+def test_imported_table() -> None:
+    deployment = Deployment.new()
+    table = dynamodb.Table.from_table_name(deployment.stack, "Imported", "elsewhere")
+    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, table=table)
+    assert deployment.services("A")["Flow"]["table"] == "elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"sort_key": None}, "'sort key': 'none'"),
+        ({"time_to_live_attribute": "expires"}, "'time to live': 'expires'"),
+        (
+            {"partition_key": dynamodb.Attribute(name="pk", type=dynamodb.AttributeType.NUMBER)},
+            "'partition key': 'pk (N)'",
+        ),
+    ],
+)
+def test_table_that_cannot_be_used(options: dict[str, Any], found: str) -> None:
+    deployment = Deployment.new()
+    functions = {"A": function(deployment.stack, "A")}
+    with pytest.raises(ConstructError, match=r"Stack/Flow: table Stack/Own: expected") as caught:
+        deployment.flow(chain("A"), functions, table=own_table(deployment, **options))
+    assert found in str(caught.value)
+
+
+def test_architecture_of_the_entry() -> None:
+    deployment = Deployment.of(
+        machine(P=parallel(chain("A"), then="B"), B=task("B")), *"AB", entry_architecture=lambda_.Architecture.X86_64
+    )
+    assert deployment.properties("Flow/Entry")["Architectures"] == ["x86_64"]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (
+            {"workflow_name": "two words"},
+            "workflow_name: expected 1 to 80 characters from A-Z a-z 0-9 - _, got 'two words'",
+        ),
+        ({"workflow_name": ""}, "workflow_name: expected 1 to 80 characters"),
+        ({"workflow_name": "x" * 81}, "workflow_name: expected 1 to 80 characters"),
+        ({"retention": Duration.hours(8)}, "retention: expected more than 28800 s"),
+        ({"max_event_age": Duration.seconds(59)}, "max_event_age: expected 60 to 21600 s, got 59 s"),
+        ({"max_event_age": Duration.hours(7)}, "max_event_age: expected 60 to 21600 s, got 25200 s"),
+        ({"retry_attempts": 3}, "retry_attempts: expected 0 to 2, got 3"),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ConstructError) as caught:
+        Deployment.of(chain("A"), "A", **options)
+    assert str(caught.value).startswith(f"Stack/Flow: {reason}")
+
+
+def test_name_that_is_a_token() -> None:
+    deployment = Deployment.new()
+    parameter = CfnParameter(deployment.stack, "Name")
+    with pytest.raises(ConstructError, match=r"Stack/Flow: workflow_name: expected text, got the token"):
+        deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, workflow_name=parameter.value_as_string)
+
+
+def test_problems_of_the_definition_have_the_path_of_the_construct() -> None:
+    definition = chain("A", "B")
+    definition["States"]["A"]["Resource"] = "Unknown"
+    definition["States"]["B"]["Retry"] = [{"ErrorEquals": ["States.ALL"]}]
+    with pytest.raises(DefinitionError) as caught:
+        Deployment.of(definition, "A", "B")
+    first, second = map(str, caught.value.problems)
+    assert first.startswith("Stack/Flow: $.States.A.Resource: ")
+    assert second.startswith("Stack/Flow: $.States.B.Retry: ")

@@ -1,0 +1,154 @@
+"""Who may do what: exactly that, stated for every role."""
+
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
+
+from tests.synth.deployment import CODE, Deployment, as_list, flat, function
+from tests.synth.machines import a_map, chain, choice, machine, task
+from unum_constructs.compiler.edges import Operation
+from unum_constructs.store import ACTIONS
+
+COMMIT = ["dynamodb:PutItem"]
+READ = ["dynamodb:BatchGetItem", "dynamodb:GetItem"]
+INVOKE = ["lambda:InvokeFunction"]
+SEND = ["sqs:SendMessage"]
+
+
+def test_chain() -> None:
+    deployment = Deployment.of(chain("A", "B"), "A", "B")
+    table, queue = (f"{deployment.logical_id(f'Flow/{each}')}.Arn" for each in ("Table", "Failures"))
+    store = (sorted(COMMIT + READ), [table])
+    assert deployment.statements("Flow/Permissions/A") == [
+        (INVOKE, [f"{deployment.logical_id('B')}.Arn:*"]),
+        store,
+        (SEND, [queue]),
+    ]
+    assert deployment.statements("Flow/Permissions/B") == [store, (SEND, [queue])]
+    assert deployment.properties("Flow/Permissions/A")["Roles"] == [{"Ref": deployment.logical_id("ARole")}]
+
+
+def test_map_reads_and_completes() -> None:
+    deployment = Deployment.of(machine(A=task("A", "M"), M=a_map(chain("B"), then="C"), C=task("C")), *"ABC")
+    actions = {key: set(deployment.statements(f"Flow/Permissions/{key}")[-2][0]) for key in "ABC"}
+    assert actions["A"] == {*COMMIT, *READ}
+    assert actions["B"] == {*COMMIT, *READ, "dynamodb:UpdateItem"}
+    assert actions["C"] == {*COMMIT, *READ, "dynamodb:Query"}
+
+
+def test_every_operation_has_its_actions() -> None:
+    assert ACTIONS.keys() == set(Operation)
+
+
+def test_loop_invokes_backwards() -> None:
+    deployment = Deployment.of(
+        machine(A=task("A", "B"), B=task("B", "Again"), Again=choice("End", more="A"), End={"Type": "Succeed"}), *"AB"
+    )
+    assert deployment.statements("Flow/Permissions/B")[0] == (INVOKE, [f"{deployment.logical_id('A')}.Arn:*"])
+
+
+def test_no_managed_policies_and_no_wildcards() -> None:
+    deployment = Deployment.of(machine(A=task("A", "M"), M=a_map(chain("B"), then="C"), C=task("C")), *"ABC")
+    for role in deployment.all("IAM::Role").values():
+        assert "ManagedPolicyArns" not in role["Properties"]
+        assert "Policies" not in role["Properties"]
+    for policy in deployment.all("IAM::Policy").values():
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
+            assert "*" not in str(statement["Action"])
+            for resource in map(flat, as_list(statement["Resource"])):
+                assert "*" not in resource.removesuffix(".Arn:*")
+
+
+def test_functions_write_their_own_logs_only() -> None:
+    deployment = Deployment.of(chain("A"), "A")
+    logs = f"{deployment.logical_id('ALogs')}.Arn"
+    assert deployment.statements("ARole/DefaultPolicy") == [(["logs:CreateLogStream", "logs:PutLogEvents"], [logs])]
+
+
+def test_functions_do_not_depend_on_edges() -> None:
+    deployment = Deployment.of(chain("A", "B"), "A", "B")
+    edges = {deployment.logical_id(f"Flow/Permissions/{key}") for key in "AB"}
+    for each in deployment.all("Lambda::Function").values():
+        assert edges.isdisjoint(each.get("DependsOn", ()))
+
+
+def test_failures_of_a_shared_function_go_to_its_first_workflow() -> None:
+    deployment = Deployment.new()
+    shared, own = function(deployment.stack, "Shared"), function(deployment.stack, "Own")
+    deployment.flow(chain("S"), {"S": shared}, "One")
+    deployment.flow(chain("O", "S"), {"O": own, "S": shared}, "Two")
+    first = f"{deployment.logical_id('One/Failures')}.Arn"
+    assert deployment.statements("One/Permissions/S")[-1] == (SEND, [first])
+    assert all(actions != SEND for actions, _ in deployment.statements("Two/Permissions/S"))
+    destination = deployment.properties("Shared/CurrentVersion/EventInvokeConfig")["DestinationConfig"]
+    assert flat(destination["OnFailure"]["Destination"]) == first
+
+
+def test_a_shared_function_that_starts_sends_to_both_queues() -> None:
+    deployment = Deployment.new()
+    shared = function(deployment.stack, "Shared")
+    deployment.flow(chain("S"), {"S": shared}, "One")
+    deployment.flow(chain("S"), {"S": shared}, "Two")
+    for flow in ("One", "Two"):
+        queue = f"{deployment.logical_id(f'{flow}/Failures')}.Arn"
+        assert deployment.statements(f"{flow}/Permissions/S")[-1] == (SEND, [queue])
+        destination = deployment.properties(f"{flow}/Start/EventInvokeConfig")["DestinationConfig"]
+        assert flat(destination["OnFailure"]["Destination"]) == queue
+
+
+def test_grant_start() -> None:
+    deployment = Deployment.new()
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
+    web = iam.Role(deployment.stack, "Web", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
+    assert flow.grant_start(web).success
+    assert deployment.statements("Web/DefaultPolicy") == [
+        (INVOKE, [deployment.logical_id("Flow/Start")]),
+        (COMMIT, [f"{deployment.logical_id('Flow/Table')}.Arn"]),
+    ]
+    put = deployment.properties("Web/DefaultPolicy")["PolicyDocument"]["Statement"][1]
+    assert put["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["start:Flow/*"]}}
+
+
+def test_grant_read() -> None:
+    deployment = Deployment.new()
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
+    reader = iam.Role(deployment.stack, "Reader", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
+    assert flow.grant_read(reader).success
+    table = f"{deployment.logical_id('Flow/Table')}.Arn"
+    assert deployment.statements("Reader/DefaultPolicy") == [(sorted([*READ, "dynamodb:Query"]), [table])]
+
+
+def test_key_of_an_encrypted_table() -> None:
+    deployment = Deployment.new()
+    table = encrypted_table(deployment)
+    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, table=table)
+    actions = {action for each, _ in deployment.statements("ARole/DefaultPolicy") for action in each}
+    assert {"kms:Decrypt", "kms:GenerateDataKey*"} <= actions
+
+
+def encrypted_table(deployment: Deployment) -> dynamodb.Table:
+    return dynamodb.Table(
+        deployment.stack,
+        "Own",
+        partition_key=dynamodb.Attribute(name="pk", type=dynamodb.AttributeType.STRING),
+        sort_key=dynamodb.Attribute(name="sk", type=dynamodb.AttributeType.STRING),
+        time_to_live_attribute="ttl",
+        encryption_key=kms.Key(deployment.stack, "Key"),
+    )
+
+
+def test_own_role() -> None:
+    deployment = Deployment.new()
+    role = iam.Role(deployment.stack, "Mine", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    own = function(deployment.stack, "A", role=role)
+    existing = lambda_.Function(
+        deployment.stack,
+        "B",
+        code=lambda_.Code.from_inline(CODE),
+        handler="index.handle",
+        runtime=lambda_.Runtime.PYTHON_3_13,
+    )
+    deployment.flow(chain("A", "B"), {"A": own, "B": existing})
+    assert deployment.properties("Flow/Permissions/A")["Roles"] == [{"Ref": deployment.logical_id("Mine")}]
+    assert "B/ServiceRole/DefaultPolicy" not in str(deployment.template)

@@ -1,0 +1,167 @@
+"""Existing functions become nodes, or stop the synthesis with the reason."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aws_cdk import App, Duration, Stack
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_lambda_destinations as destinations
+from aws_cdk import aws_sqs as sqs
+
+from tests.synth.deployment import CODE, Deployment, function
+from tests.synth.machines import chain, choice, machine, task
+from unum_constructs import ConstructError
+
+
+def existing(stack: Stack, **options: Any) -> lambda_.Function:
+    defaults = {"code": lambda_.Code.from_inline(CODE), "handler": "index.handle"}
+    defaults["runtime"] = lambda_.Runtime.PYTHON_3_13
+    return lambda_.Function(stack, "Existing", **{**defaults, **options})
+
+
+def test_existing_function() -> None:
+    deployment = Deployment.new()
+    deployment.flow(chain("E"), {"E": existing(deployment.stack, environment={"MINE": "yes"})})
+    properties = deployment.properties("Existing")
+    assert properties["Handler"] == "unum_runtime.handler.handle"
+    variables = properties["Environment"]["Variables"]
+    assert (variables["UNUM_HANDLER"], variables["MINE"]) == ("index.handle", "yes")
+    assert deployment.services("Existing")["Flow"]["hosts"] == ["E"]
+    assert deployment.resource("Existing/CurrentVersion")["DeletionPolicy"] == "Retain"
+
+
+def test_subclass_with_layers_of_its_own(tmp_path: Path) -> None:
+    class Special(lambda_.Function):
+        pass
+
+    deployment = Deployment.new()
+    special = Special(
+        deployment.stack,
+        "Special",
+        code=lambda_.Code.from_inline(CODE),
+        handler="folder/module.handle",
+        runtime=lambda_.Runtime.PYTHON_3_11,
+        layers=layers(deployment.stack, 4, tmp_path),
+    )
+    deployment.flow(chain("S"), {"S": special})
+    assert len(deployment.properties("Special")["Layers"]) == 5
+
+
+def layers(stack: Stack, count: int, folder: Path) -> list[lambda_.LayerVersion]:
+    code = lambda_.Code.from_asset(str(folder))
+    return [lambda_.LayerVersion(stack, f"Layer{index}", code=code) for index in range(count)]
+
+
+def a_version(stack: Stack, _: Path) -> Any:
+    return existing(stack).current_version
+
+
+def an_alias(stack: Stack, _: Path) -> Any:
+    return lambda_.Alias(stack, "Alias", alias_name="live", version=existing(stack).current_version)
+
+
+def an_imported_function(stack: Stack, _: Path) -> Any:
+    return lambda_.Function.from_function_arn(stack, "Imported", "arn:aws:lambda:us-east-1:123456789012:function:f")
+
+
+def an_arn(_stack: Stack, _: Path) -> Any:
+    return "arn:aws:lambda:us-east-1:123456789012:function:f"
+
+
+def old_python(stack: Stack, _: Path) -> Any:
+    return existing(stack, runtime=lambda_.Runtime.PYTHON_3_10)
+
+
+def node(stack: Stack, _: Path) -> Any:
+    return existing(stack, runtime=lambda_.Runtime.NODEJS_22_X)
+
+
+def an_image(stack: Stack, folder: Path) -> Any:
+    (folder / "Dockerfile").write_text("FROM scratch\n")
+    return lambda_.DockerImageFunction(stack, "Existing", code=lambda_.DockerImageCode.from_image_asset(str(folder)))
+
+
+def five_layers(stack: Stack, folder: Path) -> Any:
+    return existing(stack, layers=layers(stack, 5, folder))
+
+
+def elsewhere(stack: Stack, _: Path) -> Any:
+    return existing(Stack(App.of(stack), "Other"))
+
+
+def our_handler(stack: Stack, _: Path) -> Any:
+    return existing(stack, handler="unum_runtime.handler.handle")
+
+
+def no_module(stack: Stack, _: Path) -> Any:
+    return existing(stack, handler="handle")
+
+
+def own_destination(stack: Stack, _: Path) -> Any:
+    made = existing(stack)
+    made.current_version.configure_async_invoke(on_failure=destinations.SqsDestination(sqs.Queue(stack, "Mine")))
+    return made
+
+
+def durable(stack: Stack, _: Path) -> Any:
+    config = lambda_.DurableConfig(execution_timeout=Duration.hours(1), retention_period=Duration.days(30))
+    return existing(stack, durable_config=config)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (a_version, "got the version Stack/Existing/CurrentVersion; pass its function"),
+        (an_alias, "got the alias Stack/Alias; pass its function"),
+        (an_imported_function, "got Stack/Imported, which is imported or a singleton; create it in this app"),
+        (an_arn, "got 'arn:aws:lambda:us-east-1:123456789012:function:f'; pass the construct"),
+        (old_python, "Stack/Existing: expected the runtime Python 3.11 or newer, got 'python3.10'"),
+        (node, "Stack/Existing: expected the runtime Python 3.11 or newer, got 'nodejs22.x'"),
+        (an_image, "Stack/Existing: is a container image"),
+        (five_layers, "Stack/Existing: has 5 layers; Lambda allows 5"),
+        (elsewhere, "Other/Existing: expected a function of the workflow's stack 'Stack', got one of 'Other'"),
+        (our_handler, "its handler is unum_runtime.handler.handle"),
+        (no_module, "expected a handler \"module.function\", got 'handle'"),
+        (own_destination, "its current version has an asynchronous configuration"),
+        (durable, "is a durable function"),
+    ],
+)
+def test_what_cannot_be_a_node(make: Callable[[Stack, Path], Any], reason: str, tmp_path: Path) -> None:
+    deployment = Deployment.new()
+    with pytest.raises(ConstructError) as caught:
+        deployment.flow(chain("E"), {"E": make(deployment.stack, tmp_path)})
+    assert str(caught.value).startswith("Stack/Flow: functions['E']: ")
+    assert reason in str(caught.value)
+
+
+def test_loop_through_a_function_that_forbids_it() -> None:
+    deployment = Deployment.new()
+    forbidding = function(deployment.stack, "A", recursive_loop=lambda_.RecursiveLoop.TERMINATE)
+    loop = machine(A=task("A", "Again"), Again=choice("End", more="A"), End={"Type": "Succeed"})
+    with pytest.raises(ConstructError, match=r"Stack/A: expected recursive_loop=ALLOW, got TERMINATE"):
+        deployment.flow(loop, {"A": forbidding})
+
+
+def test_unused_function() -> None:
+    deployment = Deployment.new()
+    functions = {key: function(deployment.stack, key) for key in "AB"}
+    with pytest.raises(ConstructError, match=r"Stack/Flow: functions\['B'\]: no Task of the definition names it"):
+        deployment.flow(chain("A"), functions)
+
+
+def test_two_workflows_of_one_name_in_one_function() -> None:
+    deployment = Deployment.new()
+    shared = function(deployment.stack, "A")
+    deployment.flow(chain("A"), {"A": shared}, "One", workflow_name="Same")
+    with pytest.raises(ConstructError, match=r"Stack/Two: .* another workflow called 'Same'; change `workflow_name`"):
+        deployment.flow(chain("A"), {"A": shared}, "Two", workflow_name="Same")
+
+
+def test_two_workflows_that_disagree_about_failures() -> None:
+    deployment = Deployment.new()
+    shared = function(deployment.stack, "A")
+    deployment.flow(chain("A"), {"A": shared}, "One")
+    with pytest.raises(ConstructError, match=r"Stack/A: expected max_event_age and retry_attempts as in its first"):
+        deployment.flow(chain("A"), {"A": shared}, "Two", retry_attempts=0)

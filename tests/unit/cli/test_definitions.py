@@ -1,0 +1,121 @@
+"""``unum compile`` and ``unum graph``."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unum_runtime.model.ir import Workflow
+
+GOOD = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "F", "End": True}}}
+BAD = {
+    "StartAt": "A",
+    "States": {"A": {"Type": "Task", "Resource": "F", "Next": "B"}, "W": {"Type": "Wait", "Seconds": 3, "End": True}},
+}
+
+
+@pytest.fixture(autouse=True)
+def definitions(unum: Any, file: Callable[..., Path]) -> None:  # noqa: ARG001 - unum goes to the directory
+    file("orders.asl.json", GOOD)
+    file("bad.json", BAD)
+    file("syntax.json", '{"StartAt":\n  A}')
+    file("binary.json", "")
+    Path("binary.json").write_bytes(b"\xff\xfe\x00")
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_compile_prints_what_the_runtime_reads(unum: Any, form: str) -> None:
+    ran = unum("compile", "orders.asl.json", "--format", form)
+    assert (ran.code, ran.err) == (0, "")
+    workflow = Workflow.from_json(ran.out)
+    assert (workflow.name, list(workflow.states)) == ("orders", ["A"])
+    assert (len(ran.out.splitlines()) == 1) == (form == "json")
+
+
+def test_the_workflow_can_be_named(unum: Any) -> None:
+    assert Workflow.from_json(unum("compile", "orders.asl.json", "--name", "w").out).name == "w"
+
+
+def test_compile_says_every_problem_on_a_line_with_file_and_path(unum: Any) -> None:
+    ran = unum("compile", "bad.json")
+    assert (ran.code, ran.out) == (1, "")
+    lines = ran.err.splitlines()
+    assert all(line.startswith("bad.json: $") for line in lines)
+    assert any(line.startswith("bad.json: $.States.A.Next: ") and '"B"' in line for line in lines)
+    assert any(line.startswith("bad.json: $.States.W.Type: Wait: ") for line in lines)
+
+
+def test_problems_can_be_had_as_json(unum: Any) -> None:
+    ran = unum("compile", "bad.json", "--format", "json")
+    problems = json.loads(ran.err)
+    assert ran.code == 1
+    assert {"bad.json"} == {problem["file"] for problem in problems}
+    assert ("$.States.W.Type", "Wait") in {(problem["path"], problem["feature"]) for problem in problems}
+
+
+def test_a_syntax_error_has_line_and_column(unum: Any) -> None:
+    ran = unum("compile", "syntax.json")
+    assert ran.code == 1
+    assert ran.err.startswith("syntax.json:2:3: expected JSON")
+
+
+@pytest.mark.parametrize("command", ["compile", "graph"])
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        (
+            "nowhere.json",
+            2,
+            "nowhere.json: cannot be read: No such file or directory; expected a file with a definition",
+        ),
+        (".", 2, ".: cannot be read: Is a directory"),
+        ("binary.json", 1, "binary.json: expected JSON text in UTF-8"),
+        ("bad.json", 1, "bad.json: $.States.A.Next: "),
+    ],
+)
+def test_what_is_no_definition(unum: Any, command: str, name: str, code: int, said: str) -> None:
+    ran = unum(command, name)
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+
+
+def test_graph_writes_svg(unum: Any) -> None:
+    printed = unum("graph", "orders.asl.json")
+    written = unum("graph", "orders.asl.json", "-o", "pictures/orders.svg")
+    assert (printed.code, written.code, written.out) == (0, 0, "")
+    assert printed.out.startswith("<svg ")
+    assert Path("pictures/orders.svg").read_text(encoding="utf-8") == printed.out
+
+
+def test_a_picture_that_cannot_be_written_leaves_nothing(unum: Any) -> None:
+    Path("taken").mkdir()
+    ran = unum("graph", "orders.asl.json", "-o", "taken")
+    assert ran.code == 1
+    assert ran.err.startswith("taken: cannot be written: ")
+    assert not Path(".taken.new").exists()
+
+
+@pytest.mark.parametrize("arguments", [(), ("compile",), ("compile", "x", "--format", "yaml"), ("fly",)])
+def test_a_command_line_that_does_not_fit(unum: Any, arguments: tuple[str, ...]) -> None:
+    ran = unum(*arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert "usage: unum" in ran.err
+
+
+def test_help_is_no_error(unum: Any) -> None:
+    ran = unum("--help")
+    assert ran.code == 0
+    assert "Exit codes" in ran.out
+
+
+def test_compile_loads_neither_the_cdk_nor_an_aws_client() -> None:
+    code = (
+        "import sys; from unum_constructs.cli import main; main(['compile', 'orders.asl.json']); "
+        "print(sorted({'aws_cdk', 'jsii', 'boto3', 'botocore'} & sys.modules.keys()), file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - ours
+    assert ran.stderr == "[]\n"

@@ -1,0 +1,183 @@
+"""Commands for deployed workflows, against DynamoDB in this process."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from unum_constructs.commands.failure import UsageError
+from unum_constructs.commands.stack import Deployed, deployed
+from unum_constructs.compiler import compile_workflow
+from unum_runtime.client import Client
+from unum_runtime.simulator.local import LocalWorkflow
+from unum_runtime.store.dynamodb import DynamoStore
+
+ADDRESS = ("--table", "states", "--workflow", "w")
+DEFINITION = {"StartAt": "Half", "States": {"Half": {"Type": "Task", "Resource": "half", "End": True}}}
+
+
+class Nowhere:
+    """An invoker after which nothing happens."""
+
+    def invoke(self, _events: Any) -> None:
+        """Accept everything."""
+
+
+@pytest.fixture(autouse=True)
+def executions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A table with an execution that succeeded, one that failed, and one that runs."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    with mock_aws():
+        client: Any = boto3.client("dynamodb")
+        client.create_table(
+            TableName="states",
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+        )
+        store = DynamoStore(client, "states")
+        workflow = compile_workflow(DEFINITION, name="w", functions=None)
+        local = LocalWorkflow(workflow, {"half": lambda event, _: event["n"] / event["of"]}, store)
+        local.run("good", {"n": 1, "of": 2})
+        local.run("bad", {"n": 1, "of": 0})
+        Client(store=store, workflow="w", invoker=Nowhere(), start_alias="arn").start({"n": 1}, name="slow")
+        yield
+
+
+def test_describe_tells_what_is_known(unum: Any) -> None:
+    ran = unum("describe", "good", *ADDRESS)
+    lines = dict(line.split(maxsplit=1) for line in ran.out.splitlines())
+    assert ran.code == 0
+    assert lines["status"] == "SUCCEEDED"
+    assert (json.loads(lines["input"]), lines["output"]) == ({"n": 1, "of": 2}, "0.5")
+    failed = unum("describe", "bad", *ADDRESS)
+    assert failed.code == 0
+    assert "error    ZeroDivisionError: division by zero" in failed.out
+    running = unum("describe", "slow", *ADDRESS)
+    assert "status   RUNNING" in running.out
+    assert "stopped" not in running.out
+
+
+def test_describe_as_json(unum: Any) -> None:
+    shown = json.loads(unum("describe", "good", *ADDRESS, "--json").out)
+    assert (shown["name"], shown["status"], shown["output"], shown["error"]) == ("good", "SUCCEEDED", 0.5, None)
+    assert shown["started_at"] <= shown["stopped_at"]
+
+
+def test_wait_prints_the_output(unum: Any) -> None:
+    ran = unum("wait", "good", *ADDRESS, "--steps")
+    assert (ran.code, ran.out) == (0, "0.5\n")
+    assert "Half" in ran.err
+
+
+def test_wait_for_a_failed_execution_fails(unum: Any) -> None:
+    ran = unum("wait", "bad", *ADDRESS)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("execution bad failed: ZeroDivisionError: division by zero\n")
+
+
+def test_wait_gives_up(unum: Any) -> None:
+    ran = unum("wait", "slow", *ADDRESS, "--timeout", "0")
+    assert (ran.code, ran.out) == (1, "")
+    assert "'slow' was still running after 0.0 s" in ran.err
+
+
+def test_steps(unum: Any) -> None:
+    heading, row = unum("steps", "good", *ADDRESS).out.splitlines()
+    assert heading.split()[:2] == ["STATE", "INDEX"]
+    assert row.split()[:2] == ["Half", "-"]
+    (line,) = unum("steps", "bad", *ADDRESS, "--json").out.splitlines()
+    step = json.loads(line)
+    assert (step["state"], step["index"], step["status"], step["error"]) == ("Half", [], "FAILED", "ZeroDivisionError")
+    assert "checkpoint" not in step
+
+
+@pytest.mark.parametrize("command", ["describe", "wait", "steps"])
+def test_an_unknown_execution(unum: Any, command: str) -> None:
+    ran = unum(command, "nobody", *ADDRESS)
+    assert (ran.code, ran.out) == (1, "")
+    assert "workflow 'w' has no execution 'nobody'" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("start", "--input", "{"), 2, "--input: line 1, column 2: expected JSON"),
+        (("start", "--input", "1"), 2, "--start-alias: expected the ARN of the start alias"),
+        (("start", "--input", "1", "--start-alias", "arn", "--name", "a b"), 2, "--name: expected 1 to 80 characters"),
+        (("start", "--input", "1", "--start-alias", "arn", "--name", "good"), 1, "was started with another input"),
+    ],
+)
+def test_starts_that_are_refused(unum: Any, arguments: tuple[str, ...], code: int, said: str) -> None:
+    ran = unum(*arguments, *ADDRESS)
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+
+
+def test_where_the_workflow_is_must_be_said(unum: Any) -> None:
+    for arguments in ((), ("--table", "t"), ("--workflow", "w")):
+        ran = unum("describe", "good", *arguments)
+        assert ran.code == 2
+        assert "expected --stack STACK, or --table TABLE and --workflow NAME" in ran.err
+
+
+def test_aws_answers_are_told(unum: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = unum("describe", "good", "--table", "nowhere", "--workflow", "w")
+    assert ran.code == 1
+    assert "ResourceNotFoundException" in ran.err
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    ran = unum("describe", "good", *ADDRESS)
+    assert ran.code == 2
+    assert "no AWS region: give --region REGION" in ran.err
+
+
+OUTPUTS = {
+    "OrdersWorkflow": "orders",
+    "OrdersTable": "t1",
+    "OrdersStartAlias": "a1",
+    "TableWorkflow": "bills",
+    "TableTable": "t2",
+    "TableStartAlias": "a2",
+    "UrlsTable": "another",
+    "Site": "https://example.org",
+}
+
+
+def test_a_stack_says_where_its_workflows_are() -> None:
+    assert deployed("S", OUTPUTS, "bills") == Deployed(workflow="bills", table="t2", start_alias="a2")
+    one = {key: value for key, value in OUTPUTS.items() if not key.startswith("Table")}
+    assert deployed("S", one, None) == Deployed(workflow="orders", table="t1", start_alias="a1")
+
+
+@pytest.mark.parametrize(
+    ("outputs", "workflow", "said"),
+    [
+        (OUTPUTS, None, "--stack S: expected one workflow, found bills, orders; choose one with --workflow NAME"),
+        (OUTPUTS, "bill", "--workflow bill: stack S has no such workflow; it has bills, orders"),
+        ({"UrlsTable": "t"}, None, "--stack S: expected one workflow, found none"),
+    ],
+)
+def test_a_stack_without_the_workflow(outputs: dict[str, str], workflow: str | None, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        deployed("S", outputs, workflow)
+
+
+def test_a_start_that_was_made_before_is_told(unum: Any) -> None:
+    given = ("start", *ADDRESS, "--start-alias", "arn", "--name", "good", "--input", '{"of": 2, "n": 1}')
+    assert unum(*given).out.startswith("good had been started at 20")
+    told = json.loads(unum(*given, "--json").out)
+    assert (told["name"], told["is_new"]) == ("good", False)
+
+
+def test_a_start_whose_alias_cannot_be_invoked_fails(unum: Any) -> None:
+    ran = unum("start", *ADDRESS, "--start-alias", "nobody", "--region", "us-east-1", "--input", "1", "--name", "new")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("nobody: ")
+    assert "RUNNING" in unum("describe", "new", *ADDRESS).out

@@ -1,0 +1,150 @@
+"""``unum run``: executions in this process."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DEFINITION = {
+    "StartAt": "Each",
+    "States": {
+        "Each": {
+            "Type": "Map",
+            "ItemProcessor": {
+                "StartAt": "Double",
+                "States": {"Double": {"Type": "Task", "Resource": "double", "End": True}},
+            },
+            "Next": "Add",
+        },
+        "Add": {"Type": "Task", "Resource": "add-up", "End": True},
+    },
+}
+FUNCTIONS = """
+import neighbour
+
+def double(event, context):
+    print("doubling", event)
+    return neighbour.twice(event)
+
+def add(event, context):
+    if context.unum.state != "Add":
+        raise KeyError(context.unum.state)
+    return {"sum": sum(event)}
+
+FUNCTIONS = {"double": double, "add-up": add}
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(unum: Any, file: Callable[..., Path], tmp_path: Path) -> Iterator[None]:  # noqa: ARG001 - unum goes there
+    before, path = set(sys.modules), list(sys.path)
+    file("sums.json", DEFINITION)
+    file("sums_code.py", FUNCTIONS)
+    file("neighbour.py", "def twice(x): return 2 * x\n")
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def run(unum: Any, *arguments: str, given: str = "[1, 2, 3]", functions: str = "sums_code.py") -> Any:
+    return unum("run", "sums.json", "--functions", functions, "--input", given, *arguments)
+
+
+@pytest.mark.parametrize("functions", ["sums_code.py", "./sums_code.py", "sums_code"])
+def test_the_output_alone_is_printed(unum: Any, functions: str) -> None:
+    ran = run(unum, functions=functions)
+    assert (ran.code, json.loads(ran.out)) == (0, {"sum": 12})
+    assert ran.err.splitlines() == ["doubling 1", "doubling 2", "doubling 3"]
+
+
+def test_input_from_a_file_and_from_standard_input(
+    unum: Any, file: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file("input.json", [5])
+    assert json.loads(run(unum, given="@input.json").out) == {"sum": 10}
+    with Path("input.json").open(encoding="utf-8") as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        assert json.loads(run(unum, given="-").out) == {"sum": 10}
+
+
+def test_attributes_are_found_where_there_is_no_table(unum: Any, file: Callable[..., Path]) -> None:
+    file("one.json", {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "double", "End": True}}})
+    file("plain.py", "def double(event, context): return event + event\n")
+    assert json.loads(unum("run", "one.json", "--functions", "plain.py", "--input", '"ab"').out) == "abab"
+
+
+def test_steps_and_picture_can_be_had(unum: Any) -> None:
+    ran = run(unum, "--steps", "--graph", "sums.svg")
+    rows = [line.split()[:2] for line in ran.err.splitlines() if "SUCCEEDED" in line]
+    assert sorted(rows) == [["Add", "-"], ["Double", "0"], ["Double", "1"], ["Double", "2"]]
+    assert "3 done" in Path("sums.svg").read_text(encoding="utf-8")
+
+
+def test_a_failed_execution_is_shown_with_error_cause_and_place(unum: Any) -> None:
+    ran = run(unum, "--steps", "--graph", "sums.svg", given='[1, "a", null]')
+    assert (ran.code, ran.out) == (1, "")
+    assert "failed: TypeError: unsupported operand" in ran.err
+    assert "FAILED TypeError" in ran.err
+    assert 'neighbour.py", line 1, in twice' in ran.err
+    assert "failed" in Path("sums.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("[1, 2", "--input: line 1, column 6: expected JSON: "),
+        ("x", "quote JSON for the shell, or write @FILE to read a file"),
+        ("@nowhere.json", "--input: nowhere.json: cannot be read: No such file or directory"),
+        ("@sums_code.py", "--input: sums_code.py:2:1: expected JSON: "),
+        ("[NaN]", "NaN is no JSON number"),
+        ('{"a": 1, "a": 2}', 'the key "a" is there twice'),
+        (json.dumps("x" * 380_001), "--input: 380003 bytes of JSON, but at most 380000 are stored"),
+    ],
+)
+def test_what_is_no_input_is_refused_before_anything_runs(unum: Any, given: str, said: str) -> None:
+    ran = run(unum, given=given)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+    assert "doubling" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("module", "content", "said"),
+    [
+        ("nowhere", "", "--functions nowhere: cannot be imported: ModuleNotFoundError: No module named 'nowhere'"),
+        ("nowhere.py", "", "--functions nowhere.py: cannot be imported: FileNotFoundError"),
+        ("broken.py", "\n1 / 0\n", "ZeroDivisionError: division by zero"),
+        (
+            "broken.py",
+            "def double(event, context): pass\n",
+            "the module has no function 'add-up', which the definition",
+        ),
+        ("broken.py", "FUNCTIONS = {'double': 3}\n", "FUNCTIONS has no function 'add-up', 'double', which"),
+        ("broken.py", "FUNCTIONS = []\n", "expected a dict FUNCTIONS, got list"),
+    ],
+)
+def test_functions_that_cannot_be_used(
+    unum: Any, file: Callable[..., Path], module: str, content: str, said: str
+) -> None:
+    if content:
+        file(module, content)
+    ran = run(unum, functions=module)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+def test_an_import_that_fails_says_where(unum: Any, file: Callable[..., Path]) -> None:
+    file("broken.py", "import neighbour\n\nneighbour.nothing()\n")
+    assert "broken.py:3)" in run(unum, functions="broken.py").err
+
+
+def test_a_definition_with_problems_does_not_run(unum: Any, file: Callable[..., Path]) -> None:
+    file("sums.json", {**DEFINITION, "StartAt": "Nowhere"})
+    ran = run(unum)
+    assert ran.code == 1
+    assert ran.err.startswith("sums.json: $.StartAt: ")

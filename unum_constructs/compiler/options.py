@@ -1,0 +1,40 @@
+"""What a workflow asks of each of its functions, beside their code."""
+
+from dataclasses import dataclass
+
+from unum_runtime.model.ir import Guard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionOptions:
+    """How far a function's user code is kept from running more often than it must.
+
+    Attributes:
+        guard: what is done against running user code again on a duplicate of its event. ``READ`` asks the store first;
+            ``COMMIT`` asks nobody, and saves that request; ``LEASE`` also keeps it from running beside itself.
+        checkpoint: whether its outcome is committed. Without, its output goes straight to the next function,
+            which saves a write, and user code runs again on every duplicate; possible only where one Task is sure to
+            follow, for its commit is what makes the outcome unique.
+        memoize: whether executions share results: user code runs once for each input, as long as the function's version
+            is the same and results are kept. Only for functions whose result depends on nothing but their input.
+
+    Raises:
+        ValueError: without a checkpoint there is nothing to guard or to share.
+    """
+
+    guard: Guard = Guard.READ
+    checkpoint: bool = True
+    memoize: bool = False
+
+    def __post_init__(self) -> None:
+        if self.checkpoint:
+            return
+        if self.guard is Guard.LEASE or self.memoize:
+            given = "guard=Guard.LEASE" if self.guard is Guard.LEASE else "memoize=True"
+            raise ValueError(
+                f"expected checkpoint=False alone, got {given} as well: user code then runs on every delivery; "
+                "remove one of both"
+            )
+
+
+DEFAULT = FunctionOptions()
