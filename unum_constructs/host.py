@@ -1,5 +1,6 @@
 """A Lambda function as the host of workflow nodes."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,12 @@ from unum_constructs.errors import ConstructError
 from unum_constructs.layer import WorkflowLayer
 from unum_constructs.resource import resource_of
 from unum_constructs.version import logical_id, version_arn
+
+ENVIRONMENT_BYTES = 4096
+"""The most that Lambda allows. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
+
+_ARN = "x" * 128
+"""As long as a version's ARN may be, with a function's name of 64 characters."""
 
 HANDLER = "unum_runtime.handler.handle"
 """What Lambda calls in a function that hosts nodes."""
@@ -91,8 +98,12 @@ class Host(Construct):
             workflow: its name.
             layer: its layer.
             service: what `unum_runtime.handler.Service` says.
+
+        Raises:
+            ConstructError: Lambda would refuse an environment with that many routes.
         """
         self._services[workflow] = service
+        self._check_environment()
         self.function.add_environment("UNUM_WORKFLOWS", self.function.stack.to_json_string(self._services))
         self.function.add_layers(layer)
         # A layer keeps its logical id when its content changes, so the CDK would see the same function.
@@ -101,6 +112,18 @@ class Host(Construct):
     def serves(self, workflow: str) -> bool:
         """Whether it takes part in a workflow of that name already."""
         return workflow in self._services
+
+    def _check_environment(self) -> None:
+        """Stop if what we put into the environment does not fit, with ARNs as long as they may be."""
+        services = [{**service, "routes": dict.fromkeys(service["routes"], _ARN)} for service in self._services.values()]
+        size = len(json.dumps(services))
+        if size > ENVIRONMENT_BYTES:
+            raise ConstructError(
+                self.function,
+                f"routes: expected an environment of at most {ENVIRONMENT_BYTES} bytes, got {size} for "
+                f"{sum(len(service['routes']) for service in services)} functions that may follow this one; "
+                "let one function host several of them, or put a function between",
+            )
 
     def allow_recursion(self) -> None:
         """Have Lambda accept that the function is invoked again as a consequence of its own invocation.

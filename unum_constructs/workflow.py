@@ -190,6 +190,7 @@ class UnumWorkflow(Construct):
         self._add_output("StartAlias", self.start_alias.function_arn, f"Start alias of workflow {name}")
         self._add_output("Table", self.table.table_name, f"Table of workflow {name}")
         self._add_output("Workflow", name, "Name of the workflow")
+        self._add_output("Retention", str(self._retention_s), f"Seconds that workflow {name} keeps its state")
 
     def _add_output(self, kind: str, value: str, description: str) -> None:
         output = CfnOutput(self, f"{kind}Output", value=value, description=description)

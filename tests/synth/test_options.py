@@ -119,3 +119,10 @@ def test_problems_of_the_definition_have_the_path_of_the_construct() -> None:
     first, second = map(str, caught.value.problems)
     assert first.startswith("Stack/Flow: $.States.A.Resource: ")
     assert second.startswith("Stack/Flow: $.States.B.Retry: ")
+
+
+def test_more_routes_than_an_environment_holds() -> None:
+    keys = [f"Branch{number}" for number in range(40)]
+    fan = machine(Source=task("Source", "Fan"), Fan=parallel(*(machine(**{f"{key} runs": task(key)}) for key in keys)))
+    with pytest.raises(ConstructError, match=r"^Stack/Source: routes: expected an environment of at most 4096 bytes"):
+        Deployment.of(fan, "Source", *keys)

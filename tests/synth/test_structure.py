@@ -119,6 +119,7 @@ def test_outputs(two_steps: Deployment) -> None:
         "FlowStartAlias": two_steps.logical_id("Flow/Start"),
         "FlowTable": two_steps.logical_id("Flow/Table"),
         "FlowWorkflow": "Flow",
+        "FlowRetention": "604800",
     }
     assert not any("Export" in output for output in two_steps.template["Outputs"].values())
 

@@ -90,7 +90,11 @@ def _client(options: argparse.Namespace) -> Client:
         session = _session(options)
         found = _in_stack(session, options) if options.stack else _explicit(options)
         return Client.connect(
-            table=found.table, workflow=found.workflow, start_alias=found.start_alias, session=session
+            table=found.table,
+            workflow=found.workflow,
+            start_alias=found.start_alias,
+            retention_s=found.retention_s,
+            session=session,
         )
     except ImportError as error:
         raise CommandFailed(f"{error}; this command needs boto3: pip install 'unum-constructs[client]'") from error

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from unum_constructs.commands.failure import UsageError
+from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 
-_OUTPUT = re.compile(r"(?P<construct>.*)(?P<field>StartAlias|Table|Workflow)")
+_OUTPUT = re.compile(r"(?P<construct>.*)(?P<field>StartAlias|Table|Workflow|Retention)")
 """Logical ID of an output of `UnumWorkflow`: the construct's path without separators, and what it is."""
 
 
@@ -18,11 +19,13 @@ class Deployed:
         workflow: its name.
         table: name of its table.
         start_alias: ARN of its start alias; None for a client that only looks.
+        retention_s: how long it keeps its state, in seconds.
     """
 
     workflow: str
     table: str
     start_alias: str | None
+    retention_s: int = DEFAULT_RETENTION_S
 
 
 def deployed(stack: str, outputs: Mapping[str, str], workflow: str | None) -> Deployed:
@@ -54,7 +57,12 @@ def _all_deployed(outputs: Mapping[str, str]) -> list[Deployed]:
         if match:
             groups.setdefault(match["construct"], {})[match["field"]] = value
     return [
-        Deployed(workflow=group["Workflow"], table=group["Table"], start_alias=group["StartAlias"])
+        Deployed(
+            workflow=group["Workflow"],
+            table=group["Table"],
+            start_alias=group["StartAlias"],
+            retention_s=int(group["Retention"]),
+        )
         for group in groups.values()
-        if len(group) == 3  # noqa: PLR2004 - all three outputs; other outputs may end alike
+        if len(group) == 4  # noqa: PLR2004 - all four outputs; other outputs may end alike
     ]
