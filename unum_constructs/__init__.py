@@ -7,25 +7,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from unum_constructs.compiler.options import FunctionOptions
     from unum_constructs.definition import Definition
     from unum_constructs.errors import ConstructError
     from unum_constructs.function import UnumFunction
     from unum_constructs.workflow import UnumWorkflow
+    from unum_runtime.model.ir import Guard
 
-__all__ = ["ConstructError", "Definition", "UnumFunction", "UnumWorkflow"]
+__all__ = ["ConstructError", "Definition", "FunctionOptions", "Guard", "UnumFunction", "UnumWorkflow"]
 
 _MODULES = {
-    "ConstructError": "errors",
-    "Definition": "definition",
-    "UnumFunction": "function",
-    "UnumWorkflow": "workflow",
+    "ConstructError": "unum_constructs.errors",
+    "Definition": "unum_constructs.definition",
+    "FunctionOptions": "unum_constructs.compiler.options",
+    "Guard": "unum_runtime.model.ir",
+    "UnumFunction": "unum_constructs.function",
+    "UnumWorkflow": "unum_constructs.workflow",
 }
 
 
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -4,10 +4,12 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from unum_constructs.compiler import compile_workflow
 from unum_constructs.compiler.document import copied, parse
+from unum_constructs.compiler.options import FunctionOptions
 from unum_constructs.compiler.tokens import bound
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json, Workflow
@@ -55,17 +57,23 @@ class Definition:
         """
         return self._of(bound(self._json(), functions))
 
-    def compile(self, name: str, functions: Collection[str] | None) -> Workflow:
+    def compile(
+        self,
+        name: str,
+        functions: Collection[str] | None,
+        options: Mapping[str, FunctionOptions] = MappingProxyType({}),
+    ) -> Workflow:
         """The compiled workflow.
 
         Args:
             name: of the workflow.
             functions: keys of the workflow's functions, which Tasks may name; None accepts every name.
+            options: of functions by key; others have the default.
 
         Raises:
             DefinitionError: with every problem of the definition, in its order.
         """
-        return compile_workflow(self._json(), name=name, functions=functions)
+        return compile_workflow(self._json(), name=name, functions=functions, options=options)
 
     @classmethod
     def _of(cls, value: Json) -> "Definition":

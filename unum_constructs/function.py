@@ -8,6 +8,9 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from unum_constructs.compiler.options import FunctionOptions
+from unum_runtime.model.ir import Guard
+
 MEMORY_MB = 256
 """Below it, Lambda's share of a CPU makes cold starts of Python take seconds."""
 
@@ -34,7 +37,16 @@ class UnumFunction(lambda_.Function):
         log_retention: of the log group that is made; without effect where `log_group` is given.
         log_group: your own log group, instead of one that is made.
         role: your own role, instead of one that is made; it has to allow writing logs.
+        guard: what workflows do against running its code again on a duplicate of an event.
+        checkpoint: whether workflows commit what it comes to.
+        memoize: whether executions of a workflow share its results.
         options: every other argument of `aws_lambda.Function`.
+
+    Raises:
+        ValueError: `guard` or `memoize` cannot be had without a checkpoint.
+
+    Attributes:
+        function_options: `guard`, `checkpoint` and `memoize`; what each means is said there.
     """
 
     def __init__(  # noqa: PLR0913 - the arguments of lambda_.Function
@@ -50,8 +62,12 @@ class UnumFunction(lambda_.Function):
         log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH,
         log_group: logs.ILogGroup | None = None,
         role: iam.IRole | None = None,
+        guard: Guard = Guard.READ,
+        checkpoint: bool = True,
+        memoize: bool = False,
         **options: Any,
     ) -> None:
+        function_options = FunctionOptions(guard=guard, checkpoint=checkpoint, memoize=memoize)
         group = log_group or _log_group(scope, f"{construct_id}Logs", log_retention)
         if role is None and "vpc" not in options:  # in a VPC the CDK knows what a role needs
             role = _role(scope, f"{construct_id}Role", group)
@@ -67,6 +83,7 @@ class UnumFunction(lambda_.Function):
             role=role,
             **options,
         )
+        self.function_options = function_options
 
 
 def _log_group(scope: Construct, construct_id: str, retention: logs.RetentionDays) -> logs.LogGroup:

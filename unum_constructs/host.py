@@ -115,7 +115,9 @@ class Host(Construct):
 
     def _check_environment(self) -> None:
         """Stop if what we put into the environment does not fit, with ARNs as long as they may be."""
-        services = [{**service, "routes": dict.fromkeys(service["routes"], _ARN)} for service in self._services.values()]
+        services = [
+            {**service, "routes": dict.fromkeys(service["routes"], _ARN)} for service in self._services.values()
+        ]
         size = len(json.dumps(services))
         if size > ENVIRONMENT_BYTES:
             raise ConstructError(

@@ -1,11 +1,15 @@
 """Options of a workflow, checked."""
 
 import re
+from collections.abc import Mapping
 
 from aws_cdk import Duration, Names, Token
 from constructs import Construct
 
+from unum_constructs.compiler.options import FunctionOptions
 from unum_constructs.errors import ConstructError
+from unum_constructs.function import UnumFunction
+from unum_runtime.model.ir import Guard, Workflow
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, EVENT_LIFE_S
 
 MAX_NAME = 80
@@ -15,6 +19,9 @@ EVENT_AGE_S = range(60, 6 * 3600 + 1)
 
 ATTEMPTS = range(3)
 """Source: AWS Lambda API Reference, PutFunctionEventInvokeConfig, MaximumRetryAttempts."""
+
+LEASE_EVENT_AGE_S = 300
+"""How long an event must be delivered that may find a lease held: three times within 3 minutes, and some more."""
 
 _NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_NAME}}}")
 
@@ -70,6 +77,42 @@ def checked_attempts(workflow: Construct, retry_attempts: int | None) -> int | N
         ConstructError: Lambda does not allow it.
     """
     return _within(workflow, "retry_attempts", retry_attempts, ATTEMPTS)
+
+
+def options_of(
+    workflow: Construct, functions: Mapping[str, object], given: Mapping[str, FunctionOptions]
+) -> dict[str, FunctionOptions]:
+    """The options of `functions` by key: those in `given`, else a function's own, if it has any.
+
+    Raises:
+        ConstructError: `given` has a key that is no function's.
+    """
+    for key in given.keys() - functions.keys():
+        raise ConstructError(workflow, f"function_options[{key!r}]: expected a key of `functions`, {sorted(functions)}")
+    own = {key: each.function_options for key, each in functions.items() if isinstance(each, UnumFunction)}
+    return own | dict(given)
+
+
+def check_leases(
+    construct: Construct, workflow: Workflow, *, max_event_age_s: int | None, retry_attempts: int | None
+) -> None:
+    """Stop if `workflow` has leases, and events that find one held would not be delivered often enough.
+
+    Raises:
+        ConstructError: they could end among the failures while their work is being done.
+    """
+    leasing = sorted(task.function for task in workflow.tasks if task.guard is Guard.LEASE or task.memoize)
+    if not leasing:
+        return
+    reason = (
+        f"an event for {leasing[0]!r} that finds a lease held (guard=Guard.LEASE or memoize=True) has to come again"
+    )
+    if retry_attempts not in (None, ATTEMPTS[-1]):
+        raise ConstructError(construct, f"retry_attempts: expected {ATTEMPTS[-1]}, got {retry_attempts}: {reason}")
+    if max_event_age_s is not None and max_event_age_s < LEASE_EVENT_AGE_S:
+        raise ConstructError(
+            construct, f"max_event_age: expected at least {LEASE_EVENT_AGE_S} s, got {max_event_age_s} s: {reason}"
+        )
 
 
 def _within(workflow: Construct, option: str, value: int | None, allowed: range, unit: str = "") -> int | None:

@@ -14,13 +14,21 @@ from constructs import Construct
 
 from unum_constructs import permissions
 from unum_constructs.compiler.edges import ENTRY, recursive_functions
+from unum_constructs.compiler.options import FunctionOptions
 from unum_constructs.definition import Definition
 from unum_constructs.entry import entry_host
 from unum_constructs.errors import ConstructError
 from unum_constructs.host import Failures, async_configuration
 from unum_constructs.layer import WorkflowLayer
 from unum_constructs.resource import resource_of
-from unum_constructs.settings import checked_attempts, checked_event_age_s, checked_name, checked_retention_s
+from unum_constructs.settings import (
+    check_leases,
+    checked_attempts,
+    checked_event_age_s,
+    checked_name,
+    checked_retention_s,
+    options_of,
+)
 from unum_constructs.store import checked_table, new_table
 from unum_constructs.wiring import one_key_each, operations, wire
 from unum_constructs.wrapping import hosts_of
@@ -44,6 +52,8 @@ class UnumWorkflow(Construct):
         definition: what the workflow does.
         functions: functions by the key that Tasks name them with. The same function may be there under several keys,
             and in several workflows of the stack.
+        function_options: options of functions by key, for those that are no `UnumFunction`, or that are to have others
+            in this workflow than they have by themselves.
         workflow_name: 1 to 80 characters from ``A-Z a-z 0-9 - _``; made from the construct's path where there is none.
         retention: how long the state of executions is kept, more than 8 hours; an execution must end within it.
             7 days where it is not given.
@@ -75,6 +85,7 @@ class UnumWorkflow(Construct):
         *,
         definition: Definition,
         functions: Mapping[str, lambda_.Function],
+        function_options: Mapping[str, FunctionOptions] | None = None,
         workflow_name: str | None = None,
         retention: Duration | None = None,
         table: dynamodb.ITable | None = None,
@@ -91,7 +102,9 @@ class UnumWorkflow(Construct):
             "retry_attempts": checked_attempts(self, retry_attempts),
         }
         self._hosts = hosts_of(self, functions)
-        self._workflow = one_key_each(self._compiled(definition, functions), self._hosts)
+        options = options_of(self, functions, function_options or {})
+        self._workflow = one_key_each(self._compiled(definition, functions, options), self._hosts)
+        check_leases(self, self._workflow, **limits)
         self._check_use()
         self._wiring = wire(self._workflow, self._hosts)
         if self._wiring.start == ENTRY:
@@ -113,10 +126,15 @@ class UnumWorkflow(Construct):
         """Let `grantee` describe executions, wait for them, and list their steps, by `unum_runtime.client`."""
         return permissions.grant_read(grantee, table=self.table)
 
-    def _compiled(self, definition: Definition, functions: Mapping[str, lambda_.Function]) -> Workflow:
+    def _compiled(
+        self,
+        definition: Definition,
+        functions: Mapping[str, lambda_.Function],
+        options: Mapping[str, FunctionOptions],
+    ) -> Workflow:
         keys = {function.function_arn: key for key, function in functions.items()}
         try:
-            return definition.bind(keys).compile(self.workflow_name, functions.keys())
+            return definition.bind(keys).compile(self.workflow_name, functions.keys(), options)
         except DefinitionError as error:
             path = self.node.path
             raise DefinitionError(

@@ -1,11 +1,12 @@
 """Small workflows of every shape, with functions that return something else on every run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from unum_constructs.compiler import compile_workflow
-from unum_runtime.model.ir import Json, Workflow
+from unum_constructs.compiler.options import FunctionOptions
+from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Guard, Json, Workflow
 from unum_runtime.simulator.scenario import Context, Function
 
 
@@ -33,15 +34,21 @@ class Graph:
         definition: in the Amazon States Language.
         functions: by Task or by function.
         input: of executions.
+        hop_budget: see `Workflow`.
+        options: of functions.
     """
 
     definition: Json
     functions: Mapping[str, Function]
     input: Json = 1
 
-    def workflow(self, name: str = "wf") -> Workflow:
+    hop_budget: int = DEFAULT_HOP_BUDGET
+    options: Mapping[str, FunctionOptions] = field(default_factory=dict)
+
+    def workflow(self) -> Workflow:
         """The compiled workflow."""
-        return compile_workflow(self.definition, name=name, functions=None)
+        workflow = compile_workflow(self.definition, name="wf", functions=None, options=self.options)
+        return replace(workflow, hop_budget=self.hop_budget)
 
 
 def task(function: str, following: str | None = None, **fields: Json) -> Json:
@@ -175,9 +182,7 @@ GRAPHS: dict[str, Graph] = {
     "one function at both ends": Graph(
         machine(
             A=task("a", "P"),
-            P=parallel(
-                machine(B=task("b", "BEnd"), BEnd=task("end")), machine(CEnd=task("end")), following="D"
-            ),
+            P=parallel(machine(B=task("b", "BEnd"), BEnd=task("end")), machine(CEnd=task("end")), following="D"),
             D=task("d"),
         ),
         {"a": varying, "b": varying, "end": varying, "d": varying},
@@ -259,6 +264,60 @@ GRAPHS: dict[str, Graph] = {
     "own time": Graph(
         machine(A=task("a", "B"), B=task("b", Parameters={"at.$": "$$.State.EnteredTime"})),
         {"a": varying, "b": lambda event, _context: event["at"]},
+    ),
+    "runaway loop": Graph(
+        machine(
+            A=task("a", "B"),
+            B=task("b", "Ever"),
+            Ever=_choice(({"Variable": "$", "IsPresent": True}, "A"), default="Never"),
+            Never={"Type": "Succeed"},
+        ),
+        dict.fromkeys("ab", varying),
+        hop_budget=4,
+    ),
+    "three then five": Graph(
+        machine(
+            First=task("first", "A"),
+            A=task("a", "M"),
+            M=map_(machine(B=task("b")), "C"),
+            C=task("c"),
+        ),
+        {"first": varying, "a": three_then_five, "b": varying, "c": _same},
+    ),
+    "leased task": Graph(machine(A=task("a")), {"a": varying}, options={"a": FunctionOptions(guard=Guard.LEASE)}),
+    "leased chain": Graph(
+        machine(A=task("a", "B"), B=task("b")),
+        dict.fromkeys("ab", varying),
+        options=dict.fromkeys("ab", FunctionOptions(guard=Guard.LEASE)),
+    ),
+    "leased map": Graph(
+        machine(A=task("a", "M"), M=map_(machine(B=task("b")), "C"), C=task("c")),
+        {"a": two_then_three, "b": varying, "c": varying},
+        options=dict.fromkeys("abc", FunctionOptions(guard=Guard.LEASE)),
+    ),
+    "unguarded map": Graph(
+        machine(A=task("a", "M"), M=map_(machine(B=task("b")), "C"), C=task("c")),
+        {"a": two_then_three, "b": varying, "c": varying},
+        options=dict.fromkeys("abc", FunctionOptions(guard=Guard.COMMIT)),
+    ),
+    "uncommitted tasks": Graph(
+        machine(A=task("a", "B"), B=task("b", "C"), C=task("c", "D"), D=task("d")),
+        {**dict.fromkeys("abd", varying), "c": lambda event, _context: {"ok": 1 // (event["run"] - 1)}},
+        options=dict.fromkeys("bc", FunctionOptions(checkpoint=False)),
+    ),
+    "uncommitted tasks in a map": Graph(
+        machine(A=task("a", "M"), M=map_(machine(B=task("b", "C"), C=task("c")))),
+        {"a": two_then_three, "b": varying, "c": varying},
+        options={"b": FunctionOptions(checkpoint=False)},
+    ),
+    "shared results": Graph(
+        machine(A=task("a", "M"), M=map_(machine(B=task("b")), "C"), C=task("c")),
+        {"a": lambda _event, _context: [1, 1], "b": varying, "c": varying},
+        options={"b": FunctionOptions(memoize=True)},
+    ),
+    "three rounds": Graph(_LOOP, {"work": _count}, {"round": 0}),
+    "large result": Graph(
+        machine(A=task("a", "B"), B=task("b")), {"a": lambda _event, _context: "x" * 500_000, "b": varying}
     ),
     "growing results": Graph(
         machine(A=task("a", "Twice"), Twice=pass_(Parameters={"one.$": "$", "other.$": "$"})),

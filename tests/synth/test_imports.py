@@ -18,7 +18,14 @@ def test_the_cdk_is_not_loaded(module: str) -> None:
 
 
 def test_public_names() -> None:
-    assert unum_constructs.__all__ == ["ConstructError", "Definition", "UnumFunction", "UnumWorkflow"]
+    assert unum_constructs.__all__ == [
+        "ConstructError",
+        "Definition",
+        "FunctionOptions",
+        "Guard",
+        "UnumFunction",
+        "UnumWorkflow",
+    ]
     for name in unum_constructs.__all__:
         assert getattr(unum_constructs, name).__name__ == name
     assert dir(unum_constructs) == unum_constructs.__all__

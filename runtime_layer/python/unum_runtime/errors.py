@@ -8,6 +8,8 @@ UnumError
 ├── InconsistentHistory   what is stored contradicts the event; the delivery fails loudly
 ├── StoreError            the store did not answer as it must; raised so that Lambda delivers the event again
 ├── InvokeError           a next function could not be invoked; raised for the same reason
+├── LeaseHeldError        somebody else is at this work just now; raised so that Lambda delivers the event again, later
+│   └── LeaseStolenError  somebody else has taken over the start of this execution
 └── ClientError           the caller of the client can mend it
     ├── InvalidExecutionInput
     ├── InvalidName
@@ -85,6 +87,14 @@ class StoreError(UnumError):
 
 class InvokeError(UnumError):
     """A function could not be invoked."""
+
+
+class LeaseHeldError(UnumError):
+    """The work that the event asks for is being done under a lease that somebody else holds."""
+
+
+class LeaseStolenError(LeaseHeldError):
+    """The execution is being started by another client than the one that sent the event: the last one wins."""
 
 
 class ClientError(UnumError):

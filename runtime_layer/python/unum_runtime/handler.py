@@ -24,9 +24,10 @@ from botocore.config import Config
 from unum_runtime.aws.invoker import PARALLEL_CALLS, LambdaInvoker
 from unum_runtime.clock import SystemClock
 from unum_runtime.errors import NotOurEvent, RefusedDelivery
-from unum_runtime.model.envelope import Envelope, is_envelope, named_start
+from unum_runtime.model.envelope import Envelope, is_envelope, named_start, start_writer
 from unum_runtime.model.identity import event_name
 from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.protocol.lease import maintain_by_default
 from unum_runtime.protocol.runtime import Call, Invoker, Runtime
 from unum_runtime.protocol.start import resume, start
 from unum_runtime.protocol.step import step
@@ -92,7 +93,7 @@ def _start(workflow: str, event: Json, context: Any) -> Json:
         name = event_name(event) or context.aws_request_id
         start(runtime, name, event)
     else:
-        resume(runtime, name)
+        resume(runtime, name, start_writer(event))
     return {"workflow": workflow, "execution": name}
 
 
@@ -117,6 +118,9 @@ def _runtime(workflow: str, context: Any) -> Runtime:
         carried=service.carried,
         retention_s=service.retention_s,
         log=_logger(context),
+        remaining_ms=context.get_remaining_time_in_millis,
+        code=own_arn,  # a new version for each change of code, layers, environment or configuration
+        maintain_leases=maintain_by_default(),
     )
 
 

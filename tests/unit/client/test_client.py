@@ -1,5 +1,6 @@
 """The client against a memory store and a workflow that runs in this process."""
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,10 +17,15 @@ from unum_runtime.errors import (
     InvalidExecutionInput,
     InvalidName,
     InvokeError,
+    StoreError,
     WaitTimedOut,
 )
 from unum_runtime.model.checkpoint import Status
+from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import start_key
+from unum_runtime.protocol.start import resume
+from unum_runtime.protocol.step import step
+from unum_runtime.simulator.local import Queue
 
 Deploy = Callable[..., Any]
 
@@ -33,6 +39,14 @@ SPREAD = {
             "Next": "Sum",
         },
         "Sum": {"Type": "Task", "Resource": "total", "End": True},
+    },
+}
+
+CHAIN = {
+    "StartAt": "First",
+    "States": {
+        "First": {"Type": "Task", "Resource": "double", "Next": "Second"},
+        "Second": {"Type": "Task", "Resource": "double", "End": True},
     },
 }
 
@@ -248,3 +262,48 @@ def test_each_step_is_told_once_in_the_order_of_commits(deploy: Deploy) -> None:
     assert description.output == 6
     assert sorted(step.state for step in told) == ["Double", "Double", "Spread", "Sum"]
     assert [step.committed_at for step in told] == sorted(step.committed_at for step in told)
+
+
+def test_who_may_start_but_not_look_starts_again(doubling: Any) -> None:
+    class Blind:
+        """A store of which only creating is allowed."""
+
+        create = doubling.local.store.create
+
+        def query(self, *_args: Any, **_options: Any) -> Any:
+            raise StoreError("AccessDeniedException")
+
+    starting = replace(doubling.client, store=Blind())
+    assert starting.start(1, name="n").is_new
+    assert not starting.start(1, name="n").is_new
+    assert doubling.alias.started == ["n", "n"]
+    assert doubling.client.describe("n").output == 2
+
+
+def test_a_client_tells_the_progress_in_each_state(deploy: Deploy) -> None:
+    deployment = deploy(SPREAD, double=double, total=total)
+    deployment.client.start([1, 2], name="n")
+    found = deployment.client.progress("n", deployment.local.workflow)
+    assert {name: state.succeeded for name, state in found.items()} == {"Spread": 1, "Double": 2, "Sum": 1}
+
+
+def test_pauses_are_short_again_after_a_step(deploy: Deploy) -> None:
+    """The second Task commits only after the first one's step was told."""
+    deployment = deploy(CHAIN, double=double)
+    deployment.alias.is_open = False
+    deployment.client.start(1, name="n")
+    queue = Queue()
+    runtime = deployment.local._runtime(queue)
+
+    def deliver_now_and_then() -> None:
+        match len(deployment.time.pauses):
+            case 4:
+                resume(runtime, "n")
+            case 8:
+                step(runtime, Envelope.from_json(json.loads(queue.events.popleft())))
+
+    deployment.time.then = deliver_now_and_then
+    assert [told.state for told in deployment.client.watch("n", timeout_s=60)] == ["First", "Second"]
+    pauses = deployment.time.pauses
+    assert pauses[:4] == pauses[4:]
+    assert pauses[3] > pauses[4]

@@ -91,6 +91,12 @@ def test_every_state_is_drawn_once_with_its_kind() -> None:
     assert "else" in shown
 
 
+def test_a_task_shows_its_function_unless_that_has_its_name() -> None:
+    definition = machine(F=task(Next="Map"), Map={"Type": "Map", "ItemProcessor": machine(G=task()), "End": True})
+    shown = texts(draw(workflow(definition)))
+    assert [shown[shown.index(name) + 1] for name in ("F", "Map", "G")] == ["Task", "Map", "F"]
+
+
 def test_the_order_of_the_table_of_states_does_not_matter() -> None:
     again = Workflow.from_json(POLLING.to_json())
     assert list(again.states) != list(POLLING.states)

@@ -9,7 +9,7 @@ from unum_constructs.compiler import compile_workflow
 from unum_runtime.client import history
 from unum_runtime.client.progress import Progress, Reach, progress
 from unum_runtime.errors import ClientError
-from unum_runtime.model.checkpoint import Checkpoint
+from unum_runtime.model.checkpoint import Checkpoint, Collected
 from unum_runtime.model.ir import Workflow
 from unum_runtime.simulator.local import LocalWorkflow
 
@@ -212,3 +212,28 @@ def test_another_version_of_the_workflow_is_refused() -> None:
 def test_nothing_is_reached_before_the_start() -> None:
     workflow = compile_workflow(CHOOSING, name="w", functions=None)
     assert {state.reach for state in progress(workflow, []).values()} == {Reach.NOT_REACHED}
+
+
+def test_what_was_collected_counts_as_far_as_the_definition_alone_tells() -> None:
+    workflow, checkpoints = executed(CHOOSING, {"n": 1})
+    start, work, last = checkpoints
+    found = reached(workflow, [start, replace(work, outcome=Collected()), last])
+    assert found == {
+        "Prepare": "succeeded",
+        "Work": "succeeded",
+        "Choose": "succeeded",
+        "One": "not reached",
+        "Other": "not reached",
+        "Last": "succeeded",
+    }
+
+
+def test_a_collected_fan_out_has_been_joined() -> None:
+    workflow, (start, *steps, join) = executed(SPREAD, [1, 2])
+    found = progress(workflow, [start, *(replace(step, outcome=Collected()) for step in steps), join])
+    assert [counts(found[name]) for name in ("Split", "Spread", "Each", "Join")] == [
+        (1, 0, 0),
+        (1, 0, 0),
+        (2, 0, 0),
+        (1, 0, 0),
+    ]

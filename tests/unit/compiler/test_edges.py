@@ -23,10 +23,11 @@ from unum_constructs.compiler.edges import (
     store_operations,
     successors,
 )
+from unum_constructs.compiler.options import FunctionOptions
 from unum_runtime.clock import SystemClock
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Workflow
+from unum_runtime.model.ir import Guard, Workflow
 from unum_runtime.model.naming import Key
 from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.protocol.start import start
@@ -198,6 +199,14 @@ class Guarded:
         assert Operation.ADD in self.allowed
         return self.store.add(key, member, expires_at_s=expires_at_s)
 
+    def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
+        assert Operation.CREATE in self.allowed
+        return self.store.acquire(key, owner, expires_at_ms=expires_at_ms)
+
+    def release(self, key: Key, owner: str) -> None:
+        assert Operation.CREATE in self.allowed
+        self.store.release(key, owner)
+
 
 class Deployment:
     """A workflow's functions, each with its own environment and permissions, and the events between them."""
@@ -231,12 +240,14 @@ class Deployment:
 
 
 items = st.lists(st.just(0), max_size=3)
+options = st.builds(FunctionOptions, guard=st.sampled_from(Guard), memoize=st.booleans())
 
 
 @given(runnable(), st.data())
 @LOADED
 def test_routes_and_permissions_suffice_for_the_runtime(machine: dict[str, Any], data: st.DataObject) -> None:
-    flow = compiled(machine)
+    chosen = data.draw(st.dictionaries(st.sampled_from(FUNCTIONS), options))
+    flow = compile_workflow(machine, name="w", functions=None, options=chosen)
     deployment = Deployment(flow, data)
     start(deployment.runtimes[deployment.host], "x", {"n": data.draw(st.integers(0, 3)), "items": data.draw(items)})
     delivered = 0

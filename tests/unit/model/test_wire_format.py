@@ -25,7 +25,7 @@ outcomes = st.one_of(
 
 @given(json_values | st.just("\ud800"), st.dictionaries(st.text(), st.text(), max_size=2))
 def test_an_envelope_comes_back_as_it_was(value: object, routes: dict[str, str]) -> None:
-    for source in (Value(value), Results(SCOPE)):
+    for source in (Value(value, 8), Results(SCOPE)):
         envelope = Envelope(workflow="w", digest="d", name=NAME, state="S", input=source, not_after_s=9, routes=routes)
         event = json.loads(envelope.to_bytes())
         assert is_envelope(event)

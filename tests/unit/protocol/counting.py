@@ -30,3 +30,15 @@ class CountingStore:
     def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
         self.calls["add"] += 1
         return self.inner.add(key, member, expires_at_s=expires_at_s)
+
+    def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
+        self.calls["acquire"] += 1
+        return self.inner.acquire(key, owner, expires_at_ms=expires_at_ms)
+
+    def renew(self, key: Key, owner: str, *, expires_at_ms: int) -> bool:
+        self.calls["renew"] += 1
+        return self.inner.renew(key, owner, expires_at_ms=expires_at_ms)
+
+    def release(self, key: Key, owner: str) -> None:
+        self.calls["release"] += 1
+        self.inner.release(key, owner)

@@ -124,7 +124,7 @@ def test_late_duplicates_of_all_events_change_nothing_and_run_no_user_code(colle
         try:
             execution.deliver(event)
         except RefusedDelivery as refused:
-            assert collection is Collection.EAGER  # noqa: PT017 - under TTL nothing is refused
+            assert collection is Collection.EAGER
             assert "was collected" in str(refused)  # noqa: PT017 - the same
     assert execution.ending() == ending
     assert execution.calls == calls

@@ -239,3 +239,11 @@ def test_user_code_gets_a_stable_idempotency_key() -> None:
     workflow.run("e", [1, 2])
     assert len(set(seen)) == 2
     assert all(key.startswith("w/e:") for key in seen)
+
+
+def test_an_input_that_is_too_large_fails_the_execution_visibly() -> None:
+    workflow = local(machine(A={**TASK, "End": True}), F=lambda event, _: event)
+    outcome = failure(workflow.run("e", "x" * 500_000))
+    assert outcome.error == "States.DataLimitExceeded"
+    assert "the input has 500002 bytes" in str(outcome.cause)
+    assert failure(workflow.run("e", "x")) == outcome, "a name has one execution"

@@ -1,4 +1,6 @@
-"""Durations and sizes for humans."""
+"""Durations, times and sizes for humans."""
+
+from datetime import datetime
 
 _UNITS = ("B", "kB", "MB", "GB")
 _SECOND_MS, _MINUTE_MS, _HOUR_MS = 1_000, 60_000, 3_600_000
@@ -13,6 +15,11 @@ def duration_text(ms: int) -> str:
     if ms < _HOUR_MS:
         return f"{ms // _MINUTE_MS} min {ms % _MINUTE_MS // _SECOND_MS:02} s"
     return f"{ms // _HOUR_MS} h {ms % _HOUR_MS // _MINUTE_MS:02} min"
+
+
+def time_text(at: datetime) -> str:
+    """A time in UTC, to the second."""
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def size_text(size: int) -> str:

@@ -3,20 +3,24 @@
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client import history
+from unum_runtime.client.amounts import time_text
 from unum_runtime.client.pauses import Pauses, Waiter
 from unum_runtime.client.progress import Progress, progress
 from unum_runtime.client.records import Description, Started, Step, moment
 from unum_runtime.client.request import checked_input, checked_name, same_input
+from unum_runtime.client.sharing import START_LEASE_MS, Sharing
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import ClientError, ExecutionAlreadyExists, StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Status, read_start_record, start_record, to_text
-from unum_runtime.model.envelope import start_request
+from unum_runtime.model.envelope import Writer, start_request
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.naming import Execution, Name, start_key
+from unum_runtime.model.naming import Execution, Name, lease_key, start_key
+from unum_runtime.protocol.lease import Lease, maintain_by_default
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Invoker
 from unum_runtime.store.base import Store
 
@@ -36,6 +40,8 @@ class Client:
         retention_s: how long the start record is kept, in seconds; as long as the workflow keeps its items.
         clock: tells when an execution starts.
         waiter: passes the time between two looks.
+        maintain_leases: whether a thread renews the lease on a start while `run` waits; by default, unless the
+            environment has ``UNUM_MAINTAIN_LEASES=0``.
     """
 
     store: Store
@@ -45,6 +51,7 @@ class Client:
     retention_s: int = DEFAULT_RETENTION_S
     clock: Clock = field(default_factory=SystemClock)
     waiter: Waiter = field(default_factory=Waiter)
+    maintain_leases: bool = field(default_factory=maintain_by_default)
 
     @classmethod
     def connect(
@@ -84,15 +91,27 @@ class Client:
             retention_s=retention_s,
         )
 
-    def start(self, input: object, *, name: str | None = None) -> Started:  # noqa: A002 - boto3 calls it so
+    def start(
+        self,
+        input: object,  # noqa: A002 - boto3 calls it so
+        *,
+        name: str | None = None,
+        lease: bool = False,
+    ) -> Started:
         """Start an execution, or find the one that the same name and input started before.
 
         An execution that has not ended is invoked again, which is always safe: so a caller that does not know whether
         a start went through calls again with the same name.
 
+        Clients that start the same name share its result in any case. With a lease they share the work of its first
+        step, too: while one of them is starting the execution, the others wait until it has begun, or until the lease
+        is free because that client died. That costs two writes more, and can take as long as the first step: so it is
+        not the default.
+
         Args:
             input: any JSON of at most 380 KB.
             name: unique in the workflow; made up where there is none.
+            lease: whether to share the start with other clients that do.
 
         Raises:
             InvalidName: `name` is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
@@ -101,14 +120,49 @@ class Client:
             StoreError: it is not known whether the execution exists; call again with the same name.
             InvokeError: the execution exists, but may not have begun; call again with the same name.
         """
-        start_alias = self._checked_alias()
-        name = checked_name(str(uuid.uuid4()) if name is None else name)
-        draft = start_record(Execution(name, self.clock.now_ms()), checked_input(input))
+        draft = self._draft(input, name)
         record = self._recorded(draft)
         is_new = record is draft
-        if is_new or not self._has_ended(record):
-            self.invoker.invoke([(start_alias, to_text(start_request(name)).encode())])
-        return Started(name=name, started_at=moment(record.committed_ms), is_new=is_new)
+        if lease:
+            self._sharing(record).begin(self._pauses(record.name.execution.name, None), is_new=is_new)
+        elif is_new or not self._has_ended(record):
+            self._invoke(record)
+        return Started(name=record.name.execution.name, started_at=moment(record.committed_ms), is_new=is_new)
+
+    def run(
+        self,
+        input: object,  # noqa: A002 - as in `start`
+        *,
+        name: str | None = None,
+        timeout_s: float | None = None,
+        on_step: Callable[[Step], None] | None = None,
+    ) -> Description:
+        """Start an execution and wait for its end; whoever else runs the same name meanwhile shares it.
+
+        The start is under a lease, as in `start`, which is renewed for as long as this client waits and no other has
+        taken it over; it expires within a minute when this client dies before the execution has begun.
+
+        Args:
+            input: any JSON of at most 380 KB.
+            name: unique in the workflow; made up where there is none.
+            timeout_s: how long to wait, in seconds; None waits for ever.
+            on_step: called with each step as it commits.
+
+        Raises:
+            InvalidName: `name` is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
+            InvalidExecutionInput: `input` is not JSON or too large.
+            ExecutionAlreadyExists: the name was started with another input.
+            StoreError: it is not known how far the execution is; call again with the same name.
+            InvokeError: the execution exists, but may not have begun; call again with the same name.
+            WaitTimedOut: it was still running after `timeout_s`.
+        """
+        begun_s = self.waiter.now_s()
+        draft = self._draft(input, name)
+        record = self._recorded(draft)
+        name = record.name.execution.name
+        with self._sharing(record).begin(self._pauses(name, timeout_s), is_new=record is draft):
+            left_s = None if timeout_s is None else begun_s + timeout_s - self.waiter.now_s()
+            return self.wait(name, timeout_s=left_s, on_step=on_step)
 
     def describe(self, name: str) -> Description:
         """The execution as it is now.
@@ -192,10 +246,26 @@ class Client:
             pauses.pause()
         return description
 
-    def _checked_alias(self) -> str:
+    def _draft(self, value: object, name: str | None) -> Checkpoint:
+        """The start record of a new execution."""
         if self.start_alias is None:
             raise ClientError("start_alias: expected the ARN of the start alias, got None; this client can only look")
-        return self.start_alias
+        checked = checked_name(str(uuid.uuid4()) if name is None else name)
+        return start_record(Execution(checked, self.clock.now_ms()), checked_input(value))
+
+    def _invoke(self, record: Checkpoint, writer: Writer | None = None) -> None:
+        request = start_request(record.name.execution.name, writer)
+        self.invoker.invoke([(str(self.start_alias), to_text(request).encode())])
+
+    def _sharing(self, record: Checkpoint) -> Sharing:
+        key = lease_key(start_key(self.workflow, record.name.execution.name))
+        lease = Lease(store=self.store, clock=self.clock, key=key, owner=uuid.uuid4().hex, duration_ms=START_LEASE_MS)
+        return Sharing(
+            lease=lease,
+            has_begun=partial(self._has_begun, record),
+            invoke=partial(self._invoke, record),
+            maintain=self.maintain_leases,
+        )
 
     def _recorded(self, draft: Checkpoint) -> Checkpoint:
         """The start record that is stored: `draft` itself, or the one that was first."""
@@ -208,7 +278,7 @@ class Client:
         if not same_input(record, draft):
             raise ExecutionAlreadyExists(
                 f"execution {name!r} of workflow {self.workflow!r} was started with another input "
-                f"at {moment(record.committed_ms):%F %T} UTC; nothing was stored: use another name, or the same input"
+                f"at {time_text(moment(record.committed_ms))}; nothing was stored: use another name, or the same input"
             )
         return record
 
@@ -220,6 +290,13 @@ class Client:
 
     def _describe(self, record: Checkpoint) -> Description:
         return Description.of(record, self._last(record))
+
+    def _has_begun(self, record: Checkpoint) -> bool:
+        """Whether the execution is known to have committed something; then the platform sees that it goes on."""
+        try:
+            return self._last(record) is not None
+        except StoreError:
+            return False
 
     def _has_ended(self, record: Checkpoint) -> bool:
         """Whether the execution is known to have ended.

@@ -17,6 +17,7 @@ _COLOURS: Mapping[StepStatus, str] = {
     StepStatus.ENTERED: "\x1b[34m",
     StepStatus.SUCCEEDED: "\x1b[32m",
     StepStatus.FAILED: "\x1b[31m",
+    StepStatus.COLLECTED: "\x1b[2m",
 }
 _PLAIN, _ERASE_LINE = "\x1b[0m", "\r\x1b[2K"
 

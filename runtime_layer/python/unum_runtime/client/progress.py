@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from unum_runtime.errors import ClientError
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase
-from unum_runtime.model.ir import State, Workflow
+from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase
+from unum_runtime.model.ir import FanOut, State, Task, Workflow
 from unum_runtime.model.naming import Name, Scope
 from unum_runtime.protocol.plan import (
     Commit,
@@ -110,6 +110,7 @@ class _Survey:
     workflow: Workflow
     committed: dict[Name, Checkpoint] = field(default_factory=dict)
     opened: dict[Scope, Open] = field(default_factory=dict)
+    collected: list[Scope] = field(default_factory=list)
     completed: dict[Scope, set[int]] = field(default_factory=dict)
     invoked: dict[Name, str] = field(default_factory=dict)
     found: dict[str, Progress] = field(init=False)
@@ -127,6 +128,9 @@ class _Survey:
         self.committed[checkpoint.name] = checkpoint
         if checkpoint.phase is Phase.LEFT and not is_start(checkpoint.name):
             self._count_commit(checkpoint)
+        if isinstance(checkpoint.outcome, Collected):
+            self._count_collected(checkpoint)
+            return
         effect = plan(self.traced, checkpoint)
         own = 0 if is_start(checkpoint.name) else 1
         self._count_passed(self.trail.taken()[own:], effect)
@@ -139,9 +143,13 @@ class _Survey:
         for scope in self.opened:
             if scope.join not in self.committed:
                 self._count_fan_out(scope)
+        for scope in self.collected:
+            if scope.join not in self.committed:
+                self._change(scope.state, succeeded=1)
+                self._count_surely(self.workflow.fan_out(scope.state).next)
         for name, state in self.invoked.items():
             if name not in self.committed:
-                self._change(state, running=1)
+                self._count_uncommitted(name, state)
 
     def _check_version(self, checkpoint: Checkpoint) -> None:
         if not is_start(checkpoint.name) and checkpoint.digest != self.workflow.digest:
@@ -176,13 +184,37 @@ class _Survey:
         fan_out = self.workflow.fan_out(scope.state)
         if fan_out.join is not None:
             self.invoked[Name(scope.execution, scope.frames, scope.iteration + 1)] = fan_out.join
-            self._count_until(fan_out.next, fan_out.join)
+            self._count_surely(fan_out.next)
 
-    def _count_until(self, name: str | None, end: str) -> None:
-        """Count the states from `name` on as passed, up to `end`."""
-        while name is not None and name != end:
+    def _count_uncommitted(self, name: Name, state: str) -> None:
+        """Count an invocation without a commit; of Tasks that are never committed, the commit after them tells."""
+        passed = []
+        last: str | None = state
+        while last is not None and self.workflow.committed_by(last) is not None:
+            passed.append(last)
+            last = self.workflow.committed_by(last)
+        if not passed or Name(name.execution, name.frames, name.step + len(passed)) not in self.committed:
+            self._change(state, running=1)
+            return
+        for each in passed:
+            self._change(each, succeeded=1)
+            self._count_surely(self.workflow.states[each].next)
+
+    def _count_collected(self, checkpoint: Checkpoint) -> None:
+        """Count what followed a commit whose value is gone, which it only is when all that follows has committed."""
+        if checkpoint.opens is not None:
+            self.collected.append(checkpoint.opens)
+        elif checkpoint.phase is Phase.LEFT:
+            self._count_surely(self.workflow.states[checkpoint.state].next)
+
+    def _count_surely(self, name: str | None) -> None:
+        """Count the states from `name` on as passed, as far as the definition alone tells."""
+        while name is not None:
+            state = self.workflow.states[name]
+            if isinstance(state, Task) or (isinstance(state, FanOut) and not state.pure):
+                return
             self._change(name, succeeded=1)
-            name = self.workflow.states[name].next
+            name = state.next
 
     def _count_passed(self, entered: list[str], effect: Effect) -> None:
         """Count the states on the way to `effect`; where it is a failure, the last of them is where it happened."""

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Self
 
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase, Status, Success, to_text
+from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Status, Success, to_text
 from unum_runtime.model.ir import Json
 
 
@@ -31,7 +31,7 @@ class Description:
     Attributes:
         name: its name.
         status: running, or how it ended.
-        input: what it was started with.
+        input: what it was started with; None where it was too large to be stored, which failed the execution.
         output: its result; None unless it succeeded.
         error: name of the error; None unless it failed, or where a Fail state names none.
         cause: the error's text for humans; None as `error` is.
@@ -75,6 +75,9 @@ class StepStatus(StrEnum):
     SUCCEEDED = "SUCCEEDED"
     FAILED = "FAILED"
 
+    COLLECTED = "COLLECTED"
+    """It committed, and its value was collected when nobody could need it any more."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
@@ -85,7 +88,7 @@ class Step:
         index: which branch of each fan-out around it, outermost first, from 0; empty at the top level.
         attempt: which delivery of its event committed it, from 0, as far as that is known.
         duration_ms: how long user code ran.
-        bytes: size of the committed value as JSON text; 0 for a failure.
+        bytes: size of the committed value as JSON text; 0 where there is none.
         status: what it came to.
         committed_at: when.
         error: name of the error; None where there is none.
@@ -125,11 +128,13 @@ def moment(ms: int) -> datetime:
 
 
 def _value(start: Checkpoint) -> Json:
-    assert isinstance(start.outcome, Success)  # noqa: S101 - a start record has a value
-    return start.outcome.value
+    return start.outcome.value if isinstance(start.outcome, Success) else None
 
 
 def _status(checkpoint: Checkpoint) -> StepStatus:
-    if isinstance(checkpoint.outcome, Failure):
-        return StepStatus.FAILED
+    match checkpoint.outcome:
+        case Failure():
+            return StepStatus.FAILED
+        case Collected():
+            return StepStatus.COLLECTED
     return StepStatus.ENTERED if checkpoint.phase is Phase.ENTERED else StepStatus.SUCCEEDED

@@ -5,9 +5,9 @@ import re
 
 from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.errors import InvalidExecutionInput, InvalidName
-from unum_runtime.model.checkpoint import Checkpoint, Outcome, Success
+from unum_runtime.model.checkpoint import Checkpoint, Success
 from unum_runtime.model.ir import Json
-from unum_runtime.protocol.checkpoint import MAX_OUTCOME_BYTES
+from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
@@ -44,8 +44,9 @@ def checked_input(value: object) -> Json:
 
 def same_input(one: Checkpoint, other: Checkpoint) -> bool:
     """Whether two start records have the same JSON as input; Python alone would take true for 1."""
-    return _canonical(one.outcome) == _canonical(other.outcome)
+    return _canonical(one) == _canonical(other)
 
 
-def _canonical(outcome: Outcome) -> str:
-    return json.dumps(outcome.value if isinstance(outcome, Success) else None, sort_keys=True)
+def _canonical(record: Checkpoint) -> str:
+    assert isinstance(record.outcome, Success)  # noqa: S101 - a start record has a value, which is never collected
+    return json.dumps(record.outcome.value, sort_keys=True)

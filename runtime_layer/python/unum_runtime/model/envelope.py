@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.model.checkpoint import to_text
@@ -16,9 +17,15 @@ MARK = "$unum"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An input that travels in the envelope: the state's input, before its own data flow."""
+    """An input that travels in the envelope.
+
+    Attributes:
+        value: the state's input, before its own data flow.
+        entered_ms: when the state was entered, in milliseconds since 1970: the commit before it.
+    """
 
     value: Json
+    entered_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +106,7 @@ def is_envelope(event: Json) -> bool:
 
 def _input_to_json(source: Value | Results) -> dict[str, Json]:
     if isinstance(source, Value):
-        return {"input": source.value}
+        return {"input": source.value, "entered": source.entered_ms}
     scope = source.scope
     return {"join": [scope.state, scope.iteration, scope.generation, scope.size]}
 
@@ -107,19 +114,44 @@ def _input_to_json(source: Value | Results) -> dict[str, Json]:
 def _input_from_json(name: Name, event: Mapping[str, Json]) -> Value | Results:
     if "join" in event:
         return Results(Scope(name.execution, name.frames, *event["join"]))
-    return Value(event["input"])
+    return Value(event["input"], event["entered"])
 
 
-def start_request(execution_name: str) -> dict[str, Json]:
+class Writer(NamedTuple):
+    """Who starts an execution under a lease.
+
+    Attributes:
+        name: the owner of the lease.
+        sent_ms: when its start request was sent, in milliseconds since 1970.
+    """
+
+    name: str
+    sent_ms: int
+
+
+def start_request(execution_name: str, writer: Writer | None = None) -> dict[str, Json]:
     """The event with which a client that wrote a start record begins the execution.
 
-    It carries the name alone: whoever imitates it can do no more than trigger an execution that exists.
+    It carries names alone: whoever imitates it can do no more than trigger an execution that exists.
+
+    Args:
+        execution_name: the execution.
+        writer: who starts it; None where no lease is kept.
     """
-    return {MARK: WIRE_VERSION, "start": execution_name}
+    request = {MARK: WIRE_VERSION, "start": execution_name}
+    return request if writer is None else request | {"writer": list(writer)}
 
 
 def named_start(event: Json) -> str | None:
     """The execution that a start request names; None for any other event."""
-    if isinstance(event, dict) and event.keys() == {MARK, "start"} and isinstance(event["start"], str):
-        return event["start"]
+    if isinstance(event, dict) and {MARK, "start"} <= event.keys() <= {MARK, "start", "writer"}:
+        return event["start"] if isinstance(event["start"], str) else None
+    return None
+
+
+def start_writer(event: Mapping[str, Json]) -> Writer | None:
+    """The writer in a start request; None if it has none, or nothing that could be one."""
+    match event.get("writer"):
+        case [str() as name, int() as sent_ms] if name:
+            return Writer(name, sent_ms)
     return None

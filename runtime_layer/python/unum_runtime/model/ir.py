@@ -43,6 +43,9 @@ class Guard(StrEnum):
     COMMIT = "commit"
     """Nothing: a duplicate runs user code again, and its outcome is dropped at the commit."""
 
+    LEASE = "lease"
+    """User code runs under a lease, and the store is asked before: so it does not run beside itself either."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
@@ -69,11 +72,16 @@ class Task(State):
         function: key of the function that hosts it.
         form: shape of parameters and result.
         guard: what is done against running user code again.
+        committed_by: name of the Task that is certain to follow, and whose commit stands for this one's, which is never
+            committed: its output goes on in the event; None for a Task that is committed itself.
+        memoize: executions share its results.
     """
 
     function: str
     form: Form
     guard: Guard = Guard.READ
+    committed_by: str | None = None
+    memoize: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +218,11 @@ class Workflow:
             raise KeyError(f"{name!r} is no Task of workflow {self.name!r}")
         return state
 
+    def committed_by(self, name: str) -> str | None:
+        """The Task whose commit stands for that of the state called `name`; None if the state is committed itself."""
+        state = self.states.get(name)
+        return state.committed_by if isinstance(state, Task) else None
+
     def fan_out(self, name: str) -> FanOut:
         """The Map or Parallel called `name`.
 
@@ -223,8 +236,10 @@ class Workflow:
 
 
 def _state_to_json(state: State) -> dict[str, Json]:
+    """The state without its name, and without defaults: so a new field leaves the text of older workflows as it is."""
     values = {field.name: getattr(state, field.name) for field in fields(state) if field.name != "name"}
-    return {"type": type(state).__name__, **values}
+    defaults = {field.name: field.default for field in fields(state)}
+    return {"type": type(state).__name__, **{name: value for name, value in values.items() if value != defaults[name]}}
 
 
 def _state_from_json(name: str, table: dict[str, Json]) -> State:

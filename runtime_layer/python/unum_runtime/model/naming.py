@@ -191,6 +191,16 @@ def root_key(workflow: str, scope: Scope) -> Key:
     return Key(_bounded(f"{_scope_path(workflow, scope)}/done"), "done")
 
 
+def memo_key(workflow: str, digest: str) -> Key:
+    """Where a result that executions share is stored; `digest` tells of which code and which input."""
+    return Key(f"memo:{escape(workflow)}/{digest}", "memo")
+
+
+def lease_key(key: Key) -> Key:
+    """Where the lease is stored that keeps others from making the item at `key` meanwhile."""
+    return Key(f"{key.partition}/lease", key.sort)
+
+
 def execution_partition(workflow: str, execution: Execution) -> str:
     """The partition of an execution's top level."""
     return f"{escape(workflow)}/{escape(execution.name)}:{execution.started_ms:x}"

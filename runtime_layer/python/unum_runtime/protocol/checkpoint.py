@@ -3,17 +3,18 @@
 from dataclasses import replace
 
 from unum_runtime.errors import InconsistentHistory
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Outcome, Success, to_text
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Outcome, to_text
 from unum_runtime.model.naming import Name, checkpoint_key
-from unum_runtime.protocol.plan import Commit, Effect, Finish, Open, is_start, plan
+from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES, Commit, Effect, Finish, Open, is_start, plan
 from unum_runtime.protocol.runtime import Runtime
 
-MAX_OUTCOME_BYTES = 380_000
-"""The largest outcome that is stored; DynamoDB takes items of 400 KB, key and names included."""
+MAX_ERROR_LENGTH = 256
+MAX_CAUSE_LENGTH = 32_768
+"""In characters; what is longer is cut. Source of both: AWS Step Functions API Reference, "TaskFailedEventDetails"."""
 
 
 def commit(rt: Runtime, effect: Commit) -> Effect:
-    """Create the checkpoint if it is absent.
+    """Create the checkpoint if it is absent; of a Task that another is committed by, none is created.
 
     Returns:
         What follows from the committed outcome, which is another delivery's if that was faster.
@@ -25,6 +26,9 @@ def commit(rt: Runtime, effect: Commit) -> Effect:
     """
     checkpoint = draft(rt, effect)
     following = plan(rt.workflow, checkpoint)
+    if rt.workflow.committed_by(effect.state) is not None:
+        _log(rt, checkpoint, "passed on")
+        return following
     checkpoint = _announcing(checkpoint, following)
     key = checkpoint_key(rt.workflow.name, checkpoint.name)
     winner = rt.store.create(key, checkpoint.to_item(), expires_at_s=rt.expires_at_s())
@@ -42,9 +46,9 @@ def draft(rt: Runtime, effect: Commit) -> Checkpoint:
         name=effect.name,
         state=effect.state,
         phase=effect.phase,
-        outcome=_bounded(effect.outcome),
+        outcome=bounded(effect.outcome),
         digest=rt.workflow.digest,
-        committed_ms=rt.clock.now_ms(),
+        committed_ms=rt.clock.now_ms() if effect.as_of_ms is None else effect.as_of_ms,
         duration_ms=effect.duration_ms,
     )
 
@@ -89,10 +93,16 @@ def _announcing(checkpoint: Checkpoint, following: Effect) -> Checkpoint:
     return checkpoint
 
 
-def _bounded(outcome: Outcome) -> Outcome:
-    if isinstance(outcome, Success):
-        size = len(to_text(outcome.value).encode())
-        if size > MAX_OUTCOME_BYTES:
-            cause = f"the output has {size} bytes; at most {MAX_OUTCOME_BYTES} are stored: pass large data by reference"
-            return Failure("States.DataLimitExceeded", cause)
-    return outcome
+def bounded(outcome: Outcome, what: str = "output") -> Outcome:
+    """`outcome`, or what it comes to where it is too large to be stored; `what` it is, for the cause."""
+    if isinstance(outcome, Failure):
+        return Failure(_cut(outcome.error, MAX_ERROR_LENGTH), _cut(outcome.cause, MAX_CAUSE_LENGTH))
+    size = len(to_text(outcome.value).encode())
+    if size <= MAX_OUTCOME_BYTES:
+        return outcome
+    cause = f"the {what} has {size} bytes; at most {MAX_OUTCOME_BYTES} are stored: pass large data by reference"
+    return Failure("States.DataLimitExceeded", cause)
+
+
+def _cut(text: str | None, length: int) -> str | None:
+    return text and text[:length]

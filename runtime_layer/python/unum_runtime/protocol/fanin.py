@@ -58,7 +58,7 @@ def joined(rt: Runtime, scope: Scope) -> Commit:
     value = origin(rt, scope).value if needs_value(rt.workflow, fan_out) else None
     entered_ms = max(checkpoint.committed_ms for checkpoint, _ in ends)
     outcome = join(rt.workflow, fan_out, value, [result for _, result in ends], _moment(rt, scope, entered_ms))
-    return Commit(scope.join, scope.state, Phase.LEFT, outcome, joins=scope)
+    return Commit(scope.join, scope.state, Phase.LEFT, outcome, joins=scope, as_of_ms=entered_ms)
 
 
 def origin(rt: Runtime, scope: Scope) -> Open:

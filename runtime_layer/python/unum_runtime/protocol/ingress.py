@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from unum_runtime.errors import NotOurEvent, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.envelope import Envelope, Value
-from unum_runtime.model.ir import Guard, Json, Task
+from unum_runtime.model.ir import Guard, Task
 from unum_runtime.model.naming import Key, Scope, checkpoint_key
 from unum_runtime.protocol.checkpoint import draft, verified
 from unum_runtime.protocol.fanin import joined
@@ -17,7 +17,7 @@ from unum_runtime.protocol.runtime import Runtime
 class Ready:
     """User code has to run on `input`, the Task's input before its data flow."""
 
-    input: Json
+    input: Value
 
 
 def admit(rt: Runtime, envelope: Envelope) -> Task:
@@ -73,9 +73,9 @@ def _scope_key(rt: Runtime, envelope: Envelope) -> list[Key]:
 def _input(rt: Runtime, envelope: Envelope) -> Ready | Commit:
     """The Task's input; where results cannot be joined to one, the failure that their fan-out comes to."""
     if isinstance(envelope.input, Value):
-        return Ready(envelope.input.value)
+        return Ready(envelope.input)
     joining = joined(rt, envelope.input.scope)
     following = plan(rt.workflow, draft(rt, joining))
     if isinstance(following, Invoke) and following.name == envelope.name and isinstance(following.input, Value):
-        return Ready(following.input.value)
+        return Ready(following.input)
     return joining

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from itertools import chain
 
+from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import Failure, Phase
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Scope
@@ -10,7 +11,7 @@ from unum_runtime.protocol.checkpoint import commit
 from unum_runtime.protocol.collect import collect_scope
 from unum_runtime.protocol.fanin import complete
 from unum_runtime.protocol.plan import Commit, Complete, Effect, Finish, Invoke, Open, branch, started_at_once
-from unum_runtime.protocol.runtime import EVENT_LIFE_S, Runtime
+from unum_runtime.protocol.runtime import Runtime
 
 MAX_EVENT_BYTES = 1_000_000
 """The largest asynchronous payload. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
@@ -44,13 +45,24 @@ def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope
         name=effect.name,
         state=effect.state,
         input=effect.input,
-        not_after_s=rt.clock.now_ms() // 1000 + EVENT_LIFE_S,
+        not_after_s=rt.not_after_s(effect.name.execution),
         routes=routes,
     )
 
 
 def _follow(rt: Runtime, effect: Effect) -> list[Effect]:
-    """Do an effect that is no invocation; what has to be done next."""
+    """Do an effect that is no invocation; what has to be done next.
+
+    Where something was collected, all that follows from this effect is done, but not from the others beside it.
+    """
+    try:
+        return _done(rt, effect)
+    except RefusedDelivery as refused:
+        rt.log("refused", reason=str(refused))
+        return []
+
+
+def _done(rt: Runtime, effect: Effect) -> list[Effect]:
     match effect:
         case Commit():
             return [commit(rt, effect)]

@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from unum_runtime.errors import RefusedDelivery
-from unum_runtime.model.checkpoint import Checkpoint, Collected, Ending, Failure, Outcome, Phase, Status, Success
+from unum_runtime.model.checkpoint import (
+    Checkpoint,
+    Collected,
+    Ending,
+    Failure,
+    Outcome,
+    Phase,
+    Status,
+    Success,
+    to_text,
+)
 from unum_runtime.model.envelope import Results, Value
 from unum_runtime.model.ir import Json, Workflow
 from unum_runtime.model.naming import START_STEP, Execution, Frames, Name, Scope
@@ -23,6 +33,9 @@ from unum_runtime.protocol.advance import (
     branch_start,
     initial_width,
 )
+
+MAX_OUTCOME_BYTES = 380_000
+"""The largest outcome that is stored; DynamoDB takes items of 400 KB, key and names included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +84,7 @@ class Commit:
         outcome: the value or the failure.
         duration_ms: how long user code ran for it; 0 where there was none.
         joins: the scope whose results it was made of, if it was.
+        as_of_ms: when what it was made of was committed, if that settles it; so that every delivery plans the same.
     """
 
     name: Name
@@ -79,6 +93,7 @@ class Commit:
     outcome: Outcome
     duration_ms: int = 0
     joins: Scope | None = None
+    as_of_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +115,16 @@ def plan(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
     """
     moment = Moment(workflow.name, checkpoint.name.execution, checkpoint.committed_ms)
     match _arrive(workflow, checkpoint, moment):
-        case (AtTask() | AtFanOut()) if checkpoint.name.hops >= workflow.hop_budget:
-            return _end(checkpoint, checkpoint.state, _budget_exceeded(workflow))
+        case AtTask() | AtFanOut() if checkpoint.name.hops >= workflow.hop_budget:
+            return _end(workflow, checkpoint, checkpoint.state, budget_exceeded(workflow))
         case AtTask(task, value):
-            return Invoke(_next(checkpoint.name), task.name, Value(value))
+            return Invoke(_next(checkpoint.name), task.name, Value(value, moment.entered_ms))
         case AtFanOut() as arrival:
             return _open(checkpoint, arrival, moment)
         case Ended(state, value):
-            return _end(checkpoint, state, Success(value))
+            return _end(workflow, checkpoint, state, Success(value))
         case Failed(state, failure):
-            return _end(checkpoint, state, failure)
+            return _end(workflow, checkpoint, state, failure)
 
 
 def _arrive(workflow: Workflow, checkpoint: Checkpoint, moment: Moment) -> Arrival:
@@ -117,7 +132,7 @@ def _arrive(workflow: Workflow, checkpoint: Checkpoint, moment: Moment) -> Arriv
     if isinstance(checkpoint.outcome, Collected):
         raise RefusedDelivery(f"{checkpoint.name}: was collected, because what follows from it is committed")
     if isinstance(checkpoint.outcome, Failure):
-        return Failed(checkpoint.state, checkpoint.outcome)
+        return Failed(workflow.start_at if is_start(checkpoint.name) else checkpoint.state, checkpoint.outcome)
     value = checkpoint.outcome.value
     start = _resume_at(workflow, checkpoint)
     if start is None:
@@ -131,7 +146,7 @@ def branch(workflow: Workflow, opened: Open, index: int) -> Invoke | Commit:
     name = Name(opened.scope.execution, opened.scope.branch(index), step=0)
     match advance(workflow, branch_start(fan_out, index), opened.inputs[index], opened.moment):
         case AtTask(task, value):
-            return Invoke(name, task.name, Value(value))
+            return Invoke(name, task.name, Value(value, opened.moment.entered_ms))
         case AtFanOut(state, value, _):
             return Commit(name, state.name, Phase.ENTERED, Success(value))
         case Ended(state, value):
@@ -151,7 +166,8 @@ def started_after(workflow: Workflow, scope: Scope, index: int) -> range:
     return range(index + width, scope.size, scope.size)
 
 
-def _budget_exceeded(workflow: Workflow) -> Failure:
+def budget_exceeded(workflow: Workflow) -> Failure:
+    """What an execution comes to that takes more steps than it may."""
     cause = f"more than {workflow.hop_budget} steps; does a loop never end? Raise hop_budget where this many are meant"
     return Failure("Unum.HopBudgetExceeded", cause)
 
@@ -182,15 +198,34 @@ def _open(checkpoint: Checkpoint, arrival: AtFanOut, moment: Moment) -> Open | C
     return Open(scope, arrival.value, arrival.inputs, moment)
 
 
-def _end(checkpoint: Checkpoint, state: str, outcome: Outcome) -> Complete | Commit | Finish:
+def _end(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcome) -> Complete | Commit | Finish:
     """The scope of `checkpoint` ends with `outcome` after `state`."""
     name = checkpoint.name
     if is_start(name):
         return Commit(_next(name), state, Phase.LEFT, outcome)
+    successor = workflow.committed_by(checkpoint.state)
+    if successor is not None:  # a failure: another delivery may have succeeded, and the successor's commit decides
+        return Commit(_next(name), successor, Phase.LEFT, outcome)
     if not name.frames:
-        status = Status.SUCCEEDED if isinstance(outcome, Success) else Status.FAILED
-        return Finish(name.execution, Ending(status, outcome))
+        return _finish(checkpoint, state, outcome)
     if isinstance(outcome, Success):
         return Complete(name.execution, name.frames, outcome.value)
     scope = Scope.around(name.execution, name.frames)
     return Commit(scope.join, scope.state, Phase.LEFT, outcome)
+
+
+def _finish(checkpoint: Checkpoint, state: str, outcome: Outcome) -> Commit | Finish:
+    """The execution ends with `outcome`, which is in the same item unless that would be too large."""
+    if checkpoint.outcome != outcome and _size(checkpoint.outcome) + _size(outcome) > MAX_OUTCOME_BYTES:
+        return Commit(_next(checkpoint.name), state, Phase.LEFT, outcome)
+    status = Status.SUCCEEDED if isinstance(outcome, Success) else Status.FAILED
+    return Finish(checkpoint.name.execution, Ending(status, outcome))
+
+
+def _size(outcome: Outcome | Collected) -> int:
+    match outcome:
+        case Success(value):
+            return len(to_text(value).encode())
+        case Failure(error, cause):
+            return len(to_text([error, cause]).encode())
+    return 0

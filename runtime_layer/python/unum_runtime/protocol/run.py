@@ -3,6 +3,7 @@
 import copy
 import json
 import traceback
+from functools import partial
 from itertools import dropwhile
 from pathlib import Path
 
@@ -10,25 +11,29 @@ from unum_runtime.asl import dataflow
 from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Failure, Outcome, Phase, Success
-from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Form, Json, Task
 from unum_runtime.protocol.advance import Moment
 from unum_runtime.protocol.compiled import compiled
+from unum_runtime.protocol.memo import shared
 from unum_runtime.protocol.plan import Commit
 from unum_runtime.protocol.runtime import Call, Runtime
 
 _RUNTIME_FOLDER = str(Path(__file__).parents[1])
 
 
-def run(rt: Runtime, envelope: Envelope, task: Task, raw: Json) -> Commit:
-    """Run user code of `task` on its input `raw`, before data flow.
+def run(rt: Runtime, envelope: Envelope, task: Task, entered: Value) -> Commit:
+    """Run user code of `task` on its input `entered`, before data flow.
 
     Returns:
         The outcome to commit. An exception of user code is an outcome too.
+
+    Raises:
+        LeaseHeldError: another execution computes a result that both can use; the event must be delivered again.
     """
     begun_ms = rt.clock.now_ms()
-    moment = Moment(rt.workflow.name, envelope.name.execution, begun_ms)
-    outcome = _outcome(rt, _call(envelope, task), task, raw, moment.context(task.name))
+    moment = Moment(rt.workflow.name, envelope.name.execution, entered.entered_ms)
+    outcome = _outcome(rt, envelope, task, entered.value, moment.context(task.name))
     return Commit(envelope.name, task.name, Phase.LEFT, outcome, duration_ms=rt.clock.now_ms() - begun_ms)
 
 
@@ -43,12 +48,14 @@ def _call(envelope: Envelope, task: Task) -> Call:
     )
 
 
-def _outcome(rt: Runtime, call: Call, task: Task, raw: Json, context: dict[str, Json]) -> Outcome:
+def _outcome(rt: Runtime, envelope: Envelope, task: Task, raw: Json, context: dict[str, Json]) -> Outcome:
     flow = compiled(rt.workflow, task).flow
     try:
         event = dataflow.effective_input(flow, raw, context)
         # User code may change its event, and so must not share it with the input that ResultPath needs afterwards.
-        result = _result(rt, call, event if flow.result_path == "$" else copy.deepcopy(event))
+        own = event if flow.result_path == "$" else copy.deepcopy(event)
+        execute = partial(_result, rt, _call(envelope, task), own)
+        result = shared(rt, envelope, task, own, execute) if task.memoize else execute()
         if isinstance(result, Failure):
             return result
         return Success(dataflow.output(flow, raw, _shaped(task, result.value), context))

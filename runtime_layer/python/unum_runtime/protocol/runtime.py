@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
+from uuid import uuid4
 
 from unum_runtime.clock import Clock
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.naming import Execution
 from unum_runtime.store.base import Store
 
 EVENT_LIFE_S = 8 * 3600
@@ -16,6 +18,13 @@ Source: AWS Lambda Developer Guide, "Configuring error handling settings for asy
 
 DEFAULT_RETENTION_S = 7 * 24 * 3600
 """How long items are kept; an execution must end within it."""
+
+MAX_DELIVERY_MS = 900_000
+"""How long a delivery may last. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
+
+DEADLINE_MARGIN_S = 3600
+"""By how much the last delivery of an execution's last event precedes the first expiry of its items: a delivery may run
+for 15 minutes, and clocks differ."""
 
 
 class Collection(StrEnum):
@@ -84,9 +93,13 @@ class Runtime:
         hosts: keys of the workflow's functions that this function is.
         routes: addresses of functions by key.
         carried: keys of the functions whose addresses a start puts into the envelopes.
-        retention_s: how long items are kept, in seconds; more than `EVENT_LIFE_S`.
+        retention_s: how long items are kept, in seconds; more than `EVENT_LIFE_S` and `DEADLINE_MARGIN_S`.
         collection: when stored outcomes go.
         log: one structured line for each thing that happened.
+        remaining_ms: how much time is left to this delivery, in milliseconds.
+        delivery: names this delivery; no other has the same, not even of the same event.
+        code: changes whenever user code, or anything that it is configured with, does.
+        maintain_leases: whether threads renew the leases of this delivery.
     """
 
     workflow: Workflow
@@ -100,6 +113,10 @@ class Runtime:
     retention_s: int = DEFAULT_RETENTION_S
     collection: Collection = Collection.TTL
     log: Log = field(default=silent)
+    remaining_ms: Callable[[], int] = lambda: MAX_DELIVERY_MS
+    delivery: str = field(default_factory=lambda: uuid4().hex)
+    code: str = ""
+    maintain_leases: bool = False
 
     def address(self, function: str, carried: Mapping[str, str]) -> str:
         """Where to invoke `function`.
@@ -111,6 +128,15 @@ class Runtime:
         if address is None:
             raise InvokeError(f"no route to function {function!r}: neither in the environment nor in the envelope")
         return address
+
+    def not_after_s(self, execution: Execution) -> int:
+        """Until when an event of `execution` that is sent now may be delivered, in seconds since 1970.
+
+        However often events are repeated late and send their successors anew, none is delivered after the first item of
+        the execution may have expired.
+        """
+        last_s = execution.started_ms // 1000 + self.retention_s - DEADLINE_MARGIN_S
+        return min(self.clock.now_ms() // 1000 + EVENT_LIFE_S, last_s)
 
     def expires_at_s(self) -> int:
         """When an item that is written now expires, in seconds since 1970."""

@@ -1,11 +1,15 @@
 """How an execution begins: an outsider's event, or a start record that a client wrote and then names."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from unum_runtime.errors import RefusedDelivery
-from unum_runtime.model.checkpoint import Checkpoint, read_start_record, start_record
+from unum_runtime.model.checkpoint import Checkpoint, Success, read_start_record, start_record
+from unum_runtime.model.envelope import Writer
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.protocol.checkpoint import bounded
+from unum_runtime.protocol.lease import claim_start
 from unum_runtime.protocol.perform import envelope, perform
 from unum_runtime.protocol.plan import Invoke, plan
 from unum_runtime.protocol.runtime import Runtime
@@ -19,22 +23,31 @@ def start(rt: Runtime, execution_name: str, value: Json) -> None:
         StoreError: it is not known whether the execution exists; the event must be delivered again.
     """
     record = start_record(Execution(execution_name, rt.clock.now_ms()), value)
+    record = replace(record, outcome=bounded(Success(value), "input"))  # too large, it fails the execution visibly
     key = start_key(rt.workflow.name, execution_name)
     winner = rt.store.create(key, record.to_item(), expires_at_s=rt.expires_at_s())
     _begin(rt, record if winner is None else read_start_record(execution_name, winner), fresh=winner is None)
 
 
-def resume(rt: Runtime, execution_name: str) -> None:
+def resume(rt: Runtime, execution_name: str, writer: Writer | None = None) -> None:
     """Begin the execution whose start record a client wrote.
+
+    Args:
+        rt: the runtime.
+        execution_name: the execution.
+        writer: in whose name, if clients share the start by a lease.
 
     Raises:
         RefusedDelivery: there is no such record.
+        LeaseStolenError: another writer has replaced this one; the event must be delivered again, in case that died.
     """
     key = start_key(rt.workflow.name, execution_name)
     item = rt.store.read([key]).get(key)
     if item is None:
         raise RefusedDelivery(f"no start record of execution {execution_name!r} in workflow {rt.workflow.name!r}")
-    _begin(rt, read_start_record(execution_name, item), fresh=False)
+    with claim_start(rt, key, writer) as claim:
+        claim.insist()
+        _begin(rt, read_start_record(execution_name, item), fresh=False)
 
 
 def _begin(rt: Runtime, record: Checkpoint, *, fresh: bool) -> None:

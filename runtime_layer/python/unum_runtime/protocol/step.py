@@ -1,7 +1,7 @@
 """The protocol on one screen: what one delivery does.
 
 1. Ingress: refuse what is late or foreign; a known outcome is not computed again.
-2. Run user code on the input it would have had without us.
+2. Run user code on the input it would have had without us; under a lease, if the Task asks for one.
 3. Commit the outcome if there is none yet; from here on only the committed outcome counts, whoever wrote it.
 4. Plan what follows, a pure function of the committed outcome.
 5. Perform it: invoke, complete a branch, or finish.
@@ -14,6 +14,7 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.checkpoint import commit
 from unum_runtime.protocol.collect import collect_behind
 from unum_runtime.protocol.ingress import Ready, admit, look_up
+from unum_runtime.protocol.lease import claim_invocation
 from unum_runtime.protocol.perform import perform
 from unum_runtime.protocol.run import run
 from unum_runtime.protocol.runtime import Runtime
@@ -29,11 +30,14 @@ def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
 
     Raises:
         RefusedDelivery: nothing can come of the event; it must not be delivered again.
+        LeaseHeldError: the work is being done; the event must be delivered again, in case it is not done in the end.
         UnumError: something did not answer; the event must be delivered again.
     """
     task = admit(rt, envelope)
-    effect = look_up(rt, envelope, task, fresh=fresh)
-    if isinstance(effect, Ready):
-        effect = commit(rt, run(rt, envelope, task, effect.input))
+    with claim_invocation(rt, envelope, task) as claim:
+        effect = look_up(rt, envelope, task, fresh=fresh)
+        if isinstance(effect, Ready):
+            claim.insist()
+            effect = commit(rt, run(rt, envelope, task, effect.input))
     perform(rt, effect, envelope.routes)
     collect_behind(rt, envelope)

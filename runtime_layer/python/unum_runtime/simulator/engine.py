@@ -5,15 +5,19 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
-from unum_runtime.errors import InvokeError, RefusedDelivery, StoreError
+from unum_runtime.errors import InvokeError, LeaseHeldError, RefusedDelivery, StoreError
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import checkpoint_key
 from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.protocol.step import step
-from unum_runtime.simulator.invariants import Broken, Invariant, check_run, check_sent, check_write
+from unum_runtime.simulator.faults import REDELIVERIES_S
+from unum_runtime.simulator.invariants import Broken, Invariant, check_run, check_sent, check_write, record_creation
 from unum_runtime.simulator.ports import Answer, Operation, Ports, Primitive, Suspended
 from unum_runtime.simulator.scenario import REQUEST_ID, Context
-from unum_runtime.simulator.world import Delivery, Event, World
+from unum_runtime.simulator.world import Delivery, Event, Record, World
+
+SHOWN = 160
+"""How many characters of a value the log shows."""
 
 
 class InjectedStoreError(StoreError):
@@ -35,7 +39,7 @@ def begin(world: World, event: Event, *, is_copy: bool) -> None:
     """Begin a delivery of `event`, up to its first call."""
     world.delivered += 1
     name = world.own_name(event)
-    key = name and checkpoint_key(world.scenario.workflow.name, name)
+    key = None if name is None else checkpoint_key(world.scenario.workflow.name, name)
     delivery = Delivery(
         number=world.delivered,
         event=event,
@@ -72,7 +76,10 @@ def apply(world: World, delivery: Delivery) -> Answer:
     except StoreError as error:
         return Answer(operation.primitive, error=error)
     if operation.primitive is Primitive.CREATE:
-        _note_author(world, delivery, answer)
+        world.find_execution()
+        if answer.value is None:
+            key, item = operation.positional
+            record_creation(world, key, Record(world.own_name(delivery.event), item))
     if operation.primitive in (Primitive.CREATE, Primitive.ADD):
         check_write(world, delivery, operation.positional[0])
     world.say(delivery.label, f"  answer: {_short(answer.value)}")
@@ -110,15 +117,16 @@ def _run(world: World, delivery: Delivery, history: list[Answer]) -> None:
     known = len(delivery.history)
     ports = Ports(history, world.clock.now_ms, lambda call, event: _user_code(world, delivery, call, event))
     try:
-        _protocol(world, delivery.event, ports)
+        _protocol(world, delivery, ports)
     except Suspended as suspended:
         digest = hash((delivery.digest, repr(history[known:])))
-        world.running.append(
-            replace(delivery, history=tuple(history), digest=digest, pending=suspended.operation)
-        )
+        world.running.append(replace(delivery, history=tuple(history), digest=digest, pending=suspended.operation))
     except (InjectedStoreError, InjectedInvokeError) as error:
         world.say(delivery.label, f"fails: {error}")
         _redeliver(world, delivery)
+    except LeaseHeldError as held:
+        world.say(delivery.label, f"is sent back: {held}")
+        _send_back(world, delivery)
     except RefusedDelivery as refused:
         world.say(delivery.label, f"is refused: {refused}")
         _finish(world, delivery)
@@ -133,7 +141,7 @@ def _run(world: World, delivery: Delivery, history: list[Answer]) -> None:
         _finish(world, delivery)
 
 
-def _protocol(world: World, event: Event, ports: Ports) -> None:
+def _protocol(world: World, delivery: Delivery, ports: Ports) -> None:
     scenario = world.scenario
     functions = frozenset(task.function for task in scenario.workflow.tasks)
     runtime = Runtime(
@@ -145,15 +153,18 @@ def _protocol(world: World, event: Event, ports: Ports) -> None:
         hosts=functions,
         routes={function: function for function in functions},
         retention_s=scenario.retention_s,
+        collection=scenario.collection,
+        delivery=delivery.label,
     )
-    if event.envelope is None:
-        scenario.entry(runtime, REQUEST_ID, json.loads(event.payload))
+    if delivery.event.envelope is None:
+        scenario.entry(runtime, REQUEST_ID, json.loads(delivery.event.payload))
     else:
-        step(runtime, event.envelope)
+        step(runtime, delivery.event.envelope)
 
 
 def _user_code(world: World, delivery: Delivery, call: Call, event: Json) -> Any:
-    invocation = str(world.own_name(delivery.event))
+    invocation = world.own_name(delivery.event)
+    assert invocation is not None  # noqa: S101 - user code runs in executions that are recorded
     run = world.runs.get(invocation, 0)
     world.runs[invocation] = run + 1
     world.say(delivery.label, f"user code of {call.state} with {_short(event)}")
@@ -161,14 +172,8 @@ def _user_code(world: World, delivery: Delivery, call: Call, event: Json) -> Any
         check_run(world, delivery, call, event)
     except Broken as broken:
         raise _Found(broken) from None
-    context = Context(call, run, world.clock, call.function, invocation)
+    context = Context(call, run, world.clock, call.function, str(delivery.event))
     return world.scenario.handler(call.state)(event, context)
-
-
-def _note_author(world: World, delivery: Delivery, answer: Answer) -> None:
-    world.find_execution()
-    if answer.value is None:
-        world.authors[delivery.pending.positional[0]] = str(world.own_name(delivery.event))
 
 
 def _finish(world: World, delivery: Delivery) -> None:
@@ -181,9 +186,21 @@ def _redeliver(world: World, delivery: Delivery) -> None:
         world.waiting.append(delivery.event)
 
 
+def _send_back(world: World, delivery: Delivery) -> None:
+    event = delivery.event
+    if delivery.is_copy:
+        return
+    if event.returned == len(REDELIVERIES_S):
+        world.say(str(event), "was sent back too often and is given up by the platform")
+        world.dead.append(event)
+        return
+    ready_ms = world.clock.ms + REDELIVERIES_S[event.returned] * 1000
+    world.waiting.append(replace(event, ready_ms=ready_ms, returned=event.returned + 1))
+
+
 def _short(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= 160 else f"{text[:160]}… ({len(text)} characters)"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"
 
 
 _NOTHING = Operation(Primitive.READ, ((),), {})

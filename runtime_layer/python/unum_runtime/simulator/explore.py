@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.simulator.faults import NO_FAULTS
 from unum_runtime.simulator.invariants import Broken, check_end
-from unum_runtime.simulator.moves import Kind, Move, make, moves
-from unum_runtime.simulator.scenario import REQUEST_ID, Scenario
+from unum_runtime.simulator.moves import Move, make, moves
+from unum_runtime.simulator.scenario import Scenario
 from unum_runtime.simulator.violation import Trace, Violation
 from unum_runtime.simulator.world import Event, World
 
@@ -95,9 +95,7 @@ class _Search:
             if self.path:
                 self.path.pop()
         seconds = time.monotonic() - begun_s
-        return Figures(
-            states=len(self.seen), moves=self.made, ends=self.ends, seconds=seconds, is_complete=not stack
-        )
+        return Figures(states=len(self.seen), moves=self.made, ends=self.ends, seconds=seconds, is_complete=not stack)
 
     def _is_full(self) -> bool:
         return self.max_states is not None and len(self.seen) >= self.max_states
@@ -189,16 +187,16 @@ def replay(trace: Trace) -> None:
 
 
 def rest(world: World) -> Ending:
-    """How the execution ended, when nothing is left to deliver; where the platform gave up events, it is begun again.
+    """How the execution ended, when nothing is left to deliver; events that the platform gave up are sent again.
 
     Raises:
         Broken: the execution does not end.
     """
-    if world.ending is not None or not world.dead:
+    if world.ending is not None or world.left.losses == world.scenario.faults.losses:
         return check_end(world)
     again = world.copy()
     again.left = NO_FAULTS
-    again.waiting.append(Event.of(world.scenario.start_event(), again.clock.ms))
+    again.waiting += [Event.of(world.scenario.start_event(), again.clock.ms), *again.dead]
     again.dead.clear()
     while following := moves(again):
         make(again, following[0])

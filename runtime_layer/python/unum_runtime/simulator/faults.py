@@ -8,6 +8,10 @@ EVENT_AGE_S = 6 * HOUR_S
 """How long the platform keeps an event that it could not deliver. Source: AWS Lambda Developer Guide, "Configuring
 error handling settings for asynchronous invocations"."""
 
+REDELIVERIES_S = (60, 120)
+"""After how long the platform delivers an event again that a function sent back; then it gives the event up.
+Source: the same guide, "How Lambda handles errors and retries with asynchronous invocation"."""
+
 RUN_S = 900
 """How long a delivery may run. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
 
@@ -50,6 +54,11 @@ class Faults:
             value = getattr(self, field.name)
             if field.name != "jump_s" and value < least:
                 raise ValueError(f"Faults.{field.name}: expected a number from {least} on, got {value!r}")
+
+    @property
+    def failures(self) -> int:
+        """How many deliveries or events may be lost on the way."""
+        return self.crashes + self.throttles + self.losses
 
 
 NO_FAULTS = Faults(crashes=0, duplicates=0, concurrency=1)

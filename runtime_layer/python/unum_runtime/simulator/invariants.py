@@ -1,16 +1,16 @@
 """What must hold whatever the platform does; numbered as in the design."""
 
+from dataclasses import replace
 from enum import Enum
 
 from unum_runtime.client import history
-from unum_runtime.model.checkpoint import Checkpoint, Ending, Outcome, to_text
-from unum_runtime.model.ir import Guard, Json
-from unum_runtime.model.naming import Key, Name, checkpoint_key, execution_partition, start_key
-from unum_runtime.protocol.runtime import Call
+from unum_runtime.model.checkpoint import Checkpoint, Ending, Outcome, Status, to_text
+from unum_runtime.model.ir import FanOut, Guard, Json, Task
+from unum_runtime.model.naming import Key, Name, checkpoint_key, execution_partition, memo_key
+from unum_runtime.protocol.runtime import Call, Collection
 from unum_runtime.simulator.faults import RUN_S
 from unum_runtime.simulator.reference import Past, Reference, Unexplained, explains, same_json
-from unum_runtime.simulator.scenario import REQUEST_ID
-from unum_runtime.simulator.world import Delivery, World
+from unum_runtime.simulator.world import Delivery, Record, World
 
 
 class Invariant(Enum):
@@ -51,6 +51,17 @@ def check_write(world: World, delivery: Delivery, key: Key) -> None:
     _check_place(world, delivery, key)
     _check_expiry(world)
     check_result(world)
+
+
+def record_creation(world: World, key: Key, record: Record) -> None:
+    """Remember what was created at `key`.
+
+    Raises:
+        Broken: something else was created there before.
+    """
+    before = world.records.setdefault(key, record)
+    if before.item != record.item:
+        raise Broken(Invariant.CONSISTENT, f"{key}: a second outcome was committed, {record.item}, after {before.item}")
 
 
 def check_sent(world: World) -> None:
@@ -99,16 +110,12 @@ def check_run(world: World, delivery: Delivery, call: Call, event: Json) -> None
     """
     name = world.own_name(delivery.event)
     assert name is not None  # noqa: S101 - user code runs in executions that are recorded
-    if delivery.knew and world.scenario.workflow.task(call.state).guard is Guard.READ:
-        raise Broken(Invariant.NO_RERUN, f"{delivery.label} runs user code, but the outcome was committed before it began")
+    if delivery.knew and world.scenario.workflow.task(call.state).guard is not Guard.COMMIT:
+        raise Broken(Invariant.NO_RERUN, f"{delivery.label} runs user code, but its outcome was committed before")
     reference, _ = _failure_free(world)
-    if name not in reference.events:
-        raise Broken(Invariant.SAME_VIEW, f"{name}: user code runs, but no failure-free run comes to it")
-    if not same_json(reference.events[name], event):
-        raise Broken(
-            Invariant.SAME_VIEW, f"{name}: user code sees {to_text(event)}, but alone {to_text(reference.events[name])}"
-        )
-    _check_idempotency_key(world, str(name), call.idempotency_key)
+    if name not in reference.unsettled:
+        _check_view(reference, name, event)
+    _check_idempotency_key(world, name, call.idempotency_key)
 
 
 def check_end(world: World) -> Ending:
@@ -120,28 +127,72 @@ def check_end(world: World) -> Ending:
     check_consistent(world)
     if world.ending is None:
         raise Broken(Invariant.NO_LOST_WORK, "every event was delivered, but the execution has not ended")
+    _check_collected(world)
     return world.ending
 
 
-def _check_idempotency_key(world: World, invocation: str, key: str) -> None:
+def _check_collected(world: World) -> None:
+    """Under `Collection.EAGER` no outcome is kept but input and result, unless a crash left it to its expiry.
+
+    A completion set may be left: a branch that is delivered twice may add itself after the join has emptied it.
+    """
+    assert world.execution is not None  # noqa: S101 - it has ended
+    assert world.ending is not None  # noqa: S101 - the same
+    is_eager = world.scenario.collection is Collection.EAGER
+    if not is_eager or world.ending.status is Status.FAILED or world.left.failures < world.scenario.faults.failures:
+        return
+    left = [key for key in world.store.uncollected() if _is_own(world, key) and key not in _result_keys(world)]
+    if left:
+        raise Broken(Invariant.NOTHING_LEAKS, f"the execution has ended, but {left} were not collected")
+
+
+def _result_keys(world: World) -> list[Key]:
+    """Where the result is; and where it was made, if it is too large to lie there too."""
+    workflow = world.scenario.workflow
+    assert world.execution is not None  # noqa: S101 - it has ended
+    last = history.last_step(world.store, workflow.name, world.execution)
+    if last is None:
+        return []
+    is_apart = not isinstance(workflow.states[last.state], Task | FanOut)
+    names = [last.name, replace(last.name, step=last.name.step - 1)] if is_apart else [last.name]
+    return [checkpoint_key(workflow.name, name) for name in names]
+
+
+def _check_view(reference: Reference, name: Name, event: Json) -> None:
+    if name not in reference.events:
+        raise Broken(Invariant.SAME_VIEW, f"{name}: user code runs, but no failure-free run comes to it")
+    alone = reference.events[name]
+    if not same_json(alone, event):
+        raise Broken(Invariant.SAME_VIEW, f"{name}: user code sees {to_text(event)}, but alone {to_text(alone)}")
+
+
+def _check_idempotency_key(world: World, invocation: Name, key: str) -> None:
     seen = world.idempotency_keys.setdefault(invocation, key)
     if seen != key:
         raise Broken(Invariant.SAME_VIEW, f"{invocation}: the idempotency key was {seen}, and now is {key}")
     others = [other for other, used in world.idempotency_keys.items() if used == key and other != invocation]
     if others:
-        raise Broken(Invariant.SAME_VIEW, f"{invocation}: the idempotency key {key} is also that of {others}")
+        raise Broken(Invariant.SAME_VIEW, f"{invocation}: the idempotency key {key} is also that of {others[0]}")
 
 
 def _check_place(world: World, delivery: Delivery, key: Key) -> None:
-    workflow = world.scenario.workflow.name
-    if key == start_key(workflow, REQUEST_ID):
+    if key == world.start_key:
         return
     if key.sort == "start":
         raise Broken(Invariant.ONE_RESULT, f"{delivery.label} begins another execution: {key.partition}")
+    if not _is_own(world, key) and not _is_shared(world, key):
+        raise Broken(Invariant.NOTHING_LEAKS, f"{delivery.label} writes {key}, which is not the execution's")
+
+
+def _is_own(world: World, key: Key) -> bool:
     assert world.execution is not None  # noqa: S101 - its record is written before anything else
-    own = execution_partition(workflow, world.execution)
-    if key.partition != own and not key.partition.startswith((f"{own}/", "#")):
-        raise Broken(Invariant.NOTHING_LEAKS, f"{delivery.label} writes {key}, outside the execution's {own}")
+    own = execution_partition(world.scenario.workflow.name, world.execution)
+    return key.partition == own or key.partition.startswith((f"{own}/", "#"))
+
+
+def _is_shared(world: World, key: Key) -> bool:
+    """Whether the item at `key` is a result that executions share, which none of them collects."""
+    return key.partition.startswith(memo_key(world.scenario.workflow.name, "").partition)
 
 
 def _check_expiry(world: World) -> None:
@@ -151,7 +202,8 @@ def _check_expiry(world: World) -> None:
         if expires_at_s < last_s + RUN_S:
             early_s = last_s + RUN_S - expires_at_s
             raise Broken(
-                Invariant.NOTHING_LEAKS, f"{key} expires {early_s} s before the last delivery of an event can have ended"
+                Invariant.NOTHING_LEAKS,
+                f"{key} expires {early_s} s before the last delivery of an event is over",
             )
 
 
@@ -165,12 +217,12 @@ def _failure_free(world: World) -> tuple[Reference, Outcome | None]:
     workflow = world.scenario.workflow
 
     def committed(name: Name) -> Checkpoint | None:
-        key = checkpoint_key(workflow.name, name)
-        item = world.store.read([key]).get(key)
-        return Checkpoint.from_item(name, item) if item else None
+        record = world.records.get(checkpoint_key(workflow.name, name))
+        return None if record is None else Checkpoint.from_item(name, record.item)
 
-    def author(name: Name) -> str | None:
-        return world.authors.get(checkpoint_key(workflow.name, name))
+    def author(name: Name) -> Name | None:
+        record = world.records.get(checkpoint_key(workflow.name, name))
+        return None if record is None else record.author
 
     reference = Reference(workflow, world.execution, Past(committed, author))
     try:

@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import assert_never
 
 from unum_runtime.simulator import engine
-from unum_runtime.simulator.faults import EVENT_AGE_S, Fault
-from unum_runtime.simulator.ports import WRITES, Primitive
+from unum_runtime.simulator.faults import EVENT_AGE_S, RUN_S, Fault
+from unum_runtime.simulator.ports import READS, Answer, Primitive
 from unum_runtime.simulator.scenario import BEGUN_MS
 from unum_runtime.simulator.world import Delivery, Event, World
 
@@ -21,6 +21,7 @@ class Kind(StrEnum):
     LOSE = "lose"
     NUDGE = "nudge"
     JUMP = "jump"
+    WAIT = "wait"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,8 @@ def make(world: World, move: Move) -> None:
             world.left = replace(world.left, jumps=world.left.jumps - 1)
             world.clock.ms += world.left.jump_s[move.index] * 1000
             world.say("clock", f"{world.left.jump_s[move.index]} s pass")
+        case Kind.WAIT:
+            world.clock.ms = min(event.ready_ms for event in world.waiting)
         case _:
             assert_never(move.kind)
 
@@ -93,7 +96,10 @@ def make(world: World, move: Move) -> None:
 def _deliver(world: World) -> Iterator[Move]:
     if len(world.running) >= world.left.concurrency:
         return
-    yield from (Move(Kind.DELIVER, index) for index in _distinct(world.waiting))
+    ready = {index: event for index, event in _distinct(world.waiting).items() if event.ready_ms <= world.clock.ms}
+    yield from (Move(Kind.DELIVER, index) for index in ready)
+    if world.waiting and not ready and not world.running:
+        yield Move(Kind.WAIT, 0)
     if world.left.duplicates:
         yield from (
             Move(Kind.DUPLICATE, index)
@@ -106,20 +112,25 @@ def _deliver(world: World) -> Iterator[Move]:
 def _move_events(world: World) -> Iterator[Move]:
     if world.left.losses:
         yield from (Move(Kind.LOSE, index) for index in _distinct(world.waiting))
-    yield from (Move(Kind.NUDGE, index) for index in _distinct(world.dead))
+    if world.left.losses < world.scenario.faults.losses:
+        yield from (Move(Kind.NUDGE, index) for index in _distinct(world.dead))
 
 
 def _jump(world: World) -> Iterator[Move]:
-    """The clock goes forward while nothing runs; not so far that the platform would have given up an event, nor, while
-    the execution has not ended, so far that it could not end within the retention."""
-    if not world.left.jumps or world.running:
+    """The clock goes forward, by more than a delivery may last only while none runs.
+
+    Not so far that the platform would have given up an event, nor that a dead letter would be too late when it is sent
+    again, nor, while the execution has not ended, so far that it could not end within the retention.
+    """
+    if not world.left.jumps:
         return
     now_s = world.clock.ms // 1000
-    limits = [event.sent_ms // 1000 + EVENT_AGE_S for event in world.waiting]
+    limits = [event.sent_ms // 1000 + EVENT_AGE_S for event in [*world.waiting, *world.dead]]
     if world.ending is None:
         limits.append(BEGUN_MS // 1000 + world.scenario.retention_s - EVENT_AGE_S)
     for index, jump_s in enumerate(world.left.jump_s):
-        if all(now_s + jump_s <= limit_s for limit_s in limits):
+        is_possible = not world.running or jump_s < RUN_S
+        if is_possible and all(now_s + jump_s <= limit_s for limit_s in limits):
             yield Move(Kind.JUMP, index)
 
 
@@ -128,7 +139,7 @@ def _proceed(world: World, index: int, delivery: Delivery) -> Iterator[Move]:
     if delivery.pending.primitive is Primitive.INVOKE:
         yield from _fail_sending(world, index, len(delivery.pending.positional[0]))
         return
-    is_write = delivery.pending.primitive in WRITES
+    is_write = delivery.pending.primitive not in READS
     if world.left.crashes:
         yield Move(Kind.PROCEED, index, Fault.CRASH_BEFORE)
         if is_write:
@@ -168,7 +179,7 @@ def _make_proceed(world: World, delivery: Delivery, move: Move) -> None:
             assert_never(move.fault)
 
 
-def _send(world: World, delivery: Delivery, move: Move) -> engine.Answer:
+def _send(world: World, delivery: Delivery, move: Move) -> Answer:
     positions = range(len(delivery.pending.positional[0]))
     match move.fault:
         case Fault.CRASH_BEFORE | Fault.CRASH_AFTER:

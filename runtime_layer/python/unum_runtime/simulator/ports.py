@@ -25,12 +25,17 @@ class Primitive(StrEnum):
     READ = "read"
     QUERY = "query"
     ADD = "add"
+    COLLECT = "collect"
+    ACQUIRE = "acquire"
+    RENEW = "renew"
+    RELEASE = "release"
     INVOKE = "invoke"
     CLOCK = "clock"
     USER_CODE = "user code"
 
 
-WRITES = frozenset({Primitive.CREATE, Primitive.ADD, Primitive.INVOKE})
+READS = frozenset({Primitive.READ, Primitive.QUERY})
+"""Calls without an effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,7 @@ class Ports:
     now_ms_here: Callable[[], int]
     user_code: Callable[[Call, Json], Any]
     _position: int = 0
+    _suspended: Suspended | None = None
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
         """See `Store.create`."""
@@ -114,6 +120,25 @@ class Ports:
         members: frozenset[int] = self._shared(Primitive.ADD, key, member, expires_at_s=expires_at_s)
         return members
 
+    def collect(self, keys: Iterable[Key]) -> None:
+        """See `Store.collect`; one call for each key, because a crash may come between any two."""
+        for key in keys:
+            self._shared(Primitive.COLLECT, (key,))
+
+    def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
+        """See `Store.acquire`."""
+        holder: str = self._shared(Primitive.ACQUIRE, key, owner, expires_at_ms=expires_at_ms)
+        return holder
+
+    def renew(self, key: Key, owner: str, *, expires_at_ms: int) -> bool:
+        """See `Store.renew`."""
+        is_renewed: bool = self._shared(Primitive.RENEW, key, owner, expires_at_ms=expires_at_ms)
+        return is_renewed
+
+    def release(self, key: Key, owner: str) -> None:
+        """See `Store.release`."""
+        self._shared(Primitive.RELEASE, key, owner)
+
     def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
         """See `Invoker.invoke`."""
         self._shared(Primitive.INVOKE, tuple(events))
@@ -129,7 +154,9 @@ class Ports:
 
     def _shared(self, primitive: Primitive, *positional: Any, **named: Any) -> Any:
         if self._position == len(self.history):
-            raise Suspended(Operation(primitive, positional, named))
+            # Once suspended, always: blocks that are left by it may ask for more, for example to release something.
+            self._suspended = self._suspended or Suspended(Operation(primitive, positional, named))
+            raise self._suspended
         return self._next(primitive).give()
 
     def _own(self, primitive: Primitive, compute: Callable[[], Any]) -> Any:

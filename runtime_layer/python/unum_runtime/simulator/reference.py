@@ -6,16 +6,16 @@ joined and resumed: those rules stand here a second time, so that a mistake in t
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from unum_runtime.asl import dataflow
 from unum_runtime.errors import StatesError
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Outcome, Success, to_text
+from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Outcome, Success, to_text
 from unum_runtime.model.ir import FanOut, Json, Task, Workflow
 from unum_runtime.model.naming import Execution, Frame, Frames, Name
 from unum_runtime.protocol.advance import AtFanOut, AtTask, Ended, Failed, Moment, advance, branch_start, join
-from unum_runtime.protocol.checkpoint import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.compiled import compiled
+from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES, budget_exceeded
 
 LIMIT = "States.DataLimitExceeded"
 
@@ -30,11 +30,11 @@ class Past:
 
     Attributes:
         committed: the checkpoint of an invocation; None where there is none.
-        author: the invocation whose delivery wrote the checkpoint, as text.
+        author: the invocation whose delivery wrote the checkpoint.
     """
 
     committed: Callable[[Name], Checkpoint | None]
-    author: Callable[[Name], str | None]
+    author: Callable[[Name], Name | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,14 @@ class Reference:
         execution: the execution.
         past: what is committed.
         events: what user code of each invocation that can be reached is to see.
+        unsettled: invocations that come after an outcome which is not committed; so what they see may differ.
     """
 
     workflow: Workflow
     execution: Execution
     past: Past
     events: dict[Name, Json] = field(default_factory=dict)
+    unsettled: set[Name] = field(default_factory=set)
 
     def run(self, value: Json) -> Outcome | None:
         """How the execution ends that is started with `value`; None when that depends on what is not committed yet.
@@ -68,7 +70,7 @@ class Reference:
             Unexplained: an outcome was committed that no failure-free run could have.
         """
         end = self._follow((), self.workflow.start_at, value, self.execution.started_ms)
-        return end and end.outcome
+        return None if end is None else end.outcome
 
     def _follow(self, frames: Frames, start: str, value: Json, at_ms: int) -> End | None:
         """Follow one scope from entering `start` with `value`, which was committed at `at_ms`."""
@@ -76,10 +78,16 @@ class Reference:
         is_first = True
         while True:
             name = Name(self.execution, frames, step)
+            # The protocol counts hops where it goes on from a checkpoint; a branch begins without one of its own.
+            is_spent = step > 0 and Name(self.execution, frames, step - 1).hops >= self.workflow.hop_budget
             match advance(self.workflow, start, value, self._moment(at_ms)):
+                case AtTask() | AtFanOut() if is_spent:
+                    return End(budget_exceeded(self.workflow), at_ms)
                 case AtTask(task, raw):
-                    end = self._task(name, task, raw, at_ms)
-                    following = task.next
+                    self._expect_event(name, task, raw, at_ms)
+                    names, task = self._committers(name, task)
+                    end = self._task(names, task)
+                    following, step = task.next, names[-1].step
                 case AtFanOut(state, raw, _) if is_first:
                     end = self._pure(name, state.name, Success(raw))
                     following = state.name
@@ -95,15 +103,27 @@ class Reference:
             start, value, at_ms = following, end.outcome.value, end.at_ms
             step, is_first = step + 1, False
 
-    def _task(self, name: Name, task: Task, raw: Json, at_ms: int) -> End | None:
-        self._expect_event(name, task, raw, at_ms)
+    def _committers(self, name: Name, task: Task) -> tuple[list[Name], Task]:
+        """The invocations from `task` to the Task whose commit stands for its own, and that Task.
+
+        What the others came to is known to nobody but the deliveries that saw it.
+        """
+        names = [name]
+        while task.committed_by is not None:
+            names.append(replace(names[-1], step=names[-1].step + 1))
+            task = self.workflow.task(task.committed_by)
+        self.unsettled.update(names[1:])
+        return names, task
+
+    def _task(self, names: list[Name], task: Task) -> End | None:
+        name = names[-1]
         checkpoint = self._committed(name, task.name)
         if checkpoint is None:
             return None
-        outcome = checkpoint.outcome
+        outcome = _uncollected(checkpoint)
         is_limit = isinstance(outcome, Failure) and outcome.error == LIMIT
         author = self.past.author(name)
-        if author != str(name) and not is_limit:
+        if author not in names and not is_limit:
             raise Unexplained(f"{name}: the outcome of {task.name!r} comes from a delivery of {author}")
         return End(outcome, checkpoint.committed_ms)
 
@@ -121,7 +141,7 @@ class Reference:
     def _pure(self, name: Name, state: str, expected: Outcome) -> End | None:
         """An outcome that no user code made, once it is committed."""
         checkpoint = self._committed(name, state)
-        return checkpoint and self._explained(checkpoint, [expected])
+        return None if checkpoint is None else self._explained(checkpoint, [expected])
 
     def _fan_out(self, name: Name, state: FanOut, raw: Json, inputs: tuple[Json, ...], at_ms: int) -> End | None:
         ends = [
@@ -133,10 +153,12 @@ class Reference:
         done = [end for end in ends if end and isinstance(end.outcome, Success)]
         checkpoint = self._committed(name, state.name)
         if failures:
-            return checkpoint and self._explained(checkpoint, failures)
+            return None if checkpoint is None else self._explained(checkpoint, failures)
         if len(done) < len(inputs):
             if checkpoint:
-                raise Unexplained(f"{name}: {state.name!r} has an outcome, but {len(inputs) - len(done)} branches have none")
+                raise Unexplained(
+                    f"{name}: {state.name!r} has an outcome, but {len(inputs) - len(done)} branches have none"
+                )
             return None
         last_ms = max(end.at_ms for end in done)
         results = [end.outcome.value for end in done if isinstance(end.outcome, Success)]
@@ -152,9 +174,10 @@ class Reference:
         return checkpoint
 
     def _explained(self, checkpoint: Checkpoint, possible: list[Outcome]) -> End:
-        if not any(explains(outcome, checkpoint.outcome) for outcome in possible):
-            raise Unexplained(f"{checkpoint.name}: expected one of {possible}, found {checkpoint.outcome}")
-        return End(checkpoint.outcome, checkpoint.committed_ms)
+        found = _uncollected(checkpoint)
+        if not any(explains(outcome, found) for outcome in possible):
+            raise Unexplained(f"{checkpoint.name}: expected one of {possible}, found {found}")
+        return End(found, checkpoint.committed_ms)
 
     def _moment(self, at_ms: int) -> Moment:
         return Moment(self.workflow.name, self.execution, at_ms)
@@ -165,6 +188,11 @@ def explains(expected: Outcome, found: Outcome) -> bool:
     if isinstance(found, Failure) and found.error == LIMIT and isinstance(expected, Success):
         return len(to_text(expected.value).encode()) > MAX_OUTCOME_BYTES
     return same_json(_fields(expected), _fields(found))
+
+
+def _uncollected(checkpoint: Checkpoint) -> Outcome:
+    assert not isinstance(checkpoint.outcome, Collected)  # noqa: S101 - what is read here is what was created
+    return checkpoint.outcome
 
 
 def same_json(one: Json, other: Json) -> bool:

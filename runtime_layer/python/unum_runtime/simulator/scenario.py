@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 
 from unum_runtime.clock import Clock
 from unum_runtime.model.envelope import named_start, start_request
+from unum_runtime.model.identity import event_name
 from unum_runtime.model.ir import Json, Task, Workflow
-from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Call, Runtime
+from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Call, Collection, Runtime
 from unum_runtime.protocol.start import resume, start
 from unum_runtime.simulator.faults import Faults
 from unum_runtime.simulator.store import SimulatedStore
@@ -31,7 +32,12 @@ class VirtualClock:
     ms: int = BEGUN_MS
 
     def now_ms(self) -> int:
+        """See `Clock.now_ms`."""
         return self.ms
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass, as user code does that takes its time."""
+        self.ms += round(seconds * 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,7 @@ class Context:
 
     unum: Call
     run: int
-    clock: Clock
+    clock: VirtualClock
     function_name: str
     aws_request_id: str
 
@@ -68,7 +74,7 @@ def begin(rt: Runtime, request_id: str, event: Json) -> None:
     """Begin the execution that a client named, or else one named for the event."""
     name = named_start(event)
     if name is None:
-        start(rt, request_id, event)
+        start(rt, event_name(event) or request_id, event)
     else:
         resume(rt, name)
 
@@ -83,6 +89,7 @@ class Scenario:
         input: what the execution is started with.
         faults: what the platform may do.
         retention_s: how long items are kept, in seconds.
+        collection: when stored outcomes go.
         by_client: a client writes the start record and names it in the start event.
         tick_ms: how much time passes between two calls.
         entry: what a function does with a start event.
@@ -94,6 +101,7 @@ class Scenario:
     input: Json = None
     faults: Faults = field(default_factory=Faults)
     retention_s: int = DEFAULT_RETENTION_S
+    collection: Collection = Collection.TTL
     by_client: bool = False
     tick_ms: int = 0
     entry: Entry = begin
@@ -113,9 +121,14 @@ class Scenario:
         assert handler is not None  # noqa: S101 - checked when the scenario was made
         return handler
 
+    @property
+    def execution_name(self) -> str:
+        """The name that the execution has to get."""
+        return event_name(self.input) or REQUEST_ID
+
     def start_event(self) -> bytes:
         """The event that starts the execution."""
-        return json.dumps(start_request(REQUEST_ID) if self.by_client else self.input).encode()
+        return json.dumps(start_request(self.execution_name) if self.by_client else self.input).encode()
 
     def _handler(self, task: Task) -> Function | None:
         return self.functions.get(task.name) or self.functions.get(task.function)

@@ -7,6 +7,9 @@ from unum_runtime.simulator.invariants import Broken, Invariant
 from unum_runtime.simulator.moves import Move
 from unum_runtime.simulator.scenario import Scenario
 
+SHOWN = 200
+"""How many lines of a log are printed, the last ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:
@@ -26,7 +29,9 @@ class Trace:
 
     def __str__(self) -> str:
         source = "exhaustive search" if self.seed is None else f"seed {self.seed}"
-        return "\n".join([f"trace of {source}, {len(self.moves)} moves:", *self.lines])
+        cut = len(self.lines) - SHOWN
+        skipped = [f"({cut} lines of log before; all are in trace.lines)"] if cut > 0 else []
+        return "\n".join([f"trace of {source}, {len(self.moves)} moves:", *skipped, *self.lines[-SHOWN:]])
 
 
 class Violation(AssertionError):

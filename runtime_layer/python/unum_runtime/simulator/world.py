@@ -1,16 +1,17 @@
 """The state of a simulation: a value that can be copied and compared."""
 
+import copy
 import json
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Self
 
-from unum_runtime.model.checkpoint import Ending, read_start_record, start_record
+from unum_runtime.model.checkpoint import Ending, Item, read_start_record, start_record
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.naming import Execution, Key, Name, start_key
 from unum_runtime.simulator.faults import EVENT_AGE_S, Faults
 from unum_runtime.simulator.ports import History, Operation, Primitive
-from unum_runtime.simulator.scenario import BEGUN_MS, REQUEST_ID, Scenario, VirtualClock
+from unum_runtime.simulator.scenario import BEGUN_MS, Scenario, VirtualClock
 from unum_runtime.simulator.store import SimulatedStore
 
 
@@ -22,11 +23,15 @@ class Event:
         payload: JSON.
         envelope: what it says; None for the event that starts the execution.
         sent_ms: when it was accepted, in milliseconds since 1970.
+        ready_ms: from when on it can be delivered.
+        returned: how often a function sent it back.
     """
 
     payload: bytes
     envelope: Envelope | None = field(compare=False)
     sent_ms: int
+    ready_ms: int = 0
+    returned: int = 0
 
     @classmethod
     def of(cls, payload: bytes, sent_ms: int) -> Self:
@@ -69,6 +74,7 @@ class Delivery:
 
     @property
     def label(self) -> str:
+        """Which delivery of what, for humans."""
         return f"delivery {self.number} of {self.event}"
 
     @property
@@ -80,7 +86,24 @@ class Delivery:
         return not self.has_begun or self.pending.primitive is Primitive.INVOKE
 
     def key(self) -> tuple[object, ...]:
+        """What makes a difference to what can follow."""
         return (self.event, self.is_copy, self.knew, self.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An item as it was created.
+
+    Attributes:
+        author: the invocation whose delivery created it; None for a start record.
+        item: what was stored.
+    """
+
+    author: Name | None
+    item: Item
+
+    def __hash__(self) -> int:
+        return hash((self.author, frozenset(self.item.items())))
 
 
 @dataclass(kw_only=True)
@@ -99,7 +122,7 @@ class World:
         delivered: how many deliveries there were.
         runs: how often user code ran, by invocation.
         idempotency_keys: the key that user code saw, by invocation.
-        authors: the invocation whose delivery created an item.
+        records: every item that was created, whatever became of it.
         execution: the identity of the execution, once it is recorded.
         ending: how the execution ended, as first seen.
         log: a line for each thing that happens; None where nobody reads them.
@@ -114,9 +137,9 @@ class World:
     dead: list[Event] = field(default_factory=list)
     running: list[Delivery] = field(default_factory=list)
     delivered: int = 0
-    runs: dict[str, int] = field(default_factory=dict)
-    idempotency_keys: dict[str, str] = field(default_factory=dict)
-    authors: dict[Key, str] = field(default_factory=dict)
+    runs: dict[Name, int] = field(default_factory=dict)
+    idempotency_keys: dict[Name, str] = field(default_factory=dict)
+    records: dict[Key, Record] = field(default_factory=dict)
     execution: Execution | None = None
     ending: Ending | None = None
     log: list[str] | None = None
@@ -134,36 +157,37 @@ class World:
             log=log,
         )
         if scenario.by_client:
-            record = start_record(Execution(REQUEST_ID, BEGUN_MS), scenario.input)
-            key = start_key(scenario.workflow.name, REQUEST_ID)
+            record = start_record(Execution(scenario.execution_name, BEGUN_MS), scenario.input)
+            key = world.start_key
             world.store.create(key, record.to_item(), expires_at_s=BEGUN_MS // 1000 + scenario.retention_s)
             world.find_execution()
         return world
 
     def copy(self) -> "World":
         """The same world, to go on from in another way."""
-        clock = VirtualClock(self.clock.ms)
-        return replace(
-            self,
-            clock=clock,
-            store=self.store.copy(clock),
-            waiting=[*self.waiting],
-            done=[*self.done],
-            dead=[*self.dead],
-            running=[*self.running],
-            runs={**self.runs},
-            idempotency_keys={**self.idempotency_keys},
-            authors={**self.authors},
-            log=None,
-        )
+        other = copy.copy(self)
+        other.clock = VirtualClock(self.clock.ms)
+        other.store = self.store.copy(other.clock)
+        other.waiting, other.done, other.dead = [*self.waiting], [*self.done], [*self.dead]
+        other.running = [*self.running]
+        other.runs, other.idempotency_keys = {**self.runs}, {**self.idempotency_keys}
+        other.records = {**self.records}
+        other.log = None
+        return other
 
     def digest(self) -> int:
         """A number that tells whether two worlds can go on in the same ways."""
         again = self.done if self.left.duplicates else []
         deliveries = (delivery.key() for delivery in self.running)
         events = (frozenset(Counter(kept).items()) for kept in (self.waiting, again, self.dead))
-        facts = (frozenset(self.runs.items()), frozenset(self.authors.items()), repr(self.ending))
-        return hash((self.clock.ms, self.store.digest(), *events, frozenset(Counter(deliveries).items()), self.left, facts))
+        running = frozenset(Counter(deliveries).items())
+        facts = (frozenset(self.runs.items()), frozenset(self.records.items()), repr(self.ending))
+        return hash((self.clock.ms, self.store.digest(), *events, running, self.left, facts))
+
+    @property
+    def start_key(self) -> Key:
+        """Where the execution's start record is."""
+        return start_key(self.scenario.workflow.name, self.scenario.execution_name)
 
     def say(self, who: str, what: str) -> None:
         """Add a line to the log."""
@@ -172,9 +196,9 @@ class World:
 
     def find_execution(self) -> None:
         """Learn the execution's identity from its start record."""
-        key = start_key(self.scenario.workflow.name, REQUEST_ID)
-        if self.execution is None and (item := self.store.read([key]).get(key)):
-            self.execution = read_start_record(REQUEST_ID, item).name.execution
+        item = self.store.read([self.start_key]).get(self.start_key)
+        if self.execution is None and item is not None:
+            self.execution = read_start_record(self.scenario.execution_name, item).name.execution
 
     def own_name(self, event: Event) -> Name | None:
         """The invocation that a delivery of `event` may run user code for; None where that is not settled yet."""

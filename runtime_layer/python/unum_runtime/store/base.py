@@ -1,7 +1,7 @@
 """The few atomic primitives that the protocol needs of a store; each docstring is a contract that the suite checks.
 
 A backend implements these and nothing else: what they are used for is decided once, in `unum_runtime.protocol`.
-Items and sets have partitions of their own; no partition has both.
+Items, sets and leases have partitions of their own; no partition has two kinds.
 An item whose expiry has passed is absent for every primitive, even while the backend still keeps it.
 """
 
@@ -70,5 +70,42 @@ class Store(Protocol):
 
         Raises:
             StoreError: the store refused or did not answer; the member may or may not be there.
+        """
+        ...
+
+    def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
+        """Claim `key` for `owner`, if nobody else has a claim on it that has not expired.
+
+        Of any number of concurrent calls for one free key exactly one claims it. An owner may claim again what it has.
+
+        Args:
+            key: what is claimed.
+            owner: who claims it; not empty.
+            expires_at_ms: until when, in milliseconds since 1970; from then on the key is free.
+
+        Returns:
+            Who has the claim now: `owner`, or whoever was before it.
+
+        Raises:
+            StoreError: the store refused or did not answer; the key may or may not be claimed.
+        """
+        ...
+
+    def renew(self, key: Key, owner: str, *, expires_at_ms: int) -> bool:
+        """Let the claim of `owner` on `key` last until `expires_at_ms`.
+
+        Returns:
+            Whether it does; not if `owner` has no claim, or one that has expired.
+
+        Raises:
+            StoreError: the store refused or did not answer; the claim may or may not last longer.
+        """
+        ...
+
+    def release(self, key: Key, owner: str) -> None:
+        """End the claim of `owner` on `key`; nothing happens if it has none.
+
+        Raises:
+            StoreError: the store refused or did not answer; the claim may or may not have ended.
         """
         ...

@@ -15,6 +15,7 @@ from unum_runtime.model.checkpoint import OUTCOME, TOMBSTONE, Item
 from unum_runtime.model.naming import Key
 
 PARTITION, SORT, EXPIRY, MEMBERS = "pk", "sk", "ttl", "members"
+OWNER, UNTIL_MS = "owner", "until"
 BATCH_SIZE = 100
 """Keys in one BatchGetItem, the most that DynamoDB takes."""
 BATCH_ROUNDS = 8
@@ -53,22 +54,13 @@ class DynamoStore:
         """See `Store.create`."""
         absent = "attribute_not_exists(pk)"
         expired = "#ttl <= :now"
-        try:
-            self.client.put_item(
-                TableName=self.table,
-                Item=_to_attributes(item) | _key(key) | {EXPIRY: {"N": str(expires_at_s)}},
-                ConditionExpression=f"{absent} OR {expired}",
-                ExpressionAttributeNames={"#ttl": EXPIRY},
-                ExpressionAttributeValues={":now": {"N": str(self._now_s())}},
-                ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            )
-        except ClientError as error:
-            if not _is_failed_condition(error):
-                raise StoreError(f"PutItem {self.table} {key}: {error}") from error
-            return _from_attributes(error.response["Item"])  # type: ignore[typeddict-item]  # botocore's type lacks it
-        except BotoCoreError as error:
-            raise StoreError(f"PutItem {self.table} {key}: {error}") from error
-        return None
+        return self._put(
+            key,
+            item | {EXPIRY: expires_at_s},
+            condition=f"{absent} OR {expired}",
+            names={"#ttl": EXPIRY},
+            values={":now": self._now_s()},
+        )
 
     def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
         """See `Store.read`."""
@@ -125,6 +117,53 @@ class DynamoStore:
             begun = self._update(key, member, expires_at_s, "SET #members = :member, #ttl = :ttl", "#ttl <= :now")
             if begun is not None:
                 return begun
+
+    def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
+        """See `Store.acquire`."""
+        free = "attribute_not_exists(pk) OR #until <= :now"
+        ours = "#owner = :owner"
+        found = self._put_lease(key, owner, expires_at_ms, condition=f"{free} OR {ours}")
+        return owner if found is None else str(found[OWNER])
+
+    def renew(self, key: Key, owner: str, *, expires_at_ms: int) -> bool:
+        """See `Store.renew`."""
+        return self._put_lease(key, owner, expires_at_ms, condition="#owner = :owner AND #until > :now") is None
+
+    def release(self, key: Key, owner: str) -> None:
+        """See `Store.release`.
+
+        The claim expires at once, and DynamoDB deletes it for nothing; so whoever may create items may release claims.
+        """
+        self._put_lease(key, owner, self.clock.now_ms(), condition="#owner = :owner AND #until > :now")
+
+    def _put_lease(self, key: Key, owner: str, expires_at_ms: int, *, condition: str) -> Item | None:
+        """None where `condition` held and the claim is written, else the claim that is there, empty for none."""
+        return self._put(
+            key,
+            {OWNER: owner, UNTIL_MS: expires_at_ms, EXPIRY: -(-expires_at_ms // 1000)},
+            condition=condition,
+            names={"#owner": OWNER, "#until": UNTIL_MS},
+            values={":owner": owner, ":now": self.clock.now_ms()},
+        )
+
+    def _put(self, key: Key, item: Item, *, condition: str, names: dict[str, str], values: Item) -> Item | None:
+        """None where `condition` held and `item` is written, else the item that is there, empty for none."""
+        try:
+            self.client.put_item(
+                TableName=self.table,
+                Item=_to_attributes(item) | _key(key),
+                ConditionExpression=condition,
+                ExpressionAttributeNames=names,
+                ExpressionAttributeValues=_to_attributes(values),
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            )
+        except ClientError as error:
+            if not _is_failed_condition(error):
+                raise StoreError(f"PutItem {self.table} {key}: {error}") from error
+            return _from_attributes(error.response.get("Item", {}))  # type: ignore[arg-type]  # its type lacks it
+        except BotoCoreError as error:
+            raise StoreError(f"PutItem {self.table} {key}: {error}") from error
+        return None
 
     def _update(
         self, key: Key, member: int, expires_at_s: int, expression: str, condition: str

@@ -22,6 +22,7 @@ class MemoryStore:
     clock: Clock = field(default_factory=SystemClock)
     _items: dict[Key, tuple[Item, int]] = field(default_factory=dict)
     _sets: dict[Key, tuple[frozenset[int], int]] = field(default_factory=dict)
+    _leases: dict[Key, tuple[str, int]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
@@ -69,6 +70,33 @@ class MemoryStore:
             members |= {member}
             self._sets[key] = (members, expires_at_s)
             return members
+
+    def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
+        """See `Store.acquire`."""
+        with self._lock:
+            holder = self._holder(key)
+            if holder not in (None, owner):
+                return holder
+            self._leases[key] = (owner, expires_at_ms)
+            return owner
+
+    def renew(self, key: Key, owner: str, *, expires_at_ms: int) -> bool:
+        """See `Store.renew`."""
+        with self._lock:
+            if self._holder(key) != owner:
+                return False
+            self._leases[key] = (owner, expires_at_ms)
+            return True
+
+    def release(self, key: Key, owner: str) -> None:
+        """See `Store.release`."""
+        with self._lock:
+            if self._holder(key) == owner:
+                del self._leases[key]
+
+    def _holder(self, key: Key) -> str | None:
+        owner, expires_at_ms = self._leases.get(key, (None, 0))
+        return owner if self.clock.now_ms() < expires_at_ms else None
 
     def _live(self, key: Key) -> Item | None:
         item, expires_at_s = self._items.get(key, (None, 0))

@@ -30,7 +30,7 @@ def draw(
 
 def _caption(state: State, progress: Progress | None) -> tuple[str, ...]:
     """The lines in a state's box; as many for each state, so that boxes of one layer are alike."""
-    lines = [state.name, kind(state)] if kind(state) != state.name else [state.name, "Task"]
+    lines = [state.name, kind(state)]
     if progress:
         lines.append(_measured(state, progress))
     return tuple(shortened(line, LONGEST_LINE) for line in lines)

@@ -51,8 +51,8 @@ def inside(workflow: Workflow, state: State) -> tuple[Graph, ...]:
 
 
 def kind(state: State) -> str:
-    """What stands under the name: the function of a Task, the type of any other."""
-    if isinstance(state, Task):
+    """What stands under the name: the type, or the function of a Task where that is called otherwise."""
+    if isinstance(state, Task) and state.function != state.name:
         return state.function
     if isinstance(state, Map) and state.max_concurrency:
         return f"Map, {state.max_concurrency} at once"

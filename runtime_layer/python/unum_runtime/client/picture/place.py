@@ -11,7 +11,7 @@ from unum_runtime.client.picture.layers import Layering, Link, layering
 from unum_runtime.client.picture.wording import shortened, width
 from unum_runtime.model.ir import Workflow
 
-NAME_LETTER, DETAIL_LETTER = 7.6, 6.4
+NAME_LETTER, DETAIL_LETTER = 8.4, 6.4
 LINE_HEIGHT = 15
 PADDING = 14
 """Inside a box, around its text or its inner graphs."""

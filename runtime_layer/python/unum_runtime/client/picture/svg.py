@@ -22,6 +22,7 @@ from unum_runtime.client.progress import Progress, Reach
 from unum_runtime.model.ir import Choice, Fail, Map, State, Succeed, Task, Workflow
 
 _HEAD_HEIGHT = 52
+_TITLE_LETTER = 10
 _LEGEND_HEIGHT = 30
 _STUB = 10
 
@@ -75,7 +76,8 @@ def document(
     """
     body = list(_Painter(workflow, captions, progress).drawing(drawing))
     legend = list(_legend(_HEAD_HEIGHT + drawing.height)) if progress else []
-    total_width = max(drawing.width, _legend_width() if progress else 0, *(width(line, 10) for line in head))
+    head_width = max(width(head[0], _TITLE_LETTER), width(head[1], DETAIL_LETTER)) + 2 * PADDING
+    total_width = max(drawing.width, head_width, _legend_width() if progress else 0)
     total_height = _HEAD_HEIGHT + drawing.height + (_LEGEND_HEIGHT if progress else 0)
     size = f'width="{_n(total_width)}" height="{_n(total_height)}" viewBox="0 0 {_n(total_width)} {_n(total_height)}"'
     shift = _n((total_width - drawing.width) / 2)

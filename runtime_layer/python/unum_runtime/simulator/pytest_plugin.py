@@ -1,0 +1,55 @@
+"""The fixture `simulate` for users' tests, and the option ``--unum-seed`` to see a failure again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pytest
+
+from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.simulator.faults import Faults
+from unum_runtime.simulator.scenario import Function
+from unum_runtime.simulator.simulate import DEFAULT_RUNS, Simulation
+from unum_runtime.simulator.simulate import simulate as simulate_workflow
+
+
+@dataclass(frozen=True, slots=True)
+class Simulate:
+    """Calls `simulate` and notes the seeds in the test's report.
+
+    Attributes:
+        item: the test.
+        seed: of the first execution, unless the test names one.
+    """
+
+    item: pytest.Item
+    seed: int
+
+    def __call__(
+        self,
+        workflow: Workflow,
+        functions: Mapping[str, Function],
+        input: Json = None,  # noqa: A002 - boto3 calls it so
+        *,
+        faults: Faults | None = None,
+        seed: int | None = None,
+        runs: int = DEFAULT_RUNS,
+    ) -> Simulation:
+        """See `unum_runtime.simulator.simulate`."""
+        first = self.seed if seed is None else seed
+        note = f"seeds {first} to {first + runs - 1}; the same again with --unum-seed={first}"
+        self.item.add_report_section("call", "unum simulation", note)
+        return simulate_workflow(workflow, functions, input, faults=faults, seed=first, runs=runs)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    parser.getgroup("unum").addoption(
+        "--unum-seed", type=int, default=0, help="seed of the first execution of each simulation (default: 0)"
+    )
+
+
+@pytest.fixture
+def simulate(request: pytest.FixtureRequest) -> Simulate:
+    """Executes a workflow many times under faults; see `unum_runtime.simulator.simulate`."""
+    assert isinstance(request.node, pytest.Item)  # noqa: S101 - a fixture of function scope belongs to a test
+    return Simulate(request.node, request.config.getoption("--unum-seed"))

@@ -1,0 +1,327 @@
+"""Deliberate mistakes in the protocol, each of which somebody could make; the simulator has to find every one.
+
+They are put in from outside: a store that breaks its contract, a scenario, or a function of the protocol replaced.
+"""
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from unum_runtime.errors import RefusedDelivery
+from unum_runtime.model import naming
+from unum_runtime.model.checkpoint import Checkpoint, Item
+from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.ir import Json
+from unum_runtime.model.naming import Frame, Key, Name, Scope
+from unum_runtime.protocol import checkpoint, collect, fanin, ingress, lease, perform, plan, run, runtime, start, step
+from unum_runtime.protocol.runtime import Collection, Runtime
+from unum_runtime.simulator import Faults, Invariant, engine
+from unum_runtime.simulator.store import SimulatedStore
+
+HOUR_S = 3600
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutation:
+    """A mistake and what finds it.
+
+    Attributes:
+        graph: in which it shows.
+        faults: under which it shows.
+        breaks: the invariant.
+        patch: puts it in.
+        scenario: or the fields of the scenario that do.
+        is_near: it shows within the first worlds of an exhaustive search, too.
+    """
+
+    graph: str
+    faults: Faults
+    breaks: Invariant
+    patch: Patch = lambda _patch: None
+    scenario: Mapping[str, Any] = field(default_factory=dict)
+    is_near: bool = True
+
+
+DUPLICATE = Faults(crashes=0, duplicates=1)
+CRASH = Faults(crashes=1, duplicates=0)
+BOTH = Faults(crashes=1, duplicates=1)
+
+
+class CountingStore(SimulatedStore):
+    """Counts how often something was added, instead of keeping what."""
+
+    def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:  # noqa: ARG002 - that is the mistake
+        members, _ = self._sets.get(key, (frozenset[int](), 0))
+        return super().add(key, len(members), expires_at_s=expires_at_s)
+
+
+class TransitionStore(SimulatedStore):
+    """Tells of a full set only whoever fills it."""
+
+    def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
+        members, _ = self._sets.get(key, (frozenset[int](), 0))
+        grown = super().add(key, member, expires_at_s=expires_at_s)
+        return frozenset() if member in members else grown
+
+
+class OverwritingStore(SimulatedStore):
+    """Creates without a condition."""
+
+    def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
+        self._items.pop(key, None)
+        return super().create(key, item, expires_at_s=expires_at_s)
+
+
+class HalfReadingStore(SimulatedStore):
+    """Takes keys that a batch did not process for absent ones."""
+
+    def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
+        wanted = list(keys)
+        return super().read(wanted[1:] if len(wanted) > 1 else wanted)
+
+
+class DeletingStore(SimulatedStore):
+    """Collects without leaving a tombstone."""
+
+    def collect(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._items.pop(key, None)
+            self._sets.pop(key, None)
+
+
+def join_whatever_is_there(patch: pytest.MonkeyPatch) -> None:
+    branches = fanin._branches
+
+    def present(rt: Runtime, scope: Scope) -> Iterator[Checkpoint | None]:
+        return (found for found in branches(rt, scope) if found is not None)
+
+    patch.setattr(fanin, "_branches", present)
+
+
+def join_without_order(patch: pytest.MonkeyPatch) -> None:
+    branches = fanin._branches
+    patch.setattr(fanin, "_branches", lambda rt, scope: reversed(list(branches(rt, scope))))
+
+
+def loser_stops(patch: pytest.MonkeyPatch) -> None:
+    def lost(*_arguments: object) -> Checkpoint:
+        raise RefusedDelivery("somebody else was faster")
+
+    patch.setattr(checkpoint, "verified", lost)
+
+
+def known_outcome_stops(patch: pytest.MonkeyPatch) -> None:
+    look_up = ingress.look_up
+
+    def ready_or_nothing(rt: Runtime, envelope: Envelope, task: Any, *, fresh: bool) -> Any:
+        found = look_up(rt, envelope, task, fresh=fresh)
+        if not isinstance(found, ingress.Ready):
+            raise RefusedDelivery("done already")
+        return found
+
+    patch.setattr(step, "look_up", ready_or_nothing)
+
+
+def guard_ignored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(step, "look_up", lambda rt, envelope, task, **_: ingress.look_up(rt, envelope, task, fresh=True))
+
+
+def no_deadline(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(step, "admit", lambda rt, envelope: rt.workflow.task(envelope.state))
+
+
+def deadline_without_end(patch: pytest.MonkeyPatch) -> None:
+    life_s = runtime.EVENT_LIFE_S
+    patch.setattr(Runtime, "not_after_s", lambda rt, _execution: rt.clock.now_ms() // 1000 + life_s)
+
+
+def short_life(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Runtime, "expires_at_s", lambda rt: rt.clock.now_ms() // 1000 + HOUR_S)
+
+
+def plan_from_own_outcome(patch: pytest.MonkeyPatch) -> None:
+    def commit(rt: Runtime, effect: plan.Commit) -> plan.Effect:
+        own = checkpoint.draft(rt, effect)
+        checkpoint.commit(rt, effect)
+        return plan.plan(rt.workflow, own)
+
+    patch.setattr(step, "commit", commit)
+    patch.setattr(perform, "commit", commit)
+
+
+def invoke_before_commit(patch: pytest.MonkeyPatch) -> None:
+    def work(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
+        task = ingress.admit(rt, envelope)
+        effect = ingress.look_up(rt, envelope, task, fresh=fresh)
+        if isinstance(effect, ingress.Ready):
+            outcome = run.run(rt, envelope, task, effect.input)
+            perform.perform(rt, plan.plan(rt.workflow, checkpoint.draft(rt, outcome)), envelope.routes)
+            effect = checkpoint.commit(rt, outcome)
+        perform.perform(rt, effect, envelope.routes)
+
+    patch.setattr(engine, "step", work)
+    patch.setattr(start, "step", work)
+
+
+def complete_before_commit(patch: pytest.MonkeyPatch) -> None:
+    def commit(rt: Runtime, effect: plan.Commit) -> plan.Effect:
+        following = plan.plan(rt.workflow, checkpoint.draft(rt, effect))
+        if isinstance(following, plan.Complete):
+            scope = Scope.around(following.execution, following.frames)
+            fanin._fills(rt, scope, following.frames[-1].index)
+        return checkpoint.commit(rt, effect)
+
+    patch.setattr(step, "commit", commit)
+
+
+def keys_without_frames(patch: pytest.MonkeyPatch) -> None:
+    def key(workflow: str, name: Name) -> Key:
+        frames = tuple(Frame(frame.state, frame.iteration, 0, 0, frame.size) for frame in name.frames)
+        return naming.checkpoint_key(workflow, replace(name, frames=frames))
+
+    for module in (checkpoint, ingress, fanin, collect):
+        patch.setattr(module, "checkpoint_key", key)
+
+
+def names_without_frames(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Name, "__str__", lambda name: f"{name.execution}#{name.step}")
+
+
+def scopes_without_iteration(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(naming, "_scope_path", lambda workflow, scope: f"{workflow}/{scope.execution}/{scope.state}")
+
+
+def outcome_of_any_size(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(checkpoint, "MAX_OUTCOME_BYTES", 10**9)
+
+
+def result_beside_outcome(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(plan, "_size", lambda _outcome: 0)
+
+
+def idempotency_key_of_the_delivery(patch: pytest.MonkeyPatch) -> None:
+    call = run._call
+    patch.setattr(run, "_call", lambda *given: replace(call(*given), idempotency_key=str(uuid.uuid4())))
+
+
+def time_of_the_delivery(patch: pytest.MonkeyPatch) -> None:
+    joined = fanin.joined
+    patch.setattr(ingress, "joined", lambda rt, scope: replace(joined(rt, scope), as_of_ms=None))
+
+
+def collected_branch_ends_the_delivery(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(perform, "_follow", perform._done)
+
+
+def endless_patience(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(lease, "PATIENCE_MS", 10 * 24 * HOUR_S * 1000)
+
+
+def start_named_by_delivery(rt: Runtime, request_id: str, event: Json) -> None:
+    start.start(rt, request_id if "delivery 1 " in rt.delivery else str(uuid.uuid4()), event)
+
+
+MUTATIONS: dict[str, Mutation] = {
+    "counter instead of set": Mutation(
+        graph="map", faults=DUPLICATE, breaks=Invariant.NO_LOST_WORK, scenario={"store": CountingStore}
+    ),
+    "size not asserted": Mutation(
+        graph="map",
+        faults=DUPLICATE,
+        breaks=Invariant.SAME_VIEW,
+        patch=join_whatever_is_there,
+        scenario={"store": CountingStore},
+    ),
+    "join without order": Mutation(
+        graph="map without join", faults=CRASH, breaks=Invariant.CONSISTENT, patch=join_without_order
+    ),
+    "loser stops": Mutation(graph="chain", faults=BOTH, breaks=Invariant.NO_LOST_WORK, patch=loser_stops),
+    "known outcome stops": Mutation(
+        graph="chain", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=known_outcome_stops
+    ),
+    "fire only on transition": Mutation(
+        graph="diamond", faults=CRASH, breaks=Invariant.NO_LOST_WORK, scenario={"store": TransitionStore}
+    ),
+    "create without condition": Mutation(
+        graph="chain",
+        faults=DUPLICATE,
+        breaks=Invariant.CONSISTENT,
+        scenario={"store": OverwritingStore, "by_client": True},
+    ),
+    "guard ignored": Mutation(graph="chain", faults=DUPLICATE, breaks=Invariant.NO_RERUN, patch=guard_ignored),
+    "unprocessed keys taken for absent": Mutation(
+        graph="loop in a map", faults=CRASH, breaks=Invariant.NO_RERUN, scenario={"store": HalfReadingStore}
+    ),
+    "no deadline": Mutation(
+        graph="chain",
+        faults=Faults(crashes=0, duplicates=1, jumps=1),
+        breaks=Invariant.CONSISTENT,
+        patch=no_deadline,
+    ),
+    "deadline without end": Mutation(
+        graph="chain",
+        faults=Faults(crashes=0, duplicates=2, jumps=2, jump_s=(5 * HOUR_S,)),
+        breaks=Invariant.NOTHING_LEAKS,
+        patch=deadline_without_end,
+        scenario={"retention_s": 12 * HOUR_S},
+    ),
+    "life shorter than that of events": Mutation(
+        graph="chain", faults=CRASH, breaks=Invariant.NOTHING_LEAKS, patch=short_life
+    ),
+    "plan from own outcome": Mutation(
+        graph="map", faults=DUPLICATE, breaks=Invariant.SAME_VIEW, patch=plan_from_own_outcome
+    ),
+    "invoke before commit": Mutation(
+        graph="chain", faults=CRASH, breaks=Invariant.SAME_VIEW, patch=invoke_before_commit
+    ),
+    "complete before commit": Mutation(
+        graph="diamond", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=complete_before_commit
+    ),
+    "keys without frames": Mutation(
+        graph="map", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=keys_without_frames
+    ),
+    "names without frames": Mutation(graph="map", faults=CRASH, breaks=Invariant.SAME_VIEW, patch=names_without_frames),
+    "scopes without iteration": Mutation(
+        graph="map in a loop", faults=CRASH, breaks=Invariant.CONSISTENT, patch=scopes_without_iteration
+    ),
+    "execution not named for the event": Mutation(
+        graph="chain", faults=DUPLICATE, breaks=Invariant.ONE_RESULT, scenario={"entry": start_named_by_delivery}
+    ),
+    "outcome of any size": Mutation(
+        graph="large result", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=outcome_of_any_size
+    ),
+    "result beside outcome": Mutation(
+        graph="growing results", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=result_beside_outcome
+    ),
+    "idempotency key of the delivery": Mutation(
+        graph="chain", faults=CRASH, breaks=Invariant.SAME_VIEW, patch=idempotency_key_of_the_delivery
+    ),
+    "time of the delivery": Mutation(
+        graph="times", faults=CRASH, breaks=Invariant.SAME_VIEW, patch=time_of_the_delivery, scenario={"tick_ms": 1}
+    ),
+    "collected branch ends the delivery": Mutation(
+        graph="nested maps in place",
+        faults=Faults(crashes=1, duplicates=0, concurrency=1),
+        breaks=Invariant.NO_LOST_WORK,
+        patch=collected_branch_ends_the_delivery,
+        scenario={"collection": Collection.EAGER},
+        is_near=False,
+    ),
+    "endless patience with leases": Mutation(
+        graph="leased task",
+        faults=CRASH,
+        breaks=Invariant.NO_LOST_WORK,
+        patch=endless_patience,
+    ),
+    "no tombstone": Mutation(
+        graph="chain",
+        faults=DUPLICATE,
+        breaks=Invariant.CONSISTENT,
+        scenario={"store": DeletingStore, "collection": Collection.EAGER},
+    ),
+}
+"""Every mistake by name."""

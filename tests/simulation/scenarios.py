@@ -1,0 +1,29 @@
+"""How the graphs are searched: by the tests for a moment, by `search.py` for as long as it is told."""
+
+from typing import Any
+
+from graphs import GRAPHS
+
+from unum_runtime.protocol.runtime import Collection
+from unum_runtime.simulator import Faults, Scenario
+
+HOUR_S = 3600
+
+CRASH = Faults(crashes=1, duplicates=0)
+DUPLICATE = Faults(crashes=0, duplicates=1)
+BOTH = Faults(crashes=1, duplicates=1)
+HARSH = Faults(crashes=3, duplicates=3, throttles=2, losses=1, jumps=2, concurrency=3)
+LATE = Faults(crashes=1, duplicates=4, jumps=4, jump_s=(3 * HOUR_S, 5 * HOUR_S), concurrency=1)
+
+RANDOM: dict[str, dict[str, Any]] = {
+    "everything": {"faults": HARSH, "tick_ms": 1},
+    "eager": {"faults": HARSH, "tick_ms": 1, "collection": Collection.EAGER},
+    "late": {"faults": LATE, "tick_ms": 1, "by_client": True, "retention_s": 15 * HOUR_S},
+}
+"""Fields of a scenario, for random searches."""
+
+
+def scenario(graph: str, **fields: Any) -> Scenario:
+    """`graph` with its own functions and input."""
+    found = GRAPHS[graph]
+    return Scenario(workflow=found.workflow(), functions=found.functions, input=found.input, **fields)

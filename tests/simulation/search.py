@@ -1,0 +1,51 @@
+# ruff: noqa: T201 - a command prints
+"""Searches for as long as it is told, with other seeds every time: python tests/simulation/search.py --minutes 30.
+
+Prints how much was explored of each graph; the first violation ends the search with its trace.
+"""
+
+import argparse
+import itertools
+import random
+import time
+
+from graphs import GRAPHS
+from scenarios import BOTH, RANDOM, scenario
+
+from unum_runtime.simulator import Violation, explore, search
+
+CHUNK = 20
+"""Seeds of one graph at a time, so that every graph has its turn."""
+
+
+def main() -> int:
+    """Search, report, and tell the shell whether something was found."""
+    options = _parser().parse_args()
+    end_s = time.monotonic() + options.minutes * 60
+    print(f"first seed {options.seed}")
+    try:
+        for graph in options.graphs if options.states else []:
+            print(f"{graph}, every way: {explore(scenario(graph, faults=BOTH), max_states=options.states)}", flush=True)
+        for round_ in itertools.count():
+            seeds = range(options.seed + round_ * CHUNK, options.seed + (round_ + 1) * CHUNK)
+            for graph, (way, fields) in itertools.product(options.graphs, RANDOM.items()):
+                if time.monotonic() > end_s:
+                    print(f"nothing found in {round_} rounds of {CHUNK} runs for each graph and way")
+                    return 0
+                print(f"{graph}, {way}: {search(scenario(graph, **fields), seeds)}", flush=True)
+    except Violation as violation:
+        print(violation)
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10, help="how long to search")
+    parser.add_argument("--graphs", nargs="+", choices=GRAPHS, default=list(GRAPHS), help="which graphs")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9), help="the first seed")
+    parser.add_argument("--states", type=int, default=0, help="first, every way through so many states of each graph")
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,63 @@
+"""Invariant 6: whatever leases do, only efficiency changes; what the other invariants say holds all the same."""
+
+import os
+from collections.abc import Callable
+
+import pytest
+from scenarios import scenario
+
+from unum_runtime.clock import Clock
+from unum_runtime.errors import StoreError
+from unum_runtime.model.naming import Key
+from unum_runtime.simulator import Faults, explore, search
+from unum_runtime.simulator.store import SimulatedStore
+
+RUNS = int(os.environ.get("UNUM_SIMULATION_RUNS", "30"))
+RESTLESS = Faults(crashes=2, duplicates=3, throttles=2, jumps=3, jump_s=(50, 130), concurrency=3)
+"""Leases expire while user code runs, and events are sent back until they are old enough to go on without one."""
+
+
+class GenerousStore(SimulatedStore):
+    """Gives everybody every lease."""
+
+    def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:  # noqa: ARG002 - that is the mistake
+        return owner
+
+
+class StolenStore(SimulatedStore):
+    """Gives every lease to somebody who will never do the work, and never lets it expire."""
+
+    def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:  # noqa: ARG002 - that is the mistake
+        return "a thief"
+
+
+class CarelessStore(SimulatedStore):
+    """Releases leases without looking whose they are."""
+
+    def release(self, key: Key, owner: str) -> None:  # noqa: ARG002 - that is the mistake
+        self._leases.pop(key, None)
+
+
+class DeafStore(SimulatedStore):
+    """Answers to nothing about leases."""
+
+    def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
+        raise StoreError(f"acquire {key} {owner} {expires_at_ms}: no answer")
+
+    def release(self, key: Key, owner: str) -> None:
+        raise StoreError(f"release {key} {owner}: no answer")
+
+
+STORES = pytest.mark.parametrize("store", [SimulatedStore, GenerousStore, StolenStore, CarelessStore, DeafStore])
+
+
+@STORES
+@pytest.mark.parametrize("graph", ["leased chain", "leased map", "shared results"])
+def test_leases_never_matter(graph: str, store: Callable[[Clock], SimulatedStore]) -> None:
+    search(scenario(graph, faults=RESTLESS, store=store, tick_ms=1), range(RUNS))
+
+
+@STORES
+def test_leases_never_matter_whatever_happens(store: Callable[[Clock], SimulatedStore]) -> None:
+    faults = Faults(crashes=1, duplicates=1, throttles=1)
+    assert explore(scenario("leased task", faults=faults, store=store)).is_complete

@@ -1,0 +1,23 @@
+"""The simulator finds each of our deliberate mistakes and says which invariant it breaks."""
+
+import pytest
+from mutations import MUTATIONS, Mutation
+from scenarios import scenario
+
+from unum_runtime.simulator import Violation, explore, search
+
+MAX_STATES = 5_000
+SEEDS = range(1_000)
+
+
+@pytest.mark.parametrize("mutation", [pytest.param(mutation, id=name) for name, mutation in MUTATIONS.items()])
+def test_a_mistake_is_found(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutation.patch(monkeypatch)
+    broken = scenario(mutation.graph, faults=mutation.faults, **mutation.scenario)
+    with pytest.raises(Violation) as by_chance:
+        search(broken, SEEDS)
+    assert by_chance.value.invariant is mutation.breaks
+    if mutation.is_near:
+        with pytest.raises(Violation) as by_system:
+            explore(broken, max_states=MAX_STATES)
+        assert by_system.value.invariant is mutation.breaks

@@ -1,0 +1,17 @@
+"""Random ways through every graph, under many faults at once."""
+
+import os
+
+import pytest
+from graphs import GRAPHS
+from scenarios import RANDOM, scenario
+
+from unum_runtime.simulator import search
+
+RUNS = int(os.environ.get("UNUM_SIMULATION_RUNS", "30"))
+
+
+@pytest.mark.parametrize("way", RANDOM)
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_random_ways(graph: str, way: str) -> None:
+    search(scenario(graph, **RANDOM[way]), range(RUNS))

@@ -1,0 +1,77 @@
+"""Guards, checkpoints and memoization, from the constructs to the layer's IR."""
+
+from typing import Any
+
+import pytest
+from aws_cdk import Duration
+from aws_cdk import aws_lambda as lambda_
+
+from tests.synth.deployment import CODE, Deployment, function
+from tests.synth.machines import chain
+from unum_constructs import ConstructError, FunctionOptions, Guard
+from unum_runtime.errors import DefinitionError
+from unum_runtime.model.ir import Workflow
+
+LEASE = FunctionOptions(guard=Guard.LEASE)
+
+
+def ir(flow: Any) -> Workflow:
+    workflow = flow._workflow
+    assert isinstance(workflow, Workflow)
+    return workflow
+
+
+def test_options_come_from_the_function_or_from_the_workflow() -> None:
+    deployment = Deployment.new()
+    code = lambda_.Code.from_inline(CODE)
+    plain = lambda_.Function(
+        deployment.stack, "C", code=code, handler="index.handle", runtime=lambda_.Runtime.PYTHON_3_13
+    )
+    functions = {
+        "A": function(deployment.stack, "A", guard=Guard.LEASE),
+        "B": function(deployment.stack, "B", checkpoint=False),
+        "C": plain,
+        "D": function(deployment.stack, "D", guard=Guard.COMMIT),
+        "E": function(deployment.stack, "E"),
+    }
+    given = {"C": FunctionOptions(memoize=True), "D": LEASE}
+    flow = deployment.flow(chain(*"ABCDE"), functions, function_options=given)
+    found = {task.name: (task.guard, task.committed_by, task.memoize) for task in ir(flow).tasks}
+    assert found == {
+        "A": (Guard.LEASE, None, False),
+        "B": (Guard.COMMIT, "C", False),
+        "C": (Guard.READ, None, True),
+        "D": (Guard.LEASE, None, False),
+        "E": (Guard.READ, None, False),
+    }
+
+
+def test_a_function_without_checkpoint_at_the_end_stops_the_synth() -> None:
+    with pytest.raises(DefinitionError, match=r'Flow: \$\.States\.B\.Resource: "B" has checkpoint=False'):
+        Deployment.of(chain("A", "B"), "A", "B", function_options={"B": FunctionOptions(checkpoint=False)})
+
+
+def test_options_of_an_unknown_function_are_refused() -> None:
+    with pytest.raises(ConstructError, match=r"function_options\['X'\]: expected a key of `functions`, \['A'\]"):
+        Deployment.of(chain("A"), "A", function_options={"X": LEASE})
+
+
+@pytest.mark.parametrize("options", [LEASE, FunctionOptions(memoize=True)])
+def test_leases_need_events_that_come_again(options: FunctionOptions) -> None:
+    with pytest.raises(ConstructError, match=r"retry_attempts: expected 2, got 1: an event for 'A' that finds a lease"):
+        Deployment.of(chain("A"), "A", retry_attempts=1, function_options={"A": options})
+    age = Duration.minutes(4)
+    with pytest.raises(ConstructError, match=r"max_event_age: expected at least 300 s, got 240 s"):
+        Deployment.of(chain("A"), "A", max_event_age=age, function_options={"A": options})
+    Deployment.of(chain("A"), "A", retry_attempts=2, max_event_age=Duration.minutes(5), function_options={"A": options})
+
+
+def test_leases_need_no_other_permissions() -> None:
+    plain = Deployment.of(chain("A", "B"), "A", "B")
+    leased = Deployment.of(chain("A", "B"), "A", "B", function_options={"A": LEASE, "B": LEASE})
+    policies = [
+        [each["Properties"]["PolicyDocument"]["Statement"] for each in deployment.all("IAM::Policy").values()]
+        for deployment in (plain, leased)
+    ]
+    actions = [[statement["Action"] for policy in each for statement in policy] for each in policies]
+    assert actions[0] == actions[1]
