@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from unum_constructs.errors import ConstructError
     from unum_constructs.function import UnumFunction
     from unum_constructs.workflow import UnumWorkflow
-    from unum_runtime.model.ir import Guard
+    from unum_runtime.model.ir import Collection, Guard
 
-__all__ = ["ConstructError", "Definition", "FunctionOptions", "Guard", "UnumFunction", "UnumWorkflow"]
+__all__ = ["Collection", "ConstructError", "Definition", "FunctionOptions", "Guard", "UnumFunction", "UnumWorkflow"]
 
 _MODULES = {
+    "Collection": "unum_runtime.model.ir",
     "ConstructError": "unum_constructs.errors",
     "Definition": "unum_constructs.definition",
     "FunctionOptions": "unum_constructs.compiler.options",

@@ -77,7 +77,7 @@ def _invoking(invoked: Sequence[Host]) -> Iterator[iam.PolicyStatement]:
 
 
 def _storing(table: dynamodb.ITable, operations: Iterable[Operation]) -> iam.PolicyStatement:
-    actions = [action for operation in sorted(operations) for action in ACTIONS[operation]]
+    actions = sorted({action for operation in operations for action in ACTIONS[operation]})
     return iam.PolicyStatement(actions=actions, resources=[table.table_arn])
 
 

@@ -60,6 +60,17 @@ def checked_retention_s(workflow: Construct, retention: Duration | None) -> int:
     return seconds
 
 
+def checked_hop_budget(workflow: Construct, hop_budget: int) -> int:
+    """`hop_budget`.
+
+    Raises:
+        ConstructError: it leaves no step.
+    """
+    if hop_budget < 1:
+        raise ConstructError(workflow, f"hop_budget: expected at least 1 step, got {hop_budget}")
+    return hop_budget
+
+
 def checked_event_age_s(workflow: Construct, max_event_age: Duration | None) -> int | None:
     """`max_event_age` in seconds.
 

@@ -15,6 +15,7 @@ ACTIONS: dict[Operation, tuple[str, ...]] = {
     Operation.READ: ("dynamodb:BatchGetItem", "dynamodb:GetItem"),
     Operation.LIST: ("dynamodb:Query",),
     Operation.ADD: ("dynamodb:UpdateItem",),
+    Operation.COLLECT: ("dynamodb:UpdateItem",),
 }
 """What each operation needs to be allowed."""
 

@@ -39,7 +39,7 @@ def one_key_each(workflow: Workflow, hosts: Mapping[str, Host]) -> Workflow:
         name: replace(state, function=first[hosts[state.function]]) if isinstance(state, Task) else state
         for name, state in workflow.states.items()
     }
-    return Workflow(workflow.name, workflow.start_at, states)
+    return replace(workflow, states=states)
 
 
 def wire(workflow: Workflow, hosts: Mapping[str, Host]) -> Wiring:

@@ -25,6 +25,7 @@ from unum_constructs.settings import (
     check_leases,
     checked_attempts,
     checked_event_age_s,
+    checked_hop_budget,
     checked_name,
     checked_retention_s,
     options_of,
@@ -33,7 +34,7 @@ from unum_constructs.store import checked_table, new_table
 from unum_constructs.wiring import one_key_each, operations, wire
 from unum_constructs.wrapping import hosts_of
 from unum_runtime.errors import DefinitionError
-from unum_runtime.model.ir import Workflow
+from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection, Workflow
 
 FAILURES_KEPT_DAYS = 14
 """The most that SQS allows. Source: Amazon SQS API Reference, SetQueueAttributes, MessageRetentionPeriod."""
@@ -64,6 +65,8 @@ class UnumWorkflow(Construct):
         retry_attempts: how often Lambda delivers an event again when the delivery failed, 0 to 2; twice where it is
             not given.
         entry_architecture: of the entry function, which there is only where the workflow begins with no Task.
+        collection: when outcomes go that nobody can need any more: with their expiry, which costs nothing, or at once.
+        hop_budget: how many steps may lie between the start and any other, so that a loop which never ends fails.
 
     Raises:
         ConstructError: an argument cannot be used; says which and why.
@@ -93,6 +96,8 @@ class UnumWorkflow(Construct):
         max_event_age: Duration | None = None,
         retry_attempts: int | None = None,
         entry_architecture: lambda_.Architecture | None = None,
+        collection: Collection = Collection.TTL,
+        hop_budget: int = DEFAULT_HOP_BUDGET,
     ) -> None:
         super().__init__(scope, construct_id)
         self.workflow_name = checked_name(self, workflow_name)
@@ -103,7 +108,12 @@ class UnumWorkflow(Construct):
         }
         self._hosts = hosts_of(self, functions)
         options = options_of(self, functions, function_options or {})
-        self._workflow = one_key_each(self._compiled(definition, functions, options), self._hosts)
+        compiled = replace(
+            self._compiled(definition, functions, options),
+            collection=collection,
+            hop_budget=checked_hop_budget(self, hop_budget),
+        )
+        self._workflow = one_key_each(compiled, self._hosts)
         check_leases(self, self._workflow, **limits)
         self._check_use()
         self._wiring = wire(self._workflow, self._hosts)

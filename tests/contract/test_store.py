@@ -116,4 +116,3 @@ def test_collecting_leaves_the_fact_and_takes_the_value(store: Store) -> None:
     assert store.create(KEY, {"value": "again"}, expires_at_s=LATER) == {"state": "S", "at": 1, "collected": 1}
     assert store.add(members, 2, expires_at_s=LATER) == {2}
     assert store.read([Key("partition", "absent")]) == {}
-

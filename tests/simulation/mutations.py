@@ -14,10 +14,10 @@ from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model import naming
 from unum_runtime.model.checkpoint import Checkpoint, Item
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Json
+from unum_runtime.model.ir import Collection, Json
 from unum_runtime.model.naming import Frame, Key, Name, Scope
 from unum_runtime.protocol import checkpoint, collect, fanin, ingress, lease, perform, plan, run, runtime, start, step
-from unum_runtime.protocol.runtime import Collection, Runtime
+from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator import Faults, Invariant, engine
 from unum_runtime.simulator.store import SimulatedStore
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from graphs import GRAPHS
 
-from unum_runtime.protocol.runtime import Collection
+from unum_runtime.model.ir import Collection
 from unum_runtime.simulator import Faults, Scenario
 
 HOUR_S = 3600

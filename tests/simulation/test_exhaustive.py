@@ -3,7 +3,7 @@
 import pytest
 from scenarios import BOTH, CRASH, DUPLICATE, scenario
 
-from unum_runtime.protocol.runtime import Collection
+from unum_runtime.model.ir import Collection
 from unum_runtime.simulator import Faults, explore
 
 SMALL = [

@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from unum_constructs.compiler import compile_workflow
-from unum_runtime.model.ir import Json
-from unum_runtime.protocol.runtime import Collection
+from unum_runtime.model.ir import Collection, Json
 from unum_runtime.simulator import Context, Faults, Scenario, search
 
 EXAMPLES = int(os.environ.get("UNUM_SIMULATION_EXAMPLES", "60"))

@@ -8,7 +8,7 @@ from scenarios import scenario
 from stage import PLENTY, Order, Stage
 
 from unum_runtime.model.checkpoint import Failure, Status
-from unum_runtime.protocol.runtime import Collection
+from unum_runtime.model.ir import Collection
 from unum_runtime.simulator import Context, Scenario
 from unum_runtime.simulator.faults import Fault
 from unum_runtime.simulator.ports import Primitive

@@ -10,7 +10,7 @@ from scenarios import DUPLICATE, HARSH, scenario
 
 from unum_runtime.model.checkpoint import Ending, Status, Success
 from unum_runtime.simulator import Context, Faults, Scenario, Violation, explore, replay, search, simulate
-from unum_runtime.simulator.explore import random_run
+from unum_runtime.simulator.exploration import random_run
 
 pytest_plugins = ["pytester"]
 

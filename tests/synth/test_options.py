@@ -9,7 +9,7 @@ from aws_cdk import aws_lambda as lambda_
 
 from tests.synth.deployment import Deployment, function
 from tests.synth.machines import chain, machine, parallel, task
-from unum_constructs import ConstructError
+from unum_constructs import Collection, ConstructError
 from unum_runtime.errors import DefinitionError
 
 
@@ -126,3 +126,19 @@ def test_more_routes_than_an_environment_holds() -> None:
     fan = machine(Source=task("Source", "Fan"), Fan=parallel(*(machine(**{f"{key} runs": task(key)}) for key in keys)))
     with pytest.raises(ConstructError, match=r"^Stack/Source: routes: expected an environment of at most 4096 bytes"):
         Deployment.of(fan, "Source", *keys)
+
+
+def test_eager_collection_is_allowed_to_every_function_and_known_at_run_time() -> None:
+    deployment = Deployment.of(chain("A", "B"), "A", "B", collection=Collection.EAGER, hop_budget=7)
+    for key in "AB":
+        (statement,) = [
+            statement
+            for statement in deployment.properties(f"Flow/Permissions/{key}")["PolicyDocument"]["Statement"]
+            if "dynamodb:PutItem" in statement["Action"]
+        ]
+        assert "dynamodb:UpdateItem" in statement["Action"]
+
+
+def test_hop_budget_without_a_step() -> None:
+    with pytest.raises(ConstructError, match="Stack/Flow: hop_budget: expected at least 1 step, got 0"):
+        Deployment.of(chain("A"), "A", hop_budget=0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from unum_constructs.compiler.flow import Reach, entering, has_lanes, leaving
-from unum_runtime.model.ir import FanOut, Guard, Task, Workflow
+from unum_runtime.model.ir import Collection, FanOut, Guard, Task, Workflow
 
 ENTRY = "$entry"
 """Stands for the small function that only starts executions; it is there when a workflow begins with no Task."""
@@ -18,7 +18,7 @@ class Operation(StrEnum):
     """What a function does in the store."""
 
     CREATE = "create"
-    """Commit checkpoints."""
+    """Commit checkpoints, share results, claim leases: whatever is written as a whole."""
 
     READ = "read"
     """Read checkpoints by name."""
@@ -28,6 +28,9 @@ class Operation(StrEnum):
 
     ADD = "add"
     """Add branches to completion sets."""
+
+    COLLECT = "collect"
+    """Turn outcomes that nobody can need any more into tombstones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,8 @@ def store_operations(workflow: Workflow, function: str) -> frozenset[Operation]:
     """What `function`, which may be `ENTRY`, can do in the store; a permission for anything else is one too many."""
     hosted = tuple(task for task in workflow.tasks if task.function == function)
     operations = {Operation.CREATE}
+    if workflow.collection is Collection.EAGER:
+        operations.add(Operation.COLLECT)
     if function == start_host(workflow) or any(_looks_up(task) for task in hosted):
         operations.add(Operation.READ)  # the host reads start records that clients have written
     for name in {name for reach in _reaches(workflow, function) for name in reach.ended}:
@@ -109,7 +114,7 @@ def store_operations(workflow: Workflow, function: str) -> frozenset[Operation]:
 
 
 def _looks_up(task: Task) -> bool:
-    """Whether the store is asked before user code of `task` runs; leases need no more than what `CREATE` allows."""
+    """Whether the store is asked before user code of `task` runs."""
     return task.guard is not Guard.COMMIT or task.memoize
 
 

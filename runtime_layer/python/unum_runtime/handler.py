@@ -1,7 +1,7 @@
 """What Lambda calls instead of the user's handler.
 
 The function's environment says which workflows it serves (`UNUM_WORKFLOWS`, see `Service`) and which handler is the
-user's (`UNUM_HANDLER`). Three kinds of events arrive:
+user's (`UNUM_HANDLER`); with ``UNUM_MAINTAIN_LEASES=0`` leases are not renewed. Three kinds of events arrive:
 
 * through a start alias: from outsiders. The event begins an execution, and is never read as an envelope;
 * at a version, marked as an envelope: from a function of the workflow;
@@ -117,6 +117,7 @@ def _runtime(workflow: str, context: Any) -> Runtime:
         routes={**service.routes, **dict.fromkeys(service.hosts, own_arn)},
         carried=service.carried,
         retention_s=service.retention_s,
+        collection=load_workflow(workflow).collection,
         log=_logger(context),
         remaining_ms=context.get_remaining_time_in_millis,
         code=own_arn,  # a new version for each change of code, layers, environment or configuration

@@ -153,7 +153,9 @@ OUTPUTS = {
 
 
 def test_a_stack_says_where_its_workflows_are() -> None:
-    assert deployed("S", OUTPUTS, "bills") == Deployed(workflow="bills", table="t2", start_alias="a2", retention_s=86400)
+    assert deployed("S", OUTPUTS, "bills") == Deployed(
+        workflow="bills", table="t2", start_alias="a2", retention_s=86400
+    )
     one = {key: value for key, value in OUTPUTS.items() if not key.startswith("Table")}
     assert deployed("S", one, None) == Deployed(workflow="orders", table="t1", start_alias="a1")
 

@@ -176,21 +176,27 @@ def test_run_ends_at_its_deadline_and_leaves_the_lease_to_the_function(site: Sit
     assert LEASE in site.platform.memory._leases
 
 
-@pytest.mark.parametrize(("maintain", "is_kept"), [(True, True), (False, False)])
-def test_run_renews_its_lease_while_it_waits(monkeypatch: pytest.MonkeyPatch, *, maintain: bool, is_kept: bool) -> None:
-    monkeypatch.setattr("unum_runtime.client.client.START_LEASE_MS", 60)
+@pytest.mark.parametrize(("maintain", "lease_ms"), [(True, 3000), (False, 50)])
+def test_run_renews_its_lease_while_it_waits(monkeypatch: pytest.MonkeyPatch, *, maintain: bool, lease_ms: int) -> None:
+    monkeypatch.setattr("unum_runtime.client.client.START_LEASE_MS", lease_ms)
     site = Site()
-    site.platform.memory = MemoryStore(SystemClock())
+    memory = site.platform.memory = MemoryStore(SystemClock())
+    claimed: list[tuple[str, int]] = []
 
-    def wait_long(_seconds: float) -> None:
-        time.sleep(0.3)
-        holder = site.platform.memory.acquire(LEASE, "other", expires_at_ms=2**60)
-        assert (holder != "other") is is_kept
+    def wait_for_change(_seconds: float) -> None:
+        """Until the claim lasts longer, or, if it is not renewed, until it is over."""
+        claimed.append(memory._leases[LEASE])
+        while memory._leases[LEASE] == claimed[0] and memory.acquire(LEASE, "other", expires_at_ms=2**60) != "other":
+            time.sleep(0.01)
+        claimed.append(memory._leases[LEASE])
         raise WaitTimedOut("enough")
 
-    client = replace(site.client(), clock=SystemClock(), waiter=Waiter(sleep=wait_long), maintain_leases=maintain)
+    client = replace(site.client(), clock=SystemClock(), waiter=Waiter(sleep=wait_for_change), maintain_leases=maintain)
     with pytest.raises(WaitTimedOut):
         client.run(1, name="n")
+    (owner, until_ms), (last_owner, last_ms) = claimed
+    assert (last_owner == owner) is maintain
+    assert last_ms > until_ms
 
 
 def test_the_writer_travels_in_the_start_request() -> None:

@@ -4,7 +4,7 @@ import json
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -27,7 +27,7 @@ from unum_constructs.compiler.options import FunctionOptions
 from unum_runtime.clock import SystemClock
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Guard, Workflow
+from unum_runtime.model.ir import Collection, Guard, Workflow
 from unum_runtime.model.naming import Key
 from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.protocol.start import start
@@ -144,7 +144,8 @@ def test_store_operations_are_exact() -> None:
 def test_who_completes_a_scope_joins_it_if_no_task_follows() -> None:
     flow = workflow(M=a_map(scope(B=task("b")), ResultPath="$.r"))
     assert store_operations(flow, ENTRY) == {Operation.CREATE, Operation.READ}
-    assert store_operations(flow, "b") == set(Operation)
+    assert store_operations(flow, "b") == set(Operation) - {Operation.COLLECT}
+    assert store_operations(replace(flow, collection=Collection.EAGER), "b") == set(Operation)
 
 
 @given(machines(max_depth=3))

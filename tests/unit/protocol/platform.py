@@ -11,8 +11,8 @@ from unum_constructs.compiler.options import FunctionOptions
 from unum_runtime.client import history
 from unum_runtime.model.checkpoint import Checkpoint, Ending
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Workflow
-from unum_runtime.protocol.runtime import Call, Collection, Runtime
+from unum_runtime.model.ir import Collection, Workflow
+from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.protocol.start import start
 from unum_runtime.protocol.step import step
 from unum_runtime.store.memory import MemoryStore

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,11 +14,14 @@ from unum_runtime.clock import SystemClock
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import Collected, Ending, Status, Success
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.naming import Key
-from unum_runtime.protocol.runtime import Call, Collection, Runtime
+from unum_runtime.model.ir import Collection
+from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.protocol.start import start
 from unum_runtime.protocol.step import step
 from unum_runtime.store.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from unum_runtime.model.naming import Key
 
 TASK = {"Type": "Task", "Resource": "F"}
 SQUARES = {

@@ -12,8 +12,7 @@ from unum_constructs.compiler.options import FunctionOptions
 from unum_runtime.client.progress import Reach, progress
 from unum_runtime.errors import DefinitionError, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Ending, Failure, Status, Success
-from unum_runtime.model.ir import Guard, Workflow
-from unum_runtime.protocol.runtime import Collection
+from unum_runtime.model.ir import Collection, Guard, Workflow
 
 WITHOUT = FunctionOptions(checkpoint=False)
 TASK = {"Type": "Task", "Resource": "U"}

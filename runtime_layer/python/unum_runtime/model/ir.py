@@ -47,6 +47,16 @@ class Guard(StrEnum):
     """User code runs under a lease, and the store is asked before: so it does not run beside itself either."""
 
 
+class Collection(StrEnum):
+    """When stored outcomes go."""
+
+    TTL = "ttl"
+    """When their time is over; costs nothing."""
+
+    EAGER = "eager"
+    """As soon as nobody can need them; costs a write for each."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """What all states have.
@@ -164,12 +174,14 @@ class Workflow:
         start_at: the state that an execution begins with.
         states: every state by name.
         hop_budget: how many steps may lie between the start and any step; a runaway loop fails instead of running on.
+        collection: when stored outcomes go.
     """
 
     name: str
     start_at: str
     states: Mapping[str, State]
     hop_budget: int = DEFAULT_HOP_BUDGET
+    collection: Collection = Collection.TTL
 
     def to_json(self) -> str:
         """Canonical text: equal workflows give equal text, on every machine."""
@@ -179,6 +191,7 @@ class Workflow:
             "name": self.name,
             "start_at": self.start_at,
             "hop_budget": self.hop_budget,
+            "collection": self.collection,
             "states": states,
         }
         return json.dumps(table, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -195,7 +208,7 @@ class Workflow:
             found = table["version"]
             raise ValueError(f"IR version {found!r}; this runtime reads version {IR_VERSION}: deploy both together")
         states = {name: _state_from_json(name, state) for name, state in table["states"].items()}
-        return cls(table["name"], table["start_at"], states, table["hop_budget"])
+        return cls(table["name"], table["start_at"], states, table["hop_budget"], Collection(table["collection"]))
 
     @cached_property
     def digest(self) -> str:

@@ -10,9 +10,10 @@ Source of the scheme: Unum, "Garbage collection"; there the checkpoint is delete
 """
 
 from unum_runtime.model.envelope import Envelope, Results
+from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Key, Name, Scope, checkpoint_key, completion_key, root_key, shard_partition
 from unum_runtime.protocol.plan import is_start
-from unum_runtime.protocol.runtime import Collection, Runtime
+from unum_runtime.protocol.runtime import Runtime
 
 
 def collect_behind(rt: Runtime, envelope: Envelope) -> None:

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Protocol
 from uuid import uuid4
 
 from unum_runtime.clock import Clock
 from unum_runtime.errors import InvokeError
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Collection, Json, Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.store.base import Store
 
@@ -25,16 +24,6 @@ MAX_DELIVERY_MS = 900_000
 DEADLINE_MARGIN_S = 3600
 """By how much the last delivery of an execution's last event precedes the first expiry of its items: a delivery may run
 for 15 minutes, and clocks differ."""
-
-
-class Collection(StrEnum):
-    """When stored outcomes go."""
-
-    TTL = "ttl"
-    """When their time is over; costs nothing."""
-
-    EAGER = "eager"
-    """As soon as nobody can need them; costs a write for each."""
 
 
 class Invoker(Protocol):

@@ -5,9 +5,9 @@ from enum import Enum
 
 from unum_runtime.client import history
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Outcome, Status, to_text
-from unum_runtime.model.ir import FanOut, Guard, Json, Task
+from unum_runtime.model.ir import Collection, FanOut, Guard, Json, Task
 from unum_runtime.model.naming import Key, Name, checkpoint_key, execution_partition, memo_key
-from unum_runtime.protocol.runtime import Call, Collection
+from unum_runtime.protocol.runtime import Call
 from unum_runtime.simulator.faults import RUN_S
 from unum_runtime.simulator.reference import Past, Reference, Unexplained, explains, same_json
 from unum_runtime.simulator.world import Delivery, Record, World

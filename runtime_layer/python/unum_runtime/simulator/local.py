@@ -11,8 +11,8 @@ from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import InconsistentHistory
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Json, Workflow
-from unum_runtime.protocol.runtime import Call, Collection, Runtime
+from unum_runtime.model.ir import Collection, Json, Workflow
+from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.protocol.start import start
 from unum_runtime.protocol.step import step
 from unum_runtime.store.base import Store

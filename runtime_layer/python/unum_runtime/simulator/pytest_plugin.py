@@ -1,15 +1,17 @@
-"""The fixture `simulate` for users' tests, and the option ``--unum-seed`` to see a failure again."""
+"""The fixture `simulate` for users' tests, and the option ``--unum-seed`` to see a failure again.
+
+pytest loads plugins before it measures coverage, so nothing of the runtime is imported until a test simulates.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 
-from unum_runtime.model.ir import Json, Workflow
-from unum_runtime.simulator.faults import Faults
-from unum_runtime.simulator.scenario import Function
-from unum_runtime.simulator.simulate import DEFAULT_RUNS, Simulation
-from unum_runtime.simulator.simulate import simulate as simulate_workflow
+if TYPE_CHECKING:
+    from unum_runtime.model.ir import Json, Workflow
+    from unum_runtime.simulator import Faults, Function, Simulation
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +28,22 @@ class Simulate:
 
     def __call__(
         self,
-        workflow: Workflow,
-        functions: Mapping[str, Function],
-        input: Json = None,  # noqa: A002 - boto3 calls it so
+        workflow: "Workflow",
+        functions: "Mapping[str, Function]",
+        input: "Json" = None,  # noqa: A002 - boto3 calls it so
         *,
-        faults: Faults | None = None,
+        faults: "Faults | None" = None,
         seed: int | None = None,
-        runs: int = DEFAULT_RUNS,
-    ) -> Simulation:
+        runs: int | None = None,
+    ) -> "Simulation":
         """See `unum_runtime.simulator.simulate`."""
+        from unum_runtime.simulator.simulation import DEFAULT_RUNS, simulate  # noqa: PLC0415 - see above
+
         first = self.seed if seed is None else seed
+        runs = DEFAULT_RUNS if runs is None else runs
         note = f"seeds {first} to {first + runs - 1}; the same again with --unum-seed={first}"
         self.item.add_report_section("call", "unum simulation", note)
-        return simulate_workflow(workflow, functions, input, faults=faults, seed=first, runs=runs)
+        return simulate(workflow, functions, input, faults=faults, seed=first, runs=runs)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

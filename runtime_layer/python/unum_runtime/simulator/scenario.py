@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 from unum_runtime.clock import Clock
 from unum_runtime.model.envelope import named_start, start_request
 from unum_runtime.model.identity import event_name
-from unum_runtime.model.ir import Json, Task, Workflow
-from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Call, Collection, Runtime
+from unum_runtime.model.ir import Collection, Json, Task, Workflow
+from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Call, Runtime
 from unum_runtime.protocol.start import resume, start
 from unum_runtime.simulator.faults import Faults
 from unum_runtime.simulator.store import SimulatedStore

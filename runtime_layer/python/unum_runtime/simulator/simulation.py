@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.ir import Json, Workflow
-from unum_runtime.simulator.explore import Run, random_run
+from unum_runtime.simulator.exploration import Run, random_run
 from unum_runtime.simulator.faults import Faults
 from unum_runtime.simulator.scenario import Function, Scenario, VirtualClock
 from unum_runtime.simulator.violation import Trace
