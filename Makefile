@@ -8,14 +8,16 @@ LOCK = $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no-
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: demo test check unit synth e2e emulator setup lock format clean
+.PHONY: demo test check lint unit e2e emulator setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
 
-test: check unit e2e  ## everything
+test: check e2e  ## everything
 
-check: setup  ## linters, types, architecture
+check: lint unit  ## all that needs no emulator
+
+lint: setup  ## linters, types, architecture
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
