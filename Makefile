@@ -8,7 +8,7 @@ LOCK = $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no-
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: demo test check lint unit e2e emulator setup lock format clean
+.PHONY: demo test check lint unit e2e simulate emulator setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
@@ -32,6 +32,9 @@ unit: setup  ## all tests that need no emulator, with coverage
 e2e: setup  ## the emulator's contract, then real deployments
 	$(EMULATOR)/bin/python -m pytest -c emulator/pyproject.toml emulator/tests
 	$(BIN)/python -m pytest -m e2e tests/e2e
+
+simulate: setup  ## search the protocol for violations for MINUTES=30
+	$(BIN)/python tests/simulation/search.py --minutes $(or $(MINUTES),30)
 
 emulator: setup  ## a shell in which AWS is the emulator
 	@$(BIN)/python -m unum_emulator.shell

@@ -3,13 +3,14 @@
 pytest loads plugins before it measures coverage, so nothing of the runtime is imported until a test simulates.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from unum_runtime.model.ir import Json, Workflow
     from unum_runtime.simulator import Faults, Function, Simulation
 
