@@ -31,7 +31,7 @@ unit: setup  ## all tests that need no emulator, with coverage
 
 e2e: setup  ## the emulator's contract, then real deployments
 	$(EMULATOR)/bin/python -m pytest -c emulator/pyproject.toml emulator/tests
-	$(BIN)/python -m pytest -m e2e tests/e2e
+	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e
 
 simulate: setup  ## search the protocol for violations for MINUTES=30
 	$(BIN)/python tests/simulation/search.py --minutes $(or $(MINUTES),30)

@@ -101,7 +101,8 @@ class Client:
         """Start an execution, or find the one that the same name and input started before.
 
         An execution that has not ended is invoked again, which is always safe: so a caller that does not know whether
-        a start went through calls again with the same name.
+        a start went through calls again with the same name. Under eager collection that goes on only as far as the
+        first tombstone; what was lost behind it is in the failure queue.
 
         Clients that start the same name share its result in any case. With a lease they share the work of its first
         step, too: while one of them is starting the execution, the others wait until it has begun, or until the lease
