@@ -54,7 +54,7 @@ STORES = pytest.mark.parametrize("store", [SimulatedStore, GenerousStore, Stolen
 @STORES
 @pytest.mark.parametrize("graph", ["leased chain", "leased map", "shared results"])
 def test_leases_never_matter(graph: str, store: Callable[[Clock], SimulatedStore]) -> None:
-    search(scenario(graph, faults=RESTLESS, store=store, tick_ms=1), range(RUNS))
+    assert search(scenario(graph, faults=RESTLESS, store=store, tick_ms=1), range(RUNS)).ends == RUNS
 
 
 @STORES

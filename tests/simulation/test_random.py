@@ -14,4 +14,4 @@ RUNS = int(os.environ.get("UNUM_SIMULATION_RUNS", "30"))
 @pytest.mark.parametrize("way", RANDOM)
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_random_ways(graph: str, way: str) -> None:
-    search(scenario(graph, **RANDOM[way]), range(RUNS))
+    assert search(scenario(graph, **RANDOM[way]), range(RUNS)).ends == RUNS

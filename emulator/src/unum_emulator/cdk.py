@@ -148,7 +148,7 @@ def _run(emulator: Emulator, command: Sequence[str], *, cwd: Path, progress: Pro
             tail.append(line.rstrip())
             progress(tail[-1])
         code = process.wait()
-    except BaseException:
+    except BaseException:  # Ctrl-C and a failing progress included: nothing may be left running
         _kill(process)
         raise
     finally:

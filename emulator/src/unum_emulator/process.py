@@ -61,7 +61,7 @@ class Emulator:
         self._private = tempfile.TemporaryDirectory(prefix="unum-emulator-client-")
         try:
             self._start()
-        except BaseException:
+        except BaseException:  # Ctrl-C included: __exit__ is not called when entering fails
             self.stop()
             raise
         return self

@@ -24,6 +24,7 @@ from unum_constructs.compiler.edges import (
     successors,
 )
 from unum_constructs.compiler.options import FunctionOptions
+from unum_runtime.client import history
 from unum_runtime.clock import SystemClock
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.envelope import Envelope
@@ -215,9 +216,9 @@ class Deployment:
     def __init__(self, flow: Workflow, numbers: st.DataObject) -> None:
         self.events: deque[tuple[str, bytes]] = deque()
         self._numbers = numbers
-        store = MemoryStore()
+        self.store = MemoryStore()
         self.host = routes(flow).host
-        self.runtimes = {function: self._runtime(flow, function, store) for function in function_edges(flow)}
+        self.runtimes = {function: self._runtime(flow, function, self.store) for function in function_edges(flow)}
 
     def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
         self.events.extend(events)
@@ -257,4 +258,6 @@ def test_routes_and_permissions_suffice_for_the_runtime(machine: dict[str, Any],
         with suppress(RefusedDelivery):  # of a branch beside one that has failed
             step(deployment.runtimes[function], Envelope.from_json(json.loads(payload)))
         delivered += 1
+    execution = history.start_record(deployment.store, "w", "x").name.execution
+    assert deployment.events or history.ending(deployment.store, "w", execution) is not None
     event(f"events delivered: about {delivered // 5 * 5}")

@@ -2,7 +2,6 @@
 
 import copy
 import time
-from contextlib import suppress
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -68,8 +67,16 @@ def test_junk_gives_problems_or_a_workflow(definition: Any) -> None:
 @given(st.text() | st.from_regex(r'\{"States":\{"a":[\[\{"0-9,:}\]]*', fullmatch=True))
 @LOADED
 def test_any_text_gives_problems_or_a_definition(text: str) -> None:
-    with suppress(DefinitionError):
-        Definition.from_asl(text)
+    read = definition_or_problems(text)
+    assert isinstance(read, Definition) or all(problem.path and problem.message for problem in read)
+    assert read
+
+
+def definition_or_problems(text: str) -> Definition | tuple[Problem, ...]:
+    try:
+        return Definition.from_asl(text)
+    except DefinitionError as error:
+        return error.problems
 
 
 def expect_verdict(definition: Any) -> None:

@@ -53,7 +53,7 @@ class Sharing:
     def _invoked(self) -> AbstractContextManager[None]:
         try:
             self.invoke(Writer(self.lease.owner, self.lease.clock.now_ms()))
-        except BaseException:
+        except BaseException:  # Ctrl-C included: nobody would renew the lease, and others would wait for its end
             self.lease.release()
             raise
         return self.lease.renewed(maintain=self.maintain)
