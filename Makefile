@@ -8,7 +8,7 @@ LOCK = $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no-
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: demo test check lint unit e2e simulate emulator setup lock format clean
+.PHONY: demo test check lint unit e2e simulate bench emulator setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
@@ -35,6 +35,9 @@ e2e: setup  ## the emulator's contract, then real deployments
 
 simulate: setup  ## search the protocol for violations for MINUTES=30
 	$(BIN)/python tests/simulation/search.py --minutes $(or $(MINUTES),30)
+
+bench: setup  ## what data flow costs a Task, beside the interpreter in moto
+	$(BIN)/python benchmarks/dataflow.py
 
 emulator: setup  ## a shell in which AWS is the emulator
 	@$(BIN)/python -m unum_emulator.shell

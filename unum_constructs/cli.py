@@ -19,6 +19,9 @@ _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # 
 
 _EPILOG = "Exit codes: 0 success; 1 the definition, the execution or AWS failed; 2 the command line is wrong."
 
+_DEFINITION = "definition in the Amazon States Language, as JSON or YAML, or compiled"
+_JSON = "JSON text, @FILE to read a file, - for standard input"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line `arguments`, by default the process's own.
@@ -54,8 +57,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="unum", description="Workflows of Lambda functions.", epilog=_EPILOG)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_compile(commands)
+    _add_validate(commands)
     _add_graph(commands)
+    _add_diff(commands)
+    _add_schema(commands)
     _add_run(commands)
+    _add_test_state(commands)
     _add_start(commands)
     _add_describe(commands)
     _add_wait(commands)
@@ -72,18 +79,33 @@ def _add(commands: _Commands, name: str, module: str, summary: str) -> argparse.
 def _add_compile(commands: _Commands) -> None:
     parser = _add(commands, "compile", "compilation", "print a definition's compiled form, or all its errors")
     _add_definition(parser)
-    parser.add_argument(
-        "--format",
-        choices=("text", "json"),
-        default="text",
-        help="text: indented, errors one per line (default); json: compact, errors as one array",
-    )
+    _add_format(parser, "text: indented, errors one per line (default); json: compact, errors as one array")
+
+
+def _add_validate(commands: _Commands) -> None:
+    parser = _add(commands, "validate", "validation", "tell what is wrong with definitions")
+    parser.add_argument("files", metavar="FILE", nargs="+", help=_DEFINITION)
+    _add_format(parser, "text: a problem on each line (default); json: an array with an object for each file")
 
 
 def _add_graph(commands: _Commands) -> None:
-    parser = _add(commands, "graph", "graph", "draw a definition as SVG")
+    parser = _add(commands, "graph", "graph", "draw a definition as SVG, or as a Mermaid flowchart")
     _add_definition(parser)
-    parser.add_argument("-o", "--output", metavar="SVG", help="file to write; standard output without")
+    parser.add_argument("--format", choices=("svg", "mermaid"), default="svg", help="of the picture; svg without")
+    parser.add_argument("-o", "--output", metavar="PICTURE", help="file to write; standard output without")
+
+
+def _add_diff(commands: _Commands) -> None:
+    summary = "tell what a deployment of NEW means for executions that run on OLD"
+    parser = _add(commands, "diff", "diff", summary)
+    for name in ("OLD", "NEW"):
+        parser.add_argument(name.lower(), metavar=name, help=_DEFINITION)
+    parser.add_argument("--name", default="workflow", help="of the workflow; it makes no difference here")
+    _add_format(parser, "text: a change on each line (default); json: an array of objects")
+
+
+def _add_schema(commands: _Commands) -> None:
+    _add(commands, "schema", "schema", "print the JSON Schema of compiled definitions")
 
 
 def _add_run(commands: _Commands) -> None:
@@ -99,6 +121,30 @@ def _add_run(commands: _Commands) -> None:
     _add_input(parser)
     parser.add_argument("--steps", action="store_true", help="show the committed steps on standard error")
     parser.add_argument("--graph", metavar="SVG", help="draw the executed graph into this file")
+
+
+def _add_test_state(commands: _Commands) -> None:
+    parser = _add(commands, "test-state", "single", "run one state alone, with options as TestState of AWS has them")
+    parser.add_argument("file", metavar="FILE", help="definition of a state, or of a state machine, as JSON or YAML")
+    parser.add_argument("--state-name", metavar="NAME", help="which state of the machine")
+    parser.add_argument("--input", metavar="JSON", help=f"{_JSON}; {{}} without")
+    parser.add_argument("--variables", metavar="JSON", help="that the state sees, as an object")
+    parser.add_argument("--context", metavar="JSON", help="the context object; that of a new execution without")
+    parser.add_argument(
+        "--mock",
+        metavar="JSON",
+        help='{"result": ...} or {"errorOutput": {"error", "cause"}}, and "fieldValidationMode"',
+    )
+    parser.add_argument(
+        "--state-configuration",
+        dest="configuration",
+        metavar="JSON",
+        help='"retrierRetryCount", "errorCausedByState", "mapIterationFailureCount", "mapItemReaderData"',
+    )
+    parser.add_argument("--inspection-level", choices=("INFO", "DEBUG", "TRACE"), default="INFO", help="what is shown")
+    parser.add_argument(
+        "--functions", metavar="MODULE", help="with a handler for a Task that has no mock; see unum run"
+    )
 
 
 def _add_start(commands: _Commands) -> None:
@@ -126,13 +172,16 @@ def _add_steps(commands: _Commands) -> None:
 
 
 def _add_definition(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="definition in the Amazon States Language, as JSON")
+    parser.add_argument("file", metavar="FILE", help=_DEFINITION)
     parser.add_argument("--name", help="of the workflow; the file's name without its endings if not given")
 
 
 def _add_input(parser: argparse.ArgumentParser) -> None:
-    what = "JSON text, @FILE to read a file, - for standard input"
-    parser.add_argument("--input", metavar="JSON", required=True, help=what)
+    parser.add_argument("--input", metavar="JSON", required=True, help=_JSON)
+
+
+def _add_format(parser: argparse.ArgumentParser, about: str) -> None:
+    parser.add_argument("--format", choices=("text", "json"), default="text", help=about)
 
 
 def _add_execution(parser: argparse.ArgumentParser) -> None:

@@ -3,11 +3,10 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import RemovalPolicy, Token
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IDependable
 
 from unum_constructs.errors import ConstructError
@@ -18,11 +17,26 @@ from unum_constructs.version import logical_id, version_arn
 ENVIRONMENT_BYTES = 4096
 """The most that Lambda allows. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
 
-_ARN = "x" * 128
-"""As long as a version's ARN may be, with a function's name of 64 characters."""
+_TOKEN = "x" * 140
+"""As long as the ARN of a version or the URL of a queue may be, with names of 64 and 80 characters."""
 
 HANDLER = "unum_runtime.handler.handle"
 """What Lambda calls in a function that hosts nodes."""
+
+
+class FailureDestination(Protocol):
+    """Where Lambda sends failed events: `unum_constructs.failure_handler.FailureHandler`."""
+
+    @property
+    def function(self) -> lambda_.Function:
+        """The function that gets them."""
+
+    @property
+    def version_arn(self) -> str:
+        """A token of the qualified ARN of its version."""
+
+    def hand_on(self, workflow_name: str, other: "FailureDestination") -> None:
+        """Have `other` do what is for another workflow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,12 +44,12 @@ class Failures:
     """What becomes of events that a function could not work on.
 
     Attributes:
-        queue: where Lambda sends them in the end.
+        handler: where Lambda sends them in the end.
         max_event_age_s: how long Lambda tries, in seconds; None for 6 hours.
         retry_attempts: how often it tries again after an error; None for twice.
     """
 
-    queue: sqs.IQueue
+    handler: FailureDestination
     max_event_age_s: int | None
     retry_attempts: int | None
 
@@ -43,6 +57,16 @@ class Failures:
     def limits(self) -> tuple[int | None, int | None]:
         """Age and attempts."""
         return self.max_event_age_s, self.retry_attempts
+
+    def configure(self, qualified: lambda_.Version | lambda_.Alias, qualifier: str) -> lambda_.CfnEventInvokeConfig:
+        """Have Lambda treat the failed events of a version or alias so."""
+        return async_configuration(
+            qualified,
+            qualifier=qualifier,
+            destination=self.handler.version_arn,
+            max_event_age_s=self.max_event_age_s,
+            retry_attempts=self.retry_attempts,
+        )
 
 
 class Host(Construct):
@@ -114,11 +138,9 @@ class Host(Construct):
         return workflow in self._services
 
     def _check_environment(self) -> None:
-        """Stop if what we put into the environment does not fit, with ARNs as long as they may be."""
-        services = [
-            {**service, "routes": dict.fromkeys(service["routes"], _ARN)} for service in self._services.values()
-        ]
-        size = len(json.dumps(services))
+        """Stop if what we put into the environment does not fit, with ARNs and names as long as they may be."""
+        services = self._services.values()
+        size = len(json.dumps([_as_deployed(service) for service in services]))
         if size > ENVIRONMENT_BYTES:
             raise ConstructError(
                 self.function,
@@ -136,54 +158,68 @@ class Host(Construct):
         if self.resource.recursive_loop == "Terminate":
             raise ConstructError(
                 self.function,
-                "expected recursive_loop=ALLOW, got TERMINATE: a loop of the workflow leads through this function, "
-                "which Lambda would break off; remove the argument",
+                "expected recursive_loop=ALLOW, got TERMINATE: a loop or a retry of the workflow leads back to this "
+                "function, which Lambda would break off; remove the argument",
             )
         self.resource.recursive_loop = "Allow"
 
-    def claim_failures(self, failures: Failures) -> bool:
-        """Whether `failures` are the first that are wanted; the function has only those then.
+    def claim_failures(self, failures: Failures) -> Failures:
+        """What becomes of its failed events: `failures`, if they are the first that are wanted, else those.
 
         Raises:
             ConstructError: another workflow wants other limits.
         """
         if self.failures is None:
             self.failures = failures
-            return True
         if self.failures.limits != failures.limits:
             raise ConstructError(
                 self.function,
                 f"expected max_event_age and retry_attempts as in its first workflow, {self.failures.limits}, "
                 f"got {failures.limits}: a function has one of each; give both workflows the same, or two functions",
             )
-        return False
+        return self.failures
 
     def send_failures(self, failures: Failures, *, after: IDependable) -> None:
-        """Have Lambda send failed events of the version to a queue.
+        """Have Lambda send failed events of the version to the handler of failures.
 
         The configuration hangs on the version, and is retained with it; a new version has one of its own.
 
         Args:
             failures: where to, and when.
-            after: what allows it; Lambda refuses a queue that the function's role may not send to.
+            after: what allows it; Lambda refuses a destination that the function's role may not send to.
         """
-        configuration = async_configuration(self.version, failures, qualifier=self.version.version)
+        configuration = failures.configure(self.version, self.version.version)
         configuration.override_logical_id(logical_id(self.version, suffix="OnFailure"))
         configuration.apply_removal_policy(RemovalPolicy.RETAIN)
         configuration.node.add_dependency(after)
 
 
 def async_configuration(
-    qualified: lambda_.Version | lambda_.Alias, failures: Failures, *, qualifier: str
+    qualified: lambda_.Version | lambda_.Alias,
+    *,
+    qualifier: str,
+    destination: str,
+    max_event_age_s: int | None = None,
+    retry_attempts: int | None = None,
 ) -> lambda_.CfnEventInvokeConfig:
     """How Lambda treats asynchronous events for a version or alias that it could not work on."""
-    to_queue = lambda_.CfnEventInvokeConfig.OnFailureProperty(destination=failures.queue.queue_arn)
+    on_failure = lambda_.CfnEventInvokeConfig.OnFailureProperty(destination=destination)
     return lambda_.CfnEventInvokeConfig(
         qualified,
         "EventInvokeConfig",
         function_name=qualified.lambda_.function_name,
         qualifier=qualifier,
-        destination_config=lambda_.CfnEventInvokeConfig.DestinationConfigProperty(on_failure=to_queue),
-        maximum_event_age_in_seconds=failures.max_event_age_s,
-        maximum_retry_attempts=failures.retry_attempts,
+        destination_config=lambda_.CfnEventInvokeConfig.DestinationConfigProperty(on_failure=on_failure),
+        maximum_event_age_in_seconds=max_event_age_s,
+        maximum_retry_attempts=retry_attempts,
     )
+
+
+def _as_deployed(value: Any) -> Any:
+    """`value` with texts in place of tokens."""
+    match value:
+        case Mapping():
+            return {key: _as_deployed(item) for key, item in value.items()}
+        case str() if Token.is_unresolved(value):
+            return _TOKEN
+    return value

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias
@@ -10,7 +11,7 @@ from aws_cdk import Stage
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from unum_runtime.model.ir import Workflow
+from unum_runtime.model.ir import Language, Workflow
 
 PACKAGE = "unum_runtime"
 WORKFLOWS_FOLDER = "unum_workflows"
@@ -18,6 +19,9 @@ WORKFLOWS_FOLDER = "unum_workflows"
 
 LEFT_OUT = frozenset({"__pycache__", "client", "simulator"})
 """Folders of the package that no function needs."""
+
+JSONATA = "jsonata-python"
+"""The distribution that evaluates JSONata; only workflows with such states have it in their layer."""
 
 Content: TypeAlias = Mapping[str, bytes]
 """Files of a layer: content by path, with slashes, in order."""
@@ -59,6 +63,8 @@ def layer_content(workflow: Workflow, runtime: Path) -> Content:
     """
     files = {f"python/{PACKAGE}/{path}": content for path, content in _modules(runtime)}
     files[f"python/{WORKFLOWS_FOLDER}/{workflow.name}.json"] = workflow.to_json().encode()
+    if any(state.language is Language.JSONATA for state in workflow.states.values()):
+        files |= {f"python/{path}": content for path, content in _jsonata()}
     return dict(sorted(files.items()))
 
 
@@ -74,7 +80,24 @@ def _modules(runtime: Path) -> Iterator[tuple[str, bytes]]:
     for file in runtime.rglob("*.py"):
         path = file.relative_to(runtime)
         if LEFT_OUT.isdisjoint(path.parts):
-            yield path.as_posix(), file.read_bytes().replace(b"\r\n", b"\n")
+            yield path.as_posix(), _text(file)
+
+
+def _jsonata() -> Iterator[tuple[str, bytes]]:
+    """The package, without its command line, and its licence.
+
+    Raises:
+        PackageNotFoundError: it is not installed; then the compiler has said so before.
+    """
+    installed = distribution(JSONATA)
+    for path in installed.files or ():
+        is_module = path.suffix == ".py" and path.parts[0] == "jsonata" and "cli" not in path.parts
+        if is_module or path.name.startswith("LICENSE"):
+            yield path.as_posix(), _text(Path(str(installed.locate_file(path))))
+
+
+def _text(file: Path) -> bytes:
+    return file.read_bytes().replace(b"\r\n", b"\n")
 
 
 def _staging_folder(scope: Construct) -> Path:

@@ -1,6 +1,7 @@
 """What a workflow's functions, and those who use it, are allowed to do: nothing that the workflow does not need."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
@@ -9,43 +10,77 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs.compiler.edges import Operation
-from unum_constructs.host import Host
+from unum_constructs.resource import resource_of
 from unum_constructs.store import ACTIONS
 from unum_runtime.model.naming import start_partition_prefix
 
 
-def allow(  # noqa: PLR0913 - a function's rights have as many sources
-    scope: Construct,
-    construct_id: str,
-    host: Host,
-    *,
-    invoked: Sequence[Host],
-    table: dynamodb.ITable,
-    operations: Iterable[Operation],
-    failure_queue: sqs.IQueue | None,
+class HasFunction(Protocol):
+    """Stands for a function."""
+
+    @property
+    def function(self) -> lambda_.Function: ...  # noqa: D102 - says it all
+
+
+def attach(
+    scope: Construct, construct_id: str, function: lambda_.Function, statements: Iterable[iam.PolicyStatement]
 ) -> iam.Policy:
-    """A policy for one function, attached to its role.
+    """A policy of `statements` for one function, attached to its role.
 
     It is a construct that no function depends on: so functions that invoke each other in a circle do not depend on
     each other.
-
-    Args:
-        scope: the construct around the policy.
-        construct_id: id of the policy.
-        host: the function.
-        invoked: the functions that it invokes; any of their versions, for an execution stays on those it began with.
-        table: the workflow's table.
-        operations: what the function does there.
-        failure_queue: where Lambda sends the function's failed events, in the function's name.
     """
-    statements = [*_invoking(invoked), _storing(table, operations), *_failing(failure_queue)]
-    policy = iam.Policy(scope, construct_id, statements=statements)
-    role = host.function.role
-    assert role is not None  # noqa: S101 - every function that an app creates has one
-    policy.attach_to_role(role)
-    if table.encryption_key is not None:
-        table.encryption_key.grant_encrypt_decrypt(role)
+    policy = iam.Policy(scope, construct_id, statements=[*statements])
+    policy.attach_to_role(_role(function))
     return policy
+
+
+def share_key(function: lambda_.Function, table: dynamodb.ITable) -> None:
+    """Let `function` use the key that `table` is encrypted with, if that is the user's own."""
+    if table.encryption_key is not None:
+        table.encryption_key.grant_encrypt_decrypt(_role(function))
+
+
+def invoking(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
+    """To invoke functions; any of their versions, for an execution stays on those it began with."""
+    versions = [f"{host.function.function_arn}:*" for host in hosts]
+    if versions:
+        yield iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=versions)
+
+
+def standing_in(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
+    """To plan in place of functions: to read the addresses in their configuration, and to invoke any of them.
+
+    Where an environment is encrypted with a key of the user's, Lambda shows it to those alone who may use the key.
+    """
+    functions = [host.function for host in hosts]
+    versions = [f"{function.function_arn}:*" for function in functions]
+    yield iam.PolicyStatement(actions=["lambda:GetFunctionConfiguration", "lambda:InvokeFunction"], resources=versions)
+    keys = dict.fromkeys(resource_of(function, lambda_.CfnFunction).kms_key_arn for function in functions)
+    if arns := [key for key in keys if key is not None]:
+        yield iam.PolicyStatement(actions=["kms:Decrypt"], resources=arns)
+
+
+def storing(table: dynamodb.ITable, operations: Iterable[Operation]) -> iam.PolicyStatement:
+    """To do `operations` in `table`."""
+    actions = sorted({action for operation in operations for action in ACTIONS[operation]})
+    return iam.PolicyStatement(actions=actions, resources=[table.table_arn])
+
+
+def sending(queues: Iterable[sqs.IQueue]) -> Iterator[iam.PolicyStatement]:
+    """To send messages to `queues`."""
+    arns = [queue.queue_arn for queue in queues]
+    if arns:
+        yield iam.PolicyStatement(actions=["sqs:SendMessage"], resources=arns)
+
+
+def receiving(queue: sqs.IQueue) -> iam.PolicyStatement:
+    """To have Lambda deliver messages of `queue`.
+
+    Source: AWS Lambda Developer Guide, "Configuring execution role permissions" of SQS event source mappings.
+    """
+    actions = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
+    return iam.PolicyStatement(actions=actions, resources=[queue.queue_arn])
 
 
 def grant_start(
@@ -70,17 +105,7 @@ def grant_read(grantee: iam.IGrantable, *, table: dynamodb.ITable) -> iam.Grant:
     return iam.Grant.add_to_principal(grantee=grantee, actions=actions, resource_arns=[table.table_arn])
 
 
-def _invoking(invoked: Sequence[Host]) -> Iterator[iam.PolicyStatement]:
-    if invoked:
-        versions = [f"{host.function.function_arn}:*" for host in invoked]
-        yield iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=versions)
-
-
-def _storing(table: dynamodb.ITable, operations: Iterable[Operation]) -> iam.PolicyStatement:
-    actions = sorted({action for operation in operations for action in ACTIONS[operation]})
-    return iam.PolicyStatement(actions=actions, resources=[table.table_arn])
-
-
-def _failing(queue: sqs.IQueue | None) -> Iterator[iam.PolicyStatement]:
-    if queue is not None:
-        yield iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[queue.queue_arn])
+def _role(function: lambda_.Function) -> iam.IRole:
+    role = function.role
+    assert role is not None  # noqa: S101 - every function that an app creates has one
+    return role

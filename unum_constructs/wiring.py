@@ -4,9 +4,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from unum_constructs.compiler.edges import ENTRY, Operation, function_edges, routes, store_operations
+from unum_constructs.compiler.edges import (
+    ENTRY,
+    Operation,
+    function_edges,
+    reachable,
+    routes,
+    store_operations,
+    timed_functions,
+)
 from unum_constructs.host import Host
-from unum_runtime.model.ir import Task, Workflow
+from unum_runtime.model.ir import Task, Wait, Workflow
 
 Targets: TypeAlias = Mapping[str, tuple[str, ...]]
 """For every function of a workflow, by key, some others."""
@@ -72,6 +80,16 @@ def operations(workflow: Workflow, wiring: Wiring, key: str) -> frozenset[Operat
     """What the function `key`, which may be `ENTRY`, does in the table."""
     own = store_operations(workflow, key)
     return own | {Operation.READ} if key == wiring.start else own  # of start records, also at an entry that was added
+
+
+def timer_targets(workflow: Workflow) -> tuple[str, ...]:
+    """The functions that events for a later time may be for.
+
+    They are those that send such events, to themselves, and those of Tasks that may come after a Wait.
+    """
+    waits = [state for state in workflow.states.values() if isinstance(state, Wait)]
+    behind = (task for wait in waits if wait.next for task in reachable(workflow, wait.next))
+    return _unique((*timed_functions(workflow), *(workflow.task(task).function for task in behind)))
 
 
 def _referred(hosts: Mapping[str, Host], key: str, targets: Iterable[str]) -> tuple[str, ...]:

@@ -1,28 +1,32 @@
 """A workflow as a construct: the table, the layer, the wrapped functions, their permissions, and the start alias."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from aws_cdk import CfnOutput, Duration, RemovalPolicy, Stack
+from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs import permissions
-from unum_constructs.compiler.edges import ENTRY, recursive_functions
+from unum_constructs.compiler.edges import ENTRY, recursive_functions, timed_functions
 from unum_constructs.compiler.options import FunctionOptions
+from unum_constructs.compiler.resources import SERVICES
 from unum_constructs.definition import Definition
-from unum_constructs.entry import entry_host
 from unum_constructs.errors import ConstructError
-from unum_constructs.host import Failures, async_configuration
+from unum_constructs.failure_handler import FailureHandler
+from unum_constructs.failure_handler import operations as operations_on_failure
+from unum_constructs.host import Failures, Host
 from unum_constructs.layer import WorkflowLayer
+from unum_constructs.outputs import add_outputs
+from unum_constructs.provided import entry_host, services_host
+from unum_constructs.queues import new_queue
 from unum_constructs.resource import resource_of
 from unum_constructs.settings import (
     check_leases,
+    check_patterns,
     checked_attempts,
     checked_event_age_s,
     checked_hop_budget,
@@ -31,13 +35,11 @@ from unum_constructs.settings import (
     options_of,
 )
 from unum_constructs.store import checked_table, new_table
-from unum_constructs.wiring import one_key_each, operations, wire
+from unum_constructs.timer import WorkflowTimer
+from unum_constructs.wiring import one_key_each, operations, timer_targets, wire
 from unum_constructs.wrapping import hosts_of
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection, Workflow
-
-FAILURES_KEPT_DAYS = 14
-"""The most that SQS allows. Source: Amazon SQS API Reference, SetQueueAttributes, MessageRetentionPeriod."""
 
 
 class UnumWorkflow(Construct):
@@ -51,8 +53,8 @@ class UnumWorkflow(Construct):
         scope: the construct around it.
         construct_id: its id.
         definition: what the workflow does.
-        functions: functions by the key that Tasks name them with. The same function may be there under several keys,
-            and in several workflows of the stack.
+        functions: functions by the key that Tasks name them with, beside those that the definition brings along. The
+            same function may be there under several keys, and in several workflows of the stack.
         function_options: options of functions by key, for those that are no `UnumFunction`, or that are to have others
             in this workflow than they have by themselves.
         workflow_name: 1 to 80 characters from ``A-Z a-z 0-9 - _``; made from the construct's path where there is none.
@@ -64,7 +66,8 @@ class UnumWorkflow(Construct):
         max_event_age: how long Lambda tries to deliver an event, 1 minute to 6 hours; 6 hours where it is not given.
         retry_attempts: how often Lambda delivers an event again when the delivery failed, 0 to 2; twice where it is
             not given.
-        entry_architecture: of the entry function, which there is only where the workflow begins with no Task.
+        entry_architecture: of the functions that the workflow makes itself where it needs them: one to start in, if it
+            begins with no Task; one that calls services, if Tasks do; one that hands on events which have had to wait.
         collection: when outcomes go that nobody can need any more: with their expiry, which costs nothing, or at once.
         hop_budget: how many steps may lie between the start and any other, so that a loop which never ends fails.
 
@@ -76,9 +79,12 @@ class UnumWorkflow(Construct):
         workflow_name: its name, in events and in the table.
         table: the state of executions.
         layer: runtime and definition.
-        failure_queue: events that Lambda could not deliver, for 14 days. A function of several workflows sends its
-            events to the queue of the first.
+        failure_handler: what goes on from events that Lambda could not deliver.
+        failure_queue: what it could not go on from, for 14 days; also events that waited in `timer` and could not be
+            handed on.
+        failure_alarm: goes off when something is in that queue; actions may be added to it.
         start_alias: the only way in.
+        timer: what keeps events that have to wait; None where none have to.
     """
 
     def __init__(  # noqa: PLR0913 - one keyword for each option, as everywhere in the CDK
@@ -87,7 +93,7 @@ class UnumWorkflow(Construct):
         construct_id: str,
         *,
         definition: Definition,
-        functions: Mapping[str, lambda_.Function],
+        functions: Mapping[str, lambda_.Function] | None = None,
         function_options: Mapping[str, FunctionOptions] | None = None,
         workflow_name: str | None = None,
         retention: Duration | None = None,
@@ -106,24 +112,34 @@ class UnumWorkflow(Construct):
             "max_event_age_s": checked_event_age_s(self, max_event_age),
             "retry_attempts": checked_attempts(self, retry_attempts),
         }
-        self._hosts = hosts_of(self, functions)
-        options = options_of(self, functions, function_options or {})
+        given: Mapping[str, lambda_.Function] = {**definition.functions, **(functions or {})}
+        self._hosts = hosts_of(self, given)
+        options = options_of(self, given, function_options or {})
+        bound = definition.bind({function.function_arn: key for key, function in given.items()})
         compiled = replace(
-            self._compiled(definition, functions, options),
+            self._compiled(bound, options, given),
             collection=collection,
             hop_budget=checked_hop_budget(self, hop_budget),
         )
+        self._bound = bound
+        self._architecture = entry_architecture or lambda_.Architecture.ARM_64
+        if any(task.function == SERVICES for task in compiled.tasks):
+            self._hosts[SERVICES] = services_host(self, "Services", self._architecture)
         self._workflow = one_key_each(compiled, self._hosts)
         check_leases(self, self._workflow, **limits)
+        check_patterns(self, self._workflow)
         self._check_use()
         self._wiring = wire(self._workflow, self._hosts)
         if self._wiring.start == ENTRY:
-            self._hosts[ENTRY] = entry_host(self, "Entry", entry_architecture or lambda_.Architecture.ARM_64)
+            self._hosts[ENTRY] = entry_host(self, "Entry", self._architecture)
 
         self.table = checked_table(self, table) if table else new_table(self, "Table", removal_policy)
         self.layer = WorkflowLayer(self, "Layer", workflow=self._workflow)
-        self.failure_queue = _failure_queue(self, "Failures")
-        self.start_alias = self._start_alias(Failures(queue=self.failure_queue, **limits))
+        self.failure_queue = new_queue(self, "Failures")
+        self.timer = self._timer()
+        self.failure_handler = self._failure_handler()
+        self.failure_alarm = self.failure_handler.alarm
+        self.start_alias = self._start_alias(Failures(handler=self.failure_handler, **limits))
         self._add_outputs()
 
     def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
@@ -139,12 +155,11 @@ class UnumWorkflow(Construct):
     def _compiled(
         self,
         definition: Definition,
-        functions: Mapping[str, lambda_.Function],
         options: Mapping[str, FunctionOptions],
+        functions: Mapping[str, lambda_.Function],
     ) -> Workflow:
-        keys = {function.function_arn: key for key, function in functions.items()}
         try:
-            return definition.bind(keys).compile(self.workflow_name, functions.keys(), options)
+            return definition.compile(self.workflow_name, functions.keys(), options)
         except DefinitionError as error:
             path = self.node.path
             raise DefinitionError(
@@ -165,45 +180,99 @@ class UnumWorkflow(Construct):
                     self, f"functions[{key!r}]: takes part in another workflow called {name!r}; change `workflow_name`"
                 )
 
+    def _timer(self) -> WorkflowTimer | None:
+        targets = timer_targets(self._workflow)
+        if not targets:
+            return None
+        return WorkflowTimer(
+            self,
+            "Timer",
+            layer=self.layer,
+            architecture=self._architecture,
+            failure_queue=self.failure_queue,
+            targets=[self._hosts[key] for key in targets],
+        )
+
+    def _failure_handler(self) -> FailureHandler:
+        handler = FailureHandler(
+            self,
+            "OnFailure",
+            workflow_name=self.workflow_name,
+            service=self._service(),
+            layer=self.layer,
+            architecture=self._architecture,
+            dead_letters=self.failure_queue,
+        )
+        done = (operations(self._workflow, self._wiring, key) for key in self._wiring.edges)
+        timer = [self.timer.queue] if self.timer else []
+        handler.allow(
+            self._hosts.values(),
+            [permissions.storing(self.table, operations_on_failure(done)), *permissions.sending(timer)],
+        )
+        permissions.share_key(handler.function, self.table)
+        return handler
+
     def _start_alias(self, failures: Failures) -> lambda_.Alias:
         """Make every function a part of the workflow; the alias comes last, when everything is allowed."""
         scope = Construct(self, "Permissions")
         policies = {key: self._join(scope, key, failures) for key in self._wiring.edges}
         host = self._hosts[self._wiring.start]
         alias = lambda_.Alias(self, "Start", alias_name=self._alias_name, version=host.version)
-        alias.node.add_dependency(*policies.values())
-        configuration = async_configuration(alias, failures, qualifier=self._alias_name)
+        alias.node.add_dependency(*policies.values(), self.failure_handler, *([self.timer] if self.timer else ()))
+        configuration = failures.configure(alias, self._alias_name)
         configuration.add_resource_dependency(resource_of(alias, lambda_.CfnAlias))  # which the name alone does not say
         return alias
 
     def _join(self, scope: Construct, key: str, failures: Failures) -> iam.Policy:
         """Make the function `key` a part of the workflow; what allows it to be one."""
         host = self._hosts[key]
-        is_first = host.claim_failures(failures)
-        policy = permissions.allow(
-            scope,
-            key,
-            host,
-            invoked=[self._hosts[target] for target in self._wiring.edges[key]],
-            table=self.table,
-            operations=operations(self._workflow, self._wiring, key),
-            failure_queue=self.failure_queue if is_first or key == self._wiring.start else None,
-        )
-        if is_first:
+        claimed = host.claim_failures(failures)
+        reports = claimed is failures or key == self._wiring.start
+        policy = permissions.attach(scope, key, host.function, self._statements(key, reports=reports))
+        permissions.share_key(host.function, self.table)
+        if claimed is failures:
             host.send_failures(failures, after=policy)
+        else:
+            claimed.handler.hand_on(self.workflow_name, failures.handler)
         if key in recursive_functions(self._workflow):
             host.allow_recursion()
-        host.serve(self.workflow_name, self.layer, self._service(key))
+        host.serve(self.workflow_name, self.layer, self._service_of(key))
         return policy
 
-    def _service(self, key: str) -> Mapping[str, Any]:
-        """What `unum_runtime.handler.Service` says for the function `key`."""
+    def _statements(self, key: str, *, reports: bool) -> Iterator[iam.PolicyStatement]:
+        """What the function `key` is allowed; `reports`: also to have its failed events handled."""
+        yield from permissions.invoking([*self._invoked(key), *([self.failure_handler] if reports else [])])
+        if key == SERVICES:
+            from unum_constructs.services import calling  # noqa: PLC0415 - loads the models of all services
+
+            yield from calling(self._workflow, self._bound.values)
+            yield from self._bound.statements
+        yield permissions.storing(self.table, operations(self._workflow, self._wiring, key))
+        if self.timer and self._waits(key):
+            yield from permissions.sending([self.timer.queue])
+
+    def _invoked(self, key: str) -> list[Host]:
+        """The functions that the function `key` invokes: itself, too, where it has no longer to wait."""
+        keys = dict.fromkeys((*self._wiring.edges[key], *([key] if self._waits(key) else [])))
+        return [self._hosts[each] for each in keys]
+
+    def _waits(self, key: str) -> bool:
+        return key in timed_functions(self._workflow)
+
+    def _service(self) -> Mapping[str, Any]:
+        """What `unum_runtime.handler.Service` says for every function."""
+        service = {"table": self.table.table_name, "hosts": [], "routes": {}, "retention_s": self._retention_s}
+        return service | {"values": dict(self._bound.values)} if self._bound.values else service
+
+    def _service_of(self, key: str) -> Mapping[str, Any]:
+        """What it says for the function `key`."""
         service = {
-            "table": self.table.table_name,
+            **self._service(),
             "hosts": [] if key == ENTRY else [key],
             "routes": {target: self._hosts[target].version_arn for target in self._wiring.references[key]},
-            "retention_s": self._retention_s,
         }
+        if self.timer and self._waits(key):
+            service["timer"] = self.timer.queue.queue_url
         if key != self._wiring.start:
             return service
         return service | {"carried": list(self._wiring.carried), "start_alias": self._alias_name}
@@ -215,22 +284,10 @@ class UnumWorkflow(Construct):
     def _add_outputs(self) -> None:
         """Tell clients and the command line, by the stack's outputs, where the workflow is."""
         name = self.workflow_name
-        self._add_output("StartAlias", self.start_alias.function_arn, f"Start alias of workflow {name}")
-        self._add_output("Table", self.table.table_name, f"Table of workflow {name}")
-        self._add_output("Workflow", name, "Name of the workflow")
-        self._add_output("Retention", str(self._retention_s), f"Seconds that workflow {name} keeps its state")
-
-    def _add_output(self, kind: str, value: str, description: str) -> None:
-        output = CfnOutput(self, f"{kind}Output", value=value, description=description)
-        path = self.node.path.removeprefix(Stack.of(self).node.path)
-        output.override_logical_id(re.sub(r"[^A-Za-z0-9]", "", path) + kind)
-
-
-def _failure_queue(scope: Construct, construct_id: str) -> sqs.Queue:
-    return sqs.Queue(
-        scope,
-        construct_id,
-        encryption=sqs.QueueEncryption.SQS_MANAGED,
-        enforce_ssl=True,
-        retention_period=Duration.days(FAILURES_KEPT_DAYS),
-    )
+        outputs = {
+            "StartAlias": (self.start_alias.function_arn, f"Start alias of workflow {name}"),
+            "Table": (self.table.table_name, f"Table of workflow {name}"),
+            "Workflow": (name, "Name of the workflow"),
+            "Retention": (str(self._retention_s), f"Seconds that workflow {name} keeps its state"),
+        }
+        add_outputs(self, outputs)

@@ -20,6 +20,13 @@ INVOKING = """
     def handler(event, context):
         boto3.client("lambda").invoke(FunctionName=event, InvocationType="Event", Payload=b"{}")
 """
+SENDING = """
+    import boto3
+
+    def handler(event, context):
+        entries = [{"Id": str(n), "MessageBody": str(n)} for n in range(2)]
+        return len(boto3.client("sqs").send_message_batch(QueueUrl=event, Entries=entries)["Successful"])
+"""
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +68,12 @@ def test_a_destination_needs_the_function_s_permission(guarded: Any) -> None:
         time.sleep(0.5)
     assert json.loads(guarded.receive(url)["Body"])["requestPayload"] == roles[1]
     assert "Messages" not in guarded.sqs.receive_message(QueueUrl=url)
+
+
+def test_who_may_send_a_message_may_send_a_batch(guarded: Any) -> None:
+    url, arn = guarded.queue()
+    sender = guarded.function(SENDING, Role=_role(guarded, "sender", ("sqs:SendMessage", arn)))
+    stranger = guarded.function(SENDING, Role=_role(guarded, "stranger", ("sqs:ReceiveMessage", arn)))
+    assert guarded.invoke(sender, url)[0] == 2
+    denied, _ = guarded.invoke(stranger, url)
+    assert "AccessDenied" in denied["errorMessage"]

@@ -1,19 +1,11 @@
 """Small workflows of every shape, with functions that return something else on every run."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from building import Graph, choice, machine, map_, parallel, pass_, task, varying
+from recovering import RECOVERING
 
-from unum_constructs.compiler import compile_workflow
 from unum_constructs.compiler.options import FunctionOptions
-from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Guard, Json, Workflow
-from unum_runtime.simulator.scenario import Context, Function
-
-
-def varying(event: Json, context: Context) -> Json:
-    """Tells which run of which invocation it was, and what it saw; small, however long the chain is."""
-    seen = event if isinstance(event, (int, str)) else len(str(event))
-    return {"by": context.unum.state, "run": context.run, "saw": seen}
+from unum_runtime.model.ir import Guard, Json
+from unum_runtime.simulator.scenario import Context
 
 
 def three_then_five(_event: Json, context: Context) -> Json:
@@ -24,64 +16,6 @@ def three_then_five(_event: Json, context: Context) -> Json:
 def two_then_three(_event: Json, context: Context) -> Json:
     """Two items at first, three on every later run."""
     return list(range(3 if context.run else 2))
-
-
-@dataclass(frozen=True)
-class Graph:
-    """A workflow with its functions.
-
-    Attributes:
-        definition: in the Amazon States Language.
-        functions: by Task or by function.
-        input: of executions.
-        hop_budget: see `Workflow`.
-        options: of functions.
-    """
-
-    definition: Json
-    functions: Mapping[str, Function]
-    input: Json = 1
-
-    hop_budget: int = DEFAULT_HOP_BUDGET
-    options: Mapping[str, FunctionOptions] = field(default_factory=dict)
-
-    def workflow(self) -> Workflow:
-        """The compiled workflow."""
-        workflow = compile_workflow(self.definition, name="wf", functions=None, options=self.options)
-        return replace(workflow, hop_budget=self.hop_budget)
-
-
-def task(function: str, following: str | None = None, **fields: Json) -> Json:
-    """A Task state that runs `function`."""
-    return {"Type": "Task", "Resource": function, **_next(following), **fields}
-
-
-def pass_(following: str | None = None, **fields: Json) -> Json:
-    """A Pass state."""
-    return {"Type": "Pass", **_next(following), **fields}
-
-
-def map_(processor: Json, following: str | None = None, **fields: Json) -> Json:
-    """A Map state."""
-    return {"Type": "Map", "ItemProcessor": processor, **_next(following), **fields}
-
-
-def parallel(*branches: Json, following: str | None = None, **fields: Json) -> Json:
-    """A Parallel state."""
-    return {"Type": "Parallel", "Branches": list(branches), **_next(following), **fields}
-
-
-def machine(**states: Json) -> Json:
-    """A state machine, or a branch, that begins with the first of `states`."""
-    return {"StartAt": next(iter(states)), "States": states}
-
-
-def _next(following: str | None) -> dict[str, Any]:
-    return {"Next": following} if following else {"End": True}
-
-
-def _choice(*rules: tuple[Json, str], default: str) -> Json:
-    return {"Type": "Choice", "Choices": [{**rule, "Next": target} for rule, target in rules], "Default": default}
 
 
 def _count(event: Json, _context: Context) -> Json:
@@ -100,9 +34,14 @@ def _same(event: Json, _context: Context) -> Json:
     return event
 
 
+def _nested(rows: Json) -> Graph:
+    definition = machine(Rows=map_(machine(Columns=map_(machine(Cell=task("cell")))), "Sum"), Sum=task("sum"))
+    return Graph(definition, {"cell": varying, "sum": varying}, rows)
+
+
 _LOOP = machine(
     Work=task("work", "Again"),
-    Again=_choice(({"Variable": "$.round", "NumericLessThan": 3}, "Work"), default="Done"),
+    Again=choice(({"Variable": "$.round", "NumericLessThan": 3}, "Work"), default="Done"),
     Done={"Type": "Succeed"},
 )
 
@@ -131,16 +70,14 @@ GRAPHS: dict[str, Graph] = {
         ),
         {"a": lambda _event, _context: [1, 2, 3], "pairs": _pairs, "product": _product, "same": _same},
     ),
-    "nested maps in place": Graph(
-        machine(Rows=map_(machine(Columns=map_(machine(Cell=task("cell")))), "Sum"), Sum=task("sum")),
-        {"cell": varying, "sum": varying},
-        [[1, 2], [3]],
-    ),
+    "nested maps in place": _nested([[1, 2], [3]]),
+    "nested maps of one row": _nested([[1, 2]]),
+    "nested maps of one column": _nested([[1], [2]]),
     "map in a loop": Graph(
         machine(
             Split=task("split", "Each"),
             Each=map_(machine(Work=task("work")), "More", ItemsPath="$.items", ResultPath="$.done"),
-            More=_choice(({"Variable": "$.round", "NumericLessThan": 2}, "Split"), default="Done"),
+            More=choice(({"Variable": "$.round", "NumericLessThan": 2}, "Split"), default="Done"),
             Done={"Type": "Succeed"},
         ),
         {
@@ -160,7 +97,7 @@ GRAPHS: dict[str, Graph] = {
             M=map_(
                 machine(
                     B=task("b", "Which"),
-                    Which=_choice(({"Variable": "$.big", "BooleanEquals": True}, "Big"), default="Small"),
+                    Which=choice(({"Variable": "$.big", "BooleanEquals": True}, "Big"), default="Small"),
                     Big=task("big"),
                     Small={"Type": "Succeed"},
                 ),
@@ -246,7 +183,7 @@ GRAPHS: dict[str, Graph] = {
         machine(
             A=task("a", "M"),
             M=map_(machine(B=task("b")), "Which"),
-            Which=_choice(({"Variable": "$[0].run", "NumericEquals": 0}, "C"), default="D"),
+            Which=choice(({"Variable": "$[0].run", "NumericEquals": 0}, "C"), default="D"),
             C=task("c"),
             D={"Type": "Fail", "Error": "Other"},
         ),
@@ -269,7 +206,7 @@ GRAPHS: dict[str, Graph] = {
         machine(
             A=task("a", "B"),
             B=task("b", "Ever"),
-            Ever=_choice(({"Variable": "$", "IsPresent": True}, "A"), default="Never"),
+            Ever=choice(({"Variable": "$", "IsPresent": True}, "A"), default="Never"),
             Never={"Type": "Succeed"},
         ),
         dict.fromkeys("ab", varying),
@@ -323,5 +260,6 @@ GRAPHS: dict[str, Graph] = {
         machine(A=task("a", "Twice"), Twice=pass_(Parameters={"one.$": "$", "other.$": "$"})),
         {"a": lambda _event, _context: "x" * 150_000},
     ),
+    **RECOVERING,
 }
 """Every shape by name."""

@@ -12,11 +12,25 @@ import pytest
 
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model import naming
-from unum_runtime.model.checkpoint import Checkpoint, Item
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Phase
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Json
 from unum_runtime.model.naming import Frame, Key, Name, Scope
-from unum_runtime.protocol import checkpoint, collect, fanin, ingress, lease, perform, plan, run, runtime, start, step
+from unum_runtime.protocol import (
+    checkpoint,
+    collect,
+    fanin,
+    ingress,
+    lease,
+    moment,
+    perform,
+    plan,
+    recover,
+    run,
+    runtime,
+    start,
+    step,
+)
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator import Faults, Invariant, engine
 from unum_runtime.simulator.store import SimulatedStore
@@ -131,12 +145,12 @@ def guard_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_deadline(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(step, "admit", lambda rt, envelope: rt.workflow.task(envelope.state))
+    patch.setattr(step, "admit", lambda rt, envelope: rt.workflow.states[envelope.state])
 
 
 def deadline_without_end(patch: pytest.MonkeyPatch) -> None:
     life_s = runtime.EVENT_LIFE_S
-    patch.setattr(Runtime, "not_after_s", lambda rt, _execution: rt.clock.now_ms() // 1000 + life_s)
+    patch.setattr(Runtime, "not_after_s", lambda rt, _execution, _due_ms=None: rt.clock.now_ms() // 1000 + life_s)
 
 
 def short_life(patch: pytest.MonkeyPatch) -> None:
@@ -204,8 +218,8 @@ def result_beside_outcome(patch: pytest.MonkeyPatch) -> None:
 
 
 def idempotency_key_of_the_delivery(patch: pytest.MonkeyPatch) -> None:
-    call = run._call
-    patch.setattr(run, "_call", lambda *given: replace(call(*given), idempotency_key=str(uuid.uuid4())))
+    call = run._Try._call
+    patch.setattr(run._Try, "_call", lambda *given: replace(call(*given), idempotency_key=str(uuid.uuid4())))
 
 
 def time_of_the_delivery(patch: pytest.MonkeyPatch) -> None:
@@ -221,8 +235,104 @@ def endless_patience(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(lease, "PATIENCE_MS", 10 * 24 * HOUR_S * 1000)
 
 
+def idempotency_key_of_the_attempt(patch: pytest.MonkeyPatch) -> None:
+    def call(attempt: run._Try, timeout_s: float | None) -> runtime.Call:
+        made = made_by(attempt, timeout_s)
+        return replace(made, idempotency_key=f"{made.idempotency_key} {made.attempt}")
+
+    made_by = run._Try._call
+    patch.setattr(run._Try, "_call", call)
+
+
+def retries_uncounted(patch: pytest.MonkeyPatch) -> None:
+    again = run._Try._again
+    patch.setattr(run._Try, "_again", lambda own, due_ms, _, job: again(own, due_ms, own.envelope.retries, job))
+
+
+def caught_before_retried(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(recover.recovery, "next_retry", lambda *_: None)
+
+
+def caught_without_variables(patch: pytest.MonkeyPatch) -> None:
+    def recovered(*given: Any, **named: Any) -> recover.Recovery:
+        found = recover.recover(*given, **named)
+        is_caught = isinstance(found, recover.Settled)
+        return replace(found, way=replace(found.way, variables={})) if is_caught else found
+
+    patch.setattr(run, "recover", recovered)
+
+
+def joined_without_variables(patch: pytest.MonkeyPatch) -> None:
+    joined = fanin.joined
+
+    def forgetful(rt: Runtime, scope: Scope) -> plan.Commit:
+        found = joined(rt, scope)
+        return replace(found, way=replace(found.way, variables={}))
+
+    patch.setattr(fanin, "joined", forgetful)
+    patch.setattr(ingress, "joined", forgetful)
+
+
+def retry_without_commit(patch: pytest.MonkeyPatch) -> None:
+    def commit(rt: Runtime, effect: plan.Commit) -> plan.Effect:
+        if effect.phase is Phase.RETRIED:
+            return plan.plan(rt.workflow, checkpoint.draft(rt, effect))
+        return checkpoint.commit(rt, effect)
+
+    patch.setattr(perform, "commit", commit)
+
+
+def scopes_without_generation(patch: pytest.MonkeyPatch) -> None:
+    path = naming._scope_path
+
+    def same_path(workflow: str, scope: Scope) -> str:
+        return path(workflow, replace(scope, iteration=0, generation=0))
+
+    patch.setattr(naming, "_scope_path", same_path)
+
+
+def sets_without_generation(patch: pytest.MonkeyPatch) -> None:
+    def key(workflow: str, scope: Scope, shard: int) -> Key:
+        return naming.completion_key(workflow, replace(scope, iteration=0, generation=0), shard)
+
+    patch.setattr(fanin, "completion_key", key)
+
+
+def nothing_waits(patch: pytest.MonkeyPatch) -> None:
+    invoke = plan._invoke
+    patch.setattr(plan, "_invoke", lambda *given: replace(invoke(*given), due_ms=None))
+
+
+def retry_of_a_scope_at_once(patch: pytest.MonkeyPatch) -> None:
+    again = plan._again
+    patch.setattr(plan, "_again", lambda *given: replace(again(*given), due_ms=None))
+
+
+def deadline_from_sending(patch: pytest.MonkeyPatch) -> None:
+    not_after_s = Runtime.not_after_s
+    patch.setattr(Runtime, "not_after_s", lambda rt, execution, _due_ms=None: not_after_s(rt, execution))
+
+
+def timeout_ignored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(moment.Moment, "is_late_at", lambda _moment, _ms: False)
+
+
+def tolerated_failures_counted_twice(patch: pytest.MonkeyPatch) -> None:
+    too_many = fanin.too_many_failed
+    patch.setattr(
+        fanin, "too_many_failed", lambda state, value, failed, *around: too_many(state, value, 2 * failed, *around)
+    )
+
+
+def tolerated_failure_fails(patch: pytest.MonkeyPatch) -> None:
+    def fail(rt: Runtime, scope: Scope, _index: int, failure: Failure) -> list[plan.Commit]:
+        return [fanin._failed(rt, scope, failure, fanin.origin(rt, scope))]
+
+    patch.setattr(perform, "fail", fail)
+
+
 def start_named_by_delivery(rt: Runtime, request_id: str, event: Json) -> None:
-    start.start(rt, request_id if "delivery 1 " in rt.delivery else str(uuid.uuid4()), event)
+    start.start(rt, request_id if rt.delivery == "delivery 1" else str(uuid.uuid4()), event)
 
 
 MUTATIONS: dict[str, Mutation] = {
@@ -322,6 +432,54 @@ MUTATIONS: dict[str, Mutation] = {
         faults=DUPLICATE,
         breaks=Invariant.CONSISTENT,
         scenario={"store": DeletingStore, "collection": Collection.EAGER},
+    ),
+    "idempotency key of the attempt": Mutation(
+        graph="retry of a task", faults=CRASH, breaks=Invariant.SAME_VIEW, patch=idempotency_key_of_the_attempt
+    ),
+    "retries uncounted": Mutation(
+        graph="retry of a task", faults=CRASH, breaks=Invariant.CONSISTENT, patch=retries_uncounted
+    ),
+    "caught before retried": Mutation(
+        graph="retry exhausted then catch", faults=CRASH, breaks=Invariant.CONSISTENT, patch=caught_before_retried
+    ),
+    "caught without variables": Mutation(
+        graph="variables over failures", faults=CRASH, breaks=Invariant.CONSISTENT, patch=caught_without_variables
+    ),
+    "joined without variables": Mutation(
+        graph="variables through a map", faults=CRASH, breaks=Invariant.CONSISTENT, patch=joined_without_variables
+    ),
+    "retry of a scope without a commit": Mutation(
+        graph="two failures", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=retry_without_commit
+    ),
+    "retry of a scope planned from own outcome": Mutation(
+        graph="two failures", faults=CRASH, breaks=Invariant.SAME_VIEW, patch=plan_from_own_outcome
+    ),
+    "retried scope in the names of before": Mutation(
+        graph="retry of a parallel", faults=CRASH, breaks=Invariant.CONSISTENT, patch=scopes_without_generation
+    ),
+    "late branch completes the next generation": Mutation(
+        graph="retry of a parallel", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=sets_without_generation
+    ),
+    "retry of a scope at once": Mutation(
+        graph="retry of a parallel", faults=CRASH, breaks=Invariant.CONSISTENT, patch=retry_of_a_scope_at_once
+    ),
+    "nothing waits": Mutation(
+        graph="wait before a task", faults=CRASH, breaks=Invariant.SAME_VIEW, patch=nothing_waits
+    ),
+    "deadline counts from sending": Mutation(
+        graph="long wait", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=deadline_from_sending
+    ),
+    "timeout ignored": Mutation(
+        graph="timeout between retries of a scope", faults=CRASH, breaks=Invariant.SAME_VIEW, patch=timeout_ignored
+    ),
+    "tolerated failures counted twice": Mutation(
+        graph="tolerated failures",
+        faults=CRASH,
+        breaks=Invariant.CONSISTENT,
+        patch=tolerated_failures_counted_twice,
+    ),
+    "tolerated failure fails": Mutation(
+        graph="tolerated failures", faults=CRASH, breaks=Invariant.CONSISTENT, patch=tolerated_failure_fails
     ),
 }
 """Every mistake by name."""

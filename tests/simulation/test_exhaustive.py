@@ -20,11 +20,42 @@ SMALL = [
 ]
 """Graphs with few enough interleavings to see all of them with a duplicate, too."""
 
+RECOVERING = [
+    "retry of a task",
+    "two retriers",
+    "retry whose attempt is seen",
+    "retry of a leased task",
+    "retry of an unguarded task",
+    "retry exhausted then catch",
+    "retry without a rule",
+    "catch of a task",
+    "retry of one branch",
+    "retry of one branch that waits",
+    "wait before a task",
+    "wait at the end",
+    "wait first",
+    "wait in a branch",
+    "two waits",
+    "wait as long as the result says",
+    "polled task",
+    "timeout during a wait",
+    "timeout during a retry",
+    "timeout between retries of a scope",
+]
+"""The same of workflows that fail and go on, or wait."""
+
+PAUSE = Faults(crashes=0, duplicates=0, jumps=1, jump_s=(3,))
+"""Some events come late, others that have to wait meanwhile, before them."""
+
 
 @pytest.mark.parametrize(
     "graph",
     [
         *SMALL,
+        *RECOVERING,
+        "nested maps of one row",
+        "nested maps of one column",
+        "catch of a scope",
         "map without join",
         "leased chain",
         "unguarded map",
@@ -40,23 +71,49 @@ def test_every_way_with_one_crash(graph: str) -> None:
     assert explore(scenario(graph, faults=CRASH)).is_complete
 
 
-@pytest.mark.parametrize("graph", SMALL)
+@pytest.mark.parametrize(
+    "graph", [*SMALL, *RECOVERING, "nested maps of one row", "nested maps of one column", "catch of a scope"]
+)
 def test_every_way_with_one_duplicate(graph: str) -> None:
     assert explore(scenario(graph, faults=DUPLICATE)).is_complete
 
 
-@pytest.mark.parametrize("graph", ["chain", "empty map", "own time"])
+@pytest.mark.parametrize(
+    "graph",
+    [
+        *RECOVERING,
+        "variables over failures",
+        "variables through a map",
+        "tolerated failures",
+        "too many failures",
+        "catch of a scope",
+        "catch that goes on in a branch",
+        "retry of a parallel",
+        "retry of a limited map",
+        "retry of a map around a map",
+        "retry of a shared result",
+    ],
+)
+def test_every_way_with_a_pause(graph: str) -> None:
+    assert explore(scenario(graph, faults=PAUSE)).is_complete
+
+
+@pytest.mark.parametrize(
+    "graph", ["chain", "own time", "retry of a task", "wait before a task", "timeout during a wait"]
+)
 @pytest.mark.parametrize("collection", Collection)
 def test_every_way_with_a_crash_and_a_duplicate(graph: str, collection: Collection) -> None:
     assert explore(scenario(graph, faults=BOTH, collection=collection)).is_complete
 
 
-@pytest.mark.parametrize("graph", ["diamond", "empty map"])
+@pytest.mark.parametrize("graph", ["diamond", "empty map", "retry of one branch", "wait in a branch"])
 def test_every_way_with_eager_collection(graph: str) -> None:
     assert explore(scenario(graph, faults=CRASH, collection=Collection.EAGER)).is_complete
 
 
-@pytest.mark.parametrize("graph", ["diamond", "nested maps in place", "failing branches", "two fan-outs in a row"])
+@pytest.mark.parametrize(
+    "graph", ["diamond", "nested maps in place", "failing branches", "retry of a map around a map"]
+)
 def test_every_order_without_faults(graph: str) -> None:
     faults = Faults(crashes=0, duplicates=0, concurrency=3)
     assert explore(scenario(graph, faults=faults, collection=Collection.EAGER)).is_complete

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
-from graphs import machine, map_, parallel, pass_, task
+from building import machine, map_, parallel, pass_, task
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from aws_cdk import App, Stack
 
-from tests.synth.machines import chain
+from tests.synth.machines import chain, machine
 from unum_constructs.compiler import compile_workflow
-from unum_constructs.layer import WorkflowLayer, digest, layer_content, runtime_folder
+from unum_constructs.layer import Content, WorkflowLayer, digest, layer_content, runtime_folder
 from unum_runtime import handler
 from unum_runtime.model.ir import Workflow
 
@@ -39,20 +39,53 @@ def test_content(workflow: Workflow) -> None:
     assert not [path for path in content if "client" in Path(path).parts or "simulator" in Path(path).parts]
 
 
-def test_what_is_left_out_is_not_needed(workflow: Workflow, tmp_path: Path) -> None:
-    for path, data in layer_content(workflow, runtime_folder()).items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_bytes(data)
-    environment = {"PYTHONPATH": str(tmp_path / "python"), "PATH": os.environ["PATH"]}
-    completed = subprocess.run(
-        [sys.executable, "-c", "import unum_runtime.handler as h; print(h.load_workflow('Flow').name)"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
+def test_jsonata_is_there_where_a_state_is_in_it(workflow: Workflow) -> None:
+    definition = {"QueryLanguage": "JSONata", **machine(P={"Type": "Pass", "Output": "{% 1 %}", "End": True})}
+    content = layer_content(compile_workflow(definition, name="Flow", functions=None), runtime_folder())
+    own = {path: len(data) for path, data in content.items() if "jsonata" in Path(path).parts[1]}
+    assert "python/jsonata/jsonata.py" in own
+    assert [path for path in own if path.endswith("/LICENSE")]
+    assert all(path.endswith((".py", "/LICENSE")) for path in own)
+    assert not [path for path in own if "/cli/" in path]
+    plain = layer_content(workflow, runtime_folder())
+    assert content.keys() - plain.keys() == own.keys()
+
+
+def test_a_layer_with_jsonata_evaluates_it(tmp_path: Path) -> None:
+    definition = {"QueryLanguage": "JSONata", **machine(P={"Type": "Pass", "Output": "{% 1 + 1 %}", "End": True})}
+    content = layer_content(compile_workflow(definition, name="Flow", functions=None), runtime_folder())
+    code = """
+from unum_runtime.asl.program import program
+from unum_runtime.asl.scene import Scene
+from unum_runtime.handler import load_workflow
+print(program(load_workflow("Flow").states["P"]).leave(1, 1, Scene({}, {}, 0, "")).value)
+"""
+    assert ran(content, tmp_path, code) == "2\n"
+
+
+def ran(content: Content, folder: Path, code: str) -> str:
+    """What `code` prints where the layer is on the path."""
+    for path, data in content.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    environment = {"PYTHONPATH": str(folder / "python"), "PATH": os.environ["PATH"]}
+    completed = subprocess.run(  # noqa: S603 - ours
+        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True
     )
-    assert completed.stdout == "Flow\n"
+    return completed.stdout
+
+
+def test_what_is_left_out_is_not_needed(workflow: Workflow, tmp_path: Path) -> None:
+    content = layer_content(workflow, runtime_folder())
+    assert ran(content, tmp_path, "import unum_runtime.handler as h; print(h.load_workflow('Flow').name)") == "Flow\n"
+
+
+def test_all_that_lambda_calls_can_be_loaded(workflow: Workflow, tmp_path: Path) -> None:
+    content = layer_content(workflow, runtime_folder())
+    code = (
+        "import unum_runtime.aws.forwarder as f, unum_runtime.service_function as s; print(f.handle and s.handle and 1)"
+    )
+    assert ran(content, tmp_path, code) == "1\n"
 
 
 def test_same_on_every_machine(workflow: Workflow, runtime: Path) -> None:

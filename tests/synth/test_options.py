@@ -113,12 +113,12 @@ def test_name_that_is_a_token() -> None:
 def test_problems_of_the_definition_have_the_path_of_the_construct() -> None:
     definition = chain("A", "B")
     definition["States"]["A"]["Resource"] = "Unknown"
-    definition["States"]["B"]["Retry"] = [{"ErrorEquals": ["States.ALL"]}]
+    definition["States"]["B"]["Retry"] = [{"ErrorEquals": []}]
     with pytest.raises(DefinitionError) as caught:
         Deployment.of(definition, "A", "B")
     first, second = map(str, caught.value.problems)
     assert first.startswith("Stack/Flow: $.States.A.Resource: ")
-    assert second.startswith("Stack/Flow: $.States.B.Retry: ")
+    assert second.startswith("Stack/Flow: $.States.B.Retry[0].ErrorEquals: ")
 
 
 def test_more_routes_than_an_environment_holds() -> None:

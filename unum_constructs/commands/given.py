@@ -1,11 +1,14 @@
 """What the command line gives: definitions, inputs, and files to write."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from unum_constructs.commands.failure import CommandFailed, UsageError
 from unum_constructs.compiler.document import parse
 from unum_constructs.definition import Definition
+from unum_constructs.frontends.files import read_file
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Json, Workflow
 
@@ -16,16 +19,15 @@ def workflow_name(file: str, given: str | None) -> str:
 
 
 def compiled(file: str, name: str | None) -> Workflow:
-    """The workflow that `file` defines.
+    """The workflow that `file` defines, in the Amazon States Language or as ``unum compile`` prints it.
 
     Raises:
         UsageError: the file cannot be read.
         DefinitionError: with every problem of the definition.
     """
-    try:
-        definition = Definition.from_asl_file(file)
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}; expected a file with a definition") from error
+    value = document(file)
+    is_compiled = isinstance(value, dict) and "start_at" in value
+    definition = Definition.from_ir(value) if is_compiled else Definition.from_asl(value)
     return definition.compile(workflow_name(file, name), None)
 
 
@@ -49,18 +51,38 @@ def problem_lines(file: str, error: DefinitionError) -> list[str]:
     return [text if text.startswith(file) else f"{file}: {text}" for text in texts]
 
 
+def document(file: str) -> Json:
+    """What `file` says, as JSON or YAML.
+
+    Raises:
+        UsageError: the file cannot be read.
+        DefinitionError: its content is neither.
+    """
+    with _readable(file):
+        return read_file(file)
+
+
 def execution_input(given: str) -> Json:
-    """The value of ``--input``: JSON text, ``@FILE``, or ``-`` for standard input.
+    """The value of ``--input``; see `json_option`."""
+    return json_option("--input", given)
+
+
+def json_option(option: str, given: str) -> Json:
+    """The value of an option: JSON text, ``@FILE``, or ``-`` for standard input.
+
+    Args:
+        option: its name, for messages.
+        given: what stands on the command line.
 
     Raises:
         UsageError: it cannot be read, or is not JSON; names line and column.
     """
-    source, text = _input_text(given)
+    source, text = _given_text(option, given)
     try:
         return parse(text, source=source)
     except DefinitionError as error:
         remedy = "" if given[:1] in "@-" else "; quote JSON for the shell, or write @FILE to read a file"
-        raise UsageError(f"--input: {error}{remedy}") from error
+        raise UsageError(f"{option}: {error}{remedy}") from error
 
 
 def write_text(file: str, text: str) -> None:
@@ -80,7 +102,15 @@ def write_text(file: str, text: str) -> None:
         raise CommandFailed(f"{file}: cannot be written: {error.strerror}") from error
 
 
-def _input_text(given: str) -> tuple[str, str]:
+@contextmanager
+def _readable(file: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}; expected a file with a definition") from error
+
+
+def _given_text(option: str, given: str) -> tuple[str, str]:
     """(where the text comes from, text)."""
     try:
         if given == "-":
@@ -88,7 +118,7 @@ def _input_text(given: str) -> tuple[str, str]:
         if given.startswith("@"):
             return given[1:], Path(given[1:]).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise UsageError(f"--input: {given[1:]}: cannot be read: {error.strerror}") from error
+        raise UsageError(f"{option}: {given[1:]}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"--input: {given}: expected JSON text in UTF-8: {error}") from error
+        raise UsageError(f"{option}: {given}: expected JSON text in UTF-8: {error}") from error
     return "", given

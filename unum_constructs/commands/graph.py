@@ -4,6 +4,7 @@ import argparse
 
 from unum_constructs.commands.given import compiled_or_failed, write_text
 from unum_runtime.client.picture.draw import draw
+from unum_runtime.client.picture.mermaid import mermaid
 
 
 def run(options: argparse.Namespace) -> None:
@@ -13,8 +14,9 @@ def run(options: argparse.Namespace) -> None:
         UsageError: the definition's file cannot be read.
         CommandFailed: the definition has problems, or the picture cannot be written.
     """
-    svg = draw(compiled_or_failed(options.file, options.name))
+    workflow = compiled_or_failed(options.file, options.name)
+    picture = mermaid(workflow) if options.format == "mermaid" else draw(workflow)
     if options.output:
-        write_text(options.output, svg)
+        write_text(options.output, picture)
     else:
-        print(svg, end="")
+        print(picture, end="")

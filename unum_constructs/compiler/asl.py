@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from unum_runtime.model.ir import Form, Json
+from unum_runtime.model.ir import Form, Json, Language, Pattern, Retrier
 
 
 class Transition(NamedTuple):
@@ -25,9 +25,34 @@ class Transition(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A rule of a Choice: what must hold, and where to go then."""
+    """A rule of a Choice: what must hold, and where to go then.
 
+    Attributes:
+        place: its JSON path.
+        condition: what must hold, as in the definition.
+        data: its ``Assign`` and ``Output``.
+        target: the state to go to; empty if that cannot be read.
+    """
+
+    place: str
     condition: Mapping[str, Json]
+    data: Mapping[str, Json]
+    target: str
+
+
+class Catcher(NamedTuple):
+    """Where to go from a state that failed.
+
+    Attributes:
+        place: its JSON path.
+        errors: the names of the errors that it is for.
+        data: its data-flow fields.
+        target: the state to go to; empty if that cannot be read.
+    """
+
+    place: str
+    errors: tuple[str, ...]
+    data: Mapping[str, Json]
     target: str
 
 
@@ -38,26 +63,33 @@ class State:
     Attributes:
         name: as the table of states calls it.
         place: its JSON path.
-        data: the data-flow fields that it has.
+        language: of its expressions.
+        data: those of its fields that say how data flow, or that may hold an expression.
+        next: the target of its ``Next``; None if it has none.
         transitions: every field that names a next state, whatever its kind.
         ends: whether its scope can end with it.
     """
 
     name: str
     place: str
+    language: Language
     data: Mapping[str, Json]
+    next: str | None
     transitions: tuple[Transition, ...]
     ends: bool
 
-    @property
-    def next(self) -> str | None:
-        """The target of the only transition; None where the scope ends."""
-        return self.transitions[0].target if self.transitions else None
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work(State):
+    """What states have that can be retried and caught."""
+
+    retry: tuple[Retrier, ...]
+    catch: tuple[Catcher, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """A state machine, a branch of a Parallel, or the processor of a Map.
+    """A state machine, a branch of a Parallel, or the processor of a Map: what has states.
 
     Attributes:
         place: its JSON path.
@@ -76,11 +108,20 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task(State):
-    """Runs the Lambda function with key `function`."""
+class Machine(Scope):
+    """A state machine; an execution of it may take `timeout_s` seconds, or any time if that is None."""
+
+    timeout_s: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task(Work):
+    """Runs the Lambda function with key `function`, or calls the service `resource`."""
 
     function: str
     form: Form
+    resource: str | None
+    pattern: Pattern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,25 +144,27 @@ class Succeed(State):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fail(State):
-    """Fails with `error` and `cause`, each None where the text has none."""
-
-    error: str | None
-    cause: str | None
+    """Fails its scope."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parallel(State):
+class Wait(State):
+    """Goes on when its time has come."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parallel(Work):
     """Runs its branches side by side."""
 
     branches: tuple[Scope, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Map(State):
-    """Runs its processor for every item, `max_concurrency` at once; 0 sets no limit."""
+class Map(Work):
+    """Runs its processor for every item; `distributed` says in which mode."""
 
     processor: Scope
-    max_concurrency: int
+    distributed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +181,12 @@ def scopes_inside(state: State) -> tuple[Scope, ...]:
             return (state.processor,)
         case _:
             return ()
+
+
+def all_states(scope: Scope) -> Iterator[State]:
+    """The states of `scope` and of all scopes inside it."""
+    for inner in all_scopes(scope):
+        yield from inner.states.values()
 
 
 def all_scopes(scope: Scope) -> Iterator[Scope]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from unum_constructs.compiler.asl import Scope, State, Transition, all_scopes
+from unum_constructs.compiler.dataset_tasks import task_names
 from unum_constructs.compiler.report import Report, did_you_mean, shown
 
 
@@ -20,10 +21,11 @@ def _homes(scopes: tuple[Scope, ...], report: Report) -> Mapping[str, State]:
     homes: dict[str, State] = {}
     for scope in scopes:
         for state in scope.states.values():
-            first = homes.setdefault(state.name, state)
-            if first is not state:
-                message = f"the name {shown(state.name)} is taken by {first.place}; rename one of them, "
-                report.mistake(state.place, f"{message}names are unique in the whole machine")
+            for name in (state.name, *task_names(state.name, state.data)):
+                first = homes.setdefault(name, state)
+                if first is not state:
+                    message = f"the name {shown(name)} is taken by {first.place}; rename one of them, "
+                    report.mistake(state.place, f"{message}names are unique in the whole machine")
     return homes
 
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from unum_constructs.compiler.check import check
+from unum_constructs.compiler.context import check_context
 from unum_constructs.compiler.document import copied
 from unum_constructs.compiler.lower import lower
 from unum_constructs.compiler.options import FunctionOptions
@@ -11,6 +12,7 @@ from unum_constructs.compiler.read import read
 from unum_constructs.compiler.report import Report
 from unum_constructs.compiler.tokens import check_tokens
 from unum_constructs.compiler.uncommitted import check_uncommitted
+from unum_constructs.compiler.variables import check_variables
 from unum_runtime.model.ir import Json, Workflow
 
 
@@ -37,6 +39,8 @@ def compile_workflow(
     check_tokens(document, report)
     machine = read(document, functions, report)
     check(machine, report)
+    check_variables(machine, report)
+    check_context(machine, report)
     report.raise_problems(document)
     check_uncommitted(machine, options, report)
     report.raise_problems(document)

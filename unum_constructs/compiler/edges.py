@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from unum_constructs.compiler.flow import Reach, entering, has_lanes, leaving
-from unum_runtime.model.ir import Collection, FanOut, Guard, Task, Workflow
+from unum_runtime.model.ir import Collection, FanOut, Guard, Pattern, Task, Workflow
 
 ENTRY = "$entry"
 """Stands for the small function that only starts executions; it is there when a workflow begins with no Task."""
@@ -93,7 +93,18 @@ def routes(workflow: Workflow) -> Routes:
 def recursive_functions(workflow: Workflow) -> tuple[str, ...]:
     """The functions that can come to be invoked again as a consequence of their own invocation."""
     edges = function_edges(workflow)
-    return tuple(function for function in edges if function in _closure(edges, function))
+    timed = timed_functions(workflow)
+    return tuple(function for function in edges if function in timed or function in _closure(edges, function))
+
+
+def uses_timer(workflow: Workflow) -> bool:
+    """Whether some function sends events for a later time."""
+    return bool(timed_functions(workflow))
+
+
+def timed_functions(workflow: Workflow) -> tuple[str, ...]:
+    """The functions that send events for a later time: to go on after a Wait, to try again, or to poll."""
+    return tuple(function for function in _functions(workflow) if _is_timed(workflow, function))
 
 
 def store_operations(workflow: Workflow, function: str) -> frozenset[Operation]:
@@ -104,32 +115,57 @@ def store_operations(workflow: Workflow, function: str) -> frozenset[Operation]:
         operations.add(Operation.COLLECT)
     if function == start_host(workflow) or any(_looks_up(task) for task in hosted):
         operations.add(Operation.READ)  # the host reads start records that clients have written
-    for name in {name for reach in _reaches(workflow, function) for name in reach.ended}:
-        operations |= _after_branch(workflow.fan_out(name))
+    for reach in _reaches(workflow, function):
+        operations |= _underway(workflow, reach)
     joins = {task.name for task in hosted}
     for state in workflow.states.values():
         if isinstance(state, FanOut) and not state.pure and state.join in joins:
-            operations |= _joining(state)
+            operations |= _joining(workflow, state)
     return frozenset(operations)
 
 
 def _looks_up(task: Task) -> bool:
     """Whether the store is asked before user code of `task` runs."""
-    return task.guard is not Guard.COMMIT or task.memoize
+    return task.guard is not Guard.COMMIT or task.memoize or task.meets_previous
 
 
-def _after_branch(fan_out: FanOut) -> set[Operation]:
+def _is_timed(workflow: Workflow, function: str) -> bool:
+    hosted = (task for task in workflow.tasks if task.function == function)
+    tries_again = any(task.retry or task.pattern is not Pattern.RESPONSE for task in hosted)
+    return tries_again or any(reach.waits for reach in _reaches(workflow, function))
+
+
+def _underway(workflow: Workflow, reach: Reach) -> set[Operation]:
+    """What is done on the way to what comes next."""
+    operations: set[Operation] = set()
+    for name in reach.ended:
+        operations |= _after_branch(workflow, workflow.fan_out(name))
+    for name in reach.failed:
+        operations |= _after_failure(workflow.fan_out(name))
+    if any(workflow.task(name).meets_previous for name in reach.tasks):
+        operations.add(Operation.ADD)
+    return operations
+
+
+def _after_failure(fan_out: FanOut) -> set[Operation]:
+    """What whoever fails a branch of `fan_out` does, unless that counts as an end of the branch."""
+    operations = {Operation.ADD} if fan_out.quorum is not None else set()
+    if fan_out.retry or fan_out.catch or (operations and has_lanes(fan_out)):
+        operations.add(Operation.READ)  # what the fan-out was opened with
+    return operations
+
+
+def _after_branch(workflow: Workflow, fan_out: FanOut) -> set[Operation]:
     """What whoever ends a branch of `fan_out` does: complete it, start the next, and join if no Task does."""
     operations = {Operation.ADD}
     if has_lanes(fan_out):
         operations.add(Operation.READ)  # the next branch's input is made of the fan-out's
-    return operations if fan_out.join else operations | _joining(fan_out)
+    return operations if fan_out.join else operations | _joining(workflow, fan_out)
 
 
-def _joining(fan_out: FanOut) -> set[Operation]:
-    """What whoever joins the branches of `fan_out` does; its input is needed unless the results replace it."""
-    replaces_input = fan_out.data.get("ResultPath", "$") == "$"
-    return {Operation.LIST} if replaces_input else {Operation.LIST, Operation.READ}
+def _joining(workflow: Workflow, fan_out: FanOut) -> set[Operation]:
+    """What whoever joins the branches of `fan_out` does."""
+    return {Operation.LIST, Operation.READ} if workflow.needs_origin(fan_out) else {Operation.LIST}
 
 
 def _functions(workflow: Workflow) -> tuple[str, ...]:

@@ -1,85 +1,101 @@
 """Which fields the parts of a definition have: the tables of the Amazon States Language specification.
 
-Whatever is in neither table of a part is a mistake; nothing is ignored in silence.
+Whatever is in no table of a part is a mistake; nothing is ignored in silence.
 """
 
 from collections.abc import Mapping
 
-from unum_constructs.compiler.report import Feature
+from unum_runtime.model.ir import Language
 
-_GENERAL = frozenset(("Comment", "QueryLanguage"))
-_SCOPE = _GENERAL | {"StartAt", "States"}
-_STATE = _GENERAL | {"Type"}
-_FLOW = _STATE | {"InputPath", "OutputPath"}
-_WORK = _FLOW | {"Parameters", "ResultPath", "Next", "End"}
-_ITEMS = frozenset(("ItemProcessor", "Iterator", "ItemsPath", "ItemSelector", "MaxConcurrency"))
+_SCOPE = frozenset(("Comment", "StartAt", "States"))
 
-SUPPORTED: Mapping[str, frozenset[str]] = {
-    "a state machine": _SCOPE | {"Version"},
+SCOPES: Mapping[str, frozenset[str]] = {
+    "a state machine": _SCOPE | {"QueryLanguage", "Version", "TimeoutSeconds"},
     "a branch": _SCOPE,
     "an item processor": _SCOPE | {"ProcessorConfig"},
-    "Task": _WORK | {"Resource", "ResultSelector"},
-    "Pass": _WORK | {"Result"},
-    "Choice": _FLOW | {"Choices", "Default"},
-    "Succeed": _FLOW,
+}
+"""The fields of what has states."""
+
+_STATE = frozenset(("Comment", "QueryLanguage", "Type"))
+_STEP = _STATE | {"Assign", "Next", "End"}
+_LIMITS = frozenset(("TimeoutSeconds", "HeartbeatSeconds"))
+_MAP = frozenset(
+    (
+        *("ItemProcessor", "Iterator", "ItemSelector", "ItemReader", "ItemBatcher", "ResultWriter", "Label"),
+        *("MaxConcurrency", "ToleratedFailureCount", "ToleratedFailurePercentage"),
+    )
+)
+_MAP_PATHS = frozenset(
+    ("ItemsPath", "MaxConcurrencyPath", "ToleratedFailureCountPath", "ToleratedFailurePercentagePath")
+)
+
+_COMMON: Mapping[str, frozenset[str]] = {
+    "Task": _STEP | _LIMITS | {"Resource", "Credentials", "Retry", "Catch"},
+    "Pass": _STEP,
+    "Choice": _STATE | {"Assign", "Choices", "Default"},
+    "Wait": _STEP | {"Seconds", "Timestamp"},
+    "Succeed": _STATE,
     "Fail": _STATE | {"Error", "Cause"},
-    "Parallel": _WORK | {"Branches", "ResultSelector"},
-    "Map": _WORK | {"ResultSelector"} | _ITEMS,
+    "Parallel": _STEP | {"Branches", "Retry", "Catch"},
+    "Map": _STEP | _MAP | {"Retry", "Catch"},
 }
-"""The fields that are compiled."""
 
-_VALUES = {"Assign": Feature.VARIABLES, "Output": Feature.JSONATA}
-_CALLS = {**_VALUES, "Arguments": Feature.JSONATA, "Retry": Feature.RETRY, "Catch": Feature.CATCH}
+_FLOW = frozenset(("InputPath", "OutputPath"))
+_RESULT = _FLOW | {"Parameters", "ResultPath"}
+_WORK = _RESULT | {"ResultSelector"}
 
-UNSUPPORTED: Mapping[str, Mapping[str, Feature]] = {
-    "a state machine": {"TimeoutSeconds": Feature.TIMEOUT},
-    "Task": {
-        **_CALLS,
-        "TimeoutSeconds": Feature.TIMEOUT,
-        "TimeoutSecondsPath": Feature.TIMEOUT,
-        "HeartbeatSeconds": Feature.HEARTBEAT,
-        "HeartbeatSecondsPath": Feature.HEARTBEAT,
-        "Credentials": Feature.CREDENTIALS,
-    },
-    "Pass": _VALUES,
-    "Choice": _VALUES,
-    "Succeed": _VALUES,
-    "Fail": {"ErrorPath": Feature.FAIL_PATHS, "CausePath": Feature.FAIL_PATHS},
-    "Parallel": _CALLS,
-    "Map": {
-        **_CALLS,
-        "Items": Feature.JSONATA,
-        "MaxConcurrencyPath": Feature.CONCURRENCY_PATH,
-        "ItemReader": Feature.DISTRIBUTED_MAP,
-        "ItemBatcher": Feature.DISTRIBUTED_MAP,
-        "ResultWriter": Feature.DISTRIBUTED_MAP,
-        "Label": Feature.DISTRIBUTED_MAP,
-        "ToleratedFailureCount": Feature.DISTRIBUTED_MAP,
-        "ToleratedFailureCountPath": Feature.DISTRIBUTED_MAP,
-        "ToleratedFailurePercentage": Feature.DISTRIBUTED_MAP,
-        "ToleratedFailurePercentagePath": Feature.DISTRIBUTED_MAP,
-    },
+_JSONPATH: Mapping[str, frozenset[str]] = {
+    "Task": _WORK | {f"{field}Path" for field in _LIMITS},
+    "Pass": _RESULT | {"Result"},
+    "Choice": _FLOW,
+    "Wait": _FLOW | {"SecondsPath", "TimestampPath"},
+    "Succeed": _FLOW,
+    "Fail": frozenset(("ErrorPath", "CausePath")),
+    "Parallel": _WORK,
+    "Map": _WORK | _MAP_PATHS,
 }
-"""The fields that the language has and the compiler refuses, with the feature that each belongs to."""
 
-KINDS = ("Task", "Pass", "Choice", "Succeed", "Fail", "Parallel", "Map", "Wait")
+_OUTPUT = frozenset(("Output",))
+_CALL = _OUTPUT | {"Arguments"}
+
+_JSONATA: Mapping[str, frozenset[str]] = {
+    "Task": _CALL,
+    "Pass": _OUTPUT,
+    "Choice": _OUTPUT,
+    "Wait": _OUTPUT,
+    "Succeed": _OUTPUT,
+    "Fail": frozenset(),
+    "Parallel": _CALL,
+    "Map": _OUTPUT | {"Items"},
+}
+
+KINDS = tuple(_COMMON)
 """Every ``Type`` that the language has."""
 
-DATA = ("InputPath", "Parameters", "Result", "ResultSelector", "ResultPath", "OutputPath", "ItemsPath", "ItemSelector")
-"""The fields that describe how data flows through a state."""
-
-REMEDIES: Mapping[Feature, str] = {
-    Feature.WAIT: "remove the state",
-    Feature.JSONATA: 'write it with JSONPath ("InputPath", "Parameters", "ResultSelector", "ResultPath", "OutputPath")',
-    Feature.VARIABLES: 'carry the value along in the data, with "ResultPath"',
-    Feature.CATCH: "let the function return its error as a value, and choose by it",
-    Feature.RETRY: "remove it, or retry inside the function (the CDK's LambdaInvoke adds one unless "
-    "retry_on_service_exceptions=False)",
-    Feature.TIMEOUT: "set the timeout of the Lambda function",
-    Feature.HEARTBEAT: "set the timeout of the Lambda function",
-    Feature.CREDENTIALS: "let the function assume the role",
-    Feature.FAIL_PATHS: 'write "Error" and "Cause"',
-    Feature.DISTRIBUTED_MAP: "use an inline Map over an array in the state's input",
-    Feature.CONCURRENCY_PATH: 'write "MaxConcurrency" with a number',
+STATES: Mapping[Language, Mapping[str, frozenset[str]]] = {
+    Language.JSONPATH: {kind: _COMMON[kind] | _JSONPATH[kind] for kind in KINDS},
+    Language.JSONATA: {kind: _COMMON[kind] | _JSONATA[kind] for kind in KINDS},
 }
-"""What to do instead."""
+"""The fields of each type of state, by query language."""
+
+_STRUCTURE = _STEP - {"Assign"} | {
+    *("Resource", "Retry", "Catch", "Choices", "Default"),
+    *("Branches", "ItemProcessor", "Iterator"),
+}
+
+DATA: Mapping[Language, Mapping[str, frozenset[str]]] = {
+    language: {kind: fields - _STRUCTURE for kind, fields in kinds.items()} for language, kinds in STATES.items()
+}
+"""Those of them that say how data flow, or that may hold an expression."""
+
+RULES: Mapping[Language, frozenset[str]] = {
+    Language.JSONPATH: frozenset(("Assign",)),
+    Language.JSONATA: frozenset(("Assign", "Output")),
+}
+"""What a Choice rule may say about data beside its condition."""
+
+CATCHERS: Mapping[Language, frozenset[str]] = {
+    Language.JSONPATH: frozenset(("Assign", "ResultPath")),
+    Language.JSONATA: frozenset(("Assign", "Output")),
+}
+"""What a catcher may say about data."""

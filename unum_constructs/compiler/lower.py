@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from unum_constructs.compiler import asl
-from unum_constructs.compiler.certain import certain_task
+from unum_constructs.compiler.certain import certain_task, plain_task
+from unum_constructs.compiler.context import keeps_input
+from unum_constructs.compiler.credentials import FIELD, with_role
+from unum_constructs.compiler.dataset_tasks import entered, entrances, with_tasks
 from unum_constructs.compiler.options import DEFAULT, FunctionOptions
-from unum_constructs.compiler.payload import with_payload
 from unum_runtime.model import ir
 
 _Shared: TypeAlias = dict[str, Any]
@@ -26,7 +28,7 @@ class _Around:
     Attributes:
         scope: the scope that holds it.
         fan_out: name of the state whose branch the scope is; None at the top level.
-        pure: the scopes inside the state have no Task.
+        pure: nothing in the scopes inside the state needs an event of its own.
         options: of each function, by key.
     """
 
@@ -36,75 +38,131 @@ class _Around:
     options: Options
 
 
-def lower(machine: asl.Scope, *, name: str, options: Options) -> ir.Workflow:
+def lower(machine: asl.Machine, *, name: str, options: Options) -> ir.Workflow:
     """The workflow called `name` that `machine` describes, with `options` of its functions by key."""
-    states = {state.name: state for state in _scope(machine, None, options)}
-    return ir.Workflow(name=name, start_at=machine.start, states=states)
+    states = tuple(_scope(machine, None, options))
+    readers = entrances(states)
+    return ir.Workflow(
+        name=name,
+        start_at=readers.get(machine.start, machine.start),
+        states={state.name: entered(state, readers) for state in states},
+        timeout_s=machine.timeout_s,
+        keeps_input=keeps_input(machine),
+    )
 
 
 def _scope(scope: asl.Scope, fan_out: str | None, options: Options) -> Iterator[ir.State]:
     """The states of `scope` and of all scopes inside, in the order of the definition."""
     for state in scope.states.values():
         inside = [inner for branch in asl.scopes_inside(state) for inner in _scope(branch, state.name, options)]
-        pure = not any(isinstance(inner, ir.Task) for inner in inside)
-        yield _state(state, _Around(scope, fan_out, pure, options))
+        yield from with_tasks(_state(state, _Around(scope, fan_out, not any(map(_needs_event, inside)), options)))
         yield from inside
 
 
+def _needs_event(state: ir.State) -> bool:
+    """Whether `state` cannot be computed in place: it runs user code or waits, or something inside it does."""
+    return isinstance(state, ir.Task | ir.Wait) or (isinstance(state, ir.FanOut) and not state.pure)
+
+
 def _state(state: asl.State, around: _Around) -> ir.State:
-    shared = {"name": state.name, "scope": around.fan_out, "data": state.data, "next": state.next}
+    shared: _Shared = {
+        "name": state.name,
+        "scope": around.fan_out,
+        "data": state.data,
+        "next": state.next,
+        "language": state.language,
+    }
+    if isinstance(state, asl.Work):
+        catch = (ir.Catcher(errors=rule.errors, next=rule.target, data=rule.data) for rule in state.catch)
+        shared |= {"retry": state.retry, "catch": tuple(catch)}
     return _KINDS[type(state)](state, shared, around)
 
 
 def _task(state: asl.Task, shared: _Shared, around: _Around) -> ir.State:
     if state.form is ir.Form.INVOKE:
-        shared["data"] = with_payload(state.data)
+        shared["data"] = _without_function(state.data)
+    assumes_role = FIELD in state.data
+    if assumes_role:
+        shared["data"] = with_role(state.data, state.language)
     options = around.options.get(state.function, DEFAULT)
     return ir.Task(
         **shared,
         function=state.function,
         form=state.form,
+        resource=state.resource,
+        pattern=state.pattern,
+        assumes_role=assumes_role,
         guard=options.guard if options.checkpoint else ir.Guard.COMMIT,  # what is never committed cannot be found
-        committed_by=None if options.checkpoint else _follower(state, around),
+        committed_by=None if options.checkpoint else _name(certain_task(state, around.scope)),
         memoize=options.memoize,
     )
+
+
+def _without_function(data: Mapping[str, Any]) -> _Shared:
+    """`data` of a lambda:invoke Task, of whose parameters the runtime needs ``Payload`` alone."""
+    field = "Arguments" if "Arguments" in data else "Parameters"
+    payload = {name: value for name, value in data[field].items() if name in ("Payload", "Payload.$")}
+    return {**data, field: payload}
 
 
 def _pass(_state: asl.Pass, shared: _Shared, _around: _Around) -> ir.State:
     return ir.Pass(**shared)
 
 
+def _wait(_state: asl.Wait, shared: _Shared, _around: _Around) -> ir.State:
+    return ir.Wait(**shared)
+
+
 def _succeed(_state: asl.Succeed, shared: _Shared, _around: _Around) -> ir.State:
     return ir.Succeed(**shared)
 
 
-def _fail(state: asl.Fail, shared: _Shared, _around: _Around) -> ir.State:
-    return ir.Fail(**shared, error=state.error, cause=state.cause)
+def _fail(_state: asl.Fail, shared: _Shared, _around: _Around) -> ir.State:
+    return ir.Fail(**shared)
 
 
 def _choice(state: asl.Choice, shared: _Shared, _around: _Around) -> ir.State:
     shared["next"] = None
-    rules = tuple((rule.condition, rule.target) for rule in state.rules)
+    rules = tuple(({**rule.condition, **rule.data}, rule.target) for rule in state.rules)
     return ir.Choice(**shared, rules=rules, default=state.default)
 
 
 def _parallel(state: asl.Parallel, shared: _Shared, around: _Around) -> ir.State:
     branches = tuple(branch.start for branch in state.branches)
-    return ir.Parallel(**shared, pure=around.pure, join=_follower(state, around), branches=branches)
+    return ir.Parallel(**shared, pure=_pure(state, around), join=_join(state, around), branches=branches)
 
 
 def _map(state: asl.Map, shared: _Shared, around: _Around) -> ir.State:
     return ir.Map(
         **shared,
-        pure=around.pure,
-        join=_follower(state, around),
+        pure=_pure(state, around),
+        join=None if _tolerates(state) else _join(state, around),
         start=state.processor.start,
-        max_concurrency=state.max_concurrency,
+        has_limit=state.data.get("MaxConcurrency", 0) != 0 or "MaxConcurrencyPath" in state.data,
+        tolerates=_tolerates(state),
+        distributed=state.distributed,
     )
 
 
-def _follower(state: asl.State, around: _Around) -> str | None:
-    task = certain_task(state, around.scope)
+def _tolerates(state: asl.Map) -> bool:
+    """Whether branches of `state` may fail; an inline Map has the fields too, but for it they mean nothing."""
+    return state.distributed and any(field.startswith("ToleratedFailure") for field in state.data)
+
+
+def _pure(state: asl.Work, around: _Around) -> bool:
+    return around.pure and not state.retry
+
+
+def _join(state: asl.Work, around: _Around) -> str | None:
+    """The Task that may join the results of `state` when it is invoked, since nothing but data flow lies between.
+
+    A failure of the join would have to be retried or caught by the fan-out, and what is assigned on the way would have
+    to be known before the Task is: both need a commit of their own.
+    """
+    return None if state.retry or state.catch or "Assign" in state.data else _name(plain_task(state, around.scope))
+
+
+def _name(task: asl.Task | None) -> str | None:
     return None if task is None else task.name
 
 
@@ -112,6 +170,7 @@ _KINDS: Mapping[type[asl.State], Callable[[Any, _Shared, _Around], ir.State]] = 
     asl.Task: _task,
     asl.Pass: _pass,
     asl.Choice: _choice,
+    asl.Wait: _wait,
     asl.Succeed: _succeed,
     asl.Fail: _fail,
     asl.Parallel: _parallel,

@@ -1,12 +1,13 @@
 """From the JSON of a definition to the typed tree; reports everything that is wrong with its shape."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import replace
+from typing import Any, TypeAlias
 
-from unum_constructs.compiler import expressions
 from unum_constructs.compiler.asl import (
     Choice,
     Fail,
+    Machine,
     Map,
     Opaque,
     Parallel,
@@ -17,26 +18,36 @@ from unum_constructs.compiler.asl import (
     Succeed,
     Task,
     Transition,
+    Wait,
 )
-from unum_constructs.compiler.fields import DATA, KINDS, REMEDIES, SUPPORTED, UNSUPPORTED
-from unum_constructs.compiler.report import Feature, Report, did_you_mean, listed, shown
+from unum_constructs.compiler.expressions import check_condition, read_data
+from unum_constructs.compiler.fields import DATA, KINDS, RULES, SCOPES, STATES
+from unum_constructs.compiler.maps import check_map, processor_field, read_mode
+from unum_constructs.compiler.numbers import check_fixed_number
+from unum_constructs.compiler.part import Part
+from unum_constructs.compiler.recovery import read_catch, read_retry
+from unum_constructs.compiler.report import Report, did_you_mean, listed, shown
 from unum_constructs.compiler.resources import Resources
 from unum_runtime.asl.places import element, member
-from unum_runtime.model.ir import Json
+from unum_runtime.model.ir import Json, Language
 
 MAX_NAME_CHARACTERS = 80
 """Of a state's name. Source: AWS Step Functions Developer Guide, "State machine structure"."""
 
-_TERMINAL = ("Succeed", "Fail")
-_WITHOUT_NEXT = (*_TERMINAL, "Choice")
-_NOTHING: Mapping[str, Feature] = {}
+_VERSION = "1.0"
+_WORK = ("Task", "Parallel", "Map")
+_RESULT = frozenset(("result",))
+_WITHOUT_NEXT = ("Succeed", "Fail", "Choice")
+_WAITS: Mapping[Language, tuple[str, ...]] = {
+    Language.JSONPATH: ("Seconds", "SecondsPath", "Timestamp", "TimestampPath"),
+    Language.JSONATA: ("Seconds", "Timestamp"),
+}
 
-_T = TypeVar("_T")
 _Shared: TypeAlias = dict[str, Any]
 """The arguments that all kinds of state take."""
 
 
-def read(definition: Json, functions: Collection[str] | None, report: Report) -> Scope:
+def read(definition: Json, functions: Collection[str] | None, report: Report) -> Machine:
     """The tree of `definition`, as far as it can be read.
 
     Args:
@@ -44,43 +55,60 @@ def read(definition: Json, functions: Collection[str] | None, report: Report) ->
         functions: the known function keys; None accepts every name.
         report: where problems go.
     """
-    return _Reader(functions, report).machine(definition)
+    machine = Part(definition if isinstance(definition, dict) else {}, "$", Language.JSONPATH, report)
+    if machine.fields.get("Version", _VERSION) != _VERSION:
+        report.mistake("$.Version", f"expected {shown(_VERSION)}, got {shown(machine.fields['Version'])}")
+    timeout_s = machine.fields.get("TimeoutSeconds")
+    if machine.has("TimeoutSeconds"):
+        check_fixed_number(machine, "TimeoutSeconds")
+    scope = _Reader(functions, report, _language(machine)).scope(definition, "$", "a state machine")
+    return Machine(place=scope.place, start_at=scope.start_at, states=scope.states, timeout_s=timeout_s)
+
+
+def _language(part: Part) -> Language:
+    """The query language that `part` names, else the one around it."""
+    name = part.optional("QueryLanguage", str)
+    if name is not None and name not in tuple(Language):
+        part.report.mistake(part.at("QueryLanguage"), f'expected "JSONPath" or "JSONata", got {shown(name)}')
+    elif name == Language.JSONPATH and part.language is Language.JSONATA:
+        message = "a state machine in JSONata cannot have states in JSONPath; set the language in the other states"
+        part.report.mistake(part.at("QueryLanguage"), message)
+    return Language(name) if name in tuple(Language) else part.language
 
 
 class _Reader:
-    """What all readers of one definition share."""
+    """What all readers of one definition share; `language` is that of states which name none."""
 
-    def __init__(self, functions: Collection[str] | None, report: Report) -> None:
+    def __init__(self, functions: Collection[str] | None, report: Report, language: Language) -> None:
         self._report = report
+        self._language = language
         self._resources = Resources(functions, report)
-        self._kinds: Mapping[str, Callable[[_Shared, dict[str, Json], str], State]] = {
+        self._kinds: Mapping[str, Callable[[_Shared, Part], State]] = {
             "Task": self._task,
-            "Pass": self._pass,
+            "Pass": lambda shared, _state: Pass(**shared),
             "Choice": self._choice,
-            "Succeed": self._succeed,
+            "Wait": self._wait,
+            "Succeed": lambda shared, _state: Succeed(**shared),
             "Fail": self._fail,
             "Parallel": self._parallel,
             "Map": self._map,
         }
 
-    def machine(self, definition: Json) -> Scope:
-        if isinstance(definition, dict) and definition.get("Version", "1.0") != "1.0":
-            self._report.mistake("$.Version", f'expected "1.0", got {shown(definition["Version"])}')
-        return self._scope(definition, "$", "a state machine")
-
-    def _scope(self, value: Json, place: str, what: str) -> Scope:
+    def scope(self, value: Json, place: str, what: str) -> Scope:
+        """The scope in `value`, which should be `what`."""
         if not isinstance(value, dict):
             self._report.mistake(place, f'expected {what}: an object with "StartAt" and "States", got {shown(value)}')
             return Scope(place=place, start_at=None, states={})
-        self._fields(value, place, what)
-        start_at = self._required(value, "StartAt", place, str)
-        states = self._required(value, "States", place, dict)
+        part = Part(value, place, self._language, self._report)
+        part.check_names(what, SCOPES[what])
+        part.optional("Comment", str)
+        start_at, states = part.required("StartAt", str), part.required("States", dict)
         if states == {}:
-            self._report.mistake(member(place, "States"), "expected at least one state, got none")
-        table = member(place, "States")
+            self._report.mistake(part.at("States"), "expected at least one state, got none")
+        table = part.at("States")
         return Scope(
             place=place,
-            start_at=None if start_at is None else Transition(member(place, "StartAt"), start_at),
+            start_at=None if start_at is None else Transition(part.at("StartAt"), start_at),
             states={name: self._state(name, state, member(table, name)) for name, state in (states or {}).items()},
         )
 
@@ -88,184 +116,141 @@ class _Reader:
         if not 1 <= len(name) <= MAX_NAME_CHARACTERS:
             got = f"this one has {len(name)}"
             self._report.mistake(place, f"a state's name has 1 to {MAX_NAME_CHARACTERS} characters, {got}; rename it")
+        part = Part(value if isinstance(value, dict) else {}, place, self._language, self._report)
+        part = replace(part, language=_language(part))
+        shared = _shared(name, part)
         if not isinstance(value, dict):
             self._report.mistake(place, f'expected a state: an object with "Type", got {shown(value)}')
-            return Opaque(name=name, place=place, data={}, transitions=(), ends=True)
-        transitions = tuple(self._transitions(value, place))
-        ends = value.get("End") is True or not transitions
-        shared: _Shared = {"name": name, "place": place, "data": {}, "transitions": transitions, "ends": ends}
-        kind = self._kind(value, place)
+            return Opaque(**shared)
+        kind = self._kind(part)
         if kind is None:
             return Opaque(**shared)
-        self._fields(value, place, kind)
-        self._check_next(kind, value, place)
-        shared["data"] = self._data(kind, value, place)
-        return self._kinds[kind](shared, value, place)
+        self._check_fields(kind, part)
+        _check_next(kind, part)
+        states = _RESULT if kind in _WORK else part.states
+        shared["data"] = read_data(replace(part, states=states), DATA[part.language][kind])
+        return self._kinds[kind](shared, part)
 
-    def _kind(self, value: dict[str, Json], place: str) -> str | None:
-        """The state's type; None if it cannot be compiled."""
-        kind = self._required(value, "Type", place, str)
-        if kind is None or kind in SUPPORTED:
+    def _kind(self, state: Part) -> str | None:
+        kind = state.required("Type", str)
+        if kind is None or kind in KINDS:
             return kind
-        if kind in KINDS:
-            self._report.unsupported(member(place, "Type"), Feature(kind), REMEDIES[Feature(kind)])
-        else:
-            self._report.mistake(member(place, "Type"), f"there is no type {shown(kind)}; {did_you_mean(kind, KINDS)}")
+        self._report.mistake(state.at("Type"), f"there is no type {shown(kind)}; {did_you_mean(kind, KINDS)}")
         return None
 
-    def _fields(self, value: dict[str, Json], place: str, kind: str) -> None:
-        """Report the fields that `kind` does not have, and check those that all kinds have."""
-        refused = UNSUPPORTED.get(kind, _NOTHING)
-        for name in value.keys() - SUPPORTED[kind]:
-            if name in refused:
-                self._report.unsupported(member(place, name), refused[name], REMEDIES[refused[name]])
+    def _check_fields(self, kind: str, state: Part) -> None:
+        known = STATES[state.language][kind]
+        other = Language.JSONPATH if state.language is Language.JSONATA else Language.JSONATA
+        for field in state.fields.keys() - known:
+            if field in STATES[other][kind]:
+                message = f"{shown(field)} belongs to {other}, and the state's query language is {state.language}"
+                self._report.mistake(state.at(field), f"{message}; known here: {listed(known)}")
             else:
-                remedy = did_you_mean(name, SUPPORTED[kind])
-                self._report.mistake(member(place, name), f"{kind} has no field {shown(name)}; {remedy}")
-        self._optional(value, "Comment", place, str)
-        language = self._optional(value, "QueryLanguage", place, str)
-        if language == "JSONata":
-            self._report.unsupported(member(place, "QueryLanguage"), Feature.JSONATA, REMEDIES[Feature.JSONATA])
-        elif language not in (None, "JSONPath"):
-            self._report.mistake(member(place, "QueryLanguage"), f'expected "JSONPath", got {shown(language)}')
+                message = f"{kind} has no field {shown(field)}; {did_you_mean(field, known)}"
+                self._report.mistake(state.at(field), message)
+        state.optional("Comment", str)
 
-    def _transitions(self, value: dict[str, Json], place: str) -> Iterator[Transition]:
-        """Every field of a state that names another, also in parts of it that are not supported."""
-        for field in ("Next", "Default"):
-            if isinstance(value.get(field), str):
-                yield Transition(member(place, field), value[field])
-        for field in ("Choices", "Catch"):
-            rules = value.get(field)
-            for index, rule in enumerate(rules if isinstance(rules, list) else ()):
-                if isinstance(rule, dict) and isinstance(rule.get("Next"), str):
-                    yield Transition(member(element(member(place, field), index), "Next"), rule["Next"])
+    def _task(self, shared: _Shared, state: Part) -> State:
+        for field in ("TimeoutSeconds", "HeartbeatSeconds"):
+            state.not_both(field, f"{field}Path")
+        timeout, heartbeat = state.fields.get("TimeoutSeconds"), state.fields.get("HeartbeatSeconds")
+        if isinstance(timeout, int) and isinstance(heartbeat, int) and heartbeat >= timeout:
+            message = f"expected less than the TimeoutSeconds of {timeout}, got {heartbeat}"
+            self._report.mistake(state.at("HeartbeatSeconds"), message)
+        call = self._resources.resolve(state)
+        return Task(**shared, **_recovery(state), **call._asdict())
 
-    def _check_next(self, kind: str, value: dict[str, Json], place: str) -> None:
-        if kind in _WITHOUT_NEXT:
-            return
-        self._optional(value, "Next", place, str)
-        end = self._optional(value, "End", place, bool)
-        if "Next" in value and end:
-            self._report.mistake(place, 'expected "Next" or "End", got both; remove one')
-        elif "Next" not in value and not end:
-            self._report.mistake(place, 'expected "Next" with the name of a state, or "End": true; got neither')
+    def _wait(self, shared: _Shared, state: Part) -> State:
+        fields = _WAITS[state.language]
+        if sum(state.has(field) for field in fields) != 1:
+            present = [field for field in fields if state.has(field)]
+            message = f"expected exactly one of {listed(fields)}, got {listed(present) or 'none'}"
+            self._report.mistake(state.place, message)
+        return Wait(**shared)
 
-    def _data(self, kind: str, value: dict[str, Json], place: str) -> dict[str, Json]:
-        data = {field: value[field] for field in DATA if field in value and field in SUPPORTED[kind]}
-        for field, content in data.items():
-            expressions.check_field(kind, field, content, member(place, field), self._report)
-        return data
+    def _fail(self, shared: _Shared, state: Part) -> State:
+        for field in ("Error", "Cause"):
+            state.not_both(field, f"{field}Path")
+        return Fail(**shared)
 
-    def _task(self, shared: _Shared, value: dict[str, Json], place: str) -> State:
-        resource = self._required(value, "Resource", place, object)
-        function, form = self._resources.resolve(resource, value, place)
-        return Task(**shared, function=function, form=form)
-
-    def _pass(self, shared: _Shared, _value: dict[str, Json], _place: str) -> State:
-        return Pass(**shared)
-
-    def _succeed(self, shared: _Shared, _value: dict[str, Json], _place: str) -> State:
-        return Succeed(**shared)
-
-    def _fail(self, shared: _Shared, value: dict[str, Json], place: str) -> State:
-        error, cause = (self._optional(value, field, place, str) for field in ("Error", "Cause"))
-        return Fail(**shared, error=error, cause=cause)
-
-    def _choice(self, shared: _Shared, value: dict[str, Json], place: str) -> State:
-        rules = self._required(value, "Choices", place, list)
+    def _choice(self, shared: _Shared, state: Part) -> State:
+        rules = state.required("Choices", list)
         if rules == []:
-            self._report.mistake(member(place, "Choices"), "expected at least one rule, got none")
-        table = member(place, "Choices")
-        read = (self._rule(rule, element(table, index)) for index, rule in enumerate(rules or ()))
-        return Choice(**shared, rules=tuple(read), default=self._optional(value, "Default", place, str))
+            self._report.mistake(state.at("Choices"), "expected at least one rule, got none")
+        what = 'a rule: an object with a comparison and "Next"'
+        read = tuple(map(self._rule, state.objects("Choices", what))) if rules else ()
+        return Choice(**shared, rules=read, default=state.optional("Default", str))
 
-    def _rule(self, value: Json, place: str) -> Rule:
-        if not isinstance(value, dict):
-            self._report.mistake(place, f'expected a rule: an object with a comparison and "Next", got {shown(value)}')
-            return Rule({}, "")
-        self._optional(value, "Comment", place, str)
-        target = self._required(value, "Next", place, str)
-        condition = {field: content for field, content in value.items() if field not in ("Next", "Comment")}
-        expressions.check_condition(condition, place, self._report)
-        return Rule(condition, target or "")
+    def _rule(self, rule: Part) -> Rule:
+        rule.optional("Comment", str)
+        known = RULES[rule.language]
+        target = rule.required("Next", str) or ""
+        apart = {"Next", "Comment", *known}
+        condition = {field: content for field, content in rule.fields.items() if field not in apart}
+        if rule.language is Language.JSONATA:
+            rule.check_names("a rule", {"Condition", *apart})
+        data = read_data(rule, known)
+        check_condition(rule, condition)
+        return Rule(rule.place, condition, data, target)
 
-    def _parallel(self, shared: _Shared, value: dict[str, Json], place: str) -> State:
-        branches = self._required(value, "Branches", place, list)
+    def _parallel(self, shared: _Shared, state: Part) -> State:
+        branches = state.required("Branches", list)
         if branches == []:
-            self._report.mistake(member(place, "Branches"), "expected at least one branch, got none")
-        table = member(place, "Branches")
-        read = (self._scope(branch, element(table, index), "a branch") for index, branch in enumerate(branches or ()))
-        return Parallel(**shared, branches=tuple(read))
+            self._report.mistake(state.at("Branches"), "expected at least one branch, got none")
+        table = state.at("Branches")
+        read = (self.scope(branch, element(table, index), "a branch") for index, branch in enumerate(branches or ()))
+        return Parallel(**shared, **_recovery(state), branches=tuple(read))
 
-    def _map(self, shared: _Shared, value: dict[str, Json], place: str) -> State:
-        self._either(value, "ItemSelector", "Parameters", place)
-        self._either(value, "ItemProcessor", "Iterator", place)
-        field = "Iterator" if "Iterator" in value and "ItemProcessor" not in value else "ItemProcessor"
-        processor = self._required(value, field, place, object)
-        inner = member(place, field)
-        self._processor_config(processor, inner)
+    def _map(self, shared: _Shared, state: Part) -> State:
+        check_map(state)
+        field = processor_field(state)
+        processor = self.scope(state.required(field, object), state.at(field), "an item processor")
         data = shared["data"]
         if "Parameters" in data:
             data["ItemSelector"] = data.pop("Parameters")
-        return Map(
-            **shared,
-            processor=self._scope(processor, inner, "an item processor"),
-            max_concurrency=self._max_concurrency(value, place),
-        )
+        if state.has("ItemReader", "ResultWriter"):
+            from unum_constructs.compiler.datasets import check_datasets  # noqa: PLC0415 - only where there are some
 
-    def _processor_config(self, processor: Json, place: str) -> None:
-        if not isinstance(processor, dict) or "ProcessorConfig" not in processor:
-            return
-        config = self._optional(processor, "ProcessorConfig", place, dict) or {}
-        place = member(place, "ProcessorConfig")
-        for field in config.keys() - {"Mode", "ExecutionType"}:
-            remedy = did_you_mean(field, ("Mode", "ExecutionType"))
-            self._report.mistake(member(place, field), f"ProcessorConfig has no field {shown(field)}; {remedy}")
-        mode = config.get("Mode", "INLINE")
-        if mode == "DISTRIBUTED":
-            self._report.unsupported(member(place, "Mode"), Feature.DISTRIBUTED_MAP, REMEDIES[Feature.DISTRIBUTED_MAP])
-        elif mode != "INLINE":
-            self._report.mistake(member(place, "Mode"), f'expected "INLINE", got {shown(mode)}')
-        elif "ExecutionType" in config:
-            self._report.mistake(member(place, "ExecutionType"), "only a distributed Map has it; remove it")
-
-    def _max_concurrency(self, value: dict[str, Json], place: str) -> int:
-        limit = self._optional(value, "MaxConcurrency", place, int)
-        if limit is not None and limit < 0:
-            message = f"expected the number of branches at once, or 0 for no limit; got {limit}"
-            self._report.mistake(member(place, "MaxConcurrency"), message)
-        return limit or 0
-
-    def _either(self, value: dict[str, Json], field: str, older: str, place: str) -> None:
-        if field in value and older in value:
-            self._report.mistake(place, f'expected "{field}" or its older name "{older}", got both; remove "{older}"')
-
-    def _required(self, value: dict[str, Json], field: str, place: str, kind: type[_T]) -> _T | None:
-        if field not in value:
-            present = f"there are {listed(value)}" if value else "there is none at all"
-            self._report.mistake(place, f'the field "{field}" is missing; {present}')
-            return None
-        return self._optional(value, field, place, kind)
-
-    def _optional(self, value: dict[str, Json], field: str, place: str, kind: type[_T]) -> _T | None:
-        """The field, if it is there and has the right type."""
-        if field not in value or _is(kind, value[field]):
-            return value.get(field)
-        if isinstance(value[field], str) and value[field].startswith("{%"):
-            self._report.unsupported(member(place, field), Feature.JSONATA, REMEDIES[Feature.JSONATA])
-        else:
-            self._report.mistake(member(place, field), f"expected {_KIND_NAMES[kind]}, got {shown(value[field])}")
-        return None
+            check_datasets(state)
+        return Map(**shared, **_recovery(state), processor=processor, distributed=read_mode(state))
 
 
-_KIND_NAMES: Mapping[type, str] = {
-    str: "a string",
-    bool: "true or false",
-    int: "an integer",
-    list: "an array",
-    dict: "an object",
-}
+def _shared(name: str, state: Part) -> _Shared:
+    transitions = tuple(_transitions(state))
+    following = state.fields.get("Next")
+    return {
+        "name": name,
+        "place": state.place,
+        "language": state.language,
+        "data": {},
+        "next": following if isinstance(following, str) else None,
+        "transitions": transitions,
+        "ends": state.fields.get("End") is True or not transitions,
+    }
 
 
-def _is(kind: type, value: Json) -> bool:
-    return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+def _recovery(state: Part) -> _Shared:
+    return {"retry": read_retry(state), "catch": read_catch(state)}
+
+
+def _transitions(state: Part) -> Iterator[Transition]:
+    """Every field of a state that names another."""
+    for field in ("Next", "Default"):
+        if isinstance(state.fields.get(field), str):
+            yield Transition(state.at(field), state.fields[field])
+    for field in ("Choices", "Catch"):
+        rules = state.fields.get(field)
+        for index, rule in enumerate(rules if isinstance(rules, list) else ()):
+            if isinstance(rule, dict) and isinstance(rule.get("Next"), str):
+                yield Transition(member(element(state.at(field), index), "Next"), rule["Next"])
+
+
+def _check_next(kind: str, state: Part) -> None:
+    if kind in _WITHOUT_NEXT:
+        return
+    state.optional("Next", str)
+    end = state.optional("End", bool)
+    if state.has("Next") and end:
+        state.report.mistake(state.place, 'expected "Next" or "End", got both; remove one')
+    elif not state.has("Next") and not end:
+        state.report.mistake(state.place, 'expected "Next" with the name of a state, or "End": true; got neither')

@@ -1,13 +1,21 @@
-"""What a Task's ``Resource`` names: one of the workflow's functions, or something that is not supported."""
+"""What a Task's ``Resource`` names: one of the workflow's functions, or a service.
+
+Source of the forms: AWS Step Functions Developer Guide, "Integrating services".
+"""
 
 import re
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
-from unum_constructs.compiler.payload import ROOT, is_composable
+from unum_constructs.compiler.credentials import FIELD, check_credentials, refuse_credentials
+from unum_constructs.compiler.jsonata import is_expression
+from unum_constructs.compiler.part import Part
 from unum_constructs.compiler.report import Feature, Report, did_you_mean, shown
 from unum_constructs.compiler.tokens import is_token
-from unum_runtime.asl.places import member
-from unum_runtime.model.ir import Form, Json
+from unum_runtime.model.ir import Form, Json, Language, Pattern
+
+SERVICES = "$services"
+"""Key of the function that calls services for all Tasks of a workflow."""
 
 _SUBSTITUTION = re.compile(r"\$\{(?P<name>[^${}]+)\}(?P<qualifier>:.*)?")
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -17,20 +25,45 @@ _LAMBDA = re.compile(
     rf"arn:{_PART}:lambda:{_PART}:{_PART}:function:"
     r"(?P<name>\$\{[^{}]*\}|[^:${}]+)(?P<qualifier>:.*)?"
 )
+# Any URI, as in the examples of the specification; Step Functions has no such workers.
+_ELSEWHERE = re.compile(rf"(?!arn:)[A-Za-z][A-Za-z0-9+.-]*:[^\s${{}}]+|arn:{_PART}:swf:{_PART}:{_PART}:task:.+")
 _QUALIFIER = re.compile(r"(?::(?:\$LATEST|[A-Za-z0-9_-]{1,128}))?")
-_STATES = re.compile(rf"arn:{_PART}:states:{_PART}:{_PART}:(?P<service>[^:]+):(?P<action>.+)")
+_STATES = re.compile(rf"arn:{_PART}:states:{_PART}:{_PART}:(?P<call>[^:]+:.+)")
+_SUFFIXES: Mapping[str, Pattern] = {
+    ".sync": Pattern.SYNC,
+    ".sync:2": Pattern.SYNC,
+    ".waitForTaskToken": Pattern.CALLBACK,
+}
 
-_FORMS = 'allowed are a function\'s key, "${key}", the ARN of a Lambda function, or "arn:aws:states:::lambda:invoke"'
-_AS_FUNCTION = "call the service in a Lambda function of the workflow"
-_INVOKE_OPTIONS = frozenset(("ClientContext", "InvocationType", "LogType", "Qualifier"))
+_FORMS = (
+    'allowed are a function\'s key, "${key}", the ARN of a Lambda function, "arn:aws:states:::lambda:invoke", '
+    'or "arn:aws:states:::" and the action of a service, such as "dynamodb:putItem"'
+)
+_OWN_ROLE = "let the function assume the role; or name a function that is no part of the workflow, by its ARN"
+_INVOKE, _ACTIVITY = "lambda:invoke", "activity:"
+_OPTIONS = frozenset(("ClientContext", "InvocationType", "LogType", "Qualifier"))
 _PAYLOAD = ("Payload", "Payload.$")
+_NAMES = ("FunctionName", "FunctionName.$")
 
-UNKNOWN = ""
-"""Stands for a function that could not be found out; a problem is reported then."""
+
+class Call(NamedTuple):
+    """What a Task runs.
+
+    Attributes:
+        function: key of the function; empty if that could not be found out, and a problem is reported.
+        form: how it is called.
+        resource: of a service: what is called; the ARN of a function that is no part of the workflow.
+        pattern: when it is done.
+    """
+
+    function: str
+    form: Form
+    resource: str | None = None
+    pattern: Pattern = Pattern.RESPONSE
 
 
 class Resources:
-    """Resolves resources to function keys.
+    """Resolves resources to what they name.
 
     Args:
         functions: the known keys; None accepts every name.
@@ -41,73 +74,123 @@ class Resources:
         self._functions = functions
         self._report = report
 
-    def resolve(self, resource: Json, task: Mapping[str, Json], place: str) -> tuple[str, Form]:
-        """The function that the Task with fields `task` at `place` runs, and how it is called."""
-        field = member(place, "Resource")
+    def resolve(self, task: Part) -> Call:
+        """What `task` runs."""
+        resource = task.required("Resource", object)
+        if "Resource" not in task.fields:
+            return Call("", Form.DIRECT)
         match = _STATES.fullmatch(resource) if isinstance(resource, str) else None
         if match is None:
-            return self._function(resource, field), Form.DIRECT
-        if (match["service"], match["action"]) == ("lambda", "invoke"):
-            return self._invoked(task, member(place, "Parameters")), Form.INVOKE
-        self._refuse(match["service"], match["action"], field)
-        return UNKNOWN, Form.INVOKE
+            return self._direct(resource, task)
+        call, pattern = _split(match["call"])
+        if call.startswith(_ACTIVITY):
+            refuse_credentials(task, "remove it: nothing is called")
+            return Call(SERVICES, Form.SERVICE, call, Pattern.CALLBACK)
+        if call == _INVOKE and pattern is not Pattern.SYNC:
+            return self._invoked(task, pattern)
+        return self._service(call, pattern, task)
 
-    def _function(self, resource: Json, place: str) -> str:
+    def _direct(self, resource: Json, task: Part) -> Call:
+        if task.has(FIELD) and self._is_elsewhere(resource):
+            check_credentials(task)
+            return Call(SERVICES, Form.SERVICE, resource)
+        refuse_credentials(task, _OWN_ROLE)
+        return Call(self._function(resource, task.at("Resource")), Form.DIRECT)
+
+    def _is_elsewhere(self, resource: Json) -> bool:
+        """Whether `resource` is the ARN of a function that is no part of the workflow."""
+        if not isinstance(resource, str) or is_token(resource) or not _LAMBDA.fullmatch(resource):
+            return False
+        return {resource, _named(resource)}.isdisjoint(self._functions or ())
+
+    def _function(self, resource: Json, place: str, *, is_text: bool = False) -> str:
+        """The function that `resource` names; any text does where `is_text` and no functions are known."""
         if not isinstance(resource, str):
-            self._report.mistake(place, f"expected the name of a function, got {shown(resource)}; {_FORMS}")
-            return UNKNOWN
+            self._no_text(resource, place)
+            return ""
         if is_token(resource):
-            return UNKNOWN  # reported with all other tokens
+            return ""  # reported with all other tokens
         name = resource if resource in (self._functions or ()) else _named(resource)
-        if name is None:
-            self._report.mistake(place, f"{shown(resource)} names no function; {_FORMS}")
-            return UNKNOWN
+        if name is None and is_text and self._functions is None:
+            name = resource
+        if not name or name == SERVICES:
+            self._nameless(resource, place)
+            return ""
         if self._functions is not None and name not in self._functions:
             remedy = f"pass it in `functions`, or name one that is there: {did_you_mean(name, self._functions)}"
             self._report.mistake(place, f"there is no function {shown(name)}; {remedy}")
         return name
 
-    def _invoked(self, task: Mapping[str, Json], place: str) -> str:
-        parameters = task.get("Parameters")
-        if parameters is None and "Arguments" in task:
-            return UNKNOWN  # of JSONata, which is reported with the field
-        if not isinstance(parameters, dict) or not {"FunctionName", "FunctionName.$"} & parameters.keys():
-            self._report.mistake(place, 'lambda:invoke needs the field "FunctionName", which names a function')
-            return UNKNOWN
-        for name in parameters.keys() - {"FunctionName", "FunctionName.$", *_PAYLOAD}:
-            self._option(name, member(place, name))
-        if parameters.keys() >= set(_PAYLOAD):
-            self._report.mistake(place, 'expected "Payload" or "Payload.$", got both; remove one')
-        if "FunctionName.$" in parameters:
-            remedy = (
-                'permissions are fixed at deployment: write "FunctionName" with a key, and a Choice of several Tasks'
-            )
-            self._report.unsupported(member(place, "FunctionName.$"), Feature.DYNAMIC_FUNCTION, remedy)
-            return UNKNOWN
-        self._composition(task, parameters, place)
-        return self._function(parameters["FunctionName"], member(place, "FunctionName"))
-
-    def _composition(self, task: Mapping[str, Json], parameters: Mapping[str, Json], place: str) -> None:
-        if not is_composable(task.get("InputPath", ROOT), parameters.get("Payload.$", ROOT)):
-            message = f'"Payload.$" cannot select in what "InputPath" {shown(task["InputPath"])} selects; '
-            self._report.mistake(member(place, "Payload.$"), f'{message}write one path in "Payload.$" alone')
-
-    def _option(self, name: str, place: str) -> None:
-        if name.removesuffix(".$") in _INVOKE_OPTIONS:
-            self._report.unsupported(place, f"{Feature.INVOKE_OPTIONS}: {name}", "remove it")
-            return
-        known = ("FunctionName", *_PAYLOAD)
-        self._report.mistake(place, f"lambda:invoke has no parameter {shown(name)}; {did_you_mean(name, known)}")
-
-    def _refuse(self, service: str, action: str, place: str) -> None:
-        if service == "activity":
-            self._report.unsupported(place, Feature.ACTIVITY, "let a Lambda function do the work")
-        elif action.endswith(".waitForTaskToken"):
-            self._report.unsupported(place, Feature.CALLBACK, _AS_FUNCTION)
-        elif action.endswith((".sync", ".sync:2")):
-            self._report.unsupported(place, Feature.SYNC, _AS_FUNCTION)
+    def _nameless(self, resource: str, place: str) -> None:
+        if _ELSEWHERE.fullmatch(resource):
+            self._report.unsupported(place, f"{Feature.RESOURCE} {resource}", _FORMS)
         else:
-            self._report.unsupported(place, f"{Feature.SERVICE} {service}:{action}", _AS_FUNCTION)
+            self._report.mistake(place, f"{shown(resource)} names no function; {_FORMS}")
+
+    def _no_text(self, resource: Json, place: str) -> None:
+        name = next(iter(resource), "") if isinstance(resource, dict) else ""
+        if name == "Ref" or name.startswith("Fn::"):
+            remedy = 'write "${Name}", and give its value with `substitutions` or the function with `functions`'
+            self._report.unsupported(place, f"{Feature.TEMPLATE} {name}", remedy)
+        else:
+            self._report.mistake(place, f"expected the name of a function, got {shown(resource)}; {_FORMS}")
+
+    def _invoked(self, task: Part, pattern: Pattern) -> Call:
+        nothing = Call("", Form.INVOKE, pattern=pattern)
+        field = _parameters_field(task)
+        value = task.fields.get(field)
+        if is_expression(value):
+            remedy = 'write an object with "FunctionName" and "Payload", each of which may be an expression'
+            self._report.unsupported(task.at(field), Feature.DYNAMIC_FUNCTION, remedy)
+            return nothing
+        if not isinstance(value, dict) or value.keys().isdisjoint(_NAMES):
+            self._report.mistake(task.at(field), f'{_INVOKE} needs the field "FunctionName", which names a function')
+            return nothing
+        parameters = Part(value, task.at(field), task.language, self._report)
+        if "FunctionName.$" in value or is_expression(value["FunctionName"]):
+            return self._service(_INVOKE, pattern, task)  # of whatever function the data name
+        if task.has(FIELD) and self._is_elsewhere(value["FunctionName"]):
+            return self._service(_INVOKE, pattern, task)
+        refuse_credentials(task, _OWN_ROLE)
+        self._check_options(parameters)
+        place = parameters.at("FunctionName")
+        return nothing._replace(function=self._function(value["FunctionName"], place, is_text=True))
+
+    def _check_options(self, parameters: Part) -> None:
+        parameters.not_both(*_PAYLOAD)
+        for name in parameters.fields.keys() - {*_NAMES, *_PAYLOAD}:
+            if name == "InvocationType" and parameters.fields[name] == "RequestResponse":
+                continue
+            if name.removesuffix(".$") in _OPTIONS:
+                self._report.unsupported(parameters.at(name), f"{Feature.INVOKE_OPTIONS}: {name}", "remove it")
+            else:
+                remedy = did_you_mean(name, ("FunctionName", *_PAYLOAD))
+                self._report.mistake(parameters.at(name), f"{_INVOKE} has no parameter {shown(name)}; {remedy}")
+
+    def _service(self, resource: str, pattern: Pattern, task: Part) -> Call:
+        from unum_constructs.compiler.services import check_parameters, known  # noqa: PLC0415 - loads models
+
+        check_credentials(task)
+        reason = known(resource, pattern)
+        if reason is None:
+            field = _parameters_field(task)
+            self._report.add(check_parameters(resource, pattern, task.fields.get(field), task.at(field)))
+        else:
+            self._report.unsupported(task.at("Resource"), f"{Feature.SERVICE} {resource}", reason)
+        return Call(SERVICES, Form.SERVICE, resource, pattern)
+
+
+def _parameters_field(task: Part) -> str:
+    return "Arguments" if task.language is Language.JSONATA else "Parameters"
+
+
+def _split(call: str) -> tuple[str, Pattern]:
+    """What is called, and the pattern that its suffix tells."""
+    for suffix, pattern in _SUFFIXES.items():
+        if call.endswith(suffix):
+            version = suffix.removeprefix(".sync") if pattern is Pattern.SYNC else ""
+            return call.removesuffix(suffix) + version, pattern
+    return call, Pattern.RESPONSE
 
 
 def _named(resource: str) -> str | None:

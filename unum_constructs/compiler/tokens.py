@@ -5,7 +5,7 @@ token can say beside that has to come from the functions' environments.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from unum_constructs.compiler.report import Report, shown
 from unum_runtime.asl.places import element, member
@@ -24,40 +24,6 @@ def check_tokens(definition: Json, report: Report) -> None:
     for place, token in _tokens(definition, "$"):
         remedy = "pass the function in `functions`; give other values to the functions as environment variables"
         report.mistake(place, f"{shown(token)} is a CDK token of none of the workflow's functions; {remedy}")
-
-
-def bound(machine: Json, keys: Mapping[str, str]) -> Json:
-    """A copy of `machine` in which Tasks name their functions by key.
-
-    Args:
-        machine: a state machine, or any other JSON, which stays as it is.
-        keys: key of each function, by its ARN or the token of it.
-    """
-    if not isinstance(machine, dict) or not isinstance(machine.get("States"), dict):
-        return machine
-    states = {name: _bound_state(state, keys) for name, state in machine["States"].items()}
-    return {**machine, "States": states}
-
-
-def _bound_state(state: Json, keys: Mapping[str, str]) -> Json:
-    if not isinstance(state, dict):
-        return state
-    changed = dict(state)
-    for field in ("ItemProcessor", "Iterator"):
-        if field in state:
-            changed[field] = bound(state[field], keys)
-    if isinstance(state.get("Branches"), list):
-        changed["Branches"] = [bound(branch, keys) for branch in state["Branches"]]
-    if state.get("Type") == "Task":
-        changed |= _bound_fields(state, "Resource", keys)
-        if isinstance(state.get("Parameters"), dict) and str(state.get("Resource")).endswith(":lambda:invoke"):
-            changed["Parameters"] = state["Parameters"] | _bound_fields(state["Parameters"], "FunctionName", keys)
-    return changed
-
-
-def _bound_fields(table: Mapping[str, Json], field: str, keys: Mapping[str, str]) -> dict[str, str]:
-    value = table.get(field)
-    return {field: keys[value]} if isinstance(value, str) and value in keys else {}
 
 
 def _tokens(value: Json, place: str) -> Iterator[tuple[str, Json]]:

@@ -7,16 +7,18 @@ Choice, a fan-out or the end of a scope between them could lead the two apart, a
 
 from collections.abc import Mapping
 
-from unum_constructs.compiler.asl import Choice, Fail, Map, Parallel, Scope, State, Succeed, Task, all_scopes
+from unum_constructs.compiler.asl import Choice, Fail, Map, Parallel, Scope, State, Succeed, Task, Wait, all_scopes
 from unum_constructs.compiler.certain import certain, certain_task
 from unum_constructs.compiler.options import FunctionOptions
 from unum_constructs.compiler.report import Report, shown
 from unum_runtime.asl.places import member
+from unum_runtime.model.ir import Pattern
 
 _NEEDS: Mapping[type[State], str] = {
     Choice: "may lead deliveries with different outputs to different states",
     Map: "must have the number of its items committed before it begins",
     Parallel: "must have its input committed before it begins",
+    Wait: "must have the time committed at which it ends",
 }
 
 
@@ -45,6 +47,10 @@ def _check(task: Task, scope: Scope, without: set[str], report: Report) -> None:
 
 def _reason(task: Task, scope: Scope, without: set[str]) -> str | None:
     """Why `task` needs a checkpoint; None if it does not."""
+    if task.retry or task.catch:
+        return "it has Retry or Catch, which go by the outcome that is committed"
+    if task.pattern is not Pattern.RESPONSE:
+        return "its outcome comes from elsewhere, and must be kept until then"
     following = certain(task, scope)
     if following is None or isinstance(following, Succeed | Fail):
         return "its scope ends after it, with its output"

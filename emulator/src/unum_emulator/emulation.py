@@ -12,7 +12,7 @@ from ministack import app
 from ministack.core import lambda_runtime
 from ministack.services import lambda_svc
 
-from unum_emulator import cloudformation, event_sources, invoke_api, qualifiers, stepfunctions, transport
+from unum_emulator import actions, cloudformation, event_sources, invoke_api, qualifiers, stepfunctions, transport
 from unum_emulator.async_events import AsyncEvents
 from unum_emulator.destinations import Destinations
 from unum_emulator.executor import Executor
@@ -29,7 +29,7 @@ class Emulation:
         self._pool = SandboxPool(settings)
         Executor(self._pool, FunctionLogs(settings.logs)).install()
         AsyncEvents(settings.dispatchers, Destinations(settings.endpoint)).install()
-        for gap in (invoke_api, qualifiers, event_sources, cloudformation, stepfunctions, transport):
+        for gap in (invoke_api, qualifiers, event_sources, cloudformation, stepfunctions, transport, actions):
             gap.install()
         replace(lambda_svc, "_ACCOUNT_CONCURRENCY_CAP", settings.account_concurrency)
 

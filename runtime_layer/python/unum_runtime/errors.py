@@ -15,6 +15,8 @@ UnumError
     ├── InvalidName
     ├── ExecutionAlreadyExists
     ├── ExecutionDoesNotExist
+    ├── InvalidToken
+    ├── TaskTimedOut
     └── WaitTimedOut
 """
 
@@ -115,6 +117,14 @@ class ExecutionAlreadyExists(ClientError):
 
 class ExecutionDoesNotExist(ClientError):
     """No execution of that name is stored; it never was, or its retention has passed."""
+
+
+class InvalidToken(ClientError):
+    """The task token is none that a Task of the workflow gave out."""
+
+
+class TaskTimedOut(ClientError):
+    """The Task does not wait any more: its result was handed in before, or its time is over."""
 
 
 class WaitTimedOut(ClientError):

@@ -13,31 +13,35 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import botocore.session
-from botocore.config import Config
 
-from unum_runtime.aws.invoker import PARALLEL_CALLS, LambdaInvoker
-from unum_runtime.clock import SystemClock
+from unum_runtime.aws.configuration import client_config
+from unum_runtime.aws.invoker import LambdaInvoker
+from unum_runtime.aws.timer import SqsTimer
+from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import NotOurEvent, RefusedDelivery
 from unum_runtime.model.envelope import Envelope, is_envelope, named_start, start_writer
 from unum_runtime.model.identity import event_name
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Home, Json, Workflow
 from unum_runtime.protocol.lease import maintain_by_default
-from unum_runtime.protocol.runtime import Call, Invoker, Runtime
+from unum_runtime.protocol.runtime import Call, Invoker, NoTimer, Runtime, Timer
 from unum_runtime.protocol.start import resume, start
 from unum_runtime.protocol.step import step
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import DynamoStore
+from unum_runtime.time_limit import time_limit
 
 WORKFLOWS_FOLDER = "unum_workflows"
 """Where a layer has its workflow's IR: beside the package `unum_runtime`, wherever the layer is on the path."""
 
 UserHandler: TypeAlias = Callable[[Json, Any], Any]
+
+_CLOCK = SystemClock()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +55,8 @@ class Service:
         carried: keys of the functions whose ARNs travel with an execution that starts here.
         start_alias: name of the alias that outsiders start the workflow through; None where it starts elsewhere.
         retention_s: how long items are kept, in seconds.
+        timer: URL of the queue that keeps events which have to wait; None where this function sends none.
+        values: texts by the name of the placeholder in the IR that they take the place of.
     """
 
     table: str
@@ -59,6 +65,8 @@ class Service:
     retention_s: int
     carried: tuple[str, ...] = ()
     start_alias: str | None = None
+    timer: str | None = None
+    values: Mapping[str, str] = field(default_factory=dict)
 
 
 def handle(event: Json, context: Any) -> Json:
@@ -105,13 +113,17 @@ def _step(event: Json, context: Any) -> None:
 
 
 def _runtime(workflow: str, context: Any) -> Runtime:
-    service = services()[workflow]
     own_arn = ":".join([*context.invoked_function_arn.split(":")[:7], context.function_version])
+    return runtime_of(workflow, services()[workflow], own_arn, context)
+
+
+def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> Runtime:
+    """The runtime of `workflow` in the function version `own_arn`, of which the environment says `service`."""
     return Runtime(
-        workflow=load_workflow(workflow),
+        workflow=_at_home(workflow, own_arn),
         store=_store(service.table),
         invoker=_invoker(),
-        clock=SystemClock(),
+        clock=_CLOCK,
         call=lambda call, value: _call(call, value, context),
         hosts=frozenset(service.hosts),
         routes={**service.routes, **dict.fromkeys(service.hosts, own_arn)},
@@ -122,12 +134,17 @@ def _runtime(workflow: str, context: Any) -> Runtime:
         remaining_ms=context.get_remaining_time_in_millis,
         code=own_arn,  # a new version for each change of code, layers, environment or configuration
         maintain_leases=maintain_by_default(),
+        timer=_timer(service.timer),
+        own_address=own_arn,
     )
 
 
 def _call(call: Call, value: Json, context: Any) -> Any:
-    context.unum = call
-    return user_handler()(value, context)
+    with time_limit(call.timeout_s):
+        if call.resource is not None:
+            return _service_handler()(call, value, _CLOCK)
+        context.unum = call
+        return user_handler()(value, context)
 
 
 def _logger(context: Any) -> Callable[..., None]:
@@ -141,7 +158,12 @@ def _logger(context: Any) -> Callable[..., None]:
 @cache
 def services() -> Mapping[str, Service]:
     """The workflows that this function serves, by name."""
-    table = json.loads(os.environ.get("UNUM_WORKFLOWS", "{}"))
+    return services_in(os.environ)
+
+
+def services_in(environment: Mapping[str, str]) -> Mapping[str, Service]:
+    """The workflows that a function with `environment` serves, by name."""
+    table = json.loads(environment.get("UNUM_WORKFLOWS", "{}"))
     return {
         name: Service(**service | {field: tuple(service.get(field, ())) for field in ("hosts", "carried")})
         for name, service in table.items()
@@ -158,9 +180,24 @@ def load_workflow(name: str) -> Workflow:
     for folder in sys.path:
         file = Path(folder) / WORKFLOWS_FOLDER / f"{name}.json"
         if file.is_file():
-            return Workflow.from_json(file.read_text(encoding="utf-8"))
+            return Workflow.from_json(_with_values(name, file.read_text(encoding="utf-8")))
     file_name = f"{WORKFLOWS_FOLDER}/{name}.json"
     raise FileNotFoundError(f"{file_name} is in none of {sys.path}; is the workflow's layer attached?")
+
+
+@cache
+def _at_home(name: str, function_arn: str) -> Workflow:
+    """The workflow `name`, which knows where it runs; that is where this function is."""
+    _, partition, _, region, account, *_ = function_arn.split(":")
+    return replace(load_workflow(name), home=Home(partition=partition, region=region, account=account))
+
+
+def _with_values(name: str, ir: str) -> str:
+    """The IR with what is known since the deployment; `Service.values`."""
+    values = services()[name].values if name in services() else {}
+    for placeholder, value in values.items():
+        ir = ir.replace(f"${{{placeholder}}}", json.dumps(value)[1:-1])
+    return ir
 
 
 @cache
@@ -168,14 +205,21 @@ def user_handler() -> UserHandler:
     """The handler that the user gave the function.
 
     Raises:
-        NotOurEvent: the function is a workflow's entry and has no user code.
+        NotOurEvent: the function is one of a workflow's own and has no user code.
     """
     path = os.environ.get("UNUM_HANDLER")
     if path is None:
-        raise NotOurEvent("this function only starts a workflow: invoke its start alias")
+        raise NotOurEvent("this function has no code but a workflow's: start that by its start alias")
     module, _, attribute = path.rpartition(".")
     handler: UserHandler = getattr(importlib.import_module(module.replace("/", ".")), attribute)
     return handler
+
+
+@cache
+def _service_handler() -> Callable[[Call, Json, Clock], Any]:
+    from unum_runtime.service_function import handle  # noqa: PLC0415 - only one function of a workflow calls services
+
+    return handle
 
 
 @cache
@@ -185,27 +229,29 @@ def _session() -> Any:
 
 @cache
 def _store(table: str) -> Store:
-    return DynamoStore(_session().create_client("dynamodb", config=_client_config()), table)
+    return DynamoStore(_session().create_client("dynamodb", config=client_config()), table)
 
 
 @cache
 def _invoker() -> Invoker:
-    return LambdaInvoker(_session().create_client("lambda", config=_client_config()))
+    return LambdaInvoker(_session().create_client("lambda", config=client_config()))
 
 
-def _client_config() -> Config:
-    return Config(
-        max_pool_connections=PARALLEL_CALLS,
-        retries={"mode": "standard", "max_attempts": 5},
-        tcp_keepalive=True,
-    )
+@cache
+def _timer(queue_url: str | None) -> Timer:
+    if queue_url is None:
+        return NoTimer()
+    return SqsTimer(_session().create_client("sqs", config=client_config()), queue_url, _CLOCK)
 
 
 def _initialize() -> None:
     """Do during Lambda's init phase what would delay the first delivery, and fail there if it cannot be done."""
     for name, service in services().items():
-        load_workflow(name)
+        tasks = load_workflow(name).tasks
+        if any(task.resource is not None and task.function in service.hosts for task in tasks):
+            _service_handler()
         _store(service.table)
+        _timer(service.timer)
     _invoker()
     if "UNUM_HANDLER" in os.environ:
         user_handler()

@@ -6,14 +6,15 @@ import pytest
 
 from unum_runtime.asl.dataflow import DataFlow, check_reference, compile_data_flow, effective_input, output, select
 from unum_runtime.asl.failures import ResultPathMatchFailure, RuntimeFailure
+from unum_runtime.asl.scene import Scene
 from unum_runtime.errors import DefinitionError
 
-CONTEXT = {"Execution": {"Id": "e1"}}
+SCENE = Scene({"Execution": {"Id": "e1"}}, {"v": {"id": 7}})
 
 
 def run(fields: dict[str, Any], raw: Any, result: Any) -> tuple[Any, Any]:
     flow = compile_data_flow(fields)
-    return effective_input(flow, raw, CONTEXT), output(flow, raw, result, CONTEXT)
+    return effective_input(flow, raw, SCENE), output(flow, raw, result, SCENE)
 
 
 def test_the_fields_apply_in_order() -> None:
@@ -43,6 +44,7 @@ def test_the_fields_apply_in_order() -> None:
         ({"ResultSelector": {"a": None}}, {"x": 1}, {"a": None}),
         ({"InputPath": "$$.Execution"}, {"Id": "e1"}, "result"),
         ({"OutputPath": "$$.Execution.Id"}, {"x": 1}, "e1"),
+        ({"InputPath": "$v", "OutputPath": "$v.id"}, {"id": 7}, 7),
         ({"ResultPath": "$.r"}, {"x": 1}, {"x": 1, "r": "result"}),
         ({"InputPath": "$.x", "ResultPath": "$.r"}, 1, {"x": 1, "r": "result"}),
         ({"InputPath": None, "ResultPath": "$.r", "OutputPath": "$.r"}, {}, "result"),
@@ -66,10 +68,13 @@ def test_a_result_that_cannot_be_placed() -> None:
         run({"ResultPath": "$.x"}, "foo", 1)
 
 
-def test_select_reads_the_input_or_the_context() -> None:
-    assert select("$", 5, CONTEXT) == 5
-    assert select("$.a[*]", {"a": [1]}, CONTEXT) == [1]
-    assert select("$$.Execution.Id", {}, CONTEXT) == "e1"
+def test_select_reads_the_input_the_context_or_a_variable() -> None:
+    assert select("$", 5, SCENE) == 5
+    assert select("$.a[*]", {"a": [1]}, SCENE) == [1]
+    assert select("$$.Execution.Id", {}, SCENE) == "e1"
+    assert select("$v['id']", {}, SCENE) == 7
+    with pytest.raises(RuntimeFailure, match=r"Invalid path '\$w' : \$w is none of the variables .* assigned: v"):
+        select("$w", {}, SCENE)
 
 
 def test_all_problems_are_reported_with_their_places() -> None:
@@ -77,24 +82,30 @@ def test_all_problems_are_reported_with_their_places() -> None:
         "InputPath": "x",
         "OutputPath": 5,
         "ResultPath": "$.a[*]",
-        "Parameters": {"a.$": "States.UUID()"},
+        "Parameters": {"a.$": "States.UUID(1)"},
         "ResultSelector": [],
         "Type": "Task",
     }
     with pytest.raises(DefinitionError) as caught:
         compile_data_flow(fields, where="$.States.X")
-    assert [(problem.path, problem.feature) for problem in caught.value.problems] == [
-        ("$.States.X.InputPath", None),
-        ("$.States.X.Parameters['a.$']", "States.UUID"),
-        ("$.States.X.ResultSelector", None),
-        ("$.States.X.ResultPath", None),
-        ("$.States.X.OutputPath", None),
+    assert [problem.path for problem in caught.value.problems] == [
+        "$.States.X.InputPath",
+        "$.States.X.Parameters['a.$']",
+        "$.States.X.ResultSelector",
+        "$.States.X.ResultPath",
+        "$.States.X.OutputPath",
     ]
 
 
-def test_a_result_does_not_go_into_the_context() -> None:
-    with pytest.raises(DefinitionError, match="cannot go into the context object"):
-        compile_data_flow({"ResultPath": "$$.x"})
+@pytest.mark.parametrize("path", ["$$.x", "$x", "$x.y"])
+def test_a_result_goes_into_the_input(path: str) -> None:
+    with pytest.raises(DefinitionError, match=r"a result goes into the input, .*begin with \$\."):
+        compile_data_flow({"ResultPath": path})
+
+
+def test_an_intrinsic_function_is_no_path() -> None:
+    with pytest.raises(DefinitionError, match=r"expected a path; intrinsic functions stand in fields ending in \.\$"):
+        compile_data_flow({"InputPath": "States.Array($)"})
 
 
 def test_reference_paths() -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from unum_runtime.asl.failures import ResultPathMatchFailure
 from unum_runtime.asl.path_syntax import PathSyntaxError
-from unum_runtime.asl.paths import PathNotFound, find, parse, put
+from unum_runtime.asl.paths import PathNotFound, find, parse, put, read
+from unum_runtime.asl.scene import Scene
 
 SHOP: dict[str, Any] = {
     "books": [
@@ -151,7 +152,10 @@ def test_reads_names(text: str, name: str) -> None:
         ("", 0, "a path begins with $"),
         ("store", 0, "a path begins with $"),
         ("bug$.store", 0, "a path begins with $"),
-        ("$store", 1, "workflow variables ($store) are not supported yet"),
+        ("$states.input", 7, "$states belongs to JSONata"),
+        ("$my-name", 3, "expected . or [ or the end"),
+        ("$0", 1, "expected . or [ or the end"),
+        ("States.UUID()", 0, "expected a path; intrinsic functions"),
         ("$.", 2, "expected a field name or *"),
         ("$.a b", 3, "expected . or [ or the end"),
         ("$.a.", 4, "expected a field name or *"),
@@ -319,3 +323,36 @@ def test_cannot_put(root: Any, text: str) -> None:
 def test_puts_only_at_reference_paths_into_the_input(text: str) -> None:
     with pytest.raises(ValueError, match="expected a reference path into the input"):
         put(parse(text), {}, 6)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("$", {"x": 1}),
+        ("$.x", 1),
+        ("$$.x", 2),
+        ("$x", {"y": [3, 4]}),
+        ("$x.y[1]", 4),
+        ("$x['y'][0]", 3),
+        ("$x..*", [[3, 4], 3, 4]),
+        ("$größe", 5),
+    ],
+)
+def test_a_path_begins_at_the_input_the_context_or_a_variable(text: str, found: Any) -> None:
+    scene = Scene({"x": 2}, {"x": {"y": [3, 4]}, "größe": 5})
+    assert read(parse(text), {"x": 1}, scene) == found
+
+
+def test_a_path_tells_what_it_begins_at() -> None:
+    paths = [parse(text) for text in ("$.x", "$$.x", "$x.y")]
+    assert [(path.is_context, path.variable, str(path)) for path in paths] == [
+        (False, None, "$['x']"),
+        (True, None, "$$['x']"),
+        (False, "x", "$x['y']"),
+    ]
+
+
+def test_a_variable_is_no_field_of_the_input() -> None:
+    with pytest.raises(PathNotFound) as caught:
+        read(parse("$x"), {"x": 1}, Scene({}, {"a": 1, "b": 2}))
+    assert caught.value.place == "the variables that are assigned: a, b"

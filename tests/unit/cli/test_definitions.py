@@ -1,4 +1,4 @@
-"""``unum compile`` and ``unum graph``."""
+"""``unum compile``, ``validate``, ``graph`` and ``schema``."""
 
 import json
 import subprocess
@@ -12,9 +12,14 @@ import pytest
 from unum_runtime.model.ir import Workflow
 
 GOOD = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "F", "End": True}}}
+ROLE = {"RoleArn": "arn:aws:iam::1:role/r"}
+CATCH = [{"ErrorEquals": ["States.ALL"], "Next": "W"}]
 BAD = {
     "StartAt": "A",
-    "States": {"A": {"Type": "Task", "Resource": "F", "Next": "B"}, "W": {"Type": "Wait", "Seconds": 3, "End": True}},
+    "States": {
+        "A": {"Type": "Task", "Resource": "F", "Next": "B", "Catch": CATCH, "Credentials": ROLE},
+        "W": {"Type": "Succeed"},
+    },
 }
 
 
@@ -46,7 +51,7 @@ def test_compile_says_every_problem_on_a_line_with_file_and_path(unum: Any) -> N
     lines = ran.err.splitlines()
     assert all(line.startswith("bad.json: $") for line in lines)
     assert any(line.startswith("bad.json: $.States.A.Next: ") and '"B"' in line for line in lines)
-    assert any(line.startswith("bad.json: $.States.W.Type: Wait: ") for line in lines)
+    assert any(line.startswith("bad.json: $.States.A.Credentials: Credentials: ") for line in lines)
 
 
 def test_problems_can_be_had_as_json(unum: Any) -> None:
@@ -54,7 +59,7 @@ def test_problems_can_be_had_as_json(unum: Any) -> None:
     problems = json.loads(ran.err)
     assert ran.code == 1
     assert {"bad.json"} == {problem["file"] for problem in problems}
-    assert ("$.States.W.Type", "Wait") in {(problem["path"], problem["feature"]) for problem in problems}
+    assert ("$.States.A.Credentials", "Credentials") in {(problem["path"], problem["feature"]) for problem in problems}
 
 
 def test_a_syntax_error_has_line_and_column(unum: Any) -> None:
@@ -73,7 +78,7 @@ def test_a_syntax_error_has_line_and_column(unum: Any) -> None:
             "nowhere.json: cannot be read: No such file or directory; expected a file with a definition",
         ),
         (".", 2, ".: cannot be read: Is a directory"),
-        ("binary.json", 1, "binary.json: expected JSON text in UTF-8"),
+        ("binary.json", 1, "binary.json: expected text in UTF-8"),
         ("bad.json", 1, "bad.json: $.States.A.Next: "),
     ],
 )
@@ -89,6 +94,56 @@ def test_graph_writes_svg(unum: Any) -> None:
     assert (printed.code, written.code, written.out) == (0, 0, "")
     assert printed.out.startswith("<svg ")
     assert Path("pictures/orders.svg").read_text(encoding="utf-8") == printed.out
+
+
+def test_graph_writes_a_flowchart(unum: Any) -> None:
+    assert unum("graph", "orders.asl.json", "--format", "mermaid").out.splitlines() == [
+        "flowchart TD",
+        "    start(( ))",
+        '    s0["A<br/>F"]',
+        "    finish(( ))",
+        "    start --> s0",
+        "    s0 --> finish",
+    ]
+
+
+def test_what_was_compiled_can_be_given_instead(unum: Any, file: Callable[..., Path]) -> None:
+    compiled = unum("compile", "orders.asl.json").out
+    file("orders.ir.json", compiled)
+    assert unum("compile", "orders.ir.json").out == compiled
+    assert unum("graph", "orders.ir.json").out == unum("graph", "orders.asl.json").out
+
+
+def test_validate_reports_every_file(unum: Any) -> None:
+    ran = unum("validate", "orders.asl.json", "bad.json", "syntax.json")
+    assert (ran.code, ran.err) == (1, "2 of 3 definitions cannot be compiled\n")
+    lines = ran.out.splitlines()
+    assert lines[0] == "orders.asl.json: valid"
+    assert [line.partition(": ")[0] for line in lines[1:]] == ["bad.json", "bad.json", "syntax.json:2:3"]
+
+
+def test_validate_is_content_with_what_is_valid(unum: Any) -> None:
+    ran = unum("validate", "orders.asl.json")
+    assert (ran.code, ran.out, ran.err) == (0, "orders.asl.json: valid\n", "")
+
+
+def test_validate_in_json_names_file_path_and_feature(unum: Any) -> None:
+    ran = unum("validate", "orders.asl.json", "bad.json", "nowhere.json", "--format", "json")
+    good, bad, nowhere = json.loads(ran.out)
+    assert ran.code == 2
+    assert good == {"file": "orders.asl.json", "valid": True, "problems": []}
+    assert [(problem["path"], problem["feature"]) for problem in bad["problems"]] == [
+        ("$.States.A.Next", None),
+        ("$.States.A.Credentials", "Credentials"),
+    ]
+    assert nowhere["unreadable"] in ran.err
+    assert not nowhere["valid"]
+
+
+def test_schema_is_that_of_what_is_compiled(unum: Any) -> None:
+    schema = json.loads(unum("schema").out)
+    compiled = json.loads(unum("compile", "orders.asl.json").out)
+    assert set(schema["required"]) <= compiled.keys() <= schema["properties"].keys()
 
 
 def test_a_picture_that_cannot_be_written_leaves_nothing(unum: Any) -> None:
@@ -112,10 +167,11 @@ def test_help_is_no_error(unum: Any) -> None:
     assert "Exit codes" in ran.out
 
 
-def test_compile_loads_neither_the_cdk_nor_an_aws_client() -> None:
+def test_compile_loads_nothing_that_it_does_not_need() -> None:
     code = (
         "import sys; from unum_constructs.cli import main; main(['compile', 'orders.asl.json']); "
-        "print(sorted({'aws_cdk', 'jsii', 'boto3', 'botocore'} & sys.modules.keys()), file=sys.stderr)"
+        "needless = {'aws_cdk', 'jsii', 'boto3', 'botocore', 'jsonata', 'yaml'} & sys.modules.keys(); "
+        "print(sorted(needless), file=sys.stderr)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - ours
     assert ran.stderr == "[]\n"

@@ -13,6 +13,7 @@ from unum_runtime.client.picture.columns import columns
 from unum_runtime.client.picture.draw import draw
 from unum_runtime.client.picture.graph import END, START, top_level
 from unum_runtime.client.picture.layers import Link, layering
+from unum_runtime.client.picture.mermaid import mermaid
 from unum_runtime.client.picture.place import Box, Drawing, placed
 from unum_runtime.client.picture.wording import rule_text
 from unum_runtime.client.progress import Progress
@@ -95,6 +96,78 @@ def test_a_task_shows_its_function_unless_that_has_its_name() -> None:
     definition = machine(F=task(Next="Map"), Map={"Type": "Map", "ItemProcessor": machine(G=task()), "End": True})
     shown = texts(draw(workflow(definition)))
     assert [shown[shown.index(name) + 1] for name in ("F", "Map", "G")] == ["Task", "Map", "F"]
+
+
+RISKY = workflow(
+    machine(
+        Rest={"Type": "Wait", "SecondsPath": "$.s", "Next": "Put"},
+        Put={
+            "Type": "Task",
+            "Resource": "arn:aws:states:::dynamodb:putItem",
+            "Parameters": {"TableName": "t", "Item": {}},
+            "Retry": [{"ErrorEquals": ["A", "B"], "MaxAttempts": 5, "MaxDelaySeconds": 3}],
+            "Catch": [{"ErrorEquals": ["C"], "Next": "Mend"}, {"ErrorEquals": ["D"], "Next": "Wide"}],
+            "Next": "Wide",
+        },
+        Mend={"Type": "Pass", "Next": "Wide"},
+        Wide={
+            "Type": "Map",
+            "QueryLanguage": "JSONata",
+            "MaxConcurrency": "{% $states.input.m %}",
+            "ItemProcessor": {
+                **machine(
+                    Ask={
+                        **task(),
+                        "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken",
+                        "Arguments": {"FunctionName": "ask", "Payload": "{% $states.context.Task.Token %}"},
+                        "QueryLanguage": "JSONata",
+                    }
+                ),
+                "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+            },
+            "End": True,
+        },
+    )
+)
+
+
+def test_every_kind_of_state_says_what_it_does() -> None:
+    shown = texts(draw(RISKY))
+    details = {name: shown[shown.index(name) + 1] for name in RISKY.states}
+    assert details == {
+        "Rest": "Wait $.s s",
+        "Put": "↻ dynamodb:putItem",
+        "Mend": "Pass",
+        "Wide": "distributed Map, $states.input.m…",
+        "Ask": "ask.waitForTaskToken",
+    }
+
+
+def test_ways_after_an_error_are_drawn_beside_the_others() -> None:
+    edges = [edge for edge in top_level(RISKY).edges if edge.source == "Put"]
+    assert [(edge.target, edge.label, edge.caught) for edge in edges] == [
+        ("Wide", "", False),
+        ("Mend", "C", True),
+        ("Wide", "D", True),
+    ]
+    assert draw(RISKY).count('class="wire caught"') == 2
+
+
+def test_retriers_are_in_the_tooltip() -> None:
+    assert "Put\n↻ A, B: up to 5 times, after 1 s, 2 s, 3 s, …" in contents(draw(RISKY), "title")
+
+
+def test_a_condition_in_jsonata_is_shown_without_its_braces() -> None:
+    assert rule_text({"Condition": "{% $states.input.n  > 1 %}", "Assign": {"x": 1}}) == "$states.input.n > 1"
+
+
+def test_a_flowchart_has_subgraphs_dotted_ways_and_no_markup() -> None:
+    lines = [line.strip() for line in mermaid(RISKY).splitlines()]
+    number = {name: f"s{index}" for index, name in enumerate(sorted(RISKY.states))}
+    assert f'{number["Put"]} -.->|"C"| {number["Mend"]}' in lines
+    assert f"{number['Put']} --> {number['Wide']}" in lines
+    assert f'subgraph {number["Wide"]}["Wide<br/>distributed Map, $states.input.m at once"]' in lines
+    assert "#60;b#62;" in mermaid(workflow(machine(**{"<b>": task()})))
 
 
 def test_the_order_of_the_table_of_states_does_not_matter() -> None:

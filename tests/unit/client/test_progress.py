@@ -183,11 +183,46 @@ def test_a_failure_in_a_branch_without_user_code_is_placed() -> None:
     assert {name: counts(state) for name, state in found.items()} == {
         "Work": (1, 0, 0),
         "Pure": (0, 1, 0),
-        "Which": (2, 0, 0),
+        "Which": (3, 0, 0),
         "Fine": (1, 0, 0),
-        "Bad": (0, 1, 0),
+        "Bad": (0, 2, 0),
         "Last": (0, 0, 0),
     }
+
+
+@pytest.mark.parametrize("values", [[1, 2], [2, 1]])
+def test_a_failure_is_placed_wherever_it_is_among_the_branches(values: list[int]) -> None:
+    inner = machine(
+        Which={
+            "Type": "Choice",
+            "Choices": [{"Variable": "$", "NumericLessThan": 2, "Next": "Fine"}],
+            "Default": "Bad",
+        },
+        Fine={**PASS, "End": True},
+        Bad={"Type": "Fail", "Error": "E"},
+    )
+    definition = machine(Pure={"Type": "Map", "ItemProcessor": inner, "End": True})
+    found = reached(*executed(definition, values))
+    assert found == {"Pure": "failed", "Which": "succeeded", "Fine": "succeeded", "Bad": "failed"}
+
+
+def test_a_failure_that_was_caught_shows_and_so_does_where_it_led() -> None:
+    definition = machine(
+        Risky=task("crash", Catch=[{"ErrorEquals": ["States.ALL"], "Next": "Mend"}], Next="Last"),
+        Mend={**PASS, "Next": "Last"},
+        Last=task("same", End=True),
+    )
+    assert reached(*executed(definition, 1)) == {"Risky": "failed", "Mend": "succeeded", "Last": "succeeded"}
+
+
+def test_a_wait_is_passed() -> None:
+    definition = machine(
+        Rest={"Type": "Wait", "Seconds": 3, "Next": "Spread"},
+        Spread={"Type": "Map", "ItemProcessor": machine(Each=task("same", End=True)), "Next": "Pause"},
+        Pause={"Type": "Wait", "Seconds": 3, "Next": "Last"},
+        Last=task("same", End=True),
+    )
+    assert set(reached(*executed(definition, [1, 2])).values()) == {"succeeded"}
 
 
 def test_an_empty_map_is_passed() -> None:

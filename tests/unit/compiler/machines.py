@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 FUNCTIONS = ("f", "g", "h", "i")
 LAST = ("Succeed", "Fail")
+WORK = ("Task", "Map", "Parallel")
 
 paths = st.sampled_from(["$", "$.a", "$.a.b[0]", "$['x y']", "$$.Execution.Id", "$$.State.Name"])
 templates = st.dictionaries(st.sampled_from(["k", "l.$"]), paths, max_size=2)
@@ -19,6 +20,7 @@ flows = st.fixed_dictionaries(
     },
 )
 results = st.fixed_dictionaries({}, optional={"ResultPath": st.sampled_from([None, "$", "$.r", "$.a.r[0]"])})
+retriers = st.fixed_dictionaries({"ErrorEquals": st.just(["States.ALL"]), "MaxAttempts": st.integers(0, 2)})
 conditions = st.recursive(
     st.sampled_from(
         [
@@ -55,7 +57,9 @@ class _Machines:
     def _state(self, names: list[str], index: int, depth: int) -> dict[str, Any]:
         after = names[index + 1] if index + 1 < len(names) else None
         fan_outs = ["Map", "Parallel"] if depth < self._max_depth else []
-        kind = self._draw(st.sampled_from([*fan_outs, "Task", "Task", "Pass", *(["Choice"] if after else LAST)]))
+        kind = self._draw(
+            st.sampled_from([*fan_outs, "Task", "Task", "Pass", "Wait", *(["Choice"] if after else LAST)])
+        )
         if kind == "Fail":
             return {"Type": kind, "Error": "E"}
         fields = {"Type": kind, **self._draw(flows), **self._own(kind, depth)}
@@ -63,12 +67,17 @@ class _Machines:
             return fields
         if kind == "Choice":
             return fields | {"Choices": self._draw(rules(names)), "Default": after}
-        return fields | self._draw(results) | ({"Next": after} if after else {"End": True})
+        following = {"Next": after} if after else {"End": True}
+        if kind == "Wait":
+            return fields | following
+        return fields | self._draw(results) | (self._draw(recoveries(names)) if kind in WORK else {}) | following
 
     def _own(self, kind: str, depth: int) -> dict[str, Any]:
         match kind:
             case "Task":
                 return {"Resource": self._draw(st.sampled_from(FUNCTIONS))}
+            case "Wait":
+                return {"Seconds": self._draw(st.integers(0, 2))}
             case "Pass":
                 return self._draw(st.sampled_from([{}, {"Result": 1}, {"Parameters": {"p.$": "$"}}]))
             case "Parallel":
@@ -76,6 +85,12 @@ class _Machines:
             case "Map":
                 return {"ItemProcessor": self.scope(depth + 1), "MaxConcurrency": self._draw(st.integers(0, 2))}
         return {}
+
+
+def recoveries(names: list[str]) -> st.SearchStrategy[dict[str, Any]]:
+    catchers = st.builds(lambda target: {"ErrorEquals": ["States.ALL"], "Next": target}, st.sampled_from(names))
+    single = st.one_of(st.just([]), retriers.map(lambda rule: [rule]))
+    return st.fixed_dictionaries({}, optional={"Retry": single, "Catch": catchers.map(lambda rule: [rule])})
 
 
 def rules(names: list[str]) -> st.SearchStrategy[list[dict[str, Any]]]:
@@ -86,6 +101,7 @@ def rules(names: list[str]) -> st.SearchStrategy[list[dict[str, Any]]]:
 VALUE = {"n": 1, "items": [1, 2]}
 """What every state of a runnable machine gets and gives."""
 
+KEPT = ("Type", "Next", "End", "Resource", "Default", "Error", "Seconds", "Retry", "Catch")
 _CONDITION = st.integers(0, 3).map(lambda bound: {"Variable": "$.n", "NumericLessThan": bound})
 _KEEPING = st.sampled_from([{"ResultPath": "$.r"}, {"ResultPath": None}, {"ResultSelector": VALUE}])
 
@@ -97,16 +113,17 @@ def runnable(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def _runnable(draw: st.DrawFn, machine: dict[str, Any]) -> dict[str, Any]:
-    states = {name: _runnable_state(draw, state) for name, state in machine["States"].items()}
+    variable = f"v{machine['StartAt']}"  # of this scope alone
+    states = {name: _runnable_state(draw, state, variable) for name, state in machine["States"].items()}
     return {**machine, "States": states}
 
 
-def _runnable_state(draw: st.DrawFn, state: dict[str, Any]) -> dict[str, Any]:
+def _runnable_state(draw: st.DrawFn, state: dict[str, Any], variable: str) -> dict[str, Any]:
     if state["Type"] == "Fail" and draw(st.integers(0, 9)):
         return {"Type": "Succeed"}
-    kept = {
-        key: value for key, value in state.items() if key in ("Type", "Next", "End", "Resource", "Default", "Error")
-    }
+    kept = {key: value for key, value in state.items() if key in KEPT}
+    if state["Type"] in WORK:
+        kept |= draw(st.sampled_from([{}, {}, {"Assign": {variable: 1}}]))
     match state["Type"]:
         case "Pass":
             return kept | draw(st.sampled_from([{}, {"Result": VALUE}, {"Result": {"n": 0, "items": []}}]))

@@ -22,6 +22,8 @@ from unum_constructs.compiler.edges import (
     routes,
     store_operations,
     successors,
+    timed_functions,
+    uses_timer,
 )
 from unum_constructs.compiler.options import FunctionOptions
 from unum_runtime.client import history
@@ -30,7 +32,7 @@ from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Guard, Workflow
 from unum_runtime.model.naming import Key
-from unum_runtime.protocol.runtime import Call, Runtime
+from unum_runtime.protocol.runtime import Call, NoTimer, Runtime
 from unum_runtime.protocol.start import start
 from unum_runtime.protocol.step import step
 from unum_runtime.store.memory import MemoryStore
@@ -149,6 +151,64 @@ def test_who_completes_a_scope_joins_it_if_no_task_follows() -> None:
     assert store_operations(replace(flow, collection=Collection.EAGER), "b") == set(Operation)
 
 
+def catching(target: str) -> dict[str, Any]:
+    return {"Catch": [{"ErrorEquals": ["States.ALL"], "Next": target}]}
+
+
+RETRYING = {"Retry": [{"ErrorEquals": ["States.ALL"]}]}
+
+
+def test_a_catcher_leads_from_whoever_fails() -> None:
+    inner = parallel(scope(B=task("b", Next="C"), C=task("c")))
+    flow = workflow(M=a_map(scope(N=inner), Next="D", **catching("E")), D=task("d"), E=task("e"))
+    assert successors(flow, "B") == ("C", "E")
+    assert successors(flow, "C") == ("D", "E")
+    assert successors(flow, "D") == ()
+    assert set(function_edges(flow)[ENTRY]) == {"b", "d", "e"}
+
+
+def test_a_catcher_of_a_task_is_its_own() -> None:
+    flow = workflow(A=task("a", Next="B", **catching("C")), B=task("b"), C=task("c"))
+    assert successors(flow, "A") == ("B", "C")
+    assert successors(flow, "B") == ()
+
+
+def test_a_scope_that_is_retried_begins_from_whoever_fails() -> None:
+    flow = workflow(M=parallel(scope(B=task("b", Next="C"), C=task("c")), scope(D=task("d")), **RETRYING))
+    assert successors(flow, "C") == ("B", "D")
+    assert timed_functions(flow) == (ENTRY, "b", "c", "d")
+    assert recursive_functions(flow) == (ENTRY, "b", "c", "d")
+
+
+def test_what_follows_a_wait_follows_who_came_to_it() -> None:
+    flow = workflow(A=task("a", Next="W"), W={"Type": "Wait", "Seconds": 1, "Next": "B"}, B=task("b"))
+    assert successors(flow, "A") == ("B",)
+    assert timed_functions(flow) == ("a",)
+    assert not uses_timer(workflow(A=task("a", Next="B"), B=task("b")))
+
+
+def test_a_task_that_is_retried_needs_a_timer_and_no_edge() -> None:
+    flow = workflow(A=task("a", **RETRYING))
+    assert function_edges(flow) == {"a": ()}
+    assert timed_functions(flow) == recursive_functions(flow) == ("a",)
+
+
+def test_a_branch_that_may_fail_ends() -> None:
+    distributed = {**scope(B=task("b", Next="C"), C=task("c")), "ProcessorConfig": {"Mode": "DISTRIBUTED"}}
+    flow = workflow(M=a_map(distributed, Next="D", ToleratedFailureCount=1), D=task("d"))
+    assert successors(flow, "B") == ("C", "D")
+    assert Operation.ADD in store_operations(flow, "b")
+
+
+def test_who_fails_a_scope_that_recovers_reads_what_it_was_opened_with() -> None:
+    unguarded = {name: FunctionOptions(guard=Guard.COMMIT) for name in ("b", "c")}
+    inner = scope(B=task("b", Next="C"), C=task("c"))
+    for recovery, operations in ((catching("D"), {Operation.CREATE, Operation.READ}), ({}, {Operation.CREATE})):
+        definition = {**scope(M=a_map(inner, Next="D", **recovery), D=task("d"))}
+        flow = compile_workflow(definition, name="w", functions=None, options=unguarded)
+        assert store_operations(flow, "b") == operations
+
+
 @given(machines(max_depth=3))
 @LOADED
 def test_routes_cover_every_edge_without_a_circle(machine: dict[str, Any]) -> None:
@@ -225,7 +285,6 @@ class Deployment:
 
     def _runtime(self, flow: Workflow, function: str, store: MemoryStore) -> Runtime:
         carried = routes(flow).carried if function == self.host else ()
-        known = (*environment(flow, function), *(own for own in carried if own == function))
         return Runtime(
             workflow=flow,
             store=Guarded(store, store_operations(flow, function)),
@@ -233,11 +292,18 @@ class Deployment:
             clock=SystemClock(),
             call=self._call,
             hosts=frozenset((function,)),
-            routes={other: other for other in known},
+            routes={other: other for other in (*environment(flow, function), function)},
             carried=carried,
+            timer=self if function in timed_functions(flow) else NoTimer(),
+            own_address=function,
         )
 
+    def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
+        self.events.extend((address, payload) for address, payload, _due_ms in events)
+
     def _call(self, _call: Call, _value: Any) -> Any:
+        if not self._numbers.draw(st.integers(0, 4)):
+            raise ValueError("now and then user code fails")
         return {**VALUE, "n": self._numbers.draw(st.integers(0, 3)), "items": self._numbers.draw(items)}
 
 

@@ -219,24 +219,24 @@ def test_definition_stays_as_it_was() -> None:
 def test_all_problems_come_at_once_in_the_order_of_the_definition() -> None:
     definition = scope(
         A=task(Next="Nowhere", Resource="unknown"),
-        B={"Type": "Wait", "Seconds": 1, "Next": "A"},
-        C=task(InputPath="bad", Retry=[]),
+        B={"Type": "Wait", "Seconds": -1, "Next": "A"},
+        C=task(InputPath="bad", Retry=[{}]),
     )
     assert [problem.path for problem in problems(definition)] == [
         "$",
         "$.States.A.Resource",
         "$.States.A.Next",
         "$.States.B",
-        "$.States.B.Type",
+        "$.States.B.Seconds",
         "$.States.C",
         "$.States.C.InputPath",
-        "$.States.C.Retry",
+        "$.States.C.Retry[0]",
     ]
 
 
-def test_states_that_only_an_unsupported_field_leads_to_are_not_called_unreachable() -> None:
+def test_a_state_that_only_a_catcher_leads_to_is_reachable() -> None:
     definition = scope(A=task(Catch=[{"ErrorEquals": ["States.ALL"], "Next": "B"}]), B=task())
-    assert [problem.feature for problem in problems(definition)] == ["Catch"]
+    assert compile_workflow(definition, name="w", functions=None).task("B")
 
 
 def test_what_is_no_json_is_refused() -> None:

@@ -5,25 +5,38 @@ They lie beside the repository, or where UNUM_ASL_CASES says.
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from unum_constructs.compiler import compile_workflow
 from unum_constructs.definition import Definition
 from unum_runtime.errors import DefinitionError, Problem
+from unum_runtime.model.ir import State, Task, Work, Workflow
 
 CASES = Path(os.environ.get("UNUM_ASL_CASES", Path(__file__).parents[4] / "shared" / "asl-cases"))
 
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason=f"no recorded cases in {CASES}; set UNUM_ASL_CASES")
 
 BROKEN_TEMPLATES = (
-    "ingest-and-analyze-historical-storm-events",  # <account_number> in an ARN
     "agent-with-tools-flow-template.json",  # targets that a generator adds
     "supervisor-agent-flow-template.json",  # rules that a generator adds
     "dynamic-agent-template.json",  # the same
     "web-search-agent.json",  # States.Default, which is no function of the language
+    "monte-carlo-simulation/terraform",  # 0 seconds and 0 items, in place of what Terraform fills in
+    "stage-glue.asl.json",  # 0 items, in place of what a deployment fills in
+)
+
+LINTERS_ARE_WRONG = (
+    "surround-syntax-no-spaces",  # AWS takes {%1%} as well
+    "map-with-item-batcher-jsonata",  # a state in JSONPath in a machine in JSONata
+    "map-with-parameters",  # Parameters that are no object, though a payload template must be one
+    "map-with-resultselector",  # the same
+    "parallel-with-parameters",  # the same
+    "pass-with-io-path-context-object",  # parts of the context object that there are not
 )
 
 
@@ -44,76 +57,103 @@ def mistakes(definition: Any) -> list[str]:
     return [str(problem) for problem in problems(definition) if problem.feature is None]
 
 
+def is_one_of(case: dict[str, Any], names: tuple[str, ...]) -> bool:
+    return any(name in case["name"] for name in names)
+
+
+def verdicts(*, valid: bool) -> list[dict[str, Any]]:
+    known = (case for case in cases("invalid.jsonl") if not is_one_of(case, LINTERS_ARE_WRONG))
+    return [case for case in known if case["valid"] is valid]
+
+
 def test_invalid_definitions_are_refused() -> None:
-    accepted = [
-        case["name"] for case in cases("invalid.jsonl") if not case["valid"] and not problems(case["definition"])
-    ]
-    assert accepted == []
+    assert [case["name"] for case in verdicts(valid=False) if not problems(case["definition"])] == []
 
 
-def test_what_aws_accepts_is_refused_for_its_features_only() -> None:
-    validated = (
-        case for case in cases("invalid.jsonl") if case["valid"] and case["source"]["oracle"].startswith("aws")
-    )
-    executed = cases("executions.jsonl")
-    wrong = {case["name"]: mistakes(case["definition"]) for case in (*validated, *executed)}
+def test_valid_definitions_are_refused_for_their_features_only() -> None:
+    wrong = {case["name"]: mistakes(case["definition"]) for case in verdicts(valid=True)}
+    assert {name: found for name, found in wrong.items() if found} == {}
+
+
+def test_aws_is_always_right_and_linters_mostly() -> None:
+    known = list(cases("invalid.jsonl"))
+    by_aws = [case for case in known if case["source"]["oracle"].startswith("aws")]
+    by_linters = [case for case in known if case not in by_aws]
+    assert [case["name"] for case in by_aws if not agrees(case)] == []
+    assert sum(map(agrees, by_linters)) >= 0.9 * len(by_linters)
+
+
+def agrees(case: dict[str, Any]) -> bool:
+    return not mistakes(case["definition"]) if case["valid"] else bool(problems(case["definition"]))
+
+
+def test_what_aws_refuses_is_refused_at_the_same_place() -> None:
+    placed = 0
+    for case in verdicts(valid=False):
+        found = re.findall(r" at (/States\S*)'", str(case["diagnostics"]))
+        if found and case["source"]["oracle"].startswith("aws"):
+            assert found[0].replace("/", ".").join(("$", "")) in [each.path for each in problems(case["definition"])]
+            placed += 1
+    assert placed
+
+
+def test_what_aws_has_executed_is_refused_for_its_features_only() -> None:
+    wrong = {case["name"]: mistakes(case["definition"]) for case in cases("executions.jsonl")}
     assert {name: found for name, found in wrong.items() if found} == {}
 
 
 def test_real_workflows_are_refused_for_their_features_only() -> None:
-    wrong = {case["name"]: mistakes(case["definition"]) for case in cases("corpus.jsonl")}
-    assert {
-        name: found for name, found in wrong.items() if found and not any(broken in name for broken in BROKEN_TEMPLATES)
-    } == {}
+    real = [case for case in cases("corpus.jsonl") if not is_one_of(case, BROKEN_TEMPLATES)]
+    wrong = {case["name"]: mistakes(case["definition"]) for case in real}
+    assert {name: found for name, found in wrong.items() if found} == {}
 
 
-UNIMPLEMENTED_FIELDS = frozenset(
-    (
-        *(
-            "Retry",
-            "Catch",
-            "Assign",
-            "Output",
-            "Arguments",
-            "Items",
-            "Condition",
-            "TimeoutSeconds",
-            "TimeoutSecondsPath",
-        ),
-        *(
-            "HeartbeatSeconds",
-            "HeartbeatSecondsPath",
-            "Credentials",
-            "ErrorPath",
-            "CausePath",
-            "ItemReader",
-            "ItemBatcher",
-        ),
-        *("ResultWriter", "Label", "ToleratedFailureCount", "ToleratedFailurePercentage", "MaxConcurrencyPath"),
-    )
-)
+def test_most_real_workflows_compile() -> None:
+    compiled = [not problems(case["definition"]) for case in cases("corpus.jsonl")]
+    assert sum(compiled) >= 0.95 * len(compiled)
 
 
 @pytest.mark.parametrize("name", ["invalid.jsonl", "corpus.jsonl", "executions.jsonl"])
-def test_nothing_is_accepted_that_is_not_implemented(name: str) -> None:
+def test_nothing_is_ignored(name: str) -> None:
     accepted = [case["definition"] for case in cases(name) if not problems(case["definition"])]
-    assert [found for definition in accepted for found in unimplemented(definition)] == []
+    lost = (lost_fields(definition) for definition in accepted)
+    assert [found for found in lost if found] == []
 
 
-def unimplemented(machine: dict[str, Any]) -> Iterator[str]:
-    """A reading of its own, without the compiler's tables."""
-    if machine.get("QueryLanguage", "JSONPath") != "JSONPath" or "TimeoutSeconds" in machine:
-        yield "machine"
+NEITHER_DATA_NOR_LOST = frozenset(("Type", "Comment", "QueryLanguage", "Next", "End", "Resource", "Choices", "Default"))
+INSIDE = frozenset(("Branches", "ItemProcessor", "Iterator", "Label", "Retry", "Catch"))
+
+
+def lost_fields(definition: dict[str, Any]) -> list[str]:
+    """What is in the definition and not in the IR; a reading of its own, without the compiler's tables."""
+    workflow = compile_workflow(definition, name="w", functions=None)
+    return [f"{name}.{field}" for name, state in states(definition) for field in lost(workflow, name, state)]
+
+
+def lost(workflow: Workflow, name: str, state: dict[str, Any]) -> Iterator[str]:
+    compiled: State = workflow.states[name]
+    renamed = {"Parameters": "ItemSelector"} if state["Type"] == "Map" else {}
+    data = {renamed.get(field, field) for field in state} - NEITHER_DATA_NOR_LOST - INSIDE
+    yield from data - set(kept(workflow, compiled))
+    if isinstance(compiled, Work):
+        for field, rules in (("Retry", compiled.retry), ("Catch", compiled.catch)):
+            if [rule["ErrorEquals"] for rule in state.get(field, [])] != [list(rule.errors) for rule in rules]:
+                yield field
+
+
+def kept(workflow: Workflow, state: State) -> Iterator[str]:
+    """The fields of `state` in the IR, with those that other Tasks have for it, and with what is inside others."""
+    yield from state.data
+    if isinstance(state, Task) and state.assumes_role:
+        yield from state.data.get("Arguments", state.data.get("Parameters"))
+    for field in ("ItemReader", "ResultWriter"):
+        if around := workflow.states.get(f"{state.name} ({field})"):
+            yield from (field, *around.data, *(("ItemsPath", "Items") if field == "ItemReader" else ()))
+
+
+def states(machine: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for name, state in machine["States"].items():
-        if UNIMPLEMENTED_FIELDS & state.keys() or state["Type"] == "Wait" or state.get("QueryLanguage") == "JSONata":
-            yield name
-        dynamic = json.dumps([state.get(field) for field in ("Parameters", "ItemSelector", "ResultSelector")])
-        if '.$": "States.' in dynamic or "Task.Token" in dynamic:
-            yield name
-        if ":states:" in str(state.get("Resource")) and not state["Resource"].endswith(":lambda:invoke"):
-            yield name
+        yield name, state
         inner = [state[field] for field in ("ItemProcessor", "Iterator") if field in state]
         for scope in (*inner, *state.get("Branches", ())):
-            if scope.get("ProcessorConfig", {}).get("Mode") == "DISTRIBUTED":
-                yield name
-            yield from unimplemented(scope)
+            yield from states(scope)

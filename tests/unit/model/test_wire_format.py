@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unum_runtime.errors import NotOurEvent
-from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Phase, Status, Success
-from unum_runtime.model.envelope import Envelope, Results, Value, is_envelope, named_start, start_request
-from unum_runtime.model.ir import Form, Map, Task, Workflow
+from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Phase, Status, Success, Way
+from unum_runtime.model.envelope import Envelope, Neighbours, Results, Value, is_envelope, named_start, start_request
+from unum_runtime.model.ir import Catcher, Form, Language, Map, Retrier, Task, Wait, Workflow
 from unum_runtime.model.naming import Execution, Frame, Name, Scope
 
 json_values = st.recursive(
@@ -25,8 +25,18 @@ outcomes = st.one_of(
 
 @given(json_values | st.just("\ud800"), st.dictionaries(st.text(), st.text(), max_size=2))
 def test_an_envelope_comes_back_as_it_was(value: object, routes: dict[str, str]) -> None:
-    for source in (Value(value, 8), Results(SCOPE)):
-        envelope = Envelope(workflow="w", digest="d", name=NAME, state="S", input=source, not_after_s=9, routes=routes)
+    for source in (Value(value, 8), Value(1, 8, {"x": value}), Results(SCOPE), Neighbours()):
+        envelope = Envelope(
+            workflow="w",
+            digest="d",
+            name=NAME,
+            state="S",
+            input=source,
+            not_after_s=9,
+            routes=routes,
+            retries=(1, 0) if routes else (),
+            job=value,
+        )
         event = json.loads(envelope.to_bytes())
         assert is_envelope(event)
         assert Envelope.from_json(event) == envelope
@@ -51,6 +61,21 @@ def test_a_checkpoint_comes_back_as_it_was(
     assert Checkpoint.from_item(NAME, checkpoint.to_item()) == checkpoint
 
 
+@pytest.mark.parametrize(
+    "way",
+    [
+        Way(variables={"x": [1], "$input": None}),
+        Way(goes_to="Z", caught=Failure("E", None)),
+        Way(retries=(1, 0), until_ms=9, caught=Failure(None, "why"), variables={"y": "ü"}),
+    ],
+)
+def test_how_control_goes_on_comes_back_as_it_was(way: Way) -> None:
+    checkpoint = Checkpoint(
+        name=NAME, state="S", phase=Phase.RETRIED, outcome=Success(1), digest="d", committed_ms=7, way=way
+    )
+    assert Checkpoint.from_item(NAME, checkpoint.to_item()) == checkpoint
+
+
 def test_an_event_of_another_wire_version_is_refused_by_its_number() -> None:
     with pytest.raises(NotOurEvent, match="expected wire version 1, got 99"):
         Envelope.from_json({"$unum": 99, "workflow": "w"})
@@ -66,14 +91,25 @@ def test_only_an_exact_start_request_names_an_execution(event: object) -> None:
 
 def test_the_ir_comes_back_as_it_was() -> None:
     states = {
-        "A": Task(name="A", scope=None, data={"ResultPath": None}, next="M", function="f", form=Form.INVOKE),
-        "M": Map(name="M", scope=None, data={}, next=None, pure=False, join=None, start="B", max_concurrency=2),
+        "A": Task(
+            name="A",
+            scope=None,
+            data={"ResultPath": None},
+            next="M",
+            function="f",
+            form=Form.INVOKE,
+            retry=(Retrier(errors=("States.Timeout", "X"), max_attempts=9), Retrier(errors=("Y",), jitter=True)),
+            catch=(Catcher(errors=("States.ALL",), next="M", data={"ResultPath": "$.error"}),),
+        ),
+        "M": Map(name="M", scope=None, data={}, next="W", pure=False, join=None, start="B", has_limit=True),
+        "W": Wait(name="W", scope=None, data={"Seconds": "{% 3 %}"}, next=None, language=Language.JSONATA),
         "B": Task(name="B", scope="M", data={"Parameters": {"ü": 1}}, next=None, function="g", form=Form.DIRECT),
     }
-    workflow = Workflow("w", "A", states)
+    workflow = Workflow("w", "A", states, timeout_s=7, keeps_input=True)
     again = Workflow.from_json(workflow.to_json())
     assert again.states == states
     assert (again.name, again.start_at, again.digest) == ("w", "A", workflow.digest)
+    assert (again.timeout_s, again.keeps_input, again.payload_limit) == (7, True, None)
 
 
 def test_an_ir_of_another_version_is_refused() -> None:

@@ -3,27 +3,29 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from unum_runtime.asl.failures import NoChoiceMatched, RuntimeFailure
 from unum_runtime.asl.operators import OPERATORS
 from unum_runtime.asl.path_syntax import PathSyntaxError
-from unum_runtime.asl.paths import Path, PathNotFound, find, parse
+from unum_runtime.asl.paths import Path, PathNotFound, parse, read
 from unum_runtime.asl.places import element, member
+from unum_runtime.asl.scene import Scene
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
 
-_Test: TypeAlias = Callable[[Json, Json], bool]
-"""Whether a rule holds for (effective input, context object)."""
+_Test: TypeAlias = Callable[[Json, Scene], bool]
+"""Whether a rule holds for (effective input, scene)."""
 
 _CONNECTIVES = ("And", "Or", "Not")
 _PATH_FORMS = {f"{name}Path": compare for name, operator in OPERATORS.items() if (compare := operator.compare)}
 _IS_PRESENT = "IsPresent"
 _TESTS = frozenset({*OPERATORS, *_PATH_FORMS, _IS_PRESENT})
 _PLAIN_FIELDS = frozenset({"Comment"})
-_TOP_LEVEL_FIELDS = frozenset({"Comment", "Next"})
+_TOP_LEVEL_FIELDS = frozenset({"Assign", "Comment", "Next"})
 _ROOT = parse("$")
-_FEATURES = {"Assign": "workflow variables", "Condition": "JSONata", "Output": "JSONata"}
+_OF_JSONATA = frozenset({"Condition", "Output"})
+_Branch = TypeVar("_Branch")
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,13 @@ class Condition:
 
     rule: Json
 
-    def holds(self, data: Json, context: Json) -> bool:
+    def holds(self, data: Json, scene: Scene) -> bool:
         """Whether the rule holds for the effective input `data`.
 
         Raises:
             RuntimeFailure: a path leads to nothing, and the operator is not ``IsPresent``.
         """
-        return self._test(data, context)
+        return self._test(data, scene)
 
     @cached_property
     def _test(self) -> _Test:
@@ -63,16 +65,16 @@ def compile_condition(rule: Json, *, where: str = "$") -> Condition:
     return Condition(rule)
 
 
-def choose(rules: Iterable[tuple[Condition, str]], default: str | None, data: Json, context: Json) -> str:
-    """The name beside the first condition that holds, else `default`.
+def choose(rules: Iterable[tuple[Condition, _Branch]], default: _Branch | None, data: Json, scene: Scene) -> _Branch:
+    """What stands beside the first condition that holds, else `default`.
 
     Raises:
         NoChoiceMatched: no condition holds, and there is no default.
         RuntimeFailure: a path of a condition leads to nothing.
     """
-    for condition, target in rules:
-        if condition.holds(data, context):
-            return target
+    for condition, branch in rules:
+        if condition.holds(data, scene):
+            return branch
     if default is None:
         raise NoChoiceMatched("No rule in Choices holds for the input, and there is no Default; add one, or a rule")
     return default
@@ -106,12 +108,12 @@ class _Compiler:
     def _connective(self, name: str, inner: Json, where: str) -> _Test:
         if name == "Not":
             test = self.rule(inner, where)
-            return lambda data, context: not test(data, context)
+            return lambda data, scene: not test(data, scene)
         if not isinstance(inner, list) or not inner:
             return self._refuse(where, f"expected an array of at least one Choice rule, got {inner!r}")
         tests = tuple(self.rule(part, element(where, index)) for index, part in enumerate(inner))
         combine = all if name == "And" else any
-        return lambda data, context: combine(test(data, context) for test in tests)
+        return lambda data, scene: combine(test(data, scene) for test in tests)
 
     def _data_test(self, rule: Mapping[str, Json], where: str, allowed: frozenset[str]) -> _Test:
         names = [name for name in rule if name in _TESTS]
@@ -127,18 +129,18 @@ class _Compiler:
     def _against_path(self, name: str, variable: Path, text: Json, where: str) -> _Test:
         other = self._path(text, where)
         compare = _PATH_FORMS[name]
-        return lambda data, context: compare(_look_up(variable, data, context), _look_up(other, data, context))
+        return lambda data, scene: compare(_look_up(variable, data, scene), _look_up(other, data, scene))
 
     def _against_literal(self, name: str, variable: Path, literal: Json, where: str) -> _Test:
         if name == _IS_PRESENT:
             if not isinstance(literal, bool):
                 return self._refuse(where, f"expected true or false, got {literal!r}")
-            return lambda data, context: _is_present(variable, data, context) is literal
+            return lambda data, scene: _is_present(variable, data, scene) is literal
         try:
             test = OPERATORS[name].against(literal)
         except ValueError as error:
             return self._refuse(where, str(error))
-        return lambda data, context: test(_look_up(variable, data, context))
+        return lambda data, scene: test(_look_up(variable, data, scene))
 
     def _path(self, text: Json, where: str) -> Path:
         if not isinstance(text, str):
@@ -152,10 +154,14 @@ class _Compiler:
 
     def _check_fields(self, rule: Mapping[str, Json], where: str, allowed: set[str]) -> None:
         for name in rule:
-            if name in _FEATURES:
-                self._refuse(member(where, name), f"{name} ({_FEATURES[name]}) is not supported yet", _FEATURES[name])
-            elif name == "Next" and name not in allowed:
-                self._refuse(member(where, name), "Next stands in the rules of Choices only, not in rules inside them")
+            if name in _OF_JSONATA:
+                self._refuse(
+                    member(where, name), f'{name} belongs to JSONata; set "QueryLanguage": "JSONata", or drop it'
+                )
+            elif name in _TOP_LEVEL_FIELDS and name not in allowed:
+                self._refuse(
+                    member(where, name), f"{name} stands in the rules of Choices only, not in rules inside them"
+                )
             elif name not in allowed:
                 self._refuse(member(where, name), f"no field of a Choice rule; operators: {', '.join(sorted(_TESTS))}")
 
@@ -164,21 +170,21 @@ class _Compiler:
         return _never
 
 
-def _never(_data: Json, _context: Json) -> bool:
+def _never(_data: Json, _scene: Scene) -> bool:
     return False
 
 
-def _look_up(path: Path, data: Json, context: Json) -> Json:
+def _look_up(path: Path, data: Json, scene: Scene) -> Json:
     try:
-        return find(path, context if path.is_context else data)
+        return read(path, data, scene)
     except PathNotFound:
         cause = f"Invalid path '{path.text}': The choice state's condition path references an invalid value."
         raise RuntimeFailure(cause) from None
 
 
-def _is_present(path: Path, data: Json, context: Json) -> bool:
+def _is_present(path: Path, data: Json, scene: Scene) -> bool:
     try:
-        find(path, context if path.is_context else data)
+        read(path, data, scene)
     except PathNotFound:
         return False
     return True

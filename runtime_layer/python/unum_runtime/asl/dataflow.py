@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from unum_runtime.asl.failures import RuntimeFailure
 from unum_runtime.asl.path_syntax import PathSyntaxError
-from unum_runtime.asl.paths import Path, PathNotFound, find, parse, put
+from unum_runtime.asl.paths import Path, PathNotFound, parse, put, read
 from unum_runtime.asl.places import member
+from unum_runtime.asl.scene import Scene
 from unum_runtime.asl.templates import Template, compile_template
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
@@ -51,17 +52,17 @@ class DataFlow:
         )
 
 
-def effective_input(flow: DataFlow, raw: Json, context: Json) -> Json:
+def effective_input(flow: DataFlow, raw: Json, scene: Scene) -> Json:
     """What a state works on: `raw` after InputPath and Parameters.
 
     Raises:
         RuntimeFailure: a path leads to nothing.
     """
-    selected = _select_or_empty(flow.input_path, raw, context)
-    return selected if flow.parameters is None else flow.parameters.render(selected, context)
+    selected = _select_or_empty(flow.input_path, raw, scene)
+    return selected if flow.parameters is None else flow.parameters.render(selected, scene)
 
 
-def output(flow: DataFlow, raw: Json, result: Json, context: Json) -> Json:
+def output(flow: DataFlow, raw: Json, result: Json, scene: Scene) -> Json:
     """What a state passes on: `result` after ResultSelector, put into `raw` at ResultPath, after OutputPath.
 
     Raises:
@@ -69,8 +70,8 @@ def output(flow: DataFlow, raw: Json, result: Json, context: Json) -> Json:
         ResultPathMatchFailure: the result cannot be put there.
     """
     if flow.result_selector is not None:
-        result = flow.result_selector.render(result, context)
-    return _select_or_empty(flow.output_path, place(flow.result_path, raw, result), context)
+        result = flow.result_selector.render(result, scene)
+    return _select_or_empty(flow.output_path, place(flow.result_path, raw, result), scene)
 
 
 def place(result_path: str | None, raw: Json, result: Json) -> Json:
@@ -84,8 +85,8 @@ def place(result_path: str | None, raw: Json, result: Json) -> Json:
     return result if result_path == "$" else put(parse(result_path), raw, result)
 
 
-def select(path: str, data: Json, context: Json) -> Json:
-    """What `path` selects in `data`, or in `context` if it begins with ``$$``.
+def select(path: str, data: Json, scene: Scene) -> Json:
+    """What `path` selects in `data`, or in `scene` if it begins with ``$$`` or a variable.
 
     Raises:
         RuntimeFailure: it leads to nothing.
@@ -94,7 +95,7 @@ def select(path: str, data: Json, context: Json) -> Json:
         return data
     parsed = parse(path)
     try:
-        return find(parsed, context if parsed.is_context else data)
+        return read(parsed, data, scene)
     except PathNotFound as error:
         raise RuntimeFailure(f"Invalid path '{path}' : {error.reason}") from None
 
@@ -133,6 +134,15 @@ def check_result_path(text: Json, where: str) -> list[Problem]:
     return _check(text, where, _result_path_fault)
 
 
+def _check_template(raw: Json, where: str) -> list[Problem]:
+    """What keeps `raw` from being a payload template."""
+    try:
+        compile_template(raw, where=where)
+    except DefinitionError as error:
+        return list(error.problems)
+    return []
+
+
 def _check(text: Json, where: str, fault: Callable[[Path], str | None]) -> list[Problem]:
     if text is None:
         return []
@@ -150,18 +160,12 @@ def _reference_fault(path: Path) -> str | None:
 
 
 def _result_path_fault(path: Path) -> str | None:
-    return "a result cannot go into the context object; begin with $." if path.is_context else _reference_fault(path)
+    if path.root_text != "$":
+        return "a result goes into the input, not into the context object or a variable; begin with $."
+    return _reference_fault(path)
 
 
-def _check_template(raw: Json, where: str) -> tuple[Problem, ...]:
-    try:
-        compile_template(raw, where=where)
-    except DefinitionError as error:
-        return error.problems
-    return ()
-
-
-_CHECKS: dict[str, Callable[[Json, str], list[Problem] | tuple[Problem, ...]]] = {
+_CHECKS: dict[str, Callable[[Json, str], list[Problem]]] = {
     "InputPath": check_path,
     "Parameters": _check_template,
     "ResultSelector": _check_template,
@@ -174,5 +178,5 @@ def _template(fields: Mapping[str, Json], name: str) -> Template | None:
     return Template(fields[name]) if name in fields else None
 
 
-def _select_or_empty(path: str | None, data: Json, context: Json) -> Json:
-    return {} if path is None else select(path, data, context)
+def _select_or_empty(path: str | None, data: Json, scene: Scene) -> Json:
+    return {} if path is None else select(path, data, scene)

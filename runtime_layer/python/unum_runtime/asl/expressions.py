@@ -1,30 +1,18 @@
-"""What a field that ends in ``.$`` says: a path, and in time an intrinsic function.
+"""What a field that ends in ``.$`` says: a path, or an intrinsic function.
 
-An expression is compiled to a callable once, and called with the input and the context object of the state.
+An expression is compiled to a callable once, and called with the input and the scene of the state.
 """
 
-import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from unum_runtime.asl.failures import RuntimeFailure, excerpt
-from unum_runtime.asl.path_syntax import PathSyntaxError
-from unum_runtime.asl.paths import PathNotFound, find, parse
+from unum_runtime.asl.failures import RuntimeFailure
+from unum_runtime.asl.paths import Path, PathNotFound, parse, read
+from unum_runtime.asl.scene import Scene
 from unum_runtime.model.ir import Json
 
-Expression: TypeAlias = Callable[[Json, Json], Json]
-"""Computes a value from (input, context object)."""
-
-_CALL = re.compile(r"([A-Za-z0-9._]+)\(")
-_INTRINSICS = frozenset(
-    f"States.{name}"
-    for name in (
-        *("Array", "ArrayContains", "ArrayGetItem", "ArrayLength", "ArrayPartition", "ArrayRange", "ArrayUnique"),
-        *("Base64Decode", "Base64Encode", "Format", "Hash", "JsonMerge", "JsonToString", "MathAdd", "MathRandom"),
-        *("StringSplit", "StringToJson", "UUID"),
-    )
-)
-"""The intrinsic functions of the specification (Appendix B)."""
+Expression: TypeAlias = Callable[[Json, Scene], Json]
+"""Computes a value from (input, scene)."""
 
 
 def compile_expression(text: str, *, field: str) -> Expression:
@@ -35,33 +23,35 @@ def compile_expression(text: str, *, field: str) -> Expression:
         field: the field's name as written, ``name.$``, for the cause of a failure.
 
     Raises:
-        PathSyntaxError: `text` is neither a path nor anything else that is supported.
+        PathSyntaxError: `text` is neither a path nor an intrinsic function.
     """
     if text.startswith("$"):
-        return _path_expression(text, field)
-    if call := _CALL.match(text):
-        raise _unsupported(text, call[1])
-    raise PathSyntaxError(text, 0, "expected a path, which begins with $ (the input) or $$ (the context object)")
+        return _path(parse(text), field)
+    from unum_runtime.asl.intrinsics.calls import compile_call  # noqa: PLC0415 - only where a workflow needs it
+
+    return compile_call(text)
 
 
-def _unsupported(text: str, function: str) -> PathSyntaxError:
-    if function in _INTRINSICS:
-        message = f"the intrinsic function {function} is not supported yet; write a path"
-        return PathSyntaxError(text, 0, message, feature=function)
-    return PathSyntaxError(text, 0, f"there is no intrinsic function {function}; write a path")
+def paths_of(text: str) -> tuple[Path, ...]:
+    """Every path that the expression `text` reads, so that it can be known which variables and which context it needs.
+
+    Raises:
+        PathSyntaxError: `text` is neither a path nor an intrinsic function.
+    """
+    if text.startswith("$"):
+        return (parse(text),)
+    from unum_runtime.asl.intrinsics.calls import paths_in  # noqa: PLC0415 - only where a workflow needs it
+
+    return paths_in(text)
 
 
-def _path_expression(text: str, field: str) -> Expression:
-    path = parse(text)
-
-    def evaluate(data: Json, context: Json) -> Json:
-        root = context if path.is_context else data
+def _path(path: Path, field: str) -> Expression:
+    def evaluate(data: Json, scene: Scene) -> Json:
         try:
-            return find(path, root)
-        except PathNotFound:
+            return read(path, data, scene)
+        except PathNotFound as missing:
             raise RuntimeFailure(
-                f"The JSONPath '{text}' specified for the field '{field}' "
-                f"could not be found in the input '{excerpt(root)}'"
+                f"The JSONPath '{path.text}' specified for the field '{field}' could not be found in {missing.place}"
             ) from None
 
     return evaluate

@@ -27,6 +27,16 @@ class ResultPathMatchFailure(StatesError):
         super().__init__("States.ResultPathMatchFailure", cause)
 
 
+class IntrinsicFailure(StatesError):
+    """``States.IntrinsicFailure``: an intrinsic function cannot take its arguments (specification, Appendix A).
+
+    Step Functions itself was observed to say ``States.Runtime`` here, which nobody can catch; nothing is recorded.
+    """
+
+    def __init__(self, cause: str) -> None:
+        super().__init__("States.IntrinsicFailure", cause)
+
+
 class NoChoiceMatched(StatesError):
     """``States.NoChoiceMatched``: no rule of a Choice holds, and it has no Default."""
 

@@ -7,10 +7,9 @@ values; these are refused by name. Not in any guide, but used by definitions tha
 
 import json
 import re
-from collections.abc import Callable
-from typing import NoReturn, TypeVar
 
 from unum_runtime.asl.filters import RELATIONS, Filter, Key, all_of, any_of, compares, exists, negated
+from unum_runtime.asl.reader import PathSyntaxError, Reader
 from unum_runtime.asl.steps import (
     Step,
     between,
@@ -25,6 +24,13 @@ from unum_runtime.asl.steps import (
 )
 from unum_runtime.model.ir import Json
 
+__all__ = ["RESERVED_VARIABLE", "PathParser", "PathSyntaxError"]
+
+RESERVED_VARIABLE = "states"
+"""The name that no variable may have (specification, Reserved "states" Variable)."""
+
+_CALL = re.compile(r"\s*[A-Za-z0-9._]+\(")
+_VARIABLE = re.compile(r"[^\W\d]\w*")
 _NAME = re.compile(r"(?:\\.|[^\s.\[\]()@,:?*'\"\\])+", re.DOTALL)
 _NAME_IN_FILTER = re.compile(r"(?:\\.|[^\s.\[\]()@,:?*'\"\\=!<>~&|])+", re.DOTALL)
 _QUOTED = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"", re.DOTALL)
@@ -36,70 +42,48 @@ _FROM_END = re.compile(r"\(\s*@\s*\.\s*length\s*-\s*([1-9]\d{0,8})\s*\)", re.ASC
 _LAST_BRACKET = re.compile(r"\s*\]\Z")
 _RELATION = re.compile(r"==|!=|<=|>=|<|>")
 _LEXICAL = re.compile(r"=~|[a-zA-Z]+\b")
-_SPACE = re.compile(r"\s*")
 _CONTROLS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_Part = TypeVar("_Part")
 _CONSTANTS: dict[str, Json] = {"true": True, "false": False, "null": None}
 
 
-class PathSyntaxError(ValueError):
-    """A text is no path, or none that is supported.
+class PathParser(Reader):
+    """Reads one path."""
 
-    Attributes:
-        text: the text.
-        position: index of the character at which reading stopped.
-        feature: name of the feature if Step Functions has it and this runtime has not; None for a mistake.
-    """
-
-    def __init__(self, text: str, position: int, allowed: str, *, feature: str | None = None) -> None:
-        self.text = text
-        self.position = position
-        self.feature = feature
-        super().__init__(f"{text!r}, character {position}: {allowed}")
-
-
-class PathParser:
-    """Reads one path from its beginning to its end."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._position = 0
-
-    def path(self) -> tuple[bool, tuple[Step, ...]]:
-        """Whether the path begins at the context object, and its steps.
+    def path(self) -> tuple[bool, str | None, tuple[Step, ...]]:
+        """Whether the path begins at the context object, the variable that it begins at instead, and its steps.
 
         Raises:
             PathSyntaxError: says where and what is allowed there.
         """
-        if not self._accept("$"):
-            self._refuse("a path begins with $ (the input) or $$ (the context object)")
-        is_context = self._accept("$")
-        if self._peek() not in {"", ".", "["}:
-            self._refuse_after_root(is_context=is_context)
-        steps: list[Step] = []
-        while self._position < len(self._text):
-            steps.append(self._step())
-        return is_context, tuple(steps)
+        is_context, variable, steps = self._path()
+        if self._position < len(self._text):
+            self._refuse("expected . or [ or the end")
+        return is_context, variable, steps
 
-    def _refuse_after_root(self, *, is_context: bool) -> NoReturn:
-        variable = _NAME.match(self._text, self._position)
-        if variable and not is_context:
-            name = f"${variable[0]}"
-            self._refuse(
-                f"workflow variables ({name}) are not supported yet; pass the value in the input", "workflow variables"
-            )
-        self._refuse("expected . or [ or the end")
+    def _path(self) -> tuple[bool, str | None, tuple[Step, ...]]:
+        is_context, variable = self._root()
+        steps: list[Step] = []
+        while self._peek() in {".", "["}:
+            steps.append(self._step())
+        return is_context, variable, tuple(steps)
+
+    def _root(self) -> tuple[bool, str | None]:
+        if _CALL.match(self._text, self._position):
+            self._refuse("expected a path; intrinsic functions stand in fields ending in .$, ErrorPath and CausePath")
+        if not self._accept("$"):
+            self._refuse("a path begins with $ (the input), $$ (the context object) or $name (a variable)")
+        if self._accept("$"):
+            return True, None
+        name = self._match(_VARIABLE)
+        if name and name[0] == RESERVED_VARIABLE:
+            self._refuse("$states belongs to JSONata; write $ for the input and $$ for the context object")
+        return False, name[0] if name else None
 
     def _step(self) -> Step:
         if self._accept(".."):
             return self._descent()
-        if self._accept("["):
-            return self._bracket()
-        if not self._accept("."):
-            self._refuse("expected . or [ or the end")
-        if self._accept("["):
-            return self._bracket()
-        return self._dotted()
+        self._accept(".")
+        return self._bracket() if self._accept("[") else self._dotted()
 
     def _descent(self) -> Step:
         return everywhere(self._bracket(descending=True) if self._accept("[") else self._dotted())
@@ -238,35 +222,6 @@ class PathParser:
         if integer is None:
             self._refuse("expected an index")
         return int(integer[0])
-
-    def _separated(self, separator: str, part: Callable[[], _Part]) -> tuple[_Part, ...]:
-        parts: list[_Part] = []
-        while not parts or self._accept(separator):
-            self._skip_space()
-            parts.append(part())
-            self._skip_space()
-        return tuple(parts)
-
-    def _peek(self) -> str:
-        return self._text[self._position : self._position + 1]
-
-    def _accept(self, token: str) -> bool:
-        accepted = self._text.startswith(token, self._position)
-        if accepted:
-            self._position += len(token)
-        return accepted
-
-    def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        match = pattern.match(self._text, self._position)
-        if match:
-            self._position = match.end()
-        return match
-
-    def _skip_space(self) -> None:
-        self._match(_SPACE)
-
-    def _refuse(self, allowed: str, feature: str | None = None) -> NoReturn:
-        raise PathSyntaxError(self._text, self._position, allowed, feature=feature)
 
 
 def _unescape(text: str, *, controls: bool) -> str:

@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 from unum_runtime.asl.failures import ResultPathMatchFailure, excerpt
 from unum_runtime.asl.filters import Key, follow
 from unum_runtime.asl.path_syntax import PathParser
+from unum_runtime.asl.scene import Scene
 from unum_runtime.asl.steps import Step
 from unum_runtime.model.ir import Json
 
@@ -24,15 +25,22 @@ class Path:
     Attributes:
         text: as it was written.
         is_context: begins with ``$$``, at the context object instead of the input.
+        variable: name of the variable at which it begins instead of the input; None if it begins at no variable.
         steps: the way from there; empty for ``$``.
     """
 
     text: str = field(compare=False)
     is_context: bool
+    variable: str | None
     steps: tuple[Step, ...]
 
     def __str__(self) -> str:
-        return ("$$" if self.is_context else "$") + "".join(step.text for step in self.steps)
+        return self.root_text + "".join(step.text for step in self.steps)
+
+    @cached_property
+    def root_text(self) -> str:
+        """How the path begins: ``$``, ``$$`` or ``$name``."""
+        return "$$" if self.is_context else f"${self.variable or ''}"
 
     @cached_property
     def is_definite(self) -> bool:
@@ -69,6 +77,25 @@ class PathNotFound(LookupError):
         """What is missing, worded as AWS does; found out when it is asked for, as a rule may only ask for presence."""
         return _reason(self.path, self.root)
 
+    @property
+    def place(self) -> str:
+        """Where nothing was found, worded as AWS does."""
+        return f"the input '{excerpt(self.root)}'"
+
+
+class VariableNotFound(PathNotFound):
+    """A path begins at a variable that has no value; `root` holds all that have one."""
+
+    @property
+    def reason(self) -> str:
+        """Which variable is missing."""
+        return f"${self.path.variable} is none of {self.place}"
+
+    @property
+    def place(self) -> str:
+        """Which variables there are."""
+        return f"the variables that are assigned: {', '.join(self.root) or 'none'}"
+
 
 @lru_cache(maxsize=_CACHED_PATHS)
 def parse(text: str) -> Path:
@@ -77,8 +104,22 @@ def parse(text: str) -> Path:
     Raises:
         PathSyntaxError: says at which character, and what is allowed there.
     """
-    is_context, steps = PathParser(text).path()
-    return Path(text, is_context, steps)
+    return Path(text, *PathParser(text).path())
+
+
+def read(path: Path, data: Json, scene: Scene) -> Json:
+    """What `path` selects: in the variable or the context object of `scene` at which it begins, or else in `data`.
+
+    Raises:
+        PathNotFound: as `find`, or there is no such variable.
+    """
+    if path.is_context:
+        return find(path, scene.context)
+    if path.variable is None:
+        return find(path, data)
+    if path.variable not in scene.variables:
+        raise VariableNotFound(path, dict(scene.variables))
+    return find(path, scene.variables[path.variable])
 
 
 def find(path: Path, root: Json) -> Json:
@@ -103,7 +144,7 @@ def put(path: Path, root: Json, value: Json) -> Json:
     What does not lie on the way is shared with `root`, which stays as it is.
 
     Args:
-        path: a reference path, not into the context object.
+        path: a reference path into the input.
         root: any JSON value.
         value: what to put.
 
@@ -118,7 +159,7 @@ def put(path: Path, root: Json, value: Json) -> Json:
 
 
 def _result_keys(path: Path) -> tuple[Key, ...]:
-    if path.is_reference and not path.is_context and path.keys is not None:
+    if path.is_reference and path.root_text == "$" and path.keys is not None:
         return path.keys
     raise ValueError(f"{path.text}: expected a reference path into the input, like $.result")
 
@@ -159,7 +200,7 @@ def _find_slowly(path: Path, root: Json) -> Json:
 
 
 def _reason(path: Path, node: Json) -> str:
-    way = "$"
+    way = path.root_text
     for step in path.steps[:-1]:
         selection = step.select(node)
         if not selection:

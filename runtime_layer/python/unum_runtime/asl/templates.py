@@ -1,4 +1,4 @@
-"""Payload templates: ``Parameters``, ``ItemSelector`` and ``ResultSelector`` (specification, Payload Template)."""
+"""Payload templates, such as ``Parameters``, ``ResultSelector`` and ``Assign`` (specification, Payload Template)."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,6 +6,7 @@ from functools import cached_property
 from unum_runtime.asl.expressions import Expression, compile_expression
 from unum_runtime.asl.path_syntax import PathSyntaxError
 from unum_runtime.asl.places import element, member
+from unum_runtime.asl.scene import Scene
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
 
@@ -22,13 +23,14 @@ class Template:
 
     raw: Json
 
-    def render(self, data: Json, context: Json) -> Json:
-        """The payload: a new value at every call, but for the parts that paths select in `data` and `context`.
+    def render(self, data: Json, scene: Scene) -> Json:
+        """The payload: a new value at every call, but for the parts that paths select in `data` and `scene`.
 
         Raises:
             RuntimeFailure: a path leads to nothing.
+            IntrinsicFailure: an intrinsic function cannot take its arguments.
         """
-        return self._evaluate(data, context)
+        return self._evaluate(data, scene)
 
     @cached_property
     def _evaluate(self) -> Expression:
@@ -64,14 +66,14 @@ def _value(raw: Json, where: str, problems: list[Problem]) -> Expression:
         return _object(raw, where, problems)
     if isinstance(raw, list):
         return _array(raw, where, problems)
-    return lambda data, context: raw  # noqa: ARG005 - an expression has both arguments
+    return lambda _data, _scene: raw
 
 
 def _object(raw: dict[str, Json], where: str, problems: list[Problem]) -> Expression:
     members = tuple(_member(raw, key, member(where, key), problems) for key in raw)
 
-    def evaluate(data: Json, context: Json) -> dict[str, Json]:
-        return {name: value(data, context) for name, value in members}
+    def evaluate(data: Json, scene: Scene) -> dict[str, Json]:
+        return {name: value(data, scene) for name, value in members}
 
     return evaluate
 
@@ -79,8 +81,8 @@ def _object(raw: dict[str, Json], where: str, problems: list[Problem]) -> Expres
 def _array(raw: list[Json], where: str, problems: list[Problem]) -> Expression:
     items = tuple(_value(item, element(where, index), problems) for index, item in enumerate(raw))
 
-    def evaluate(data: Json, context: Json) -> list[Json]:
-        return [value(data, context) for value in items]
+    def evaluate(data: Json, scene: Scene) -> list[Json]:
+        return [value(data, scene) for value in items]
 
     return evaluate
 
@@ -96,7 +98,8 @@ def _member(raw: dict[str, Json], key: str, where: str, problems: list[Problem])
 
 def _dynamic(text: Json, field: str, where: str, problems: list[Problem]) -> Expression:
     if not isinstance(text, str):
-        problems.append(Problem(where, f"expected a path, because the name ends in .$; got {text!r}"))
+        allowed = "a path or an intrinsic function, because the name ends in .$"
+        problems.append(Problem(where, f"expected {allowed}; got {text!r}"))
         return _value(None, where, problems)
     try:
         return compile_expression(text, field=field)

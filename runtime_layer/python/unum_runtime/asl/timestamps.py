@@ -23,3 +23,9 @@ def instant(value: object) -> Instant | None:
         return datetime.fromisoformat(second + offset), fraction.rstrip("0")
     except ValueError:  # the shape is right, but there is no such day or hour
         return None
+
+
+def milliseconds(moment: Instant) -> int:
+    """`moment` in milliseconds since 1970; what is finer is dropped."""
+    second, digits = moment
+    return int(second.timestamp()) * 1000 + int(digits[:3].ljust(3, "0"))

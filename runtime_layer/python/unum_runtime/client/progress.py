@@ -10,14 +10,16 @@ from enum import StrEnum
 
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase
-from unum_runtime.model.ir import FanOut, State, Task, Workflow
+from unum_runtime.model.ir import Fail, FanOut, State, Task, Workflow
 from unum_runtime.model.naming import Name, Scope
 from unum_runtime.protocol.plan import (
+    BranchFailed,
     Commit,
     Complete,
     Effect,
     Finish,
     Invoke,
+    Meet,
     Open,
     branch,
     is_start,
@@ -132,7 +134,7 @@ class _Survey:
             self._count_collected(checkpoint)
             return
         effect = plan(self.traced, checkpoint)
-        own = 0 if is_start(checkpoint.name) else 1
+        own = 0 if is_start(checkpoint.name) or checkpoint.way.goes_to else 1
         self._count_passed(self.trail.taken()[own:], effect)
         self._note(effect)
 
@@ -160,18 +162,18 @@ class _Survey:
 
     def _note(self, effect: Effect) -> None:
         match effect:
-            case Invoke(name, state):
+            case Invoke(name, state) | Meet(Invoke(name, state)):
                 self.invoked[name] = state
             case Open(scope):
                 self.opened[scope] = effect
-            case Complete(execution, frames):
+            case Complete(execution, frames) | BranchFailed(execution, frames):
                 self.completed.setdefault(Scope.around(execution, frames), set()).add(frames[-1].index)
 
     def _count_branches(self, scope: Scope, opened: Open) -> None:
-        begun = [started_after(self.workflow, scope, index)[:1] for index in self.completed.get(scope, ())]
-        for indexes in (started_at_once(self.workflow, scope), *begun):
+        begun = [started_after(opened, index) for index in self.completed.get(scope, ())]
+        for indexes in (started_at_once(opened), *begun):
             for index in indexes:
-                effect = branch(self.traced, opened, index)
+                effect = branch(opened, index)
                 self._count_passed(self.trail.taken(), effect)
                 self._note(effect)
 
@@ -217,26 +219,31 @@ class _Survey:
             name = state.next
 
     def _count_passed(self, entered: list[str], effect: Effect) -> None:
-        """Count the states on the way to `effect`; where it is a failure, the last of them is where it happened."""
-        failed = set(self._with_scopes(entered[-1])) if entered and _fails(effect) else set[str]()
+        """Count the states on the way to `effect`.
+
+        Where that is a failure, the first Fail among them is where it happened, else the last of them.
+        """
+        fails = [name for name in entered if isinstance(self.workflow.states[name], Fail)]
+        places = (fails or entered[-1:])[:1] if _fails(effect) else []
+        failed = {name for place in places for name in self._with_scopes(place, _failed_branch_of(effect))}
         counted_later = {_target(effect)}
         for name in reversed(entered):
             if name in counted_later:
                 counted_later.clear()
-            elif name in failed:
+            elif name in failed or name in fails:
                 self._change(name, failed=1)
             else:
                 self._change(name, succeeded=1)
             failed.discard(name)
 
-    def _with_scopes(self, name: str | None) -> Iterator[str]:
-        """The state called `name` and the fan-outs around it."""
-        while name is not None:
+    def _with_scopes(self, name: str | None, outermost: str | None) -> Iterator[str]:
+        """The state called `name` and the fan-outs around it, up to `outermost`, which commits its own failure."""
+        while name is not None and name != outermost:
             yield name
             name = self.workflow.states[name].scope
 
     def _count_commit(self, checkpoint: Checkpoint) -> None:
-        failed = isinstance(checkpoint.outcome, Failure)
+        failed = isinstance(checkpoint.outcome, Failure) or checkpoint.way.caught is not None
         duration_ms = checkpoint.duration_ms
         self._change(checkpoint.state, succeeded=not failed, failed=failed, duration_ms=duration_ms)
         now = self.found[checkpoint.state]
@@ -250,7 +257,7 @@ class _Survey:
 def _target(effect: Effect) -> str | None:
     """The state that `effect` leads to, which is counted when it commits."""
     match effect:
-        case Invoke(_, state) | Commit(_, state):
+        case Invoke(_, state) | Meet(Invoke(_, state)) | Commit(_, state):
             return state
         case Open(scope):
             return scope.state
@@ -261,6 +268,13 @@ def _fails(effect: Effect) -> bool:
     match effect:
         case Commit(outcome=outcome):
             return isinstance(outcome, Failure)
+        case BranchFailed():
+            return True
         case Finish(ending=ending):
             return isinstance(ending.outcome, Failure)
     return False
+
+
+def _failed_branch_of(effect: Effect) -> str | None:
+    """The fan-out of which `effect` says that a branch failed."""
+    return effect.frames[-1].state if isinstance(effect, BranchFailed) else None

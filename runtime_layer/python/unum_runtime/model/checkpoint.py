@@ -1,7 +1,8 @@
 """What the store keeps of an invocation: its outcome, written once."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -15,7 +16,7 @@ Item: TypeAlias = dict[str, str | int]
 TOMBSTONE = "collected"
 """Attribute of an item whose outcome was collected."""
 
-OUTCOME = ("value", "error", "cause")
+OUTCOME = ("value", "error", "cause", "variables")
 """Attributes that hold an outcome; a tombstone has none of them. What tells where the outcome led is kept."""
 
 
@@ -28,6 +29,9 @@ class Phase(StrEnum):
     LEFT = "left"
     """The value is the state's output: go on with the state after it."""
 
+    RETRIED = "retried"
+    """The value is the input of a state that failed: go on by executing it anew when its time has come."""
+
 
 class Status(StrEnum):
     """States of an execution, named as Step Functions names them."""
@@ -35,6 +39,7 @@ class Status(StrEnum):
     RUNNING = "RUNNING"
     SUCCEEDED = "SUCCEEDED"
     FAILED = "FAILED"
+    TIMED_OUT = "TIMED_OUT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,58 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How control goes on from an outcome, where that is not as usual; otherwise nothing of it is stored.
+
+    Attributes:
+        variables: those that are visible from here on.
+        goes_to: name of the state that a catcher leads to; None where control goes on as usual.
+        caught: the failure that was caught or is retried; None where there was none.
+        retries: how often each retrier of the state was used, where the state is yet to be executed.
+        until_ms: when it will be, in milliseconds since 1970; None for at once.
+    """
+
+    variables: Mapping[str, Json] = field(default_factory=dict)
+    goes_to: str | None = None
+    caught: Failure | None = None
+    retries: tuple[int, ...] = ()
+    until_ms: int | None = None
+
+    def to_item(self) -> Item:
+        """The attributes that say it."""
+        item: Item = {}
+        if self.variables:
+            item["variables"] = to_text(dict(self.variables))
+        if self.goes_to is not None:
+            item["to"] = self.goes_to
+        if self.caught is not None:
+            item |= {f"caught_{key}": value for key, value in _outcome_to_item(self.caught).items()}
+        if self.retries:
+            item["retries"] = to_text(self.retries)
+        if self.until_ms is not None:
+            item["until"] = self.until_ms
+        return item
+
+    @classmethod
+    def from_item(cls, item: Item) -> "Way":
+        """The way that `to_item` wrote."""
+        if _WAY.isdisjoint(item):
+            return STRAIGHT
+        return cls(
+            variables=json.loads(str(item.get("variables", "{}"))),
+            goes_to=str(item["to"]) if "to" in item else None,
+            caught=_failure_from_item(item, "caught_") if "caught_error" in item else None,
+            retries=tuple(json.loads(str(item.get("retries", "[]")))),
+            until_ms=int(item["until"]) if "until" in item else None,
+        )
+
+
+STRAIGHT = Way()
+
+_WAY = frozenset(("variables", "to", "caught_error", "retries", "until"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """A committed outcome, from which everything that follows can be planned.
 
@@ -81,6 +138,7 @@ class Checkpoint:
         committed_ms: when, in milliseconds since 1970.
         duration_ms: how long user code ran; 0 where there was none.
         attempt: which delivery of its event wrote it, from 0, as far as that is known.
+        way: how control goes on from the outcome, where that is not as usual.
         opens: the fan-out that follows, if one does; so its size is committed with the outcome that it comes from.
         ending: how the execution ended, if it ended with this.
     """
@@ -93,6 +151,7 @@ class Checkpoint:
     committed_ms: int
     duration_ms: int = 0
     attempt: int = 0
+    way: Way = STRAIGHT
     opens: Scope | None = None
     ending: Ending | None = None
 
@@ -106,6 +165,7 @@ class Checkpoint:
             "ms": self.duration_ms,
             "attempt": self.attempt,
             **_outcome_to_item(self.outcome),
+            **self.way.to_item(),
         }
         if self.opens is not None:
             scope = self.opens
@@ -129,6 +189,7 @@ class Checkpoint:
             committed_ms=int(item["at"]),
             duration_ms=int(item["ms"]),
             attempt=int(item["attempt"]),
+            way=Way.from_item(item),
             opens=_scope_from_item(name, item),
             ending=_ending_from_item(item),
         )
@@ -145,6 +206,10 @@ def _outcome_to_item(outcome: Outcome | Collected) -> Item:
 def _outcome_from_item(item: Item, prefix: str = "") -> Outcome:
     if f"{prefix}value" in item:
         return Success(json.loads(str(item[f"{prefix}value"])))
+    return _failure_from_item(item, prefix)
+
+
+def _failure_from_item(item: Item, prefix: str) -> Failure:
     return Failure(json.loads(str(item[f"{prefix}error"])), json.loads(str(item[f"{prefix}cause"])))
 
 

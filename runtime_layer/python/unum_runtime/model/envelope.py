@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
 
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.model.checkpoint import to_text
@@ -22,10 +22,12 @@ class Value:
     Attributes:
         value: the state's input, before its own data flow.
         entered_ms: when the state was entered, in milliseconds since 1970: the commit before it.
+        variables: those that the state sees.
     """
 
     value: Json
     entered_ms: int
+    variables: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,14 @@ class Results:
     """An input that is read from the store: the results of all branches of a scope, joined by its fan-out state."""
 
     scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """An input that is read from the store: what the branch before and the branch itself come to the Task with."""
+
+
+Source: TypeAlias = Value | Results | Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,20 +53,24 @@ class Envelope:
         workflow: name of the workflow.
         digest: of the IR that planned the event; the receiver must have the same.
         name: the invocation's unique name.
-        state: the Task to run.
+        state: the Task to run; or a Wait that is over, or a fan-out to be opened anew.
         input: by value or by reference.
         not_after_s: seconds since 1970; a delivery later than this is refused, for its traces may be gone.
         routes: addresses, by function, of the functions that close a cycle; they travel because no function may
             depend on one that depends on it.
+        retries: how often each retrier of the state was used before.
+        job: what a service that works on the Task has to be asked by; None before it has begun.
     """
 
     workflow: str
     digest: str
     name: Name
     state: str
-    input: Value | Results
+    input: Source
     not_after_s: int
     routes: Mapping[str, str]
+    retries: tuple[int, ...] = ()
+    job: Json = None
 
     def to_bytes(self) -> bytes:
         """The event as the platform carries it."""
@@ -75,6 +89,10 @@ class Envelope:
             "not_after": self.not_after_s,
             **_input_to_json(self.input),
         }
+        if self.retries:
+            event["retries"] = list(self.retries)
+        if self.job is not None:
+            event["job"] = self.job
         return event | {"routes": dict(self.routes)} if self.routes else event
 
     @classmethod
@@ -96,6 +114,8 @@ class Envelope:
             input=_input_from_json(name, event),
             not_after_s=event["not_after"],
             routes=event.get("routes", {}),
+            retries=tuple(event.get("retries", ())),
+            job=event.get("job"),
         )
 
 
@@ -104,17 +124,22 @@ def is_envelope(event: Json) -> bool:
     return isinstance(event, dict) and MARK in event and "workflow" in event
 
 
-def _input_to_json(source: Value | Results) -> dict[str, Json]:
+def _input_to_json(source: Source) -> dict[str, Json]:
+    if isinstance(source, Neighbours):
+        return {"meets": True}
     if isinstance(source, Value):
-        return {"input": source.value, "entered": source.entered_ms}
+        event = {"input": source.value, "entered": source.entered_ms}
+        return event | {"variables": dict(source.variables)} if source.variables else event
     scope = source.scope
     return {"join": [scope.state, scope.iteration, scope.generation, scope.size]}
 
 
-def _input_from_json(name: Name, event: Mapping[str, Json]) -> Value | Results:
+def _input_from_json(name: Name, event: Mapping[str, Json]) -> Source:
+    if "meets" in event:
+        return Neighbours()
     if "join" in event:
         return Results(Scope(name.execution, name.frames, *event["join"]))
-    return Value(event["input"], event["entered"])
+    return Value(event["input"], event["entered"], event.get("variables", {}))
 
 
 class Writer(NamedTuple):

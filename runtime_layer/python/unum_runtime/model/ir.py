@@ -24,14 +24,47 @@ Json: TypeAlias = Any
 """A JSON value: str, int, float, bool, None, list or dict."""
 
 
+class Language(StrEnum):
+    """The query language of a state, under its name in ``QueryLanguage``."""
+
+    JSONPATH = "JSONPath"
+    JSONATA = "JSONata"
+
+
 class Form(StrEnum):
-    """How a Task names its function, which decides the shape of its result."""
+    """How a Task names what it runs, which decides the shape of its parameters and result."""
 
     DIRECT = "direct"
-    """The result is what the function returns."""
+    """The function gets the state's input; the result is what it returns."""
 
     INVOKE = "invoke"
     """``arn:aws:states:::lambda:invoke``: the function gets `Payload`, its result is wrapped."""
+
+    SERVICE = "service"
+    """Any other ``Resource``: a function of ours calls the service, with the parameters, and gives its response."""
+
+
+READ_ITEMS = "map:readItems"
+"""The `Task.resource` that reads the items of the Map after it."""
+
+WRITE_RESULTS = "map:writeResults"
+"""The `Task.resource` that writes the results of the Map before it."""
+
+DATA_SET_TASKS = {READ_ITEMS: " (ItemReader)", WRITE_RESULTS: " (ResultWriter)"}
+"""What such Tasks have in their names behind the Map's."""
+
+
+class Pattern(StrEnum):
+    """When a Task is done. Source: AWS Step Functions Developer Guide, "Discover service integration patterns"."""
+
+    RESPONSE = "response"
+    """When there is a response."""
+
+    SYNC = "sync"
+    """``.sync``: when the job that was started has ended."""
+
+    CALLBACK = "callback"
+    """``.waitForTaskToken`` and activities: when somebody hands back the token."""
 
 
 class Guard(StrEnum):
@@ -58,24 +91,76 @@ class Collection(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Retrier:
+    """When and how a state that failed is tried again (specification, Retrying after error).
+
+    Attributes:
+        errors: names of errors that it is for.
+        interval_s: seconds before the first retry.
+        max_attempts: how many retries; 0 for none.
+        backoff_rate: by how much the interval grows with every retry.
+        max_delay_s: seconds that an interval is never longer than; None for no limit.
+        jitter: the interval is a random part of itself.
+    """
+
+    errors: tuple[str, ...]
+    interval_s: int = 1
+    max_attempts: int = 3
+    backoff_rate: float = 2.0
+    max_delay_s: int | None = None
+    jitter: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catcher:
+    """Where control goes from a state that failed for good (specification, Fallback states).
+
+    Attributes:
+        errors: names of errors that it is for.
+        next: name of the state to go to.
+        data: its data-flow fields (``ResultPath``, ``Assign``, ``Output``), as in the definition.
+    """
+
+    errors: tuple[str, ...]
+    next: str
+    data: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """What all states have.
 
     Attributes:
         name: unique in the workflow.
         scope: name of the Map or Parallel state in whose branch it lies; None at the top level.
-        data: its data-flow fields (``InputPath``, ``Parameters``, ...), as in the definition.
+        data: its fields that say how data flow or that may hold an expression (``InputPath``, ``Assign``, ``Seconds``,
+            ``MaxConcurrency``, ...), as in the definition.
         next: name of the state after it; None where its scope ends.
+        language: of the expressions in its fields.
     """
 
     name: str
     scope: str | None
     data: Mapping[str, Json]
     next: str | None
+    language: Language = Language.JSONPATH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task(State):
+class Work(State):
+    """A state that can fail for reasons of its own, and say what happens then: Task, Parallel or Map.
+
+    Attributes:
+        retry: retriers; the first that is for an error counts.
+        catch: catchers; the same.
+    """
+
+    retry: tuple[Retrier, ...] = ()
+    catch: tuple[Catcher, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task(Work):
     """Runs user code; a node of the graph.
 
     Attributes:
@@ -85,6 +170,14 @@ class Task(State):
         committed_by: name of the Task that is certain to follow, and whose commit stands for this one's, which is never
             committed: its output goes on in the event; None for a Task that is committed itself.
         memoize: executions share its results.
+        resource: of a service: what it calls, such as ``dynamodb:putItem`` or ``aws-sdk:s3:getObject``, without the
+            suffix that tells the pattern, or the ARN of a Lambda function that is no part of the workflow; None for one
+            that is.
+        pattern: when it is done.
+        assumes_role: of a service: its arguments are an object with ``Credentials``, whose ``RoleArn`` says with which
+            role it is called, and with ``Parameters``, what it is called with.
+        meets_previous: its input is an array of two: what the branch before its own comes here with (null in the first
+            branch), and what its own does; so it waits for both.
     """
 
     function: str
@@ -92,6 +185,10 @@ class Task(State):
     guard: Guard = Guard.READ
     committed_by: str | None = None
     memoize: bool = False
+    resource: str | None = None
+    pattern: Pattern = Pattern.RESPONSE
+    assumes_role: bool = False
+    meets_previous: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +201,8 @@ class Choice(State):
     """Goes to the first rule that holds.
 
     Attributes:
-        rules: (rule as in the definition without ``Next``, name of the state to go to).
+        rules: (rule as in the definition without ``Next``, with its ``Assign`` and ``Output``; name of the state to go
+            to).
         default: where to go when none holds; None fails with ``States.NoChoiceMatched``.
     """
 
@@ -119,23 +217,28 @@ class Succeed(State):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fail(State):
-    """Fails its scope with `error` and `cause`; None where the definition names none."""
-
-    error: str | None
-    cause: str | None
+    """Fails its scope with the error and the cause that its data say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FanOut(State):
+class Wait(State):
+    """Passes its input when the time has come that its data say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FanOut(Work):
     """What Map and Parallel have in common.
 
     Attributes:
-        pure: no branch can reach a Task; the whole state is computed in place.
-        join: the Task that follows for certain, with nothing but Pass states between; else None.
+        pure: it has no retriers, and no branch can reach a Task or a Wait; the whole state is computed in place.
+        join: the Task that follows for certain, with nothing but Pass states between, if the state itself has no
+            retriers and no catchers; else None.
+        quorum: how many branches have to succeed; None for all.
     """
 
     pure: bool
     join: str | None
+    quorum: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,14 +258,45 @@ class Map(FanOut):
 
     Attributes:
         start: the state that each branch begins with.
-        max_concurrency: how many run at once; 0 for no limit.
+        has_limit: only so many branches run at once as ``MaxConcurrency`` in its data says.
+        tolerates: branches may fail, as many as ``ToleratedFailureCount`` or ``-Percentage`` in its data say.
+        distributed: in distributed mode, branches do not see the variables around the state.
+        reads: its items come from the Task before it, which reads them for its ``ItemReader``.
+        writes: its results go to the Task after it, which writes them for its ``ResultWriter``.
     """
 
     start: str
-    max_concurrency: int
+    has_limit: bool = False
+    tolerates: bool = False
+    distributed: bool = False
+    reads: bool = False
+    writes: bool = False
 
 
-_KINDS: dict[str, type[State]] = {kind.__name__: kind for kind in (Task, Pass, Choice, Succeed, Fail, Parallel, Map)}
+_KINDS: dict[str, type[State]] = {
+    kind.__name__: kind for kind in (Task, Pass, Choice, Wait, Succeed, Fail, Parallel, Map)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where a workflow runs, for what the context object says; the same in all of its functions.
+
+    Attributes:
+        partition: of AWS.
+        region: of AWS.
+        account: the account's number.
+        role_arn: of the role that executions start with.
+    """
+
+    partition: str = "aws"
+    region: str = "local"
+    account: str = "000000000000"
+    role_arn: str = ""
+
+    def arn(self, resource: str) -> str:
+        """`resource` in the form in which Step Functions names its own."""
+        return f"arn:{self.partition}:states:{self.region}:{self.account}:{resource}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +309,11 @@ class Workflow:
         states: every state by name.
         hop_budget: how many steps may lie between the start and any step; a runaway loop fails instead of running on.
         collection: when stored outcomes go.
+        timeout_s: how long an execution may take, in seconds; None for no limit.
+        keeps_input: true where some expression asks for the execution's input, so that it travels with the variables.
+        payload_limit: how many bytes an outcome may have, where a definition relies on a limit; None for no limit but
+            that of what is stored.
+        home: where it runs; no part of the IR.
     """
 
     name: str
@@ -182,6 +321,10 @@ class Workflow:
     states: Mapping[str, State]
     hop_budget: int = DEFAULT_HOP_BUDGET
     collection: Collection = Collection.TTL
+    timeout_s: int | None = None
+    keeps_input: bool | None = None
+    payload_limit: int | None = None
+    home: Home = Home()
 
     def to_json(self) -> str:
         """Canonical text: equal workflows give equal text, on every machine."""
@@ -193,6 +336,7 @@ class Workflow:
             "hop_budget": self.hop_budget,
             "collection": self.collection,
             "states": states,
+            **{name: getattr(self, name) for name in _OPTIONAL if getattr(self, name) is not None},
         }
         return json.dumps(table, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
@@ -208,7 +352,14 @@ class Workflow:
             found = table["version"]
             raise ValueError(f"IR version {found!r}; this runtime reads version {IR_VERSION}: deploy both together")
         states = {name: _state_from_json(name, state) for name, state in table["states"].items()}
-        return cls(table["name"], table["start_at"], states, table["hop_budget"], Collection(table["collection"]))
+        return cls(
+            name=table["name"],
+            start_at=table["start_at"],
+            states=states,
+            hop_budget=table["hop_budget"],
+            collection=Collection(table["collection"]),
+            **{name: table[name] for name in _OPTIONAL if name in table},
+        )
 
     @cached_property
     def digest(self) -> str:
@@ -236,6 +387,27 @@ class Workflow:
         state = self.states.get(name)
         return state.committed_by if isinstance(state, Task) else None
 
+    @cached_property
+    def has_variables(self) -> bool:
+        """Whether something travels beside the data: variables, or the execution's input."""
+        return bool(self.keeps_input) or any(map(_assigns, self.states.values()))
+
+    def needs_origin(self, fan_out: FanOut) -> bool:
+        """Whether what `fan_out` comes to depends on more than the results of its branches."""
+        own_input = (
+            "Output" in fan_out.data
+            if fan_out.language is Language.JSONATA
+            else fan_out.data.get("ResultPath", "$") != "$"
+        )
+        hands_over = isinstance(fan_out, Map) and (fan_out.reads or fan_out.writes or fan_out.tolerates)
+        return own_input or hands_over or bool(fan_out.retry or fan_out.catch) or self.has_variables
+
+    def visible_name(self, name: str) -> str:
+        """What the context object calls the state called `name`: Tasks for data sets have the name of their Map."""
+        state = self.states.get(name)
+        resource = state.resource if isinstance(state, Task) else None
+        return name.removesuffix(DATA_SET_TASKS.get(resource or "", ""))
+
     def fan_out(self, name: str) -> FanOut:
         """The Map or Parallel called `name`.
 
@@ -248,11 +420,26 @@ class Workflow:
         return state
 
 
+_OPTIONAL = ("timeout_s", "keeps_input", "payload_limit")
+"""Attributes of a workflow that its text has only where they are given; so a new one leaves older texts as they are."""
+
+
+def _assigns(state: State) -> bool:
+    rules = [rule for rule, _ in state.rules] if isinstance(state, Choice) else []
+    catchers = [catcher.data for catcher in state.catch] if isinstance(state, Work) else []
+    return any("Assign" in fields for fields in (state.data, *rules, *catchers))
+
+
 def _state_to_json(state: State) -> dict[str, Json]:
     """The state without its name, and without defaults: so a new field leaves the text of older workflows as it is."""
-    values = {field.name: getattr(state, field.name) for field in fields(state) if field.name != "name"}
-    defaults = {field.name: field.default for field in fields(state)}
-    return {"type": type(state).__name__, **{name: value for name, value in values.items() if value != defaults[name]}}
+    return {"type": type(state).__name__, **_to_json(state, without="name")}
+
+
+def _to_json(part: State | Retrier | Catcher, without: str = "") -> dict[str, Json]:
+    values = {field.name: getattr(part, field.name) for field in fields(part) if field.name != without}
+    defaults = {field.name: field.default for field in fields(part)}
+    table = {name: value for name, value in values.items() if value != defaults[name]}
+    return table | {name: [_to_json(rule) for rule in table[name]] for name in ("retry", "catch") if name in table}
 
 
 def _state_from_json(name: str, table: dict[str, Json]) -> State:
@@ -264,6 +451,10 @@ def _state_from_json(name: str, table: dict[str, Json]) -> State:
 _TYPED: dict[str, Callable[[Json], Json]] = {
     "form": Form,
     "guard": Guard,
+    "language": Language,
+    "pattern": Pattern,
+    "retry": lambda rules: tuple(Retrier(**rule | {"errors": tuple(rule["errors"])}) for rule in rules),
+    "catch": lambda rules: tuple(Catcher(**rule | {"errors": tuple(rule["errors"])}) for rule in rules),
     "branches": tuple,
     "rules": lambda rules: tuple((rule, target) for rule, target in rules),
 }

@@ -191,9 +191,29 @@ def root_key(workflow: str, scope: Scope) -> Key:
     return Key(_bounded(f"{_scope_path(workflow, scope)}/done"), "done")
 
 
+def failed_key(workflow: str, scope: Scope) -> Key:
+    """Where the set of failed branches of `scope` is stored, if it goes on without all of them."""
+    return Key(_bounded(f"{_scope_path(workflow, scope)}/done"), "failed")
+
+
+def meeting_key(workflow: str, scope: Scope, index: int, step: int) -> Key:
+    """Where it is stored whether branch `index` and the one before it have both come to `step`."""
+    return Key(_bounded(f"{_scope_path(workflow, scope)}~{index // SHARD_SIZE}/met"), f"{index:09d}.{step:09d}")
+
+
 def memo_key(workflow: str, digest: str) -> Key:
     """Where a result that executions share is stored; `digest` tells of which code and which input."""
     return Key(f"memo:{escape(workflow)}/{digest}", "memo")
+
+
+def pending_key(workflow: str, digest: str) -> Key:
+    """Where it is stored that an invocation waits for somebody to hand in its result; `digest` is of its name."""
+    return Key(f"token:{escape(workflow)}/{digest}", "pending")
+
+
+def answer_key(workflow: str, digest: str) -> Key:
+    """Where the result is stored that was handed in."""
+    return Key(f"token:{escape(workflow)}/{digest}", "result")
 
 
 def lease_key(key: Key) -> Key:

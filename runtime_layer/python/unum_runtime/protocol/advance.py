@@ -1,57 +1,50 @@
-"""Pure states: from a state and its input to the next Task, the next fan-out, or the end of the scope.
+"""Pure states: from a state and its input to the next Task, Wait or fan-out, or the end of the scope.
 
 Deterministic: whoever calls it with the same committed value and moment gets the same answer.
 """
 
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from unum_runtime.asl import conditions, dataflow
-from unum_runtime.asl.failures import RuntimeFailure
+from unum_runtime.asl import recovery
+from unum_runtime.asl.program import Left
 from unum_runtime.errors import StatesError
-from unum_runtime.model.checkpoint import Failure, Success
-from unum_runtime.model.ir import Choice, Fail, FanOut, Json, Map, Parallel, State, Task, Workflow
-from unum_runtime.model.naming import Execution
-from unum_runtime.protocol.compiled import Compiled, compiled
+from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.ir import Choice, Fail, FanOut, Json, Map, Parallel, State, Task, Wait, Work
+from unum_runtime.model.naming import SHARD_SIZE
+from unum_runtime.protocol import handover
+from unum_runtime.protocol.compiled import compiled
+from unum_runtime.protocol.moment import INPUT, Moment, deadline
 
 MAX_PURE_STEPS = 25_000
 """Pure states in one go, as many as Step Functions allows events; an endless loop without a Task ends with an error."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """What the context object says; part of what is committed, so that every delivery sees the same.
+class AtTask:
+    """A Task is next.
 
     Attributes:
-        workflow: name of the workflow.
-        execution: the execution.
-        entered_ms: when the states were entered, in milliseconds since 1970: the commit before them.
+        task: the Task.
+        value: its input before its data flow.
+        moment: when it is entered.
+        due_ms: when it may begin, if a Wait comes before it; in milliseconds since 1970.
     """
-
-    workflow: str
-    execution: Execution
-    entered_ms: int
-
-    def context(self, state: str) -> dict[str, Json]:
-        """The context object (``$$``) in `state`."""
-        return {
-            "Execution": {
-                "Id": f"{self.workflow}:{self.execution.name}",
-                "Name": self.execution.name,
-                "StartTime": timestamp(self.execution.started_ms),
-            },
-            "State": {"Name": state, "EnteredTime": timestamp(self.entered_ms)},
-            "StateMachine": {"Id": self.workflow, "Name": self.workflow},
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class AtTask:
-    """A Task is next; `value` is its input before its data flow."""
 
     task: Task
     value: Json
+    moment: Moment
+    due_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AtWait:
+    """A Wait is next that something else than a Task follows; it ends at `until_ms`."""
+
+    state: Wait
+    value: Json
+    moment: Moment
+    until_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +54,16 @@ class AtFanOut:
     Attributes:
         state: the Map or Parallel.
         value: its input before its data flow.
+        moment: when it is entered.
         inputs: what each branch is entered with.
+        width: how many branches run at once.
     """
 
     state: FanOut
     value: Json
+    moment: Moment
     inputs: tuple[Json, ...]
+    width: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +82,25 @@ class Failed:
     failure: Failure
 
 
-Arrival: TypeAlias = AtTask | AtFanOut | Ended | Failed
+Arrival: TypeAlias = AtTask | AtWait | AtFanOut | Ended | Failed
 
 
-def advance(workflow: Workflow, start: str, value: Json, moment: Moment) -> Arrival:
-    """Follow pure states from entering `start` with `value`."""
-    name = start
-    for _ in range(MAX_PURE_STEPS):
-        try:
-            step = _enter(workflow, workflow.states[name], value, moment)
-        except StatesError as failed:
-            return Failed(name, Failure(failed.error, f"state {name!r}: {failed.cause}"))
-        if not isinstance(step, tuple):
-            return step
-        value, following = step
-        if following is None:
-            return Ended(name, value)
-        name = following
-    cause = f"state {name!r}: {MAX_PURE_STEPS} states since the last Task; a loop without a Task must end"
-    return Failed(name, Failure("States.Runtime", cause))
+@dataclass(frozen=True, slots=True)
+class Onward:
+    """A state was passed: it is left with `value`, and `target` is next, if anything is."""
+
+    value: Json
+    target: str | None
+    moment: Moment
+
+
+def advance(start: str, value: Json, moment: Moment) -> Arrival:
+    """Follow pure states from entering `start` with `value`.
+
+    A Wait that a Task follows is passed as well: the Task itself comes later, which saves an event.
+    """
+    arrival = _follow(start, value, moment)
+    return (_task_behind(arrival) or arrival) if isinstance(arrival, AtWait) else arrival
 
 
 def branch_start(state: FanOut, index: int) -> str:
@@ -111,89 +108,176 @@ def branch_start(state: FanOut, index: int) -> str:
     return state.branches[index] if isinstance(state, Parallel) else _as_map(state).start
 
 
-def initial_width(state: FanOut, size: int) -> int:
-    """How many of `size` branches start at once; each that completes starts the one that is as many places after it."""
-    limit = state.max_concurrency if isinstance(state, Map) else 0
-    return min(limit, size) if limit else size
+def branch_moment(state: FanOut, index: int, value: Json, moment: Moment) -> Moment:
+    """The moment in which branch `index` of `state`, itself entered at `moment`, is entered with `value`."""
+    variables = handover.without(moment.variables)
+    seed = f"{moment.seed}+{moment.visited} {state.name}[{index}]"
+    own = replace(moment, seed=seed, visited=0, variables=variables)
+    if isinstance(state, Map) and state.distributed:  # as an execution of its own, it sees nothing of those around it
+        return replace(own, variables={INPUT: value} if INPUT in moment.variables else {})
+    return own
 
 
-def needs_value(workflow: Workflow, state: FanOut) -> bool:
-    """Whether the outcome of `state` depends on its input, and not on its results alone."""
-    return compiled(workflow, state).flow.result_path != "$"
-
-
-def join(workflow: Workflow, state: FanOut, value: Json, results: list[Json], moment: Moment) -> Success | Failure:
-    """The outcome of a fan-out.
+def join(state: FanOut, value: Json, results: list[Json], moment: Moment) -> Left | Failure:
+    """What a fan-out comes to.
 
     Args:
-        workflow: the workflow.
-        state: its Map or Parallel.
-        value: the state's input before its data flow; not looked at unless `needs_value`.
+        state: the Map or Parallel.
+        value: its input before its data flow; not looked at unless `Workflow.needs_origin`.
         results: what its branches came to, in their order.
-        moment: for the context object.
+        moment: when it was entered.
     """
+    kept = handover.keep_results(state, value, results, moment)
+    if kept is not None:
+        return kept
+    own = replace(moment, variables=handover.without(moment.variables))
     try:
-        return Success(dataflow.output(compiled(workflow, state).flow, value, results, moment.context(state.name)))
+        return compiled(moment.workflow, state).leave(value, results, own.scene(state.name))
     except StatesError as failed:
-        return Failure(failed.error, failed.cause)
+        return failure_of(state, failed)
 
 
-def _enter(workflow: Workflow, state: State, value: Json, moment: Moment) -> Arrival | tuple[Json, str | None]:
-    """Either where it stops, or (the state's output, the state after it)."""
+def pass_wait(state: Wait, value: Json, moment: Moment) -> Left | Failure:
+    """What a Wait, which is over, is left with."""
+    program, scene = compiled(moment.workflow, state), moment.scene(state.name)
+    try:
+        return program.leave(value, program.arguments(value, scene), scene)
+    except StatesError as failed:
+        return failure_of(state, failed)
+
+
+def fall_back(state: Work, value: Json, failure: Failure, moment: Moment) -> Onward | Failed:
+    """Where `state`, entered with `value`, leads by its catchers after `failure`, which no retrier is for any more."""
+    moment = replace(moment, variables=handover.without(moment.variables))
+    position = recovery.catcher(state.catch, failure.error)
+    if position is None or moment.is_late:
+        return Failed(state.name, failure)
+    try:
+        left = compiled(moment.workflow, state).caught(
+            position, value, _shown(failure), moment.scene(state.name, part=" caught")
+        )
+    except StatesError as failed:
+        return Failed(state.name, failure_of(state, failed))
+    return Onward(left.value, state.catch[position].next, moment.after(left.variables))
+
+
+def too_many_failed(state: FanOut, value: Json, failed: int, size: int, moment: Moment) -> bool:
+    """Whether more of `size` branches of `state`, entered with `value`, have failed than it tolerates."""
+    if not isinstance(state, Map) or not state.tolerates:
+        return failed > 0
+    number, scene = compiled(moment.workflow, state).number, moment.scene(state.name)
+    count, percentage = (number(f"ToleratedFailure{unit}", value, scene) for unit in ("Count", "Percentage"))
+    return (count is not None and failed > count) or (percentage is not None and failed * 100 > percentage * size)
+
+
+def exceeded() -> Failure:
+    """What a Map comes to of which too many branches failed."""
+    return Failure("States.ExceedToleratedFailureThreshold", "The specified tolerated failure threshold was exceeded")
+
+
+def failure_of(state: State, failed: StatesError) -> Failure:
+    """What `state` comes to when its data flow fails."""
+    return Failure(failed.error, f"state {state.name!r}: {failed.cause}")
+
+
+def _follow(start: str, value: Json, moment: Moment) -> Arrival:
+    name = start
+    for _ in range(MAX_PURE_STEPS):
+        step = _enter(moment.workflow.states[name], value, moment)
+        if not isinstance(step, Onward):
+            return step
+        if step.target is None:
+            return Ended(name, step.value)
+        name, value, moment = step.target, step.value, step.moment
+    cause = f"state {name!r}: {MAX_PURE_STEPS} states since the last Task; a loop without a Task must end"
+    return Failed(name, Failure("States.Runtime", cause))
+
+
+def _task_behind(wait: AtWait) -> AtTask | None:
+    """The Task that comes after `wait`, unless that outlasts the execution or something else comes."""
+    left = pass_wait(wait.state, wait.value, wait.moment)
+    after = wait.moment if isinstance(left, Failure) else wait.moment.after(left.variables, entered_ms=wait.until_ms)
+    if isinstance(left, Failure) or wait.state.next is None or after.is_late:
+        return None
+    arrival = _follow(wait.state.next, left.value, after)
+    return replace(arrival, due_ms=wait.until_ms) if isinstance(arrival, AtTask) else None
+
+
+def _enter(state: State, value: Json, moment: Moment) -> Arrival | Onward:
+    """Either where it stops, or how it goes on."""
+    try:
+        return _visit(state, value, moment)
+    except StatesError as failed:
+        failure = failure_of(state, failed)
+        return fall_back(state, value, failure, moment) if isinstance(state, Work) else Failed(state.name, failure)
+
+
+def _visit(state: State, value: Json, moment: Moment) -> Arrival | Onward:
     match state:
         case Task():
-            return AtTask(state, value)
+            return AtTask(state, value, moment)
+        case Wait():
+            return _visit_wait(state, value, moment)
         case FanOut():
-            return _enter_fan_out(workflow, state, value, moment)
+            return _visit_fan_out(state, value, moment)
+    program, scene = compiled(moment.workflow, state), moment.scene(state.name)
+    match state:
         case Fail():
-            return Failed(state.name, Failure(state.error, state.cause))
-    fields = compiled(workflow, state)
-    context = moment.context(state.name)
-    effective = dataflow.effective_input(fields.flow, value, context)
-    target = state.next
-    if isinstance(state, Choice):
-        target = conditions.choose(fields.rules, state.default, effective, context)
-    result = state.data.get("Result", effective)
-    return dataflow.output(fields.flow, value, result, context), target
+            return Failed(state.name, Failure(*program.failure(value, scene)))
+        case Choice():
+            target, left = program.choose(value, scene)
+            return Onward(left.value, target, moment.after(left.variables))
+    left = program.leave(value, program.arguments(value, scene), scene)
+    return Onward(left.value, state.next, moment.after(left.variables))
 
 
-def _enter_fan_out(
-    workflow: Workflow, state: FanOut, value: Json, moment: Moment
-) -> AtFanOut | Failed | tuple[Json, str | None]:
-    inputs = _branch_inputs(compiled(workflow, state), state, value, moment.context(state.name))
-    if inputs and not state.pure:
-        return AtFanOut(state, value, inputs)
-    results = []
-    for index, entered in enumerate(inputs):
-        match advance(workflow, branch_start(state, index), entered, moment):
-            case Ended(_, result):
-                results.append(result)
-            case Failed(_, failure):
-                return Failed(state.name, failure)
-    outcome = join(workflow, state, value, results, moment)
-    return Failed(state.name, outcome) if isinstance(outcome, Failure) else (outcome.value, state.next)
+def _visit_wait(state: Wait, value: Json, moment: Moment) -> Arrival | Onward:
+    program, scene = compiled(moment.workflow, state), moment.scene(state.name)
+    until_ms = program.until_ms(value, scene)
+    deadline_ms = deadline(moment.workflow, moment.execution)
+    if deadline_ms is not None:
+        until_ms = min(until_ms, deadline_ms)
+    if until_ms > moment.entered_ms:
+        return AtWait(state, value, moment, until_ms)
+    left = program.leave(value, program.arguments(value, scene), scene)
+    return Onward(left.value, state.next, moment.after(left.variables))
 
 
-def _branch_inputs(fields: Compiled, state: FanOut, value: Json, context: dict[str, Json]) -> tuple[Json, ...]:
-    effective = dataflow.effective_input(fields.flow, value, context)
+def _visit_fan_out(state: FanOut, value: Json, moment: Moment) -> Arrival | Onward:
+    program, scene = compiled(moment.workflow, state), moment.scene(state.name)
     if isinstance(state, Parallel):
-        return (effective,) * len(state.branches)
-    items = dataflow.select(fields.items_path, effective, context)
-    if not isinstance(items, list):
-        raise RuntimeFailure(f"ItemsPath {fields.items_path!r}: expected an array, found {type(items).__name__}")
-    if fields.item_selector is None:
-        return tuple(items)
-    return tuple(
-        fields.item_selector.render(effective, {**context, "Map": {"Item": {"Index": index, "Value": item}}})
-        for index, item in enumerate(items)
-    )
+        inputs = (program.arguments(value, scene),) * len(state.branches)
+    else:
+        inputs = tuple(program.items(value, scene, handover.items_read(state, moment)))
+    if state.quorum is not None and not state.quorum <= len(inputs) <= SHARD_SIZE:
+        cause = (
+            f"expected {state.quorum} to {SHARD_SIZE} branches, of which {state.quorum} are enough; got {len(inputs)}"
+        )
+        raise StatesError("States.Runtime", cause)
+    limit = program.number("MaxConcurrency", value, scene) if isinstance(state, Map) and state.has_limit else None
+    too_many_failed(state, value, 0, len(inputs), moment)  # an error in what says so shows at once
+    if inputs and not state.pure:
+        return AtFanOut(state, value, moment, inputs, min(int(limit), len(inputs)) if limit else len(inputs))
+    ends = [
+        _follow(branch_start(state, index), entered, branch_moment(state, index, entered, moment))
+        for index, entered in enumerate(inputs)
+    ]
+    failures = [end.failure for end in ends if isinstance(end, Failed)]
+    if too_many_failed(state, value, len(failures), len(ends), moment):
+        tolerates = isinstance(state, Map) and state.tolerates
+        return fall_back(state, value, exceeded() if tolerates else failures[0], moment)
+    left = join(state, value, [end.value for end in ends if isinstance(end, Ended)], moment)
+    if isinstance(left, Failure):
+        return fall_back(state, value, left, moment)
+    return Onward(left.value, state.next, moment.after(left.variables))
+
+
+def _shown(failure: Failure) -> dict[str, str]:
+    """The failure as a catcher sees it (specification, Error output)."""
+    shown = {"Error": failure.error, "Cause": failure.cause}
+    return {name: text for name, text in shown.items() if text is not None}
 
 
 def _as_map(state: FanOut) -> Map:
     assert isinstance(state, Map)  # noqa: S101 - FanOut has two subclasses
     return state
-
-
-def timestamp(ms: int) -> str:
-    """RFC 3339 with milliseconds, as Step Functions writes times."""
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from unum_runtime.errors import InconsistentHistory
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Outcome, to_text
+from unum_runtime.model.checkpoint import STRAIGHT, Checkpoint, Failure, Item, Outcome, Way, to_text
 from unum_runtime.model.naming import Name, checkpoint_key
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES, Commit, Effect, Finish, Open, is_start, plan
 from unum_runtime.protocol.runtime import Runtime
@@ -46,10 +46,12 @@ def draft(rt: Runtime, effect: Commit) -> Checkpoint:
         name=effect.name,
         state=effect.state,
         phase=effect.phase,
-        outcome=bounded(effect.outcome),
+        outcome=bounded(effect.outcome, effect.way, limit=rt.workflow.payload_limit),
         digest=rt.workflow.digest,
         committed_ms=rt.clock.now_ms() if effect.as_of_ms is None else effect.as_of_ms,
         duration_ms=effect.duration_ms,
+        attempt=effect.attempt,
+        way=effect.way,
     )
 
 
@@ -93,15 +95,30 @@ def _announcing(checkpoint: Checkpoint, following: Effect) -> Checkpoint:
     return checkpoint
 
 
-def bounded(outcome: Outcome, what: str = "output") -> Outcome:
-    """`outcome`, or what it comes to where it is too large to be stored; `what` it is, for the cause."""
+def bounded(outcome: Outcome, way: Way = STRAIGHT, *, what: str = "output", limit: int | None = None) -> Outcome:
+    """`outcome`, or what it comes to where it is too large.
+
+    Args:
+        outcome: any.
+        way: how control goes on from it; its variables are stored beside it.
+        what: what it is, for the cause.
+        limit: how many bytes it may have; None for as many as are stored.
+    """
     if isinstance(outcome, Failure):
         return Failure(_cut(outcome.error, MAX_ERROR_LENGTH), _cut(outcome.cause, MAX_CAUSE_LENGTH))
     size = len(to_text(outcome.value).encode())
-    if size <= MAX_OUTCOME_BYTES:
-        return outcome
-    cause = f"the {what} has {size} bytes; at most {MAX_OUTCOME_BYTES} are stored: pass large data by reference"
-    return Failure("States.DataLimitExceeded", cause)
+    if limit is not None and size > limit:
+        return _too_large(f"the {what} has {size} bytes; at most {limit} are allowed")
+    if way.variables:
+        size += len(to_text(dict(way.variables)).encode())
+        what += " with the variables"
+    if size > MAX_OUTCOME_BYTES:
+        return _too_large(f"the {what} has {size} bytes; at most {MAX_OUTCOME_BYTES} are stored")
+    return outcome
+
+
+def _too_large(fault: str) -> Failure:
+    return Failure("States.DataLimitExceeded", f"{fault}: pass large data by reference")
 
 
 def _cut(text: str | None, length: int) -> str | None:

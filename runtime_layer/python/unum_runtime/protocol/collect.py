@@ -9,7 +9,7 @@ The start record and the checkpoint that ended the execution are kept.
 Source of the scheme: Unum, "Garbage collection"; there the checkpoint is deleted and a late duplicate runs again.
 """
 
-from unum_runtime.model.envelope import Envelope, Results
+from unum_runtime.model.envelope import Envelope, Neighbours, Results
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Key, Name, Scope, checkpoint_key, completion_key, root_key, shard_partition
 from unum_runtime.protocol.plan import is_start
@@ -22,7 +22,7 @@ def collect_behind(rt: Runtime, envelope: Envelope) -> None:
         return
     if isinstance(envelope.input, Results):
         rt.store.collect(_scope_keys(rt, envelope.input.scope))
-    elif envelope.name.step > 0:
+    elif envelope.name.step > 0 and not isinstance(envelope.input, Neighbours):  # the branch after it needs the same
         rt.store.collect(_parent_key(rt, envelope.name))
 
 

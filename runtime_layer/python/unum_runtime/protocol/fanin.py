@@ -6,11 +6,12 @@ sees a set full goes on, because the one before it may have died between adding 
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from unum_runtime.errors import InconsistentHistory, StoreError
-from unum_runtime.model.checkpoint import Checkpoint, Phase
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase, Success, Way
 from unum_runtime.model.envelope import Results
-from unum_runtime.model.ir import Json
+from unum_runtime.model.ir import FanOut, Map
 from unum_runtime.model.naming import (
     SHARD_SIZE,
     Key,
@@ -18,24 +19,54 @@ from unum_runtime.model.naming import (
     Scope,
     checkpoint_key,
     completion_key,
+    failed_key,
     root_key,
     shard_partition,
 )
-from unum_runtime.protocol.advance import Moment, join, needs_value
+from unum_runtime.protocol.advance import exceeded, join, too_many_failed
 from unum_runtime.protocol.checkpoint import verified
-from unum_runtime.protocol.plan import Commit, Complete, Invoke, Open, branch, plan, started_after
+from unum_runtime.protocol.moment import Moment
+from unum_runtime.protocol.plan import (
+    BranchFailed,
+    Commit,
+    Complete,
+    Effect,
+    Invoke,
+    Meet,
+    Open,
+    branch,
+    plan,
+    started_after,
+)
+from unum_runtime.protocol.recover import Retry, Settled, recover
 from unum_runtime.protocol.runtime import Runtime
 
 
-def complete(rt: Runtime, scope: Scope, index: int) -> list[Invoke | Commit]:
+def complete(rt: Runtime, scope: Scope, index: int) -> list[Invoke | Meet | Commit]:
     """Add branch `index` to the completed ones.
 
     Returns:
         What this branch has to start: the branch that waits for it under MaxConcurrency, or the join.
     """
-    waiting = started_after(rt.workflow, scope, index)[:1]
-    started = [branch(rt.workflow, origin(rt, scope), following) for following in waiting]
+    started = _next_in_lane(rt, scope, index)
     return [*started, go_on(rt, scope)] if _fills(rt, scope, index) else started
+
+
+def fail(rt: Runtime, scope: Scope, index: int, failure: Failure) -> list[Invoke | Meet | Commit]:
+    """Branch `index` came to `failure`: its scope fails, unless enough others are left.
+
+    A Map that tolerates failures counts them when all branches have ended; where a quorum is enough, they are counted
+    at once.
+    """
+    fan_out = rt.workflow.fan_out(scope.state)
+    if isinstance(fan_out, Map) and fan_out.tolerates:
+        return complete(rt, scope, index)
+    if fan_out.quorum is not None:
+        failed = rt.store.add(failed_key(rt.workflow.name, scope), index, expires_at_s=rt.expires_at_s())
+        if scope.size - len(failed) >= fan_out.quorum:
+            return _next_in_lane(rt, scope, index)
+    opened = origin(rt, scope) if fan_out.retry or fan_out.catch else None
+    return [_failed(rt, scope, failure, opened)]
 
 
 def go_on(rt: Runtime, scope: Scope) -> Invoke | Commit:
@@ -54,11 +85,21 @@ def joined(rt: Runtime, scope: Scope) -> Commit:
         RefusedDelivery: the results were collected, because what was made of them is committed.
     """
     fan_out = rt.workflow.fan_out(scope.state)
-    ends = [_end(rt, scope, index, last) for index, last in enumerate(_branches(rt, scope))]
-    value = origin(rt, scope).value if needs_value(rt.workflow, fan_out) else None
-    entered_ms = max(checkpoint.committed_ms for checkpoint, _ in ends)
-    outcome = join(rt.workflow, fan_out, value, [result for _, result in ends], _moment(rt, scope, entered_ms))
-    return Commit(scope.join, scope.state, Phase.LEFT, outcome, joins=scope, as_of_ms=entered_ms)
+    ends = _ends(rt, scope, fan_out.quorum)
+    opened = origin(rt, scope) if _needs_origin(rt, fan_out) else None
+    as_of_ms = max(checkpoint.committed_ms for checkpoint, _ in ends)
+    moment = Moment(rt.workflow, scope.execution, as_of_ms, str(scope.join))
+    if opened is not None:
+        moment = replace(moment, variables=opened.arrival.moment.variables)
+    value = None if opened is None else opened.arrival.value
+    results = [effect.value for _, effect in ends if isinstance(effect, Complete)]
+    if too_many_failed(fan_out, value, len(ends) - len(results), scope.size, moment):
+        return replace(_failed(rt, scope, exceeded(), opened), joins=scope)
+    left = join(fan_out, value, results, moment)
+    if isinstance(left, Failure):
+        return replace(_failed(rt, scope, left, opened), joins=scope)
+    way = Way(variables=left.variables)
+    return Commit(scope.join, fan_out.name, Phase.LEFT, Success(left.value), way, joins=scope, as_of_ms=as_of_ms)
 
 
 def origin(rt: Runtime, scope: Scope) -> Open:
@@ -78,12 +119,43 @@ def origin(rt: Runtime, scope: Scope) -> Open:
     return opened
 
 
+def _failed(rt: Runtime, scope: Scope, failure: Failure, opened: Open | None) -> Commit:
+    """What the scope's fan-out state comes to by `failure`; `opened` is needed where it has retriers or catchers."""
+    if opened is None:
+        return Commit(scope.join, scope.state, Phase.LEFT, failure)
+    arrival, now_ms = opened.arrival, rt.clock.now_ms()
+    moment = replace(arrival.moment, seed=str(scope.join))
+    match recover(arrival.state, failure, arrival.value, moment, retries=opened.retries, now_ms=now_ms):
+        case Retry(retries, due_ms):
+            way = Way(variables=moment.variables, caught=failure, retries=retries, until_ms=due_ms)
+            return Commit(scope.join, scope.state, Phase.RETRIED, Success(arrival.value), way)
+        case Settled(outcome, way):
+            return Commit(scope.join, scope.state, Phase.LEFT, outcome, way)
+
+
+def _needs_origin(rt: Runtime, fan_out: FanOut) -> bool:
+    return rt.workflow.needs_origin(fan_out) or (isinstance(fan_out, Map) and fan_out.tolerates)
+
+
+def _next_in_lane(rt: Runtime, scope: Scope, index: int) -> list[Invoke | Meet | Commit]:
+    """The branch that begins when branch `index` has ended, where only so many run at once."""
+    fan_out = rt.workflow.fan_out(scope.state)
+    if not isinstance(fan_out, Map) or not fan_out.has_limit:
+        return []
+    opened = origin(rt, scope)
+    return [branch(opened, following) for following in started_after(opened, index)]
+
+
 def _fills(rt: Runtime, scope: Scope, index: int) -> bool:
-    """Whether all branches of the scope have completed, as seen right after adding `index`."""
+    """Whether as many branches of the scope as it takes have completed, as seen right after adding `index`."""
     shard = scope.branch(index)[-1].shard
     expires_at_s = rt.expires_at_s()
     key = completion_key(rt.workflow.name, scope, shard)
-    if len(rt.store.add(key, index, expires_at_s=expires_at_s)) < scope.shard_size(shard):
+    done = len(rt.store.add(key, index, expires_at_s=expires_at_s))
+    quorum = rt.workflow.fan_out(scope.state).quorum
+    if quorum is not None:
+        return done >= quorum
+    if done < scope.shard_size(shard):
         return False
     if scope.shards == 1:
         return True
@@ -102,14 +174,26 @@ def _branches(rt: Runtime, scope: Scope) -> Iterator[Checkpoint | None]:
             yield None if item is None else verified(rt, name, str(item["state"]), item)
 
 
-def _end(rt: Runtime, scope: Scope, index: int, checkpoint: Checkpoint | None) -> tuple[Checkpoint, Json]:
-    """The last checkpoint of a branch and the branch's result."""
+def _ends(rt: Runtime, scope: Scope, quorum: int | None) -> list[tuple[Checkpoint, Effect]]:
+    """How all branches ended, in their order; or, where a quorum is enough, so many of those that succeeded first."""
+    if quorum is None:
+        return [_end(rt, scope, index, last) for index, last in enumerate(_branches(rt, scope))]
+    planned = [(last, plan(rt.workflow, last)) for last in _branches(rt, scope) if last is not None]
+    done = [(last, effect) for last, effect in planned if isinstance(effect, Complete)]
+    if len(done) < quorum:
+        raise InconsistentHistory(f"{scope.join}: expected {quorum} results of {scope.state!r}, found {len(done)}")
+    first = sorted(done, key=lambda end: end[0].committed_ms)[:quorum]
+    return [end for end in done if end in first]
+
+
+def _end(rt: Runtime, scope: Scope, index: int, checkpoint: Checkpoint | None) -> tuple[Checkpoint, Effect]:
+    """The last checkpoint of a branch and how the branch ended by it."""
     effect = checkpoint and plan(rt.workflow, checkpoint)
-    if checkpoint is None or not isinstance(effect, Complete):
+    if checkpoint is None or not isinstance(effect, Complete | BranchFailed):
         raise InconsistentHistory(
             f"{scope.join}: expected {scope.size} results of {scope.state!r}, but branch {index} has none"
         )
-    return checkpoint, effect.value
+    return checkpoint, effect
 
 
 def _position(key: Key) -> tuple[int, int]:
@@ -119,7 +203,3 @@ def _position(key: Key) -> tuple[int, int]:
 
 def _after(scope: Scope) -> Name:
     return Name(scope.execution, scope.frames, scope.iteration + 1)
-
-
-def _moment(rt: Runtime, scope: Scope, entered_ms: int) -> Moment:
-    return Moment(rt.workflow.name, scope.execution, entered_ms)

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 from unum_runtime.errors import NotOurEvent, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint
-from unum_runtime.model.envelope import Envelope, Value
-from unum_runtime.model.ir import Guard, Task
+from unum_runtime.model.envelope import Envelope, Neighbours, Value
+from unum_runtime.model.ir import Guard, State, Task
 from unum_runtime.model.naming import Key, Scope, checkpoint_key
 from unum_runtime.protocol.checkpoint import draft, verified
 from unum_runtime.protocol.fanin import joined
+from unum_runtime.protocol.meeting import neighbours
 from unum_runtime.protocol.plan import Commit, Effect, Invoke, plan
 from unum_runtime.protocol.runtime import Runtime
 
@@ -20,8 +21,8 @@ class Ready:
     input: Value
 
 
-def admit(rt: Runtime, envelope: Envelope) -> Task:
-    """The Task that `envelope` is for.
+def admit(rt: Runtime, envelope: Envelope) -> State:
+    """The state that `envelope` is for.
 
     Raises:
         NotOurEvent: the envelope is of another workflow or another version of it.
@@ -36,10 +37,10 @@ def admit(rt: Runtime, envelope: Envelope) -> Task:
         raise RefusedDelivery(
             f"{envelope.name}: delivered {late_s} s after its deadline; what it refers to may be gone"
         )
-    return rt.workflow.task(envelope.state)
+    return rt.workflow.states[envelope.state]
 
 
-def look_up(rt: Runtime, envelope: Envelope, task: Task, *, fresh: bool) -> Ready | Effect:
+def look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Ready | Effect:
     """What there is to do for an admitted `envelope`: run user code, or go on from what is committed.
 
     Raises:
@@ -47,7 +48,9 @@ def look_up(rt: Runtime, envelope: Envelope, task: Task, *, fresh: bool) -> Read
         InconsistentHistory: what is stored contradicts it.
         StoreError: the store could not be read.
     """
-    known = None if fresh or task.guard is Guard.COMMIT else _committed(rt, envelope)
+    # Where no user code runs there is nothing to guard.
+    unguarded = not isinstance(state, Task) or state.guard is Guard.COMMIT
+    known = None if fresh or unguarded else _committed(rt, envelope)
     return _input(rt, envelope) if known is None else plan(rt.workflow, known)
 
 
@@ -56,14 +59,16 @@ def _committed(rt: Runtime, envelope: Envelope) -> Checkpoint | None:
     items = rt.store.read(keys)
     if own in items:
         return verified(rt, envelope.name, envelope.state, items[own])
-    for key in around:
-        if key in items and "error" in items[key]:
-            raise RefusedDelivery(f"{envelope.name}: the fan-out around it has failed")
+    if not items.keys().isdisjoint(around):
+        raise RefusedDelivery(f"{envelope.name}: the fan-out around it is settled without this branch")
     return None
 
 
 def _scope_key(rt: Runtime, envelope: Envelope) -> list[Key]:
-    """Where the failure of the scope around would be; looked up between the steps of a branch only, to save reads."""
+    """Where the outcome of the scope around would be: one without this branch, because that has not ended.
+
+    It is looked up between the steps of a branch only, to save reads.
+    """
     name = envelope.name
     if not name.frames or name.step == 0:
         return []
@@ -74,6 +79,8 @@ def _input(rt: Runtime, envelope: Envelope) -> Ready | Commit:
     """The Task's input; where results cannot be joined to one, the failure that their fan-out comes to."""
     if isinstance(envelope.input, Value):
         return Ready(envelope.input)
+    if isinstance(envelope.input, Neighbours):
+        return Ready(neighbours(rt, envelope))
     joining = joined(rt, envelope.input.scope)
     following = plan(rt.workflow, draft(rt, joining))
     if isinstance(following, Invoke) and following.name == envelope.name and isinstance(following.input, Value):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from unum_runtime.clock import Clock
 from unum_runtime.errors import LeaseHeldError, LeaseStolenError, StoreError
 from unum_runtime.model.envelope import Envelope, Writer
-from unum_runtime.model.ir import Guard, Task
+from unum_runtime.model.ir import Guard, State, Task
 from unum_runtime.model.naming import START_STEP, Key, checkpoint_key, lease_key
 from unum_runtime.protocol.runtime import EVENT_LIFE_S, Log, Runtime, silent
 from unum_runtime.store.base import Store
@@ -171,9 +171,9 @@ def claim(rt: Runtime, key: Key, *, sent_ms: int, refusal: LeaseHeldError, owner
         yield Claim()
 
 
-def claim_invocation(rt: Runtime, envelope: Envelope, task: Task) -> AbstractContextManager[Claim]:
-    """Claim the invocation of `envelope`, if the guard of `task` asks for it."""
-    if task.guard is not Guard.LEASE:
+def claim_invocation(rt: Runtime, envelope: Envelope, state: State) -> AbstractContextManager[Claim]:
+    """Claim the invocation of `envelope`, if `state` is a Task whose guard asks for it."""
+    if not isinstance(state, Task) or state.guard is not Guard.LEASE:
         return nullcontext(Claim())
     return claim(
         rt,

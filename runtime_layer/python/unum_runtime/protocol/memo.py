@@ -8,6 +8,7 @@ whether a result was shared; failures are not. What fails here costs work, and c
 import hashlib
 import json
 from collections.abc import Callable
+from typing import TypeAlias
 
 from unum_runtime.errors import LeaseHeldError, StoreError
 from unum_runtime.model.checkpoint import Failure, Item, Success, to_text
@@ -15,12 +16,12 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Key, memo_key
 from unum_runtime.protocol.lease import claim, sent_ms
-from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.runtime import Elsewhere, Later, Runtime
+
+Result: TypeAlias = Success | Failure | Later | Elsewhere
 
 
-def shared(
-    rt: Runtime, envelope: Envelope, task: Task, event: Json, compute: Callable[[], Success | Failure]
-) -> Success | Failure:
+def shared(rt: Runtime, envelope: Envelope, task: Task, event: Json, compute: Callable[[], Result]) -> Result:
     """The result of `task` for the effective input `event`: of another execution, else what `compute` returns.
 
     Raises:
@@ -54,9 +55,9 @@ def _find(rt: Runtime, key: Key) -> Success | None:
     return None if item is None else _result(item)
 
 
-def _remember(rt: Runtime, key: Key, result: Success | Failure) -> Success | Failure:
+def _remember(rt: Runtime, key: Key, result: Result) -> Result:
     """`result`, or what was stored before it; it is not stored where it cannot be, for example because of its size."""
-    if isinstance(result, Failure):
+    if not isinstance(result, Success):
         return result
     try:
         winner = rt.store.create(key, {"value": to_text(result.value)}, expires_at_s=rt.expires_at_s())

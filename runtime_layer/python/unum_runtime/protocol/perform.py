@@ -6,11 +6,24 @@ from itertools import chain
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import Failure, Phase
 from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.ir import Task
 from unum_runtime.model.naming import Scope
 from unum_runtime.protocol.checkpoint import commit
 from unum_runtime.protocol.collect import collect_scope
-from unum_runtime.protocol.fanin import complete
-from unum_runtime.protocol.plan import Commit, Complete, Effect, Finish, Invoke, Open, branch, started_at_once
+from unum_runtime.protocol.fanin import complete, fail
+from unum_runtime.protocol.meeting import meet
+from unum_runtime.protocol.plan import (
+    BranchFailed,
+    Commit,
+    Complete,
+    Effect,
+    Finish,
+    Invoke,
+    Meet,
+    Open,
+    branch,
+    started_at_once,
+)
 from unum_runtime.protocol.runtime import Runtime
 
 MAX_EVENT_BYTES = 1_000_000
@@ -45,8 +58,10 @@ def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope
         name=effect.name,
         state=effect.state,
         input=effect.input,
-        not_after_s=rt.not_after_s(effect.name.execution),
+        not_after_s=rt.not_after_s(effect.name.execution, effect.due_ms),
         routes=routes,
+        retries=effect.retries,
+        job=effect.job,
     )
 
 
@@ -66,29 +81,50 @@ def _done(rt: Runtime, effect: Effect) -> list[Effect]:
     match effect:
         case Commit():
             return [commit(rt, effect)]
-        case Open(scope):
-            return [branch(rt.workflow, effect, index) for index in started_at_once(rt.workflow, scope)]
+        case Meet():
+            return list(meet(rt, effect))
+        case Open():
+            return [branch(effect, index) for index in started_at_once(effect)]
         case Complete(execution, frames):
             return list(complete(rt, Scope.around(execution, frames), frames[-1].index))
+        case BranchFailed(execution, frames, failure):
+            return list(fail(rt, Scope.around(execution, frames), frames[-1].index, failure))
         case Finish(execution, ending):
             rt.log("finished", execution=execution.name, status=ending.status)
     return []
 
 
 def _send(rt: Runtime, invokes: list[Invoke], routes: Mapping[str, str]) -> list[Commit]:
-    """Send the events of `invokes`; for each that is too large, the failure to commit in its place."""
-    events, refused = [], []
+    """Send the events of `invokes`, some of them later; what to commit in place of those that cannot be sent."""
+    now, later, refused = [], [], []
     for effect in invokes:
         payload = envelope(rt, effect, routes).to_bytes()
-        if len(payload) > MAX_EVENT_BYTES:
-            refused.append(_too_large(effect, len(payload)))
+        failure = _unsendable(rt, effect, len(payload))
+        if failure is not None:
+            refused.append(Commit(effect.name, effect.state, Phase.LEFT, failure))
+        elif effect.due_ms is None or effect.due_ms <= rt.clock.now_ms():
+            now.append((_address(rt, effect, routes), payload))
         else:
-            events.append((rt.address(rt.workflow.task(effect.state).function, routes), payload))
-    if events:
-        rt.invoker.invoke(events)
+            later.append((_address(rt, effect, routes), payload, effect.due_ms))
+    if now:
+        rt.invoker.invoke(now)
+    if later:
+        rt.timer.schedule(later)
     return refused
 
 
-def _too_large(effect: Invoke, size: int) -> Commit:
-    cause = f"the input of {effect.state!r} makes an event of {size} bytes; at most {MAX_EVENT_BYTES} are delivered"
-    return Commit(effect.name, effect.state, Phase.LEFT, Failure("States.DataLimitExceeded", cause))
+def _address(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> str:
+    """Where the event goes: to the Task's function; a Wait, or a fan-out that begins anew, stays in this one."""
+    state = rt.workflow.states[effect.state]
+    return rt.address(state.function, routes) if isinstance(state, Task) else rt.own_address
+
+
+def _unsendable(rt: Runtime, effect: Invoke, size: int) -> Failure | None:
+    if size > MAX_EVENT_BYTES:
+        cause = f"the input of {effect.state!r} makes an event of {size} bytes; at most {MAX_EVENT_BYTES} are delivered"
+        return Failure("States.DataLimitExceeded", cause)
+    if effect.due_ms is not None and effect.due_ms // 1000 > rt.last_s(effect.name.execution):
+        days = rt.retention_s / 86_400
+        cause = f"{effect.state!r} has to wait for longer than items are kept, {days:g} days; raise the retention"
+        return Failure("States.Runtime", cause)
+    return None

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import (
+    STRAIGHT,
     Checkpoint,
     Collected,
     Ending,
@@ -17,22 +18,24 @@ from unum_runtime.model.checkpoint import (
     Phase,
     Status,
     Success,
+    Way,
     to_text,
 )
-from unum_runtime.model.envelope import Results, Value
+from unum_runtime.model.envelope import Source, Value
 from unum_runtime.model.ir import Json, Workflow
 from unum_runtime.model.naming import START_STEP, Execution, Frames, Name, Scope
 from unum_runtime.protocol.advance import (
     Arrival,
     AtFanOut,
     AtTask,
+    AtWait,
     Ended,
     Failed,
-    Moment,
     advance,
+    branch_moment,
     branch_start,
-    initial_width,
 )
+from unum_runtime.protocol.moment import INPUT, Moment
 
 MAX_OUTCOME_BYTES = 380_000
 """The largest outcome that is stored; DynamoDB takes items of 400 KB, key and names included."""
@@ -40,11 +43,30 @@ MAX_OUTCOME_BYTES = 380_000
 
 @dataclass(frozen=True, slots=True)
 class Invoke:
-    """Send the Task `state` an event for invocation `name`."""
+    """Send an event for invocation `name` of `state`.
+
+    Attributes:
+        name: the invocation.
+        state: its Task; or a Wait, or a fan-out that begins anew, which go on in the function that sent the event.
+        input: by value or by reference.
+        due_ms: when it is to be delivered, in milliseconds since 1970; None for at once.
+        retries: how often each retrier of the state was used.
+        job: what a service that works on the Task has to be asked by.
+    """
 
     name: Name
     state: str
-    input: Value | Results
+    input: Source
+    due_ms: int | None = None
+    retries: tuple[int, ...] = ()
+    job: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Meet:
+    """Invoke a Task when its own branch, which is here now, and the branch before it have both come to it."""
+
+    invoke: Invoke
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +75,13 @@ class Open:
 
     Attributes:
         scope: the fan-out.
-        value: the fan-out state's input before its data flow.
-        inputs: what each branch is entered with; as many as the scope's size.
-        moment: what the context object says while the branches are planned.
+        arrival: its state, with what each branch is entered with; as many as the scope's size.
+        retries: how often each retrier of the state was used.
     """
 
     scope: Scope
-    value: Json
-    inputs: tuple[Json, ...]
-    moment: Moment
+    arrival: AtFanOut
+    retries: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +94,15 @@ class Complete:
 
 
 @dataclass(frozen=True, slots=True)
+class BranchFailed:
+    """The branch with `frames` came to `failure`; its scope fails, or tolerates it."""
+
+    execution: Execution
+    frames: Frames
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """Commit an outcome if there is none yet, and go on from the one that is committed then.
 
@@ -82,7 +111,9 @@ class Commit:
         state: its state.
         phase: whether `outcome` is what the state was entered with or what it came to.
         outcome: the value or the failure.
+        way: how control goes on from it, where that is not as usual.
         duration_ms: how long user code ran for it; 0 where there was none.
+        attempt: how often it had been tried before.
         joins: the scope whose results it was made of, if it was.
         as_of_ms: when what it was made of was committed, if that settles it; so that every delivery plans the same.
     """
@@ -91,7 +122,9 @@ class Commit:
     state: str
     phase: Phase
     outcome: Outcome
+    way: Way = STRAIGHT
     duration_ms: int = 0
+    attempt: int = 0
     joins: Scope | None = None
     as_of_ms: int | None = None
 
@@ -104,7 +137,7 @@ class Finish:
     ending: Ending
 
 
-Effect: TypeAlias = Invoke | Open | Complete | Commit | Finish
+Effect: TypeAlias = Invoke | Meet | Open | Complete | BranchFailed | Commit | Finish
 
 
 def plan(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
@@ -113,18 +146,71 @@ def plan(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
     Raises:
         RefusedDelivery: it was collected, because all that follows from it is committed.
     """
-    moment = Moment(workflow.name, checkpoint.name.execution, checkpoint.committed_ms)
-    match _arrive(workflow, checkpoint, moment):
-        case AtTask() | AtFanOut() if checkpoint.name.hops >= workflow.hop_budget:
-            return _end(workflow, checkpoint, checkpoint.state, budget_exceeded(workflow))
-        case AtTask(task, value):
-            return Invoke(_next(checkpoint.name), task.name, Value(value, moment.entered_ms))
+    moment = moment_of(workflow, checkpoint)
+    if checkpoint.phase is Phase.RETRIED and isinstance(checkpoint.outcome, Success):
+        return _again(checkpoint, checkpoint.outcome.value)
+    match _within_limits(workflow, checkpoint, moment, _arrive(workflow, checkpoint, moment)):
+        case AtTask(task) as arrival if task.meets_previous:
+            return Meet(_invoke(_next(checkpoint.name), arrival))
+        case AtTask() | AtWait() as arrival:
+            return _invoke(_next(checkpoint.name), arrival)
         case AtFanOut() as arrival:
-            return _open(checkpoint, arrival, moment)
+            return _open(checkpoint, arrival)
         case Ended(state, value):
             return _end(workflow, checkpoint, state, Success(value))
         case Failed(state, failure):
             return _end(workflow, checkpoint, state, failure)
+
+
+def moment_of(workflow: Workflow, checkpoint: Checkpoint) -> Moment:
+    """The moment in which control goes on from `checkpoint`."""
+    variables = checkpoint.way.variables
+    if is_start(checkpoint.name) and workflow.keeps_input and isinstance(checkpoint.outcome, Success):
+        variables = {INPUT: checkpoint.outcome.value}
+    name = checkpoint.name
+    return Moment(workflow, name.execution, checkpoint.committed_ms, str(name), variables)
+
+
+def branch(opened: Open, index: int) -> Invoke | Commit:
+    """How branch `index` begins: with its first Task or Wait, or, where none comes first, with a commit."""
+    fan_out, value = opened.arrival.state, opened.arrival.inputs[index]
+    name = Name(opened.scope.execution, opened.scope.branch(index), step=0)
+    moment = branch_moment(fan_out, index, value, opened.arrival.moment)
+    match advance(branch_start(fan_out, index), value, moment):
+        case AtTask() | AtWait() as arrival:
+            return _invoke(name, arrival)
+        case AtFanOut(state, value, moment):
+            return Commit(name, state.name, Phase.ENTERED, Success(value), Way(variables=moment.variables))
+        case Ended(state, value):
+            return Commit(name, state, Phase.LEFT, Success(value))
+        case Failed(state, failure):
+            return Commit(name, state, Phase.LEFT, failure)
+
+
+def started_at_once(opened: Open) -> range:
+    """The branches that begin when the scope opens."""
+    return range(opened.arrival.width)
+
+
+def started_after(opened: Open, index: int) -> range:
+    """The branches that begin when branch `index` has completed: one under MaxConcurrency, as long as there are any."""
+    return range(index + opened.arrival.width, opened.scope.size)[:1]
+
+
+def out_of_time(workflow: Workflow) -> Failure:
+    """What an execution comes to that takes longer than it may."""
+    return Failure("States.Timeout", f"the execution took longer than its TimeoutSeconds, {workflow.timeout_s} s")
+
+
+def budget_exceeded(workflow: Workflow) -> Failure:
+    """What an execution comes to that takes more steps than it may."""
+    cause = f"more than {workflow.hop_budget} steps; does a loop never end? Raise hop_budget where this many are meant"
+    return Failure("Unum.HopBudgetExceeded", cause)
+
+
+def is_start(name: Name) -> bool:
+    """Whether `name` is that of a start record."""
+    return not name.frames and name.step == START_STEP
 
 
 def _arrive(workflow: Workflow, checkpoint: Checkpoint, moment: Moment) -> Arrival:
@@ -135,41 +221,17 @@ def _arrive(workflow: Workflow, checkpoint: Checkpoint, moment: Moment) -> Arriv
         return Failed(workflow.start_at if is_start(checkpoint.name) else checkpoint.state, checkpoint.outcome)
     value = checkpoint.outcome.value
     start = _resume_at(workflow, checkpoint)
-    if start is None:
-        return Ended(checkpoint.state, value)
-    return advance(workflow, start, value, moment)
+    return Ended(checkpoint.state, value) if start is None else advance(start, value, moment)
 
 
-def branch(workflow: Workflow, opened: Open, index: int) -> Invoke | Commit:
-    """How branch `index` begins: with its first Task, or, where a Task does not come first, with a commit."""
-    fan_out = workflow.fan_out(opened.scope.state)
-    name = Name(opened.scope.execution, opened.scope.branch(index), step=0)
-    match advance(workflow, branch_start(fan_out, index), opened.inputs[index], opened.moment):
-        case AtTask(task, value):
-            return Invoke(name, task.name, Value(value, opened.moment.entered_ms))
-        case AtFanOut(state, value, _):
-            return Commit(name, state.name, Phase.ENTERED, Success(value))
-        case Ended(state, value):
-            return Commit(name, state, Phase.LEFT, Success(value))
-        case Failed(state, failure):
-            return Commit(name, state, Phase.LEFT, failure)
-
-
-def started_at_once(workflow: Workflow, scope: Scope) -> range:
-    """The branches that begin when the scope opens."""
-    return range(initial_width(workflow.fan_out(scope.state), scope.size))
-
-
-def started_after(workflow: Workflow, scope: Scope, index: int) -> range:
-    """The branches that begin when branch `index` has completed: one under MaxConcurrency, as long as there are any."""
-    width = initial_width(workflow.fan_out(scope.state), scope.size)
-    return range(index + width, scope.size, scope.size)
-
-
-def budget_exceeded(workflow: Workflow) -> Failure:
-    """What an execution comes to that takes more steps than it may."""
-    cause = f"more than {workflow.hop_budget} steps; does a loop never end? Raise hop_budget where this many are meant"
-    return Failure("Unum.HopBudgetExceeded", cause)
+def _within_limits(workflow: Workflow, checkpoint: Checkpoint, moment: Moment, arrival: Arrival) -> Arrival:
+    """`arrival`, or what it comes to where the execution's time or its steps are used up."""
+    if moment.is_late and not isinstance(arrival, Failed):
+        return Failed(checkpoint.state, out_of_time(workflow))
+    is_over = isinstance(arrival, Ended | Failed)
+    if not is_over and checkpoint.name.hops >= workflow.hop_budget:
+        return Failed(checkpoint.state, budget_exceeded(workflow))
+    return arrival
 
 
 def _resume_at(workflow: Workflow, checkpoint: Checkpoint) -> str | None:
@@ -177,28 +239,38 @@ def _resume_at(workflow: Workflow, checkpoint: Checkpoint) -> str | None:
         return workflow.start_at
     if checkpoint.phase is Phase.ENTERED:
         return checkpoint.state
-    return workflow.states[checkpoint.state].next
-
-
-def is_start(name: Name) -> bool:
-    """Whether `name` is that of a start record."""
-    return not name.frames and name.step == START_STEP
+    return checkpoint.way.goes_to or workflow.states[checkpoint.state].next
 
 
 def _next(name: Name) -> Name:
     return Name(name.execution, name.frames, name.step + 1)
 
 
-def _open(checkpoint: Checkpoint, arrival: AtFanOut, moment: Moment) -> Open | Commit:
-    name = checkpoint.name
-    state = arrival.state.name
+def _invoke(name: Name, arrival: AtTask | AtWait) -> Invoke:
+    state, due_ms = (arrival.task, arrival.due_ms) if isinstance(arrival, AtTask) else (arrival.state, arrival.until_ms)
+    # A Task is entered when its time has come, a Wait before that.
+    entered = Value(arrival.value, arrival.moment.entered_ms, arrival.moment.variables)
+    return Invoke(name, state.name, entered, due_ms)
+
+
+def _again(checkpoint: Checkpoint, value: Json) -> Invoke:
+    """The fan-out that failed, entered with `value`, begins anew, with an event of its own, because that has to wait."""
+    way = checkpoint.way
+    entered = Value(value, checkpoint.committed_ms, way.variables)
+    return Invoke(_next(checkpoint.name), checkpoint.state, entered, way.until_ms, way.retries)
+
+
+def _open(checkpoint: Checkpoint, arrival: AtFanOut) -> Open | Commit:
+    name, state = checkpoint.name, arrival.state.name
     if is_start(name):  # a client wrote the start record, and it knows no sizes: commit them first
-        return Commit(_next(name), state, Phase.ENTERED, Success(arrival.value))
-    scope = Scope(name.execution, name.frames, state, name.step + 1, 0, len(arrival.inputs))
-    return Open(scope, arrival.value, arrival.inputs, moment)
+        way = Way(variables=arrival.moment.variables)
+        return Commit(_next(name), state, Phase.ENTERED, Success(arrival.value), way)
+    retries = checkpoint.way.retries if (checkpoint.phase, checkpoint.state) == (Phase.ENTERED, state) else ()
+    scope = Scope(name.execution, name.frames, state, name.step + 1, sum(retries), len(arrival.inputs))
+    return Open(scope, arrival, retries)
 
 
-def _end(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcome) -> Complete | Commit | Finish:
+def _end(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcome) -> Effect:
     """The scope of `checkpoint` ends with `outcome` after `state`."""
     name = checkpoint.name
     if is_start(name):
@@ -207,18 +279,19 @@ def _end(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcom
     if successor is not None:  # a failure: another delivery may have succeeded, and the successor's commit decides
         return Commit(_next(name), successor, Phase.LEFT, outcome)
     if not name.frames:
-        return _finish(checkpoint, state, outcome)
+        return _finish(workflow, checkpoint, state, outcome)
     if isinstance(outcome, Success):
         return Complete(name.execution, name.frames, outcome.value)
-    scope = Scope.around(name.execution, name.frames)
-    return Commit(scope.join, scope.state, Phase.LEFT, outcome)
+    return BranchFailed(name.execution, name.frames, outcome)
 
 
-def _finish(checkpoint: Checkpoint, state: str, outcome: Outcome) -> Commit | Finish:
+def _finish(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcome) -> Commit | Finish:
     """The execution ends with `outcome`, which is in the same item unless that would be too large."""
     if checkpoint.outcome != outcome and _size(checkpoint.outcome) + _size(outcome) > MAX_OUTCOME_BYTES:
         return Commit(_next(checkpoint.name), state, Phase.LEFT, outcome)
     status = Status.SUCCEEDED if isinstance(outcome, Success) else Status.FAILED
+    if moment_of(workflow, checkpoint).is_late:
+        status, outcome = Status.TIMED_OUT, out_of_time(workflow)
     return Finish(checkpoint.name.execution, Ending(status, outcome))
 
 

@@ -1,97 +1,216 @@
-"""User code: its input as it would be without us, and its result or exception as an outcome."""
+"""What a state does that an event is for: a Task runs user code, others only go on.
+
+What it comes to is an outcome to commit, whatever failed; or the event of another try; or nothing yet.
+"""
 
 import copy
-import json
-import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import dropwhile
-from pathlib import Path
+from typing import TypeAlias
 
-from unum_runtime.asl import dataflow
-from unum_runtime.asl.serialize import NotSerializable, dumps
+from unum_runtime.asl.scene import Scene
 from unum_runtime.errors import StatesError
-from unum_runtime.model.checkpoint import Failure, Outcome, Phase, Success
+from unum_runtime.model.checkpoint import STRAIGHT, Failure, Outcome, Phase, Success, Way, to_text
 from unum_runtime.model.envelope import Envelope, Value
-from unum_runtime.model.ir import Form, Json, Task
-from unum_runtime.protocol.advance import Moment
+from unum_runtime.model.ir import Json, Pattern, State, Task, Wait
+from unum_runtime.protocol import handover
+from unum_runtime.protocol.advance import failure_of, pass_wait
+from unum_runtime.protocol.checkpoint import bounded
 from unum_runtime.protocol.compiled import compiled
+from unum_runtime.protocol.elsewhere import handed_in, is_alive, settle, token
 from unum_runtime.protocol.memo import shared
-from unum_runtime.protocol.plan import Commit
-from unum_runtime.protocol.runtime import Call, Runtime
+from unum_runtime.protocol.moment import Moment
+from unum_runtime.protocol.plan import Commit, Invoke, out_of_time
+from unum_runtime.protocol.recover import Retry, recover
+from unum_runtime.protocol.runtime import Call, Elsewhere, Later, Runtime
+from unum_runtime.protocol.user_code import call, event_of, needs_input_after, shaped
 
-_RUNTIME_FOLDER = str(Path(__file__).parents[1])
+_LIMITS = {"States.Timeout": "TimeoutSeconds", "States.HeartbeatTimeout": "HeartbeatSeconds"}
+"""Fields that say how long a try may take, by what it comes to then. User code that runs here sends no heartbeats."""
+
+_Limits: TypeAlias = Mapping[str, float | None]
+
+Done: TypeAlias = Commit | Invoke | Elsewhere
 
 
-def run(rt: Runtime, envelope: Envelope, task: Task, entered: Value) -> Commit:
-    """Run user code of `task` on its input `entered`, before data flow.
-
-    Returns:
-        The outcome to commit. An exception of user code is an outcome too.
+def run(rt: Runtime, envelope: Envelope, state: State, entered: Value) -> Done:
+    """Do what `state` does with its input `entered`, before data flow.
 
     Raises:
         LeaseHeldError: another execution computes a result that both can use; the event must be delivered again.
     """
-    begun_ms = rt.clock.now_ms()
-    moment = Moment(rt.workflow.name, envelope.name.execution, entered.entered_ms)
-    outcome = _outcome(rt, envelope, task, entered.value, moment.context(task.name))
-    return Commit(envelope.name, task.name, Phase.LEFT, outcome, duration_ms=rt.clock.now_ms() - begun_ms)
+    moment = _entered(rt, envelope, entered)
+    match state:
+        case Task():
+            return _Try(rt, envelope, state, entered.value, moment).done()
+        case Wait():
+            return _pass(envelope, state, entered.value, moment)
+    # A fan-out that begins anew: what it is entered with is committed, and its size follows from that.
+    way = Way(variables=entered.variables, retries=envelope.retries)
+    return Commit(envelope.name, state.name, Phase.ENTERED, Success(entered.value), way)
 
 
-def _call(envelope: Envelope, task: Task) -> Call:
-    invocation = str(envelope.name)
-    return Call(
-        execution=envelope.name.execution.name,
-        invocation=invocation,
-        state=task.name,
-        function=task.function,
-        idempotency_key=f"{envelope.workflow}/{invocation}",
-    )
+def recovered(rt: Runtime, envelope: Envelope, task: Task, entered: Value, failure: Failure) -> Commit | Invoke:
+    """What comes of a try of `task`, entered with `entered`, of which the platform says that it came to `failure`."""
+    moment = _entered(rt, envelope, entered)
+    return _Try(rt, envelope, task, entered.value, moment).recovered(failure, rt.clock.now_ms())
 
 
-def _outcome(rt: Runtime, envelope: Envelope, task: Task, raw: Json, context: dict[str, Json]) -> Outcome:
-    flow = compiled(rt.workflow, task).flow
-    try:
-        event = dataflow.effective_input(flow, raw, context)
-        # User code may change its event, and so must not share it with the input that ResultPath needs afterwards.
-        own = event if flow.result_path == "$" else copy.deepcopy(event)
-        execute = partial(_result, rt, _call(envelope, task), own)
-        result = shared(rt, envelope, task, own, execute) if task.memoize else execute()
-        if isinstance(result, Failure):
-            return result
-        return Success(dataflow.output(flow, raw, _shaped(task, result.value), context))
-    except StatesError as failed:
-        return Failure(failed.error, failed.cause)
+def is_over(envelope: Envelope, task: Task) -> bool:
+    """Whether user code of `task` has run for `envelope`, and what is missing is what somebody hands in."""
+    job = envelope.job
+    return job is not None and (task.pattern is Pattern.CALLBACK or "is_over" in job)
 
 
-def _result(rt: Runtime, call: Call, event: Json) -> Success | Failure:
-    try:
-        returned = rt.call(call, event)
-    except Exception as error:  # noqa: BLE001 - whatever user code raises is its outcome
-        return Failure(type(error).__name__, _cause(str(error), type(error).__name__, _user_frames(error)))
-    try:
-        return Success(json.loads(dumps(returned)))
-    except NotSerializable as error:
-        return Failure("Runtime.MarshalError", _cause(str(error), "Runtime.MarshalError", []))
+def _entered(rt: Runtime, envelope: Envelope, entered: Value) -> Moment:
+    execution, seed = envelope.name.execution, str(envelope.name)
+    return Moment(rt.workflow, execution, entered.entered_ms, seed, dict(entered.variables))
 
 
-def _shaped(task: Task, result: Json) -> Json:
-    """The result as the Task's form gives it.
+def _pass(envelope: Envelope, state: Wait, value: Json, moment: Moment) -> Commit:
+    left = pass_wait(state, value, moment)
+    if isinstance(left, Failure):
+        return Commit(envelope.name, state.name, Phase.LEFT, left)
+    return Commit(envelope.name, state.name, Phase.LEFT, Success(left.value), Way(variables=left.variables))
 
-    Source: AWS Step Functions Developer Guide, "Invoke an AWS Lambda function with Step Functions".
+
+@dataclass(frozen=True)
+class _Try:
+    """One try of a Task.
+
+    Attributes:
+        rt: the runtime.
+        envelope: its event.
+        task: the Task.
+        raw: its input, before data flow.
+        moment: when it was entered.
     """
-    if task.form is Form.DIRECT:
-        return result
-    return {"ExecutedVersion": "$LATEST", "Payload": result, "StatusCode": 200}
 
+    rt: Runtime
+    envelope: Envelope
+    task: Task
+    raw: Json
+    moment: Moment
 
-def _cause(message: str, error_type: str, stack: list[str]) -> str:
-    """The cause as Lambda reports it for a function error."""
-    return json.dumps({"errorMessage": message, "errorType": error_type, "stackTrace": stack})
+    def done(self) -> Done:
+        """What comes of it."""
+        begun_ms = self.rt.clock.now_ms()
+        if self.moment.is_late_at(begun_ms):
+            return self._commit(out_of_time(self.rt.workflow), STRAIGHT, begun_ms)
+        try:
+            found = self._work(begun_ms)
+        except StatesError as failed:
+            found = failure_of(self.task, failed)
+        match found:
+            case Failure():
+                return self.recovered(found, begun_ms)
+            case Later(job, delay_ms):
+                job = {"since": self._since_ms(begun_ms), "handle": job}
+                return self._again(self.rt.clock.now_ms() + delay_ms, self.envelope.retries, job)
+            case Elsewhere():
+                return found
+        return self._commit(*found, begun_ms)
 
+    def _work(self, begun_ms: int) -> tuple[Success, Way] | Failure | Later | Elsewhere:
+        """User code, with the data flow around it.
 
-def _user_frames(error: Exception) -> list[str]:
-    """The stack from user code on; the runtime's own frames come first and say nothing to the user."""
-    frames = dropwhile(
-        lambda frame: frame.filename.startswith(_RUNTIME_FOLDER), traceback.extract_tb(error.__traceback__)
-    )
-    return traceback.format_list(frames)
+        Raises:
+            StatesError: the data flow failed.
+        """
+        program, before = compiled(self.rt.workflow, self.task), self._scene(begun_ms)
+        limits = {error: program.number(name, self.raw, before) for error, name in _LIMITS.items()}
+        result: Success | Failure | Later | Elsewhere
+        if is_over(self.envelope, self.task):
+            result = self._handed_in(limits)
+        else:
+            arguments = handover.results_kept(self.task, program.arguments(self.raw, before), self.moment)
+            result = self._result(event_of(self.task, arguments), limits, begun_ms)
+        if not isinstance(result, Success):
+            return result
+        left = handover.keep_items(self.task, self.raw, result.value, self.moment) or program.leave(
+            self.raw, shaped(self.task, result.value), self._scene(self.rt.clock.now_ms(), part=" result")
+        )
+        way = Way(variables=left.variables)
+        outcome = bounded(Success(left.value), way, limit=self.rt.workflow.payload_limit)
+        return outcome if isinstance(outcome, Failure) else (Success(left.value), way)
+
+    def _result(self, event: Json, limits: _Limits, begun_ms: int) -> Success | Failure | Later | Elsewhere:
+        """What user code comes to, within the time that it may take."""
+        # User code may change its event, and so must not share it with the input that is needed afterwards.
+        own = copy.deepcopy(event) if needs_input_after(self.task) else event
+        timeout_s = min((limit for limit in limits.values() if limit is not None), default=None)
+        execute = partial(call, self.rt, self._call(timeout_s), own)
+        result = shared(self.rt, self.envelope, self.task, own, execute) if self.task.memoize else execute()
+        if isinstance(result, Elsewhere):
+            return result if timeout_s is None else Later(None, round(timeout_s * 1000))
+        return self._too_late(limits, self._since_ms(begun_ms)) or result
+
+    def _handed_in(self, limits: _Limits) -> Success | Failure | Later:
+        """The result that somebody handed in; or that the time is over; or when to look again."""
+        found = handed_in(self.rt, self.envelope)
+        if found is not None:
+            return found
+        timeout_s, heartbeat_s = limits["States.Timeout"], limits["States.HeartbeatTimeout"]
+        waited_ms = self.rt.clock.now_ms() - self._since_ms(0)
+        if timeout_s is not None and waited_ms >= timeout_s * 1000:
+            return settle(self.rt, self.envelope, Failure("States.Timeout", None))
+        if heartbeat_s is not None and not is_alive(self.rt, self.envelope):
+            return settle(self.rt, self.envelope, Failure("States.HeartbeatTimeout", None))
+        next_s = [heartbeat_s, None if timeout_s is None else timeout_s - waited_ms / 1000]
+        return Later(None, round(1000 * min(left_s for left_s in next_s if left_s is not None)))
+
+    @property
+    def _gives_token(self) -> bool:
+        if self.envelope.job is not None or self.task.pattern is Pattern.RESPONSE:
+            return False
+        return self.task.pattern is Pattern.CALLBACK or "Task.Token" in to_text(dict(self.task.data))
+
+    def _too_late(self, limits: _Limits, since_ms: int) -> Failure | None:
+        now_ms = self.rt.clock.now_ms()
+        for error, limit_s in limits.items():
+            if limit_s is not None and now_ms - since_ms > limit_s * 1000:
+                return Failure(error, f"state {self.task.name!r}: took longer than {limit_s:g} s")
+        return None
+
+    def _since_ms(self, begun_ms: int) -> int:
+        """When this try began, be it in an earlier delivery; in milliseconds since 1970."""
+        job = self.envelope.job
+        return begun_ms if job is None else int(job.get("since", begun_ms))
+
+    def recovered(self, failure: Failure, begun_ms: int) -> Commit | Invoke:
+        """What `failure` leads to: the event of another try, or an outcome."""
+        now_ms, retries = self.rt.clock.now_ms(), self.envelope.retries
+        found = recover(self.task, failure, self.raw, self.moment, retries=retries, now_ms=now_ms)
+        if isinstance(found, Retry):
+            self.rt.log("retried", invocation=str(self.envelope.name), error=failure.error, cause=failure.cause)
+            return self._again(found.due_ms, found.retries, None)
+        return self._commit(found.outcome, found.way, begun_ms)
+
+    def _again(self, due_ms: int, retries: tuple[int, ...], job: Json) -> Invoke:
+        return Invoke(self.envelope.name, self.task.name, self.envelope.input, due_ms, retries, job)
+
+    def _commit(self, outcome: Outcome, way: Way, begun_ms: int) -> Commit:
+        duration_ms = self.rt.clock.now_ms() - begun_ms
+        attempt = sum(self.envelope.retries)
+        return Commit(self.envelope.name, self.task.name, Phase.LEFT, outcome, way, duration_ms, attempt)
+
+    def _scene(self, now_ms: int, part: str = "") -> Scene:
+        given = token(self.rt, self.envelope) if self._gives_token else ""
+        moment = replace(self.moment, variables=handover.without(self.moment.variables))
+        return moment.scene(self.task.name, retries=self.envelope.retries, now_ms=now_ms, token=given, part=part)
+
+    def _call(self, timeout_s: float | None) -> Call:
+        invocation = str(self.envelope.name)
+        return Call(
+            execution=self.envelope.name.execution.name,
+            invocation=invocation,
+            state=self.task.name,
+            function=self.task.function,
+            idempotency_key=f"{self.envelope.workflow}/{invocation}",
+            resource=self.task.resource,
+            pattern=self.task.pattern,
+            attempt=sum(self.envelope.retries),
+            timeout_s=timeout_s,
+            job=None if self.envelope.job is None else self.envelope.job["handle"],
+        )

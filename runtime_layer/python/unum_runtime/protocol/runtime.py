@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from unum_runtime.clock import Clock
 from unum_runtime.errors import InvokeError
-from unum_runtime.model.ir import Collection, Json, Workflow
+from unum_runtime.model.ir import Collection, Json, Pattern, Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.store.base import Store
 
@@ -38,6 +38,26 @@ class Invoker(Protocol):
         ...
 
 
+class Timer(Protocol):
+    """Hands events to functions when their time has come."""
+
+    def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
+        """Deliver (address, payload) each at a time in milliseconds since 1970, not before; returns when all are kept.
+
+        Raises:
+            InvokeError: some event was not accepted; others may have been.
+        """
+        ...
+
+
+class NoTimer:
+    """The timer of a deployment that has none."""
+
+    def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
+        """See `Timer.schedule`."""
+        raise InvokeError(f"no timer: {len(events)} events have to wait, and this function has nothing to keep them")
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """What user code may know of its invocation, beside its input.
@@ -48,6 +68,11 @@ class Call:
         state: name of the Task.
         function: key of the function.
         idempotency_key: the same on every delivery of this invocation; for side effects of user code.
+        resource: of a service, what is called; None for a Lambda function.
+        pattern: when the Task is done.
+        attempt: how often the Task was retried before.
+        timeout_s: how long it may take, in seconds; None for no limit of its own.
+        job: what the service that works on it has to be asked by; None before it has begun.
     """
 
     execution: str
@@ -55,6 +80,24 @@ class Call:
     state: str
     function: str
     idempotency_key: str
+    resource: str | None = None
+    pattern: Pattern = Pattern.RESPONSE
+    attempt: int = 0
+    timeout_s: float | None = None
+    job: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """What user code returns that has to be asked again: the Task goes on with `job` in `delay_ms` milliseconds."""
+
+    job: Json
+    delay_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What user code returns whose result somebody else hands back, by the Task's token."""
 
 
 class Log(Protocol):
@@ -78,7 +121,8 @@ class Runtime:
         store: shared state of all functions.
         invoker: reaches other functions.
         clock: tells the time.
-        call: runs user code for a Task with its effective input and returns what it returned.
+        call: runs user code for a Task with its effective input and returns what it returned; `Later` and `Elsewhere`
+            say that there is no result yet.
         hosts: keys of the workflow's functions that this function is.
         routes: addresses of functions by key.
         carried: keys of the functions whose addresses a start puts into the envelopes.
@@ -89,6 +133,8 @@ class Runtime:
         delivery: names this delivery; no other has the same, not even of the same event.
         code: changes whenever user code, or anything that it is configured with, does.
         maintain_leases: whether threads renew the leases of this delivery.
+        timer: delivers events later.
+        own_address: of this function.
     """
 
     workflow: Workflow
@@ -106,6 +152,8 @@ class Runtime:
     delivery: str = field(default_factory=lambda: uuid4().hex)
     code: str = ""
     maintain_leases: bool = False
+    timer: Timer = field(default_factory=NoTimer)
+    own_address: str = ""
 
     def address(self, function: str, carried: Mapping[str, str]) -> str:
         """Where to invoke `function`.
@@ -118,14 +166,18 @@ class Runtime:
             raise InvokeError(f"no route to function {function!r}: neither in the environment nor in the envelope")
         return address
 
-    def not_after_s(self, execution: Execution) -> int:
-        """Until when an event of `execution` that is sent now may be delivered, in seconds since 1970.
+    def not_after_s(self, execution: Execution, due_ms: int | None = None) -> int:
+        """Until when an event of `execution` that is sent now, or at `due_ms`, may be delivered, in seconds since 1970.
 
         However often events are repeated late and send their successors anew, none is delivered after the first item of
         the execution may have expired.
         """
-        last_s = execution.started_ms // 1000 + self.retention_s - DEADLINE_MARGIN_S
-        return min(self.clock.now_ms() // 1000 + EVENT_LIFE_S, last_s)
+        sent_ms = self.clock.now_ms() if due_ms is None else max(due_ms, self.clock.now_ms())
+        return min(sent_ms // 1000 + EVENT_LIFE_S, self.last_s(execution))
+
+    def last_s(self, execution: Execution) -> int:
+        """When the last event of `execution` may be delivered, in seconds since 1970."""
+        return execution.started_ms // 1000 + self.retention_s - DEADLINE_MARGIN_S
 
     def expires_at_s(self) -> int:
         """When an item that is written now expires, in seconds since 1970."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, Success, read_start_record, start_record
 from unum_runtime.model.envelope import Writer
-from unum_runtime.model.ir import Json
+from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Execution, start_key
 from unum_runtime.protocol.checkpoint import bounded
 from unum_runtime.protocol.lease import claim_start
@@ -23,7 +23,7 @@ def start(rt: Runtime, execution_name: str, value: Json) -> None:
         StoreError: it is not known whether the execution exists; the event must be delivered again.
     """
     record = start_record(Execution(execution_name, rt.clock.now_ms()), value)
-    record = replace(record, outcome=bounded(Success(value), "input"))  # too large, it fails the execution visibly
+    record = replace(record, outcome=bounded(Success(value), what="input"))  # too large, it fails the execution visibly
     key = start_key(rt.workflow.name, execution_name)
     winner = rt.store.create(key, record.to_item(), expires_at_s=rt.expires_at_s())
     _begin(rt, record if winner is None else read_start_record(execution_name, winner), fresh=winner is None)
@@ -54,10 +54,16 @@ def _begin(rt: Runtime, record: Checkpoint, *, fresh: bool) -> None:
     """Go on from the start record, in this sandbox as far as the first Task, if this function hosts it."""
     routes = _carried(rt)
     effect = plan(rt.workflow, record)
-    if isinstance(effect, Invoke) and rt.workflow.task(effect.state).function in rt.hosts:
+    if isinstance(effect, Invoke) and _is_for_us(rt, effect):
         step(rt, envelope(rt, effect, routes), fresh=fresh)
     else:
         perform(rt, effect, routes)
+
+
+def _is_for_us(rt: Runtime, effect: Invoke) -> bool:
+    """Whether this function can do now what `effect` asks another delivery for."""
+    state = rt.workflow.states[effect.state]
+    return effect.due_ms is None and isinstance(state, Task) and state.function in rt.hosts
 
 
 def _carried(rt: Runtime) -> Mapping[str, str]:

@@ -1,7 +1,8 @@
 """The protocol on one screen: what one delivery does.
 
 1. Ingress: refuse what is late or foreign; a known outcome is not computed again.
-2. Run user code on the input it would have had without us; under a lease, if the Task asks for one.
+2. Run user code on the input it would have had without us; under a lease, if the Task asks for one. What it fails
+   with may lead to another try, which is another event for the same invocation.
 3. Commit the outcome if there is none yet; from here on only the committed outcome counts, whoever wrote it.
 4. Plan what follows, a pure function of the committed outcome.
 5. Perform it: invoke, complete a branch, or finish.
@@ -16,8 +17,9 @@ from unum_runtime.protocol.collect import collect_behind
 from unum_runtime.protocol.ingress import Ready, admit, look_up
 from unum_runtime.protocol.lease import claim_invocation
 from unum_runtime.protocol.perform import perform
+from unum_runtime.protocol.plan import Commit, Invoke
 from unum_runtime.protocol.run import run
-from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.runtime import Elsewhere, Runtime
 
 
 def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
@@ -33,11 +35,21 @@ def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
         LeaseHeldError: the work is being done; the event must be delivered again, in case it is not done in the end.
         UnumError: something did not answer; the event must be delivered again.
     """
-    task = admit(rt, envelope)
-    with claim_invocation(rt, envelope, task) as claim:
-        effect = look_up(rt, envelope, task, fresh=fresh)
+    state = admit(rt, envelope)
+    with claim_invocation(rt, envelope, state) as claim:
+        effect = look_up(rt, envelope, state, fresh=fresh)
         if isinstance(effect, Ready):
             claim.insist()
-            effect = commit(rt, run(rt, envelope, task, effect.input))
+            done = run(rt, envelope, state, effect.input)
+            if not isinstance(done, Commit):
+                _leave_open(rt, done, envelope)
+                return
+            effect = commit(rt, done)
     perform(rt, effect, envelope.routes)
     collect_behind(rt, envelope)
+
+
+def _leave_open(rt: Runtime, done: Invoke | Elsewhere, envelope: Envelope) -> None:
+    """The invocation has no outcome yet: another try follows, or somebody else hands the outcome in."""
+    if isinstance(done, Invoke):
+        perform(rt, done, envelope.routes)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from unum_runtime.errors import InvokeError, LeaseHeldError, RefusedDelivery, StoreError
@@ -11,8 +12,16 @@ from unum_runtime.model.naming import checkpoint_key
 from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.protocol.step import step
 from unum_runtime.simulator.faults import REDELIVERIES_S
-from unum_runtime.simulator.invariants import Broken, Invariant, check_run, check_sent, check_write, record_creation
-from unum_runtime.simulator.ports import Answer, Operation, Ports, Primitive, Suspended
+from unum_runtime.simulator.invariants import (
+    Broken,
+    Invariant,
+    check_again,
+    check_run,
+    check_sent,
+    check_write,
+    record_creation,
+)
+from unum_runtime.simulator.ports import SENDS, Answer, Operation, Ports, Primitive, Suspended
 from unum_runtime.simulator.scenario import REQUEST_ID, Context
 from unum_runtime.simulator.world import Delivery, Event, Record, World
 
@@ -47,7 +56,7 @@ def begin(world: World, event: Event, *, is_copy: bool) -> None:
         knew=key is not None and key in world.store.read([key]),
         pending=_NOTHING,
     )
-    world.say(delivery.label, "is delivered once more" if is_copy else "is delivered")
+    world.say(delivery, lambda: "is delivered once more" if is_copy else "is delivered")
     _run(world, delivery, [])
 
 
@@ -70,7 +79,7 @@ def apply(world: World, delivery: Delivery) -> Answer:
         Broken: what is stored now breaks an invariant.
     """
     operation = delivery.pending
-    world.say(delivery.label, describe(operation))
+    world.say(delivery, lambda: describe(operation))
     try:
         answer = Answer(operation.primitive, operation.on(world.store))
     except StoreError as error:
@@ -79,10 +88,10 @@ def apply(world: World, delivery: Delivery) -> Answer:
         world.find_execution()
         if answer.value is None:
             key, item = operation.positional
-            record_creation(world, key, Record(world.own_name(delivery.event), item))
+            record_creation(world, key, Record(world.author(delivery.event), item))
     if operation.primitive in (Primitive.CREATE, Primitive.ADD):
         check_write(world, delivery, operation.positional[0])
-    world.say(delivery.label, f"  answer: {_short(answer.value)}")
+    world.say(delivery, lambda: f"  answer: {_short(answer.value)}")
     return answer
 
 
@@ -90,21 +99,22 @@ def send(world: World, delivery: Delivery, chosen: Collection[int]) -> Answer:
     """Accept those of the events that `delivery` sends whose positions are in `chosen`.
 
     Raises:
-        Broken: an event may outlive what it refers to.
+        Broken: an event may outlive what it refers to, or is another try that should not be.
     """
-    for position, (_, payload) in enumerate(delivery.pending.positional[0]):
-        event = Event.of(payload, world.clock.ms)
+    for position, (_, payload, *due_ms) in enumerate(delivery.pending.positional[0]):
+        event = Event.of(payload, world.clock.ms, *due_ms)
         is_accepted = position in chosen
-        world.say(delivery.label, f"invoke {event}{'' if is_accepted else ': not accepted'}")
+        world.say(delivery, partial(_sending, world, delivery, event, is_accepted=is_accepted))
+        check_again(world, delivery, event)
         if is_accepted:
             world.waiting.append(event)
     check_sent(world)
-    return Answer(Primitive.INVOKE)
+    return Answer(delivery.pending.primitive)
 
 
 def throttled(operation: Operation) -> Answer:
     """The platform's refusal of `operation`."""
-    kind = InjectedInvokeError if operation.primitive is Primitive.INVOKE else InjectedStoreError
+    kind = InjectedInvokeError if operation.primitive in SENDS else InjectedStoreError
     return Answer(operation.primitive, error=kind(f"{operation.primitive}: the platform failed"))
 
 
@@ -122,22 +132,22 @@ def _run(world: World, delivery: Delivery, history: list[Answer]) -> None:
         digest = hash((delivery.digest, repr(history[known:])))
         world.running.append(replace(delivery, history=tuple(history), digest=digest, pending=suspended.operation))
     except (InjectedStoreError, InjectedInvokeError) as error:
-        world.say(delivery.label, f"fails: {error}")
+        world.say(delivery, lambda: f"fails: {error}")
         _redeliver(world, delivery)
     except LeaseHeldError as held:
-        world.say(delivery.label, f"is sent back: {held}")
+        world.say(delivery, lambda: f"is sent back: {held}")
         _send_back(world, delivery)
     except RefusedDelivery as refused:
-        world.say(delivery.label, f"is refused: {refused}")
+        world.say(delivery, lambda: f"is refused: {refused}")
         _finish(world, delivery)
     except _Found as found:
         raise found.broken from None
     except Exception as error:
         raise Broken(
-            Invariant.NO_LOST_WORK, f"{delivery.label} fails, and so will every other: {type(error).__name__}: {error}"
+            Invariant.NO_LOST_WORK, f"{delivery} fails, and so will every other: {type(error).__name__}: {error}"
         ) from error
     else:
-        world.say(delivery.label, "succeeds")
+        world.say(delivery, lambda: "succeeds")
         _finish(world, delivery)
 
 
@@ -148,13 +158,14 @@ def _protocol(world: World, delivery: Delivery, ports: Ports) -> None:
         workflow=scenario.workflow,
         store=ports,
         invoker=ports,
+        timer=ports,
         clock=ports,
         call=ports.call,
         hosts=functions,
         routes={function: function for function in functions},
         retention_s=scenario.retention_s,
         collection=scenario.collection,
-        delivery=delivery.label,
+        delivery=delivery.id,
     )
     if delivery.event.envelope is None:
         scenario.entry(runtime, REQUEST_ID, json.loads(delivery.event.payload))
@@ -167,13 +178,18 @@ def _user_code(world: World, delivery: Delivery, call: Call, event: Json) -> Any
     assert invocation is not None  # noqa: S101 - user code runs in executions that are recorded
     run = world.runs.get(invocation, 0)
     world.runs[invocation] = run + 1
-    world.say(delivery.label, f"user code of {call.state} with {_short(event)}")
+    world.say(delivery, lambda: f"user code of {call.state} with {_short(event)}")
     try:
         check_run(world, delivery, call, event)
     except Broken as broken:
         raise _Found(broken) from None
     context = Context(call, run, world.clock, call.function, str(delivery.event))
     return world.scenario.handler(call.state)(event, context)
+
+
+def _sending(world: World, delivery: Delivery, event: Event, *, is_accepted: bool) -> str:
+    when = f" in {(event.ready_ms - world.clock.ms) / 1000:g} s" if event.ready_ms else ""
+    return f"{delivery.pending.primitive} {event}{when}{'' if is_accepted else ': not accepted'}"
 
 
 def _finish(world: World, delivery: Delivery) -> None:
@@ -191,7 +207,7 @@ def _send_back(world: World, delivery: Delivery) -> None:
     if delivery.is_copy:
         return
     if event.returned == len(REDELIVERIES_S):
-        world.say(str(event), "was sent back too often and is given up by the platform")
+        world.say(event, lambda: "was sent back too often and is given up by the platform")
         world.dead.append(event)
         return
     ready_ms = world.clock.ms + REDELIVERIES_S[event.returned] * 1000

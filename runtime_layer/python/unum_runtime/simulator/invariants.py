@@ -4,13 +4,22 @@ from dataclasses import replace
 from enum import Enum
 
 from unum_runtime.client import history
-from unum_runtime.model.checkpoint import Checkpoint, Ending, Outcome, Status, to_text
+from unum_runtime.errors import StatesError
+from unum_runtime.model.checkpoint import Checkpoint, Ending, Status, to_text
+from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, FanOut, Guard, Json, Task
 from unum_runtime.model.naming import Key, Name, checkpoint_key, execution_partition, memo_key
-from unum_runtime.protocol.runtime import Call
+from unum_runtime.protocol.runtime import Call, Later
+from unum_runtime.simulator.comparison import explains, same_json
 from unum_runtime.simulator.faults import RUN_S
-from unum_runtime.simulator.reference import Past, Reference, Unexplained, explains, same_json
-from unum_runtime.simulator.world import Delivery, Record, World
+from unum_runtime.simulator.past import Author, Past
+from unum_runtime.simulator.ports import Answer, Primitive
+from unum_runtime.simulator.recovery import Due, deadline_ms, due_retry
+from unum_runtime.simulator.reference import Reference, Unexplained
+from unum_runtime.simulator.world import Delivery, Event, Record, World
+
+LONGEST_MS = 10**12
+"""Longer than anything waits."""
 
 
 class Invariant(Enum):
@@ -98,8 +107,8 @@ def check_consistent(world: World) -> None:
     if world.ending is None or _ending(world) is None:
         return
     _, expected = _failure_free(world)
-    if expected is None or not explains(expected, world.ending.outcome):
-        raise Broken(Invariant.CONSISTENT, f"ended with {world.ending.outcome}, a failure-free run with {expected}")
+    if expected is None or not _is_same(expected, world.ending):
+        raise Broken(Invariant.CONSISTENT, f"ended with {world.ending}, a failure-free run with {expected}")
 
 
 def check_run(world: World, delivery: Delivery, call: Call, event: Json) -> None:
@@ -111,11 +120,28 @@ def check_run(world: World, delivery: Delivery, call: Call, event: Json) -> None
     name = world.own_name(delivery.event)
     assert name is not None  # noqa: S101 - user code runs in executions that are recorded
     if delivery.knew and world.scenario.workflow.task(call.state).guard is not Guard.COMMIT:
-        raise Broken(Invariant.NO_RERUN, f"{delivery.label} runs user code, but its outcome was committed before")
+        raise Broken(Invariant.NO_RERUN, f"{delivery} runs user code, but its outcome was committed before")
     reference, _ = _failure_free(world)
     if name not in reference.unsettled:
-        _check_view(reference, name, event)
+        _check_view(world, reference, delivery, event)
     _check_idempotency_key(world, name, call.idempotency_key)
+
+
+def check_again(world: World, delivery: Delivery, event: Event) -> None:
+    """When `event` is sent by `delivery`: another try of the same invocation has to be asked for.
+
+    Raises:
+        Broken: neither by a retrier of the Task nor by its user code; or not at that time.
+    """
+    tried = [position for position, answer in enumerate(delivery.history) if answer.primitive is Primitive.USER_CODE]
+    if not tried or event.envelope is None or event.envelope.name != world.own_name(delivery.event):
+        return
+    since_ms = [answer.value for answer in delivery.history[tried[-1] :] if answer.primitive is Primitive.CLOCK]
+    due = _due_again(world, delivery, event.envelope, delivery.history[tried[-1]])
+    deadline = deadline_ms(world.scenario.workflow, event.envelope.name.execution)
+    ready_ms = event.ready_ms or world.clock.ms
+    if due.retries != event.retries or due.bounded(ready_ms, (min(since_ms), world.clock.ms), deadline) != ready_ms:
+        raise Broken(Invariant.CONSISTENT, f"{delivery} is tried again as {event.retries}, expected {due}")
 
 
 def check_end(world: World) -> Ending:
@@ -134,12 +160,16 @@ def check_end(world: World) -> Ending:
 def _check_collected(world: World) -> None:
     """Under `Collection.EAGER` no outcome is kept but input and result, unless a crash left it to its expiry.
 
-    A completion set may be left: a branch that is delivered twice may add itself after the join has emptied it.
+    A completion set may be left: a branch that is delivered twice may add itself after the join has emptied it. What a
+    failed fan-out leaves is kept until it expires, because its branches may still run.
     """
     assert world.execution is not None  # noqa: S101 - it has ended
     assert world.ending is not None  # noqa: S101 - the same
     is_eager = world.scenario.collection is Collection.EAGER
-    if not is_eager or world.ending.status is Status.FAILED or world.left.failures < world.scenario.faults.failures:
+    has_failed = world.ending.status is not Status.SUCCEEDED or any(
+        map(world.is_failed_fan_out, world.records.values())
+    )
+    if not is_eager or has_failed or world.left.failures < world.scenario.faults.failures:
         return
     left = [key for key in world.store.uncollected() if _is_own(world, key) and key not in _result_keys(world)]
     if left:
@@ -158,12 +188,29 @@ def _result_keys(world: World) -> list[Key]:
     return [checkpoint_key(workflow.name, name) for name in names]
 
 
-def _check_view(reference: Reference, name: Name, event: Json) -> None:
-    if name not in reference.events:
+def _check_view(world: World, reference: Reference, delivery: Delivery, event: Json) -> None:
+    name = world.own_name(delivery.event)
+    visit = name and reference.visits.get(name)
+    if not visit:
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code runs, but no failure-free run comes to it")
-    alone = reference.events[name]
+    if world.clock.ms < (visit.due_ms or 0):
+        raise Broken(Invariant.SAME_VIEW, f"{name}: user code runs before {visit.due_ms}, which is its time")
+    alone = visit.event(delivery.event.retries, world.clock.ms)
     if not same_json(alone, event):
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code sees {to_text(event)}, but alone {to_text(alone)}")
+
+
+def _due_again(world: World, delivery: Delivery, again: Envelope, answer: Answer) -> Due:
+    """The try that has to follow after user code gave `answer`."""
+    if isinstance(answer.value, Later):
+        return Due(delivery.event.retries, answer.value.delay_ms, answer.value.delay_ms)
+    error = answer.error.error if isinstance(answer.error, StatesError) else type(answer.error).__name__
+    due = due_retry(world.scenario.workflow.task(again.state), error, delivery.event.retries)
+    if answer.error is None:  # what failed came after user code, and is not known here
+        return Due(again.retries, 0, LONGEST_MS)
+    if due is None:
+        raise Broken(Invariant.CONSISTENT, f"{delivery} is tried again, but no retrier is left for {error}")
+    return due
 
 
 def _check_idempotency_key(world: World, invocation: Name, key: str) -> None:
@@ -179,9 +226,9 @@ def _check_place(world: World, delivery: Delivery, key: Key) -> None:
     if key == world.start_key:
         return
     if key.sort == "start":
-        raise Broken(Invariant.ONE_RESULT, f"{delivery.label} begins another execution: {key.partition}")
+        raise Broken(Invariant.ONE_RESULT, f"{delivery} begins another execution: {key.partition}")
     if not _is_own(world, key) and not _is_shared(world, key):
-        raise Broken(Invariant.NOTHING_LEAKS, f"{delivery.label} writes {key}, which is not the execution's")
+        raise Broken(Invariant.NOTHING_LEAKS, f"{delivery} writes {key}, which is not the execution's")
 
 
 def _is_own(world: World, key: Key) -> bool:
@@ -211,7 +258,12 @@ def _ending(world: World) -> Ending | None:
     return world.execution and history.ending(world.store, world.scenario.workflow.name, world.execution)
 
 
-def _failure_free(world: World) -> tuple[Reference, Outcome | None]:
+def _is_same(expected: Ending, found: Ending) -> bool:
+    is_late = expected.status is Status.TIMED_OUT
+    return is_late == (found.status is Status.TIMED_OUT) and explains(expected.outcome, found.outcome)
+
+
+def _failure_free(world: World) -> tuple[Reference, Ending | None]:
     """The failure-free run with what is committed now, and how it ends."""
     assert world.execution is not None  # noqa: S101 - something was committed
     workflow = world.scenario.workflow
@@ -220,9 +272,8 @@ def _failure_free(world: World) -> tuple[Reference, Outcome | None]:
         record = world.records.get(checkpoint_key(workflow.name, name))
         return None if record is None else Checkpoint.from_item(name, record.item)
 
-    def author(name: Name) -> Name | None:
-        record = world.records.get(checkpoint_key(workflow.name, name))
-        return None if record is None else record.author
+    def author(name: Name) -> Author:
+        return world.records[checkpoint_key(workflow.name, name)].author
 
     reference = Reference(workflow, world.execution, Past(committed, author))
     try:

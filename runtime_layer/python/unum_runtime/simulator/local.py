@@ -1,17 +1,18 @@
 """A workflow in one process: the real ingress, step, plan and perform on a memory store and a queue of events."""
 
+import heapq
 import json
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from unum_runtime.client import history
-from unum_runtime.clock import Clock, SystemClock
-from unum_runtime.errors import InconsistentHistory
+from unum_runtime.clock import SkippingClock
+from unum_runtime.errors import InconsistentHistory, RefusedDelivery
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Collection, Json, Workflow
+from unum_runtime.model.ir import Collection, Json, Task, Workflow
 from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.protocol.start import start
 from unum_runtime.protocol.step import step
@@ -33,24 +34,47 @@ class Context:
     unum: Call
 
 
-@dataclass(frozen=True)
+@dataclass
 class Queue:
-    """An invoker that keeps events until they are taken, first in, first out."""
+    """Invoker and timer that keep events until they are taken, the earliest first."""
 
-    events: deque[bytes] = field(default_factory=deque)
+    clock: SkippingClock
+    _events: list[tuple[int, int, bytes]] = field(default_factory=list)
+    _kept: int = 0
 
     def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
         """See `Invoker.invoke`."""
-        self.events.extend(payload for _, payload in events)
+        for _, payload in events:
+            self._keep(0, payload)
+
+    def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
+        """See `Timer.schedule`."""
+        for _, payload, due_ms in events:
+            self._keep(due_ms, payload)
+
+    def __bool__(self) -> bool:
+        return bool(self._events)
+
+    def take(self) -> bytes:
+        """The next event; time skips to when it is due."""
+        due_ms, _, payload = heapq.heappop(self._events)
+        self.clock.skip_to(due_ms)
+        return payload
+
+    def _keep(self, due_ms: int, payload: bytes) -> None:
+        self._kept += 1  # of events that are due at the same time, the first comes first
+        heapq.heappush(self._events, (due_ms, self._kept, payload))
 
 
 @dataclass(frozen=True)
 class LocalWorkflow:
-    """Runs a workflow's executions one delivery after the other.
+    """Runs a workflow's executions one delivery after the other; waits are skipped.
 
     Attributes:
         workflow: the compiled workflow.
-        functions: a handler for each function key of the workflow; its context is a `Context`.
+        functions: a handler for each function key of the workflow, or for a single Task under the Task's name, which
+            takes precedence; its context is a `Context`. A Task that calls a service needs one under its own name: the
+            event are the parameters, the result is the response.
         store: keeps what the executions commit.
         clock: tells the time.
         collection: when stored outcomes go.
@@ -59,7 +83,7 @@ class LocalWorkflow:
     workflow: Workflow
     functions: Mapping[str, Function]
     store: Store = field(default_factory=MemoryStore)
-    clock: Clock = field(default_factory=SystemClock)
+    clock: SkippingClock = field(default_factory=SkippingClock)
     collection: Collection = Collection.TTL
 
     def run(self, execution_name: str, value: Json) -> Ending:
@@ -69,29 +93,38 @@ class LocalWorkflow:
             KeyError: the workflow needs a function that `functions` lacks.
             InconsistentHistory: no event is left, but the execution has not ended.
         """
-        missing = sorted({task.function for task in self.workflow.tasks} - self.functions.keys())
+        missing = sorted({task.function for task in self.workflow.tasks if not self._has(task)})
         if missing:
             raise KeyError(f"functions {missing}: the workflow needs them; given are {sorted(self.functions)}")
-        queue = Queue()
+        queue = Queue(self.clock)
         runtime = self._runtime(queue)
         start(runtime, execution_name, value)
-        while queue.events:
-            step(runtime, Envelope.from_json(json.loads(queue.events.popleft())))
+        while queue:
+            with suppress(RefusedDelivery):  # as in Lambda, where a refused event is not delivered again
+                step(runtime, Envelope.from_json(json.loads(queue.take())))
         record = history.start_record(self.store, self.workflow.name, execution_name)
         ending = history.ending(self.store, self.workflow.name, record.name.execution)
         if ending is None:
             raise InconsistentHistory(f"{execution_name}: no event is left, but the execution has not ended")
         return ending
 
+    def _has(self, task: Task) -> bool:
+        return not self.functions.keys().isdisjoint((task.name, task.function))
+
+    def _call(self, call: Call, value: Json) -> Any:
+        function = self.functions.get(call.state) or self.functions[call.function]
+        return function(value, Context(call))
+
     def _runtime(self, queue: Queue) -> Runtime:
-        functions = frozenset(self.functions)
+        functions = frozenset(task.function for task in self.workflow.tasks)
         return Runtime(
             workflow=self.workflow,
             store=self.store,
             invoker=queue,
+            timer=queue,
             clock=self.clock,
             collection=self.collection,
-            call=lambda call, value: self.functions[call.function](value, Context(call)),
+            call=self._call,
             hosts=functions,
             routes={function: function for function in functions},
         )

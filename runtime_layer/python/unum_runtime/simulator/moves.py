@@ -7,7 +7,7 @@ from typing import assert_never
 
 from unum_runtime.simulator import engine
 from unum_runtime.simulator.faults import EVENT_AGE_S, RUN_S, Fault
-from unum_runtime.simulator.ports import READS, Answer, Primitive
+from unum_runtime.simulator.ports import READS, SENDS, Answer
 from unum_runtime.simulator.scenario import BEGUN_MS
 from unum_runtime.simulator.world import Delivery, Event, World
 
@@ -77,18 +77,18 @@ def make(world: World, move: Move) -> None:
         case Kind.LOSE:
             world.left = replace(world.left, losses=world.left.losses - 1)
             event = world.waiting.pop(move.index)
-            world.say(str(event), "is given up by the platform")
+            world.say(event, lambda: "is given up by the platform")
             world.dead.append(event)
         case Kind.NUDGE:
             event = world.dead.pop(move.index)
-            world.say(str(event), "is sent again from the dead letters")
+            world.say(event, lambda: "is sent again from the dead letters")
             world.waiting.append(event)
         case Kind.JUMP:
             world.left = replace(world.left, jumps=world.left.jumps - 1)
             world.clock.ms += world.left.jump_s[move.index] * 1000
-            world.say("clock", f"{world.left.jump_s[move.index]} s pass")
+            world.say("clock", lambda: f"{world.left.jump_s[move.index]} s pass")
         case Kind.WAIT:
-            world.clock.ms = min(event.ready_ms for event in world.waiting)
+            world.clock.ms = max(world.clock.ms, min(event.ready_ms for event in world.waiting))
         case _:
             assert_never(move.kind)
 
@@ -136,7 +136,7 @@ def _jump(world: World) -> Iterator[Move]:
 
 def _proceed(world: World, index: int, delivery: Delivery) -> Iterator[Move]:
     yield Move(Kind.PROCEED, index)
-    if delivery.pending.primitive is Primitive.INVOKE:
+    if delivery.pending.primitive in SENDS:
         yield from _fail_sending(world, index, len(delivery.pending.positional[0]))
         return
     is_write = delivery.pending.primitive not in READS
@@ -160,7 +160,7 @@ def _fail_sending(world: World, index: int, size: int) -> Iterator[Move]:
 
 def _make_proceed(world: World, delivery: Delivery, move: Move) -> None:
     _spend(world, move.fault)
-    if delivery.pending.primitive is Primitive.INVOKE:
+    if delivery.pending.primitive in SENDS:
         answer = _send(world, delivery, move)
     elif move.fault in (Fault.CRASH_BEFORE, Fault.THROTTLED):
         answer = engine.throttled(delivery.pending)
@@ -170,10 +170,10 @@ def _make_proceed(world: World, delivery: Delivery, move: Move) -> None:
         case Fault.NONE:
             engine.proceed(world, delivery, answer)
         case Fault.CRASH_BEFORE | Fault.CRASH_AFTER:
-            world.say(delivery.label, f"{engine.describe(delivery.pending)}: {move.fault}")
+            world.say(delivery, lambda: f"{engine.describe(delivery.pending)}: {move.fault}")
             engine.stop(world, delivery)
         case Fault.THROTTLED | Fault.UNANSWERED:
-            world.say(delivery.label, f"{engine.describe(delivery.pending)}: {move.fault}")
+            world.say(delivery, lambda: f"{engine.describe(delivery.pending)}: {move.fault}")
             engine.proceed(world, delivery, engine.throttled(delivery.pending))
         case _:
             assert_never(move.fault)

@@ -30,12 +30,16 @@ class Primitive(StrEnum):
     RENEW = "renew"
     RELEASE = "release"
     INVOKE = "invoke"
+    SCHEDULE = "schedule"
     CLOCK = "clock"
     USER_CODE = "user code"
 
 
 READS = frozenset({Primitive.READ, Primitive.QUERY})
 """Calls without an effect."""
+
+SENDS = frozenset({Primitive.INVOKE, Primitive.SCHEDULE})
+"""Calls that send events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ class Diverged(Exception):
 
 @dataclass
 class Ports:
-    """Store, invoker and clock of one delivery.
+    """Store, invoker, timer and clock of one delivery.
 
     Attributes:
         history: the answers so far; grows by those that need no decision: the time and user code's results.
@@ -142,6 +146,10 @@ class Ports:
     def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
         """See `Invoker.invoke`."""
         self._shared(Primitive.INVOKE, tuple(events))
+
+    def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
+        """See `Timer.schedule`."""
+        self._shared(Primitive.SCHEDULE, tuple(events))
 
     def now_ms(self) -> int:
         """See `Clock.now_ms`."""

@@ -1,23 +1,48 @@
 """What a failure-free run would compute from the outcomes that are committed: plain recursion, no events.
 
 It shares with the protocol what a state does (`protocol.advance`), and nothing of how invocations are named, ordered,
-joined and resumed: those rules stand here a second time, so that a mistake in them shows as a difference.
+joined, retried and resumed: those rules stand here a second time, so that a mistake in them shows as a difference.
 """
 
-import json
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from unum_runtime.asl import dataflow
-from unum_runtime.errors import StatesError
-from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Outcome, Success, to_text
-from unum_runtime.model.ir import FanOut, Json, Task, Workflow
+from unum_runtime.asl.program import Left
+from unum_runtime.model.checkpoint import (
+    Checkpoint,
+    Collected,
+    Ending,
+    Failure,
+    Outcome,
+    Phase,
+    Status,
+    Success,
+    Way,
+)
+from unum_runtime.model.ir import Json, Map, Task, Workflow
 from unum_runtime.model.naming import Execution, Frame, Frames, Name
-from unum_runtime.protocol.advance import AtFanOut, AtTask, Ended, Failed, Moment, advance, branch_start, join
+from unum_runtime.protocol.advance import (
+    Arrival,
+    AtFanOut,
+    AtTask,
+    AtWait,
+    Ended,
+    Failed,
+    advance,
+    branch_moment,
+    branch_start,
+    exceeded,
+    join,
+    pass_wait,
+    too_many_failed,
+)
 from unum_runtime.protocol.compiled import compiled
-from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES, budget_exceeded
-
-LIMIT = "States.DataLimitExceeded"
+from unum_runtime.protocol.moment import INPUT, Moment
+from unum_runtime.protocol.plan import budget_exceeded, out_of_time
+from unum_runtime.protocol.user_code import event_of
+from unum_runtime.simulator.comparison import LIMIT, explains, same_json
+from unum_runtime.simulator.past import Past
+from unum_runtime.simulator.recovery import Failing, deadline_ms
 
 
 class Unexplained(Exception):
@@ -25,16 +50,29 @@ class Unexplained(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """What happened.
+class Visit:
+    """What user code of an invocation is to see, and from when on.
 
     Attributes:
-        committed: the checkpoint of an invocation; None where there is none.
-        author: the invocation whose delivery wrote the checkpoint.
+        task: the Task.
+        raw: its input before its data flow.
+        moment: when it is entered.
+        due_ms: when it may run, in milliseconds since 1970; None for at once.
     """
 
-    committed: Callable[[Name], Checkpoint | None]
-    author: Callable[[Name], Name | None]
+    task: Task
+    raw: Json
+    moment: Moment
+    due_ms: int | None
+
+    def event(self, retries: tuple[int, ...], now_ms: int) -> Json:
+        """The event of user code that runs at `now_ms` after `retries`.
+
+        Raises:
+            StatesError: the Task fails before user code runs.
+        """
+        scene = self.moment.scene(self.task.name, retries=retries, now_ms=now_ms)
+        return event_of(self.task, compiled(self.moment.workflow, self.task).arguments(self.raw, scene))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +83,32 @@ class End:
     at_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """How far a scope has come: the next outcome in it has `name`.
+
+    Attributes:
+        name: of that outcome.
+        last: the state whose outcome was the last; empty where none was.
+        start: the state to enter; None where the scope has ended.
+        value: what it is entered with.
+        moment: when.
+        retries: how often each retrier was used of the fan-out that begins anew here.
+    """
+
+    name: Name
+    last: str
+    start: str | None
+    value: Json
+    moment: Moment
+    retries: tuple[int, ...] = ()
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the scope has no outcome yet."""
+        return not self.last
+
+
 @dataclass(slots=True)
 class Reference:
     """A failure-free run of one execution.
@@ -53,55 +117,100 @@ class Reference:
         workflow: the workflow.
         execution: the execution.
         past: what is committed.
-        events: what user code of each invocation that can be reached is to see.
+        visits: what user code of each invocation that can be reached is to see.
         unsettled: invocations that come after an outcome which is not committed; so what they see may differ.
     """
 
     workflow: Workflow
     execution: Execution
     past: Past
-    events: dict[Name, Json] = field(default_factory=dict)
+    visits: dict[Name, Visit] = field(default_factory=dict)
     unsettled: set[Name] = field(default_factory=set)
 
-    def run(self, value: Json) -> Outcome | None:
+    def run(self, value: Json) -> Ending | None:
         """How the execution ends that is started with `value`; None when that depends on what is not committed yet.
 
         Raises:
             Unexplained: an outcome was committed that no failure-free run could have.
         """
-        end = self._follow((), self.workflow.start_at, value, self.execution.started_ms)
-        return None if end is None else end.outcome
+        record = Name(self.execution, (), 0)
+        variables = {INPUT: value} if self.workflow.keeps_input else {}
+        moment = self._moment(record, self.execution.started_ms, variables)
+        end = self._follow(Point(Name(self.execution, (), 1), "", self.workflow.start_at, value, moment))
+        if end is None:
+            return None
+        if self._is_late(end.at_ms):
+            return Ending(Status.TIMED_OUT, out_of_time(self.workflow))
+        return Ending(Status.SUCCEEDED if isinstance(end.outcome, Success) else Status.FAILED, end.outcome)
 
-    def _follow(self, frames: Frames, start: str, value: Json, at_ms: int) -> End | None:
-        """Follow one scope from entering `start` with `value`, which was committed at `at_ms`."""
-        step = 0 if frames else 1
-        is_first = True
-        while True:
-            name = Name(self.execution, frames, step)
-            # The protocol counts hops where it goes on from a checkpoint; a branch begins without one of its own.
-            is_spent = step > 0 and Name(self.execution, frames, step - 1).hops >= self.workflow.hop_budget
-            match advance(self.workflow, start, value, self._moment(at_ms)):
-                case AtTask() | AtFanOut() if is_spent:
-                    return End(budget_exceeded(self.workflow), at_ms)
-                case AtTask(task, raw):
-                    self._expect_event(name, task, raw, at_ms)
-                    names, task = self._committers(name, task)
-                    end = self._task(names, task)
-                    following, step = task.next, names[-1].step
-                case AtFanOut(state, raw, _) if is_first:
-                    end = self._pure(name, state.name, Success(raw))
-                    following = state.name
-                case AtFanOut(state, raw, inputs):
-                    end = self._fan_out(name, state, raw, inputs, at_ms)
-                    following = state.next
-                case Ended(last, result):
-                    return self._last(name, last, End(Success(result), at_ms), is_first=is_first)
-                case Failed(last, failure):
-                    return self._last(name, last, End(failure, at_ms), is_first=is_first)
-            if end is None or isinstance(end.outcome, Failure) or following is None:
-                return end
-            start, value, at_ms = following, end.outcome.value, end.at_ms
-            step, is_first = step + 1, False
+    def _follow(self, point: Point) -> End | None:
+        """Follow one scope from `point`."""
+        found: Point | End | None = point
+        while isinstance(found, Point):
+            point = found
+            match self._arrive(point):
+                case AtTask() as arrival:
+                    found = self._task(point, arrival)
+                case AtWait() as arrival:
+                    found = self._wait(point, arrival)
+                case AtFanOut() as arrival:
+                    found = self._fan_out(point, arrival) if point.last else self._entered(point, arrival)
+                case Ended(state, result):
+                    found = self._last(point, state, Success(result))
+                case Failed(state, failure):
+                    found = self._last(point, state, failure)
+        return found
+
+    def _arrive(self, point: Point) -> Arrival:
+        arrival: Arrival = Ended(point.last, point.value)
+        if point.start is not None:
+            arrival = advance(point.start, point.value, point.moment)
+        # The protocol looks at its limits where it goes on from a checkpoint; a branch begins without one of its own.
+        if isinstance(arrival, Failed) or point.name.step == 0:
+            return arrival
+        if self._is_late(point.moment.entered_ms):
+            return Failed(point.last, out_of_time(self.workflow))
+        before = replace(point.name, step=point.name.step - 1)
+        if not isinstance(arrival, Ended) and before.hops >= self.workflow.hop_budget:
+            return Failed(point.last, budget_exceeded(self.workflow))
+        return arrival
+
+    def _last(self, point: Point, state: str, outcome: Outcome) -> End | None:
+        """The end of a scope; one that took no step is committed, so that there is something to go on from."""
+        if not point.is_first:
+            return End(outcome, point.moment.entered_ms)
+        checkpoint = self._committed(point.name, state)
+        if checkpoint is None:
+            return None
+        self._expect(checkpoint, [outcome])
+        return End(_uncollected(checkpoint), checkpoint.committed_ms)
+
+    def _entered(self, point: Point, arrival: AtFanOut) -> Point | End | None:
+        """A fan-out that comes first is committed with what it is entered with."""
+        checkpoint = self._committed(point.name, arrival.state.name)
+        if checkpoint is None:
+            return None
+        return self._begun(checkpoint, arrival.value, Way(variables=arrival.moment.variables))
+
+    def _begun(self, checkpoint: Checkpoint, value: Json, way: Way) -> Point | End:
+        self._expect(checkpoint, [Success(value)], way)
+        return self._after(checkpoint, checkpoint.state)
+
+    def _task(self, point: Point, arrival: AtTask) -> Point | End | None:
+        moment = replace(arrival.moment, seed=str(point.name), visited=0)
+        visit = self.visits[point.name] = Visit(arrival.task, arrival.value, moment, arrival.due_ms)
+        names, task = self._committers(point.name, arrival.task)
+        checkpoint = self._committed(names[-1], task.name)
+        if checkpoint is None:
+            return None
+        author = self.past.author(checkpoint.name)
+        outcome = _uncollected(checkpoint)
+        is_limit = isinstance(outcome, Failure) and outcome.error == LIMIT
+        if author.name not in names and not is_limit:
+            raise Unexplained(f"{checkpoint.name}: the outcome of {task.name!r} comes from a delivery of {author.name}")
+        if author.name == point.name:
+            self._expect_task(checkpoint, visit, author.retries)
+        return self._after(checkpoint, task.next)
 
     def _committers(self, name: Name, task: Task) -> tuple[list[Name], Task]:
         """The invocations from `task` to the Task whose commit stands for its own, and that Task.
@@ -115,57 +224,121 @@ class Reference:
         self.unsettled.update(names[1:])
         return names, task
 
-    def _task(self, names: list[Name], task: Task) -> End | None:
-        name = names[-1]
-        checkpoint = self._committed(name, task.name)
+    def _expect_task(self, checkpoint: Checkpoint, visit: Visit, retries: tuple[int, ...]) -> None:
+        """What user code returned may be anything; that it failed must have led where it did."""
+        outcome, way, task = _uncollected(checkpoint), checkpoint.way, visit.task
+        failed = Failing(task, visit.raw, visit.moment, retries)
+        if way.caught is not None:
+            self._expect_recovery(checkpoint, failed, [way.caught])
+        elif isinstance(outcome, Failure):
+            if not failed.is_of_a_catcher(outcome):
+                self._expect_recovery(checkpoint, failed, [outcome])
+        else:
+            own = {name.removesuffix(".$") for name in task.data.get("Assign", {})}
+            kept, found = (
+                {name: value for name, value in variables.items() if name not in own}
+                for variables in (visit.moment.variables, way.variables)
+            )
+            if not same_json(kept, found):
+                raise Unexplained(f"{checkpoint.name}: expected the variables {kept}, found {found}")
+
+    def _wait(self, point: Point, arrival: AtWait) -> Point | End | None:
+        state = arrival.state
+        checkpoint = self._committed(point.name, state.name)
         if checkpoint is None:
             return None
-        outcome = _uncollected(checkpoint)
-        is_limit = isinstance(outcome, Failure) and outcome.error == LIMIT
-        author = self.past.author(name)
-        if author not in names and not is_limit:
-            raise Unexplained(f"{name}: the outcome of {task.name!r} comes from a delivery of {author}")
-        return End(outcome, checkpoint.committed_ms)
+        if checkpoint.committed_ms < arrival.until_ms:
+            early_ms = arrival.until_ms - checkpoint.committed_ms
+            raise Unexplained(f"{checkpoint.name}: {state.name!r} ended {early_ms} ms before its time")
+        left = pass_wait(state, arrival.value, replace(arrival.moment, seed=str(point.name), visited=0))
+        self._expect(checkpoint, [_outcome(left)], _way(left))
+        return self._after(checkpoint, state.next)
 
-    def _expect_event(self, name: Name, task: Task, raw: Json, at_ms: int) -> None:
-        context = self._moment(at_ms).context(task.name)
-        try:
-            self.events[name] = dataflow.effective_input(compiled(self.workflow, task).flow, raw, context)
-        except StatesError:
-            return  # the Task fails before user code runs, so there is no event that it would see
-
-    def _last(self, name: Name, state: str, end: End, *, is_first: bool) -> End | None:
-        """The end of a scope; one that took no step is committed, so that there is something to go on from."""
-        return self._pure(name, state, end.outcome) if is_first else end
-
-    def _pure(self, name: Name, state: str, expected: Outcome) -> End | None:
-        """An outcome that no user code made, once it is committed."""
-        checkpoint = self._committed(name, state)
-        return None if checkpoint is None else self._explained(checkpoint, [expected])
-
-    def _fan_out(self, name: Name, state: FanOut, raw: Json, inputs: tuple[Json, ...], at_ms: int) -> End | None:
-        ends = [
-            self._follow((*name.frames, Frame(state.name, name.step, 0, index, len(inputs))), first, value, at_ms)
-            for index, value in enumerate(inputs)
-            for first in [branch_start(state, index)]
-        ]
-        failures: list[Outcome] = [end.outcome for end in ends if end and isinstance(end.outcome, Failure)]
-        done = [end for end in ends if end and isinstance(end.outcome, Success)]
-        checkpoint = self._committed(name, state.name)
-        if failures:
-            return None if checkpoint is None else self._explained(checkpoint, failures)
-        if len(done) < len(inputs):
+    def _fan_out(self, point: Point, arrival: AtFanOut) -> Point | End | None:
+        state, size = arrival.state, len(arrival.inputs)
+        retries = point.retries if point.last == state.name else ()
+        ends = list(self._branches(point.name, arrival, sum(retries)))
+        failed = [end for end in ends if end and isinstance(end.outcome, Failure)]
+        checkpoint = self._committed(point.name, state.name)
+        tolerates = isinstance(state, Map) and state.tolerates
+        if failed and not tolerates:
+            return self._failed(checkpoint, arrival, failed, retries)
+        done = [end for end in ends if end]
+        if len(done) < size:
             if checkpoint:
-                raise Unexplained(
-                    f"{name}: {state.name!r} has an outcome, but {len(inputs) - len(done)} branches have none"
-                )
+                missing = size - len(done)
+                raise Unexplained(f"{point.name}: {state.name!r} has an outcome, but {missing} branches have none")
             return None
-        last_ms = max(end.at_ms for end in done)
+        moment = self._moment(point.name, max(end.at_ms for end in done), arrival.moment.variables)
+        if too_many_failed(state, arrival.value, len(failed), size, moment):
+            return self._failed(checkpoint, arrival, [End(exceeded(), moment.entered_ms)], retries)
         results = [end.outcome.value for end in done if isinstance(end.outcome, Success)]
-        outcome = join(self.workflow, state, raw, results, self._moment(last_ms))
+        return self._joined(point, arrival, join(state, arrival.value, results, moment), moment, retries)
+
+    def _branches(self, name: Name, arrival: AtFanOut, generation: int) -> Iterable[End | None]:
+        state = arrival.state
+        for index, value in enumerate(arrival.inputs):
+            frames: Frames = (*name.frames, Frame(state.name, name.step, generation, index, len(arrival.inputs)))
+            moment = branch_moment(state, index, value, arrival.moment)
+            yield self._follow(Point(Name(self.execution, frames, 0), "", branch_start(state, index), value, moment))
+
+    def _joined(
+        self, point: Point, arrival: AtFanOut, left: Left | Failure, moment: Moment, retries: tuple[int, ...]
+    ) -> Point | End | None:
+        state, checkpoint = arrival.state, self._committed(point.name, arrival.state.name)
+        if checkpoint and isinstance(left, Failure):
+            return self._failed(checkpoint, arrival, [End(left, moment.entered_ms)], retries)
         if checkpoint:
-            return self._explained(checkpoint, [outcome])
-        return End(outcome, last_ms) if state.join and isinstance(outcome, Success) else None
+            self._expect(checkpoint, [_outcome(left)], _way(left))
+            return self._after(checkpoint, state.next)
+        if state.join is None or isinstance(left, Failure):
+            return None
+        follower = replace(point.name, step=point.name.step + 1)
+        return Point(follower, state.name, state.next, left.value, replace(moment, variables=left.variables))
+
+    def _failed(
+        self, checkpoint: Checkpoint | None, arrival: AtFanOut, failed: Sequence[End], retries: tuple[int, ...]
+    ) -> Point | End | None:
+        """What is committed of a fan-out that failed by any of `failed`."""
+        if checkpoint is None:
+            return None
+        moment = replace(arrival.moment, seed=str(checkpoint.name))
+        failures = [end.outcome for end in failed if isinstance(end.outcome, Failure)]
+        since_ms = min(end.at_ms for end in failed)
+        failing = Failing(arrival.state, arrival.value, moment, retries, since_ms)
+        self._expect_recovery(checkpoint, failing, failures)
+        return self._again(checkpoint) if _is_retried(checkpoint) else self._after(checkpoint, arrival.state.next)
+
+    def _again(self, retried: Checkpoint) -> Point | End | None:
+        """The fan-out that is retried is entered once more, in the next step, when its time has come."""
+        way, outcome = retried.way, _uncollected(retried)
+        assert isinstance(outcome, Success)  # noqa: S101 - it is the state's input
+        checkpoint = self._committed(replace(retried.name, step=retried.name.step + 1), retried.state)
+        if checkpoint is None:
+            return None
+        if checkpoint.committed_ms < (way.until_ms or 0):
+            raise Unexplained(f"{checkpoint.name}: {retried.state!r} was retried before its time")
+        return self._begun(checkpoint, outcome.value, Way(variables=way.variables, retries=way.retries))
+
+    def _expect_recovery(self, checkpoint: Checkpoint, failed: Failing, failures: Sequence[Failure]) -> None:
+        """Whether one of `failures` of a state leads to `checkpoint`.
+
+        Raises:
+            Unexplained: none does.
+        """
+        expected = [failed.leads_to(failure, checkpoint) for failure in failures]
+        if not any(_is_as(checkpoint, *one) for one in expected):
+            raise Unexplained(f"{checkpoint.name}: expected one of {expected}, found {_shown(checkpoint)}")
+
+    def _after(self, checkpoint: Checkpoint, following: str | None) -> Point | End:
+        """Where the scope goes on from `checkpoint`."""
+        outcome, way = _uncollected(checkpoint), checkpoint.way
+        if isinstance(outcome, Failure):
+            return End(outcome, checkpoint.committed_ms)
+        name = checkpoint.name
+        moment = self._moment(name, checkpoint.committed_ms, way.variables)
+        start = way.goes_to or following
+        return Point(replace(name, step=name.step + 1), checkpoint.state, start, outcome.value, moment, way.retries)
 
     def _committed(self, name: Name, state: str) -> Checkpoint | None:
         checkpoint = self.past.committed(name)
@@ -173,32 +346,45 @@ class Reference:
             raise Unexplained(f"{name}: expected an outcome of {state!r}, found one of {checkpoint.state!r}")
         return checkpoint
 
-    def _explained(self, checkpoint: Checkpoint, possible: list[Outcome]) -> End:
+    def _expect(self, checkpoint: Checkpoint, possible: Sequence[Outcome], way: Way | None = None) -> None:
         found = _uncollected(checkpoint)
         if not any(explains(outcome, found) for outcome in possible):
             raise Unexplained(f"{checkpoint.name}: expected one of {possible}, found {found}")
-        return End(found, checkpoint.committed_ms)
+        if way is not None and isinstance(found, Success) and not same_json(way.to_item(), checkpoint.way.to_item()):
+            raise Unexplained(f"{checkpoint.name}: expected to go on with {way}, found {checkpoint.way}")
 
-    def _moment(self, at_ms: int) -> Moment:
-        return Moment(self.workflow.name, self.execution, at_ms)
+    def _moment(self, name: Name, at_ms: int, variables: Json) -> Moment:
+        return Moment(self.workflow, self.execution, at_ms, str(name), variables)
+
+    def _is_late(self, at_ms: int) -> bool:
+        deadline = deadline_ms(self.workflow, self.execution)
+        return deadline is not None and at_ms >= deadline
 
 
-def explains(expected: Outcome, found: Outcome) -> bool:
-    """Whether `found` is `expected`, or says that `expected` is too large."""
-    if isinstance(found, Failure) and found.error == LIMIT and isinstance(expected, Success):
-        return len(to_text(expected.value).encode()) > MAX_OUTCOME_BYTES
-    return same_json(_fields(expected), _fields(found))
+def _is_as(checkpoint: Checkpoint, phase: Phase, outcome: Outcome, way: Way) -> bool:
+    found = _uncollected(checkpoint)
+    if not explains(outcome, found):
+        return False
+    is_same_way = same_json(way.to_item(), checkpoint.way.to_item())
+    return checkpoint.phase is phase and (is_same_way or type(found) is not type(outcome))
+
+
+def _is_retried(checkpoint: Checkpoint) -> bool:
+    return checkpoint.phase is Phase.RETRIED and isinstance(checkpoint.outcome, Success)
+
+
+def _shown(checkpoint: Checkpoint) -> tuple[Phase, Outcome, Way]:
+    return checkpoint.phase, _uncollected(checkpoint), checkpoint.way
+
+
+def _outcome(left: Left | Failure) -> Outcome:
+    return left if isinstance(left, Failure) else Success(left.value)
+
+
+def _way(left: Left | Failure) -> Way:
+    return Way() if isinstance(left, Failure) else Way(variables=left.variables)
 
 
 def _uncollected(checkpoint: Checkpoint) -> Outcome:
     assert not isinstance(checkpoint.outcome, Collected)  # noqa: S101 - what is read here is what was created
     return checkpoint.outcome
-
-
-def same_json(one: Json, other: Json) -> bool:
-    """Whether two values are the same JSON; Python alone would take true for 1."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-
-
-def _fields(outcome: Outcome) -> Json:
-    return [outcome.value] if isinstance(outcome, Success) else [outcome.error, outcome.cause]

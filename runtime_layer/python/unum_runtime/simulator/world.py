@@ -3,14 +3,17 @@
 import copy
 import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
 
 from unum_runtime.model.checkpoint import Ending, Item, read_start_record, start_record
 from unum_runtime.model.envelope import Envelope, is_envelope
+from unum_runtime.model.ir import FanOut
 from unum_runtime.model.naming import Execution, Key, Name, start_key
 from unum_runtime.simulator.faults import EVENT_AGE_S, Faults
-from unum_runtime.simulator.ports import History, Operation, Primitive
+from unum_runtime.simulator.past import Author
+from unum_runtime.simulator.ports import SENDS, History, Operation
 from unum_runtime.simulator.scenario import BEGUN_MS, Scenario, VirtualClock
 from unum_runtime.simulator.store import SimulatedStore
 
@@ -34,10 +37,16 @@ class Event:
     returned: int = 0
 
     @classmethod
-    def of(cls, payload: bytes, sent_ms: int) -> Self:
-        """The event that the platform accepts at `sent_ms`."""
+    def of(cls, payload: bytes, sent_ms: int, due_ms: int = 0) -> Self:
+        """The event that the platform accepts at `sent_ms`, or that a timer sends at `due_ms`."""
         event = json.loads(payload)
-        return cls(payload, Envelope.from_json(event) if is_envelope(event) else None, sent_ms)
+        envelope = Envelope.from_json(event) if is_envelope(event) else None
+        return cls(payload, envelope, max(sent_ms, due_ms), due_ms)
+
+    @property
+    def retries(self) -> tuple[int, ...]:
+        """How often the retriers of its state had been used."""
+        return () if self.envelope is None else self.envelope.retries
 
     @property
     def until_s(self) -> int:
@@ -72,10 +81,13 @@ class Delivery:
     pending: Operation
     has_begun: bool = False
 
+    def __str__(self) -> str:
+        return f"{self.id} of {self.event}"
+
     @property
-    def label(self) -> str:
-        """Which delivery of what, for humans."""
-        return f"delivery {self.number} of {self.event}"
+    def id(self) -> str:
+        """What no other delivery is called."""
+        return f"delivery {self.number}"
 
     @property
     def goes_first(self) -> bool:
@@ -83,7 +95,7 @@ class Delivery:
 
         The first call: the delivery might as well have begun just now. Sending events: they can be delivered late.
         """
-        return not self.has_begun or self.pending.primitive is Primitive.INVOKE
+        return not self.has_begun or self.pending.primitive in SENDS
 
     def key(self) -> tuple[object, ...]:
         """What makes a difference to what can follow."""
@@ -95,11 +107,11 @@ class Record:
     """An item as it was created.
 
     Attributes:
-        author: the invocation whose delivery created it; None for a start record.
+        author: whose delivery created it.
         item: what was stored.
     """
 
-    author: Name | None
+    author: Author
     item: Item
 
     def __hash__(self) -> int:
@@ -189,10 +201,10 @@ class World:
         """Where the execution's start record is."""
         return start_key(self.scenario.workflow.name, self.scenario.execution_name)
 
-    def say(self, who: str, what: str) -> None:
-        """Add a line to the log."""
+    def say(self, who: object, what: Callable[[], str]) -> None:
+        """Add a line to the log, if there is one."""
         if self.log is not None:
-            self.log.append(f"{(self.clock.ms - BEGUN_MS) / 1000:>10.3f} s  {who}: {what}")
+            self.log.append(f"{(self.clock.ms - BEGUN_MS) / 1000:>10.3f} s  {who}: {what()}")
 
     def find_execution(self) -> None:
         """Learn the execution's identity from its start record."""
@@ -205,6 +217,15 @@ class World:
         if event.envelope is not None:
             return event.envelope.name
         return self.execution and Name(self.execution, (), 1)
+
+    def author(self, event: Event) -> Author:
+        """Who commits what a delivery of `event` creates."""
+        return Author(self.own_name(event), event.retries)
+
+    def is_failed_fan_out(self, record: Record) -> bool:
+        """Whether `record` says that the branches of a fan-out failed."""
+        is_fan_out = isinstance(self.scenario.workflow.states.get(str(record.item.get("state"))), FanOut)
+        return is_fan_out and not record.item.keys().isdisjoint(("error", "caught_error"))
 
     def is_over(self) -> bool:
         """Whether nothing is left that the platform owes the execution."""

@@ -2,7 +2,7 @@
 
 What happens to an invocation is drawn from its name, so that about a third of all are hit by something; nothing
 happens twice to the same invocation, but where the input says how often its first one dies: three deaths use up
-Lambda's retries, and the event has to be invoked again from the failure queue.
+Lambda's retries, and the handler of failures begins the execution.
 """
 
 import hashlib

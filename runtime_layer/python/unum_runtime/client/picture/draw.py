@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 
 from unum_runtime.client.amounts import duration_text
-from unum_runtime.client.picture.graph import kind
 from unum_runtime.client.picture.place import placed
 from unum_runtime.client.picture.svg import document
-from unum_runtime.client.picture.wording import shortened
+from unum_runtime.client.picture.wording import kind, shortened
 from unum_runtime.client.progress import Progress, Reach
 from unum_runtime.model.ir import State, Task, Workflow
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from unum_runtime.client.picture.wording import rule_text
-from unum_runtime.model.ir import Choice, Fail, Map, Parallel, State, Task, Workflow
+from unum_runtime.model.ir import Choice, Fail, Map, Parallel, State, Work, Workflow
 
 START, END = "\0start", "\0end"
 """Names of the two markers of the top level; no state is called so."""
@@ -12,11 +12,19 @@ START, END = "\0start", "\0end"
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A transition; `label` says when a Choice takes it."""
+    """A transition.
+
+    Attributes:
+        source: name of the state that it leaves.
+        target: name of the state that it leads to.
+        label: when it is taken, where that is not always.
+        caught: a catcher takes it, after an error.
+    """
 
     source: str
     target: str
     label: str = ""
+    caught: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +33,7 @@ class Graph:
 
     Attributes:
         nodes: names, the one that the scope begins with first; every other can be reached from it.
-        edges: at most one from one node to another.
+        edges: at most one from one node to another, beside one for errors.
     """
 
     nodes: tuple[str, ...]
@@ -50,17 +58,8 @@ def inside(workflow: Workflow, state: State) -> tuple[Graph, ...]:
     return ()
 
 
-def kind(state: State) -> str:
-    """What stands under the name: the type, or the function of a Task where that is called otherwise."""
-    if isinstance(state, Task) and state.function != state.name:
-        return state.function
-    if isinstance(state, Map) and state.max_concurrency:
-        return f"Map, {state.max_concurrency} at once"
-    return type(state).__name__
-
-
 def _graph(workflow: Workflow, start: str) -> Graph:
-    labels: dict[tuple[str, str], list[str]] = {}
+    labels: dict[tuple[str, str, bool], list[str]] = {}
     nodes: dict[str, None] = {}
     ahead = [start]
     while ahead:
@@ -69,21 +68,25 @@ def _graph(workflow: Workflow, start: str) -> Graph:
             continue
         nodes[name] = None
         ways = list(_ways(workflow.states[name]))
-        for target, label in ways:
-            labels.setdefault((name, target), []).append(label)
-        ahead.extend(target for target, _ in reversed(ways))
-    return Graph(tuple(nodes), tuple(Edge(*ends, " or ".join(said)) for ends, said in labels.items()))
+        for target, label, caught in ways:
+            labels.setdefault((name, target, caught), []).append(label)
+        ahead.extend(target for target, _, _ in reversed(ways))
+    edges = (Edge(source, target, " or ".join(said), caught) for (source, target, caught), said in labels.items())
+    return Graph(tuple(nodes), tuple(edges))
 
 
-def _ways(state: State) -> Iterator[tuple[str, str]]:
-    """(target, label) of each transition."""
+def _ways(state: State) -> Iterator[tuple[str, str, bool]]:
+    """(target, label, whether after an error) of each transition."""
     if isinstance(state, Choice):
         for rule, target in state.rules:
-            yield target, rule_text(rule)
+            yield target, rule_text(rule), False
         if state.default is not None:
-            yield state.default, "else"
+            yield state.default, "else", False
     elif state.next is not None:
-        yield state.next, ""
+        yield state.next, "", False
+    if isinstance(state, Work):
+        for catcher in state.catch:
+            yield catcher.next, ", ".join(catcher.errors), True
 
 
 def _ends(state: State) -> bool:

@@ -17,9 +17,9 @@ from unum_runtime.client.picture.place import (
     Wire,
     shown_label,
 )
-from unum_runtime.client.picture.wording import width
+from unum_runtime.client.picture.wording import retrier_text, width
 from unum_runtime.client.progress import Progress, Reach
-from unum_runtime.model.ir import Choice, Fail, Map, State, Succeed, Task, Workflow
+from unum_runtime.model.ir import Choice, Fail, Map, State, Succeed, Task, Wait, Work, Workflow
 
 _HEAD_HEIGHT = 52
 _TITLE_LETTER = 10
@@ -38,12 +38,16 @@ _COLOURS = {
 _KINDS: dict[type[State], tuple[str, str]] = {
     Task: ("#e0ecff", "#3565b0"),
     Choice: ("#fff3d6", "#a66a00"),
+    Wait: ("#f0e8fb", "#7044a8"),
     Fail: ("#fde4e4", "#b03535"),
     Succeed: ("#e1f5e5", "#2f7d43"),
 }
 """Fill and line of a state by its type, where there is no execution."""
 
 _PLAIN = ("#f4f5f7", "#5b6573")
+
+_ARROWS = {"arrow": "#5b6573", "arrow-up": "#8a4fbf", "arrow-caught": "#b03535"}
+"""Heads of transitions: downwards, upwards, and after an error."""
 
 _STYLE = """\
 text { font-family: 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif; fill: #1f2733; }
@@ -54,6 +58,7 @@ text { font-family: 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-seri
 .branch { fill: #ffffff; fill-opacity: 0.65; stroke: #d4d8de; stroke-dasharray: 3 3; }
 .wire { fill: none; stroke: #5b6573; stroke-width: 1.4; marker-end: url(#arrow); }
 .up { stroke: #8a4fbf; stroke-dasharray: 6 3; marker-end: url(#arrow-up); }
+.caught { stroke: #b03535; stroke-dasharray: 2 3; marker-end: url(#arrow-caught); }
 .pale { opacity: 0.35; }
 .plate { fill: #ffffff; stroke: #d4d8de; }"""
 
@@ -86,7 +91,7 @@ def document(
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
             f"<title>{_text(' '.join(filter(None, head)))}</title>",
             f"<style>{_STYLE}</style>",
-            f"<defs>{_arrow('arrow', '#5b6573')}{_arrow('arrow-up', '#8a4fbf')}</defs>",
+            f"<defs>{''.join(_arrow(name, colour) for name, colour in _ARROWS.items())}</defs>",
             '<rect width="100%" height="100%" fill="#ffffff"/>',
             _line_of_text("title", Point(PADDING, 24), head[0]),
             _line_of_text("detail", Point(PADDING, 42), head[1]),
@@ -119,7 +124,8 @@ class _Painter:
             yield from _label(wire)
 
     def _wire(self, wire: Wire) -> Iterator[str]:
-        classes = ["wire", *(["up"] if wire.upward else []), *([] if self._is_taken(wire) else ["pale"])]
+        flags = {"up": wire.upward, "caught": wire.edge.caught, "pale": not self._is_taken(wire)}
+        classes = ["wire", *(name for name, holds in flags.items() if holds)]
         path = _loop(wire.points) if wire.edge.source == wire.edge.target else _curve(wire.points)
         yield f'<path class="{" ".join(classes)}" d="{path}"/>'
 
@@ -180,7 +186,8 @@ class _Painter:
 
     def _tooltip(self, state: State) -> str:
         reach = self._reach(state)
-        return f"{state.name}: {reach}" if reach else state.name
+        retriers = state.retry if isinstance(state, Work) else ()
+        return "\n".join([f"{state.name}: {reach}" if reach else state.name, *map(retrier_text, retriers)])
 
 
 def _label(wire: Wire) -> Iterator[str]:
@@ -250,8 +257,8 @@ def _line_of_text(classes: str, at: Point, text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """`text` for XML, which has no control characters, not even escaped."""
-    return escape("".join(char if char.isprintable() else "\ufffd" for char in text))
+    """`text` for XML, which has no control characters, not even escaped, but for ends of lines."""
+    return escape("".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text))
 
 
 def _at(point: Point) -> str:

@@ -4,7 +4,7 @@ import json
 import unicodedata
 from collections.abc import Mapping
 
-from unum_runtime.model.ir import Json
+from unum_runtime.model.ir import Json, Map, Pattern, Retrier, State, Task, Wait, Work
 
 _COMPARISONS = {
     "LessThanEquals": "≤",
@@ -16,8 +16,40 @@ _COMPARISONS = {
 }
 """Endings of the operators' names, longer ones first."""
 
+_BESIDE = frozenset(("Variable", "Comment", "Assign", "Output"))
+"""What a rule has beside its operator."""
+
+_SUFFIXES = {Pattern.RESPONSE: "", Pattern.SYNC: ".sync", Pattern.CALLBACK: ".waitForTaskToken"}
+
+_MOST_DELAYS = 3
+"""How many of a retrier's delays are shown."""
+
 _WIDE = "WF"
 """East Asian widths that take the room of two letters."""
+
+
+def kind(state: State) -> str:
+    """What stands under a state's name: what it is, in a few words, after a sign if it is tried again after errors."""
+    match state:
+        case Task():
+            text = _task_text(state)
+        case Wait():
+            text = _wait_text(state.data)
+        case Map():
+            text = _map_text(state)
+        case _:
+            text = type(state).__name__
+    return f"↻ {text}" if isinstance(state, Work) and state.retry else text
+
+
+def retrier_text(rule: Retrier) -> str:
+    """When a state is tried again, for example ``↻ States.ALL: up to 3 times, after 1 s, 2 s, 4 s``."""
+    shown = [rule.interval_s * rule.backoff_rate**count for count in range(min(rule.max_attempts, _MOST_DELAYS))]
+    longest = rule.max_delay_s
+    delays = [f"{delay if longest is None else min(delay, longest):g} s" for delay in shown]
+    rest = ["…"] if rule.max_attempts > _MOST_DELAYS else []
+    after = f", after {', '.join([*delays, *rest])}" if delays else ""
+    return f"↻ {', '.join(rule.errors)}: up to {rule.max_attempts} times{after}{' or less' if rule.jitter else ''}"
 
 
 def rule_text(rule: Mapping[str, Json]) -> str:
@@ -29,8 +61,17 @@ def rule_text(rule: Mapping[str, Json]) -> str:
             return " or ".join(map(_nested, rules))
         case {"Not": dict(negated)}:
             return f"not {_nested(negated)}"
-    operator, value = next((name, value) for name, value in rule.items() if name not in ("Variable", "Comment"))
+    if "Condition" in rule:
+        return expression_text(rule["Condition"])
+    operator, value = next((name, value) for name, value in rule.items() if name not in _BESIDE)
     return f"{rule.get('Variable')} {_comparison(operator, value)}"
+
+
+def expression_text(value: Json) -> str:
+    """A field's value; an expression in JSONata without its braces."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    is_jsonata = text.startswith("{%") and text.endswith("%}")
+    return " ".join(text[2:-2].split()) if is_jsonata else text
 
 
 def shortened(text: str, most: int) -> str:
@@ -41,6 +82,27 @@ def shortened(text: str, most: int) -> str:
 def width(text: str, letter: float) -> float:
     """About how wide `text` is, generously, for fonts differ; `letter` is the width of a broad Latin letter."""
     return sum(letter * (2 if unicodedata.east_asian_width(char) in _WIDE else 1) for char in text)
+
+
+def _task_text(task: Task) -> str:
+    if task.resource is not None:
+        return f"{task.resource}{_SUFFIXES[task.pattern]}"
+    called = type(task).__name__ if task.function == task.name else task.function
+    return f"{called}{_SUFFIXES[task.pattern]}"
+
+
+def _wait_text(data: Mapping[str, Json]) -> str:
+    for field, words in (("Seconds", "Wait {} s"), ("Timestamp", "Wait until {}")):
+        for name in (field, f"{field}Path"):
+            if name in data:
+                return words.format(expression_text(data[name]))
+    return "Wait"
+
+
+def _map_text(state: Map) -> str:
+    text = "distributed Map" if state.distributed else "Map"
+    limit = state.data.get("MaxConcurrency") or state.data.get("MaxConcurrencyPath")
+    return f"{text}, {expression_text(limit)} at once" if limit else text
 
 
 def _nested(rule: Mapping[str, Json]) -> str:

@@ -1,0 +1,87 @@
+"""What data flow costs: a visit of a Task with all five fields in JSONPath, beside the interpreter in moto.
+
+    python benchmarks/dataflow.py [--json] [--only-ours]
+
+moto needs packages that this project does not; uv makes an environment with them, which takes a minute once.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from case import EXECUTION_NAME, INPUT, OUTPUT, PARAMETERS, RESULT, TASK
+from timing import microseconds
+
+from unum_constructs.compiler import compile_workflow
+from unum_runtime.asl.program import program
+from unum_runtime.model.naming import Execution
+from unum_runtime.protocol.moment import Moment
+
+BUDGET_US = 60
+MOTO = "moto[stepfunctions]==5.2.5"
+_OURS = "unum_runtime"
+
+
+def main() -> None:
+    """Measure and print.
+
+    Raises:
+        SystemExit: we take longer than we may, or one of the two computes something else.
+    """
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--only-ours", action="store_true", help="leave moto out")
+    options = parser.parse_args()
+    found = {_OURS: ours()} | ({} if options.only_ours else {MOTO: theirs()})
+    print(json.dumps(found) if options.json else table(found))
+    if found[_OURS] > BUDGET_US:
+        sys.exit(f"{found[_OURS]:.1f} µs; a visit may take {BUDGET_US} µs")
+
+
+def ours() -> float:
+    """µs of a visit here: the context object, the Task's input, its output."""
+    workflow = compile_workflow({"StartAt": "Charge", "States": {"Charge": TASK}}, name="w", functions=None)
+    task = program(workflow.states["Charge"])
+    moment = Moment(workflow, Execution(EXECUTION_NAME, 0), 0, "seed")
+
+    def visit() -> tuple[object, object]:
+        parameters = task.arguments(INPUT, moment.scene("Charge", retries=()))
+        return parameters, task.leave(INPUT, RESULT, moment.scene("Charge", retries=(), part=" result")).value
+
+    if visit() != (PARAMETERS, OUTPUT):
+        sys.exit(f"unum_runtime computes something else: {visit()}")
+    return microseconds(visit)
+
+
+def theirs() -> float:
+    """µs of a visit in moto."""
+    uv = Path(sys.executable).with_name("uv")
+    script = Path(__file__).with_name("moto_interpreter.py")
+    command: list[str | Path] = [
+        uv,
+        "run",
+        "--quiet",
+        "--no-project",
+        "--python",
+        sys.executable,
+        "--with",
+        MOTO,
+        "python",
+        script,
+    ]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - our own command
+    return float(ran.stdout)
+
+
+def table(found: Mapping[str, float]) -> str:
+    """The figures, one on each line."""
+    head = f"{'a Task with all five fields, in JSONPath':<42}{'µs a visit':>12}{'times ours':>12}"
+    rows = (f"{name:<42}{value:>12.1f}{value / found[_OURS]:>12.1f}" for name, value in found.items())
+    return "\n".join([head, *rows, f"{'budget':<42}{BUDGET_US:>12}"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""What the branches of a Map begin with: its items, selected anew one by one, then put together in batches.
+
+(Developer guide, Map state input and output fields: ItemsPath, ItemSelector, ItemBatcher.)
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from unum_runtime.asl.failures import RuntimeFailure, excerpt
+from unum_runtime.asl.numbers import number
+from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.serialize import dumps
+from unum_runtime.asl.templates import Template
+from unum_runtime.model.ir import Json
+
+
+def listed(found: Json, path: str) -> list[dict[str, Json]]:
+    """The items of `found`, each as ``$$.Map.Item`` shows it, but for its ``Index``.
+
+    An object's items are its fields (developer guide, ItemsPath).
+
+    Raises:
+        RuntimeFailure: it is neither an array nor an object.
+    """
+    if isinstance(found, list):
+        return [{"Value": value} for value in found]
+    if isinstance(found, dict):
+        return [{"Key": key, "Value": value} for key, value in found.items()]
+    cause = f"Reference path {path!r} must point to an array or an object, but found {excerpt(found)}"
+    raise RuntimeFailure(cause)
+
+
+def entered(items: list[dict[str, Json]], selector: Template | None, data: Json, scene: Scene) -> list[Json]:
+    """What a branch gets for each of `items`: the value, the pair of key and value, or what `selector` makes of it.
+
+    Args:
+        items: as `listed` gives them.
+        selector: ``ItemSelector``.
+        data: the Map's input after InputPath, which the selector's ``$`` stands for.
+        scene: the Map's surroundings.
+
+    Raises:
+        RuntimeFailure: a path of the selector leads to nothing.
+    """
+    if selector is None:
+        return [item if "Key" in item else item["Value"] for item in items]
+    return [selector.render(data, _beside(scene, index, item)) for index, item in enumerate(items)]
+
+
+def _beside(scene: Scene, index: int, item: dict[str, Json]) -> Scene:
+    """The surroundings of one item, with random numbers of its own."""
+    context = {**scene.context, "Map": {"Item": {"Index": index, **item}}}
+    return replace(scene, context=context, seed=f"{scene.seed}/{index}")
+
+
+def batched(values: list[Json], batcher: Mapping[str, Json], data: Json, scene: Scene) -> list[Json]:
+    """`values` in the batches that ``ItemBatcher`` asks for.
+
+    An item that is too large for a batch of its own is one all the same.
+
+    Raises:
+        RuntimeFailure: a path of the batcher leads to nothing, or to no such number.
+    """
+    most = number(batcher, "MaxItemsPerBatch", data, scene)
+    most_bytes = number(batcher, "MaxInputBytesPerBatch", data, scene)
+    common = {"BatchInput": Template(batcher["BatchInput"]).render(data, scene)} if "BatchInput" in batcher else {}
+    room = None if most_bytes is None else most_bytes - _size({**common, "Items": []})
+    return [{**common, "Items": batch} for batch in _batches(values, most, room)]
+
+
+def _batches(values: Iterable[Json], most: float | None, room: float | None) -> Iterator[list[Json]]:
+    batch: list[Json] = []
+    used = 0
+    for value in values:
+        size = 0 if room is None else _size(value) + 1  # and a comma
+        is_full = len(batch) == most or (room is not None and used + size > room + 1)
+        if batch and is_full:
+            yield batch
+            batch, used = [], 0
+        batch.append(value)
+        used += size
+    if batch:
+        yield batch
+
+
+def _size(value: Json) -> int:
+    return len(dumps(value).encode())

@@ -1,0 +1,168 @@
+"""One JSONata expression: compiled once, evaluated in surroundings that every delivery computes alike."""
+
+import re
+from typing import Any
+
+from unum_runtime.asl.jsonata import functions
+from unum_runtime.asl.jsonata.failures import QueryEvaluationError
+from unum_runtime.asl.jsonata.library import JException, Jsonata, Node, Utils, borrowed
+from unum_runtime.asl.jsonata.names import STATES, Names
+from unum_runtime.asl.jsonata.values import NotJson, inward, outward
+from unum_runtime.model.ir import Json
+
+MAX_DEPTH = 500
+"""How deep evaluations may lie in one another; AWS itself gives up at about 125."""
+
+MAX_STEPS = 500_000
+"""How many evaluations an expression may take. Steps and not seconds, so that every delivery stops at the same one."""
+
+_RANGE_TOO_LONG = "D2014"
+_OWN_MESSAGE = frozenset({"D3137", "D3141"})
+"""Codes of errors whose text comes from the expression itself."""
+
+
+class ExpressionSyntaxError(ValueError):
+    """A text is no JSONata expression."""
+
+
+class Runaway(RuntimeError):
+    """An expression takes too many steps, or nests too deep."""
+
+
+class Expression:
+    """An expression.
+
+    Attributes:
+        text: what stands between ``{%`` and ``%}``.
+
+    Raises:
+        ExpressionSyntaxError: says where and what.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text.strip()
+        with borrowed():
+            try:
+                self._engine = _Engine(self.text)
+            except RecursionError:
+                raise ExpressionSyntaxError("nested too deeply; use fewer parentheses") from None
+            except JException as error:
+                raise ExpressionSyntaxError(_located(error)) from None
+            except re.error as error:
+                raise ExpressionSyntaxError(f"the regular expression {error.pattern!r} is wrong: {error}") from None
+            except Exception as error:  # noqa: BLE001 - the library's parser stumbles over odd texts in many ways
+                raise ExpressionSyntaxError(f"cannot be read ({type(error).__name__}: {error})") from None
+
+    @property
+    def tree(self) -> Node:
+        """The syntax tree."""
+        return self._engine.ast
+
+    def evaluate(self, names: Names, field: str) -> Json:
+        """The value of the expression.
+
+        Args:
+            names: what it sees; nothing of it is changed.
+            field: where it stands in its state, with slashes. Chance differs from field to field, and depends on
+                nothing that was evaluated before, because a delivery may evaluate less than the one before it.
+
+        Raises:
+            QueryEvaluationError: it fails, or has no result, or one that is not JSON.
+        """
+        with borrowed():
+            try:
+                result = self._engine.result(_Frame(names, field))
+                value = outward(result)
+            except NotJson:
+                raise QueryEvaluationError.unsupported(self.text, field) from None
+            except Exception as error:  # noqa: BLE001 - the library lets through what Python raises on odd arguments
+                raise QueryEvaluationError.thrown(self.text, field, _reason(error)) from None
+        if result is None:
+            raise QueryEvaluationError.undefined(self.text, field)
+        return value
+
+
+class _Engine(Jsonata):  # type: ignore[misc] # the library has no types
+    """The library's evaluation, but for two places where it is not as careful as is needed here."""
+
+    def result(self, frame: "_Frame") -> Any:
+        Jsonata.CURRENT.jsonata = self
+        return self.eval(self.ast, None, frame)
+
+    def evaluate_group_expression(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - as the library
+        """Gives an empty array a copy, because the library would add an item to it."""
+        return super().evaluate_group_expression(expr, Utils.create_sequence() if input == [] else input, environment)
+
+    def evaluate_range_expression(self, lhs: Any, rhs: Any) -> Any:
+        """Refuses ranges that fill the memory; the library's own limit does not keep that from happening."""
+        if isinstance(lhs, int) and isinstance(rhs, int) and rhs - lhs >= functions.MAX_ITEMS:
+            raise JException(_RANGE_TOO_LONG, -1, rhs - lhs + 1)
+        return super().evaluate_range_expression(lhs, rhs)
+
+
+_base = Jsonata.Frame(Jsonata.static_frame)
+_base.bindings.update(functions.PURE)
+_base.bindings["eval"] = None  # Step Functions does not have it
+
+BUILT_IN = frozenset({*Jsonata.static_frame.bindings, *functions.PURE, *functions.IMPURE}) - {"eval"}
+"""Names of all functions that expressions may call without defining them."""
+
+
+class _Frame(Jsonata.Frame):  # type: ignore[misc] # the library has no types
+    """The outermost names of one evaluation, each bound when it is first looked up; counts the evaluation's steps."""
+
+    def __init__(self, names: Names, field: str) -> None:
+        super().__init__(_base)
+        self._names = names
+        self._field = field
+        self._steps = 0
+        self._depth = 0
+        self.bindings.update({"$": None, "__evaluate_entry": self._enter, "__evaluate_exit": self._leave})
+
+    def lookup(self, name: str) -> Any:
+        if name not in self.bindings:
+            if self._names.has(name):
+                self.bindings[name] = _taken(self._names, name)
+            elif name in functions.IMPURE:
+                self.bindings.update(self._impure())
+        return super().lookup(name)
+
+    def _impure(self) -> dict[str, functions.Function]:
+        scene, item = self._names.scene, self._names.item
+        place = self._field if item is None else f"{self._field}[{item['Index']}]"
+        return functions.time(scene.now_ms) | functions.chance(f"{scene.seed}/{place}")
+
+    def _enter(self, _expr: Any, _input: Any, _environment: Any) -> None:
+        self._steps += 1
+        self._depth += 1
+        if self._steps > MAX_STEPS:
+            raise Runaway("Expression evaluation timeout: Check for infinite loop")
+        if self._depth > MAX_DEPTH:
+            raise Runaway("Stack overflow error: Check for non-terminating recursive function.")
+
+    def _leave(self, _expr: Any, _input: Any, _environment: Any, _result: Any) -> None:
+        self._depth -= 1
+
+
+def _taken(names: Names, name: str) -> Any:
+    if name not in names.taken:
+        names.taken[name] = inward(names.raw(name))
+    value = names.taken[name]
+    if name != STATES or names.item is None:
+        return value
+    return value | {"context": value["context"] | {"Map": {"Item": inward(names.item)}}}
+
+
+def _located(error: JException) -> str:
+    place = f" at character {error.location}" if error.location >= 0 else ""
+    return f"{error}{place} ({error.error})"
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "Stack overflow error: Check for non-terminating recursive function."
+    if not isinstance(error, JException):
+        return str(error) if isinstance(error, Runaway) else f"{type(error).__name__}: {error}"
+    # the library says Object wherever JSONata says function
+    text = str(error) if error.error in _OWN_MESSAGE else str(error).replace(" Object ", " function ")
+    return f"{error.error}: {text}"

@@ -1,0 +1,83 @@
+"""Fields of JSONata states: any JSON, in which strings from ``{%`` to ``%}`` are expressions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from unum_runtime.asl.jsonata.names import Names
+from unum_runtime.errors import DefinitionError, Problem
+from unum_runtime.model.ir import Json
+
+_OPEN, _CLOSE = "{%", "%}"
+
+_Evaluate: TypeAlias = Callable[[Names], Json]
+
+
+@dataclass(frozen=True)
+class Template:
+    """The value of a field, compiled when it is first evaluated.
+
+    Attributes:
+        raw: what the definition has.
+        field: where that is in the state, with slashes.
+    """
+
+    raw: Json
+    field: str
+
+    def evaluate(self, names: Names) -> Json:
+        """The value: a new one at every call.
+
+        Raises:
+            QueryEvaluationError: an expression fails, or has no result that is JSON.
+            DefinitionError: what should be an expression is none.
+        """
+        return self._evaluate(names)
+
+    @property
+    def text(self) -> str:
+        """What an error shows of it."""
+        return inside(self.raw) or str(self.raw)
+
+    @cached_property
+    def _evaluate(self) -> _Evaluate:
+        return _compile(self.raw, self.field)
+
+
+def inside(raw: Json) -> str | None:
+    """The expression that `raw` is, without what surrounds it; None if it is a literal."""
+    is_expression = isinstance(raw, str) and raw.startswith(_OPEN) and raw.endswith(_CLOSE) and raw != "{%}"
+    return raw.removeprefix(_OPEN).removesuffix(_CLOSE).strip() if is_expression else None
+
+
+def is_half_open(raw: str) -> bool:
+    """Whether `raw` looks like an expression at one end only, which Step Functions refuses (developer guide)."""
+    return inside(raw) is None and (raw.startswith(_OPEN) or raw.endswith(_CLOSE))
+
+
+def _compile(raw: Json, field: str) -> _Evaluate:
+    if isinstance(raw, dict):
+        return _object({name: _compile(value, f"{field}/{name}") for name, value in raw.items()})
+    if isinstance(raw, list):
+        return _array([_compile(value, f"{field}/{index}") for index, value in enumerate(raw)])
+    text = inside(raw)
+    return _expression(text, field) if text is not None else lambda _names: raw
+
+
+def _object(members: dict[str, _Evaluate]) -> _Evaluate:
+    return lambda names: {name: evaluate(names) for name, evaluate in members.items()}
+
+
+def _array(items: list[_Evaluate]) -> _Evaluate:
+    return lambda names: [evaluate(names) for evaluate in items]
+
+
+def _expression(text: str, field: str) -> _Evaluate:
+    from unum_runtime.asl.jsonata import engine  # noqa: PLC0415 - only where there is an expression
+
+    try:
+        expression = engine.Expression(text)
+    except engine.ExpressionSyntaxError as error:  # the compiler finds these; not so in IR written by hand
+        raise DefinitionError((Problem(field, f"{text!r} is no JSONata expression: {error}"),)) from None
+    return lambda names: expression.evaluate(names, field)

@@ -1,0 +1,130 @@
+"""A state's fields in JSONPath, ready to run: the one implementation of `Program` for this query language."""
+
+from collections.abc import Mapping, Sequence
+
+from unum_runtime.asl.conditions import Condition, choose
+from unum_runtime.asl.dataflow import DataFlow, effective_input, output, place, select
+from unum_runtime.asl.expressions import compile_expression
+from unum_runtime.asl.failures import RuntimeFailure, excerpt
+from unum_runtime.asl.items import batched, entered, listed
+from unum_runtime.asl.numbers import number
+from unum_runtime.asl.program import Left
+from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.templates import Template
+from unum_runtime.asl.timestamps import instant, milliseconds
+from unum_runtime.model.ir import Catcher, Json
+
+_ASSIGN = "Assign"
+_ROOT = "$"
+
+
+class JsonPathProgram:
+    """The fields of one state; see `Program` for what its methods do.
+
+    In ``Assign``, ``$`` is what the state's work came to: the result of a Task, Map or Parallel as it was before
+    ResultSelector, of a Pass its result, of all others the input after InputPath; in a catcher the error output.
+    What a state assigns is not visible in the state itself (developer guide, Passing data between states with
+    variables; executions recorded from AWS).
+
+    Args:
+        data: the state's fields, as in the definition.
+        rules: of a Choice: (rule, name of the state to go to).
+        default: of a Choice: where to go when no rule holds.
+        catchers: what becomes of errors.
+    """
+
+    def __init__(
+        self,
+        data: Mapping[str, Json],
+        rules: Sequence[tuple[Mapping[str, Json], str]] = (),
+        default: str | None = None,
+        catchers: Sequence[Catcher] = (),
+    ) -> None:
+        self._data = data
+        self._flow = DataFlow.of(data)
+        self._assign = _template(data, _ASSIGN)
+        self._selector = _template(data, "ItemSelector")
+        self._rules = tuple((Condition(rule), (target, _template(rule, _ASSIGN))) for rule, target in rules)
+        self._default = (default, self._assign) if default is not None else None
+        self._catchers = tuple(
+            (catcher.data.get("ResultPath", _ROOT), _template(catcher.data, _ASSIGN)) for catcher in catchers
+        )
+
+    def arguments(self, raw: Json, scene: Scene) -> Json:
+        """`raw` after InputPath and Parameters."""
+        return effective_input(self._flow, raw, scene)
+
+    def leave(self, raw: Json, result: Json, scene: Scene) -> Left:
+        """`result` after ResultSelector, ResultPath and OutputPath, and the variables with what Assign says."""
+        result = self._data.get("Result", result)
+        return Left(output(self._flow, raw, result, scene), _assigned(self._assign, result, scene))
+
+    def choose(self, raw: Json, scene: Scene) -> tuple[str, Left]:
+        """Where the first rule that holds leads; its Assign counts, and the state's only if none holds."""
+        effective = effective_input(self._flow, raw, scene)
+        target, assign = choose(self._rules, self._default, effective, scene)
+        return target, Left(output(self._flow, raw, effective, scene), _assigned(assign, effective, scene))
+
+    def caught(self, position: int, raw: Json, error: Mapping[str, str], scene: Scene) -> Left:
+        """`raw` with `error` at the catcher's ResultPath; the state's own paths do not apply."""
+        result_path, assign = self._catchers[position]
+        found = dict(error)
+        return Left(place(result_path, raw, found), _assigned(assign, found, scene))
+
+    def items(self, raw: Json, scene: Scene, read: list[Json] | None = None) -> list[Json]:
+        """The inputs of the branches for what ItemsPath selects, or for what was read."""
+        data = self._selected(raw, scene)
+        path = self._data.get("ItemsPath", _ROOT)
+        found = select(path, data, scene) if read is None else read
+        values = entered(listed(found, path), self._selector, data, scene)
+        batcher = self._data.get("ItemBatcher")
+        return values if batcher is None else batched(values, batcher, data, scene)
+
+    def number(self, field: str, raw: Json, scene: Scene) -> float | None:
+        """What the field says, or its path in the input after InputPath."""
+        path = f"{field}Path"
+        return number(self._data, field, self._selected(raw, scene) if path in self._data else None, scene)
+
+    def until_ms(self, raw: Json, scene: Scene) -> int:
+        """So many seconds from now, or the moment of the timestamp."""
+        seconds = self.number("Seconds", raw, scene)
+        if seconds is not None:
+            return scene.now_ms + int(seconds * 1000)
+        if "Timestamp" in self._data:
+            return _milliseconds(self._data["Timestamp"], "Timestamp")
+        path = self._data["TimestampPath"]
+        return _milliseconds(select(path, self._selected(raw, scene), scene), f"TimestampPath {path!r}")
+
+    def failure(self, raw: Json, scene: Scene) -> tuple[str | None, str | None]:
+        """What Error and Cause say, or the expressions in ErrorPath and CausePath."""
+        return self._said("Error", raw, scene), self._said("Cause", raw, scene)
+
+    def _selected(self, raw: Json, scene: Scene) -> Json:
+        path = self._flow.input_path
+        return {} if path is None else select(path, raw, scene)
+
+    def _said(self, field: str, raw: Json, scene: Scene) -> str | None:
+        path = f"{field}Path"
+        if path not in self._data:
+            return self._data.get(field)
+        text = self._data[path]
+        value = compile_expression(text, field=path)(raw, scene)
+        if not isinstance(value, str):
+            raise RuntimeFailure(f"The {path} field must lead to a string: at {text!r} is {excerpt(value)}")
+        return value
+
+
+def _template(fields: Mapping[str, Json], name: str) -> Template | None:
+    return Template(fields[name]) if name in fields else None
+
+
+def _assigned(assign: Template | None, data: Json, scene: Scene) -> Mapping[str, Json]:
+    return scene.variables if assign is None else {**scene.variables, **assign.render(data, scene)}
+
+
+def _milliseconds(value: Json, where: str) -> int:
+    moment = instant(value)
+    if moment is None:
+        allowed = "a timestamp like '2016-03-14T01:59:00Z'"
+        raise RuntimeFailure(f"{where}: expected {allowed}, found {excerpt(value)}")
+    return milliseconds(moment)

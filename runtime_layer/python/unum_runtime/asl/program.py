@@ -1,0 +1,88 @@
+"""A state's fields as something that can be run: one class for each query language behind one interface."""
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from unum_runtime.asl.scene import Scene
+from unum_runtime.model.ir import Catcher, Choice, Json, Language, Map, State, Work
+
+
+class Left(NamedTuple):
+    """What a state is left with.
+
+    Attributes:
+        value: its output.
+        variables: all that are visible after it: those before it and what it assigned.
+    """
+
+    value: Json
+    variables: Mapping[str, Json]
+
+
+class Program(Protocol):
+    """A state's fields, compiled each when it is first used.
+
+    In all methods `raw` is the state's input as it came, and `scene` what surrounds the visit. All raise `StatesError`
+    under the name that Step Functions gives the failure.
+    """
+
+    def arguments(self, raw: Json, scene: Scene) -> Json:
+        """What the state works on: ``InputPath`` and ``Parameters``, or ``Arguments``, or the input itself."""
+        ...
+
+    def leave(self, raw: Json, result: Json, scene: Scene) -> Left:
+        """What the state is left with.
+
+        Args:
+            raw: the state's input.
+            result: what its work came to: of a Task its result, of a fan-out the array of its branches' outputs, of
+                all others what `arguments` gave (a Pass replaces that by its ``Result``, if it has one).
+            scene: its surroundings.
+        """
+        ...
+
+    def choose(self, raw: Json, scene: Scene) -> tuple[str, Left]:
+        """Of a Choice: the name of the state to go to, and what it is left with."""
+        ...
+
+    def caught(self, position: int, raw: Json, error: Mapping[str, str], scene: Scene) -> Left:
+        """What a state is left with by its catcher at `position`; `error` is ``{"Error": ..., "Cause": ...}``."""
+        ...
+
+    def items(self, raw: Json, scene: Scene, read: list[Json] | None = None) -> list[Json]:
+        """Of a Map: the input of each branch, in order: ``ItemsPath`` or ``Items``, ``ItemSelector``, ``ItemBatcher``.
+
+        Args:
+            raw: the state's input.
+            scene: its surroundings.
+            read: the items, where an ``ItemReader`` has read them; then ``ItemsPath`` and ``Items`` are not looked at.
+        """
+        ...
+
+    def number(self, field: str, raw: Json, scene: Scene) -> float | None:
+        """What ``field``, or ``fieldPath``, says, as in ``TimeoutSeconds``; None where the state has neither."""
+        ...
+
+    def until_ms(self, raw: Json, scene: Scene) -> int:
+        """Of a Wait: when it ends, in milliseconds since 1970."""
+        ...
+
+    def failure(self, raw: Json, scene: Scene) -> tuple[str | None, str | None]:
+        """Of a Fail: the error's name and its cause; each None where the state names none."""
+        ...
+
+
+def program(state: State) -> Program:
+    """The fields of `state`, ready to run; nothing is checked or compiled yet."""
+    rules = state.rules if isinstance(state, Choice) else ()
+    default = state.default if isinstance(state, Choice) else None
+    catchers: tuple[Catcher, ...] = state.catch if isinstance(state, Work) else ()
+    if state.language is Language.JSONATA:
+        from unum_runtime.asl.jsonata.program import JsonataProgram  # noqa: PLC0415 - only where a workflow needs it
+
+        takes_objects = isinstance(state, Map) and state.distributed
+        has_result = isinstance(state, Work)
+        return JsonataProgram(state.data, rules, default, catchers, has_result=has_result, takes_objects=takes_objects)
+    from unum_runtime.asl.jsonpath import JsonPathProgram  # noqa: PLC0415 - beside the other
+
+    return JsonPathProgram(state.data, rules, default, catchers)

@@ -1,0 +1,31 @@
+"""What the expressions of a state may refer to beside the state's own data."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+
+from unum_runtime.model.ir import Json
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The surroundings of one visit of a state; the same on every delivery that computes it.
+
+    Attributes:
+        context: the context object (``$$``, ``$states.context``).
+        variables: those that the state sees, by name without ``$``.
+        now_ms: the time, in milliseconds since 1970: of ``$now()`` and ``$millis()``, and from which a Wait counts.
+        seed: what all that is random in this visit derives from; no other visit has the same.
+    """
+
+    context: Mapping[str, Json]
+    variables: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))
+    now_ms: int = 0
+    seed: str = ""
+
+    @cached_property
+    def random(self) -> random.Random:
+        """Where ``States.UUID``, ``States.MathRandom``, ``$random()`` and ``$uuid()`` take their numbers from."""
+        return random.Random(self.seed)  # noqa: S311 - to be repeatable is the point; nothing secret is made of it

@@ -1,0 +1,82 @@
+"""The optimized integrations that there are here, and how each differs from a plain call of its service.
+
+Source: Developer Guide, "Integrating optimized services with Step Functions", and the pages of the services. Names in
+causes are those of the AWS SDK for Java 1.x, on which most of them run; they have been recorded for DynamoDB, SNS and
+Step Functions.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Integration:
+    """One optimized integration.
+
+    Attributes:
+        service: botocore's name of the service; empty where no service's API is called.
+        prefix: what the names of its errors begin with.
+        client: what causes call the service.
+        actions: operations by the name that ``Resource`` has for them; a name for a call over HTTP.
+        has_callback: it can wait for a task token.
+    """
+
+    service: str
+    prefix: str
+    client: str
+    actions: tuple[str, ...]
+    has_callback: bool = False
+
+    @property
+    def unmodelled(self) -> str:
+        """The error for all that the service's model does not name."""
+        return f"{self.client.removesuffix('v2')}Exception"
+
+
+_SAGEMAKER = (
+    *("createEndpoint", "createEndpointConfig", "createHyperParameterTuningJob", "createLabelingJob", "createModel"),
+    *("createProcessingJob", "createTrainingJob", "createTransformJob", "updateEndpoint"),
+)
+_CODEBUILD = (
+    *("startBuild", "stopBuild", "batchDeleteBuilds", "batchGetReports"),
+    *("startBuildBatch", "stopBuildBatch", "retryBuildBatch", "deleteBuildBatch"),
+)
+_EMR_SERVERLESS = (
+    *("createApplication", "startApplication", "stopApplication", "deleteApplication"),
+    *("startJobRun", "cancelJobRun"),
+)
+_ATHENA = ("startQueryExecution", "stopQueryExecution", "getQueryExecution", "getQueryResults")
+
+OPTIMIZED: Mapping[str, Integration] = {
+    "apigateway": Integration("", "ApiGateway", "", ("invoke",), has_callback=True),
+    "athena": Integration("athena", "Athena", "AmazonAthena", _ATHENA),
+    "batch": Integration("batch", "Batch", "AWSBatch", ("submitJob",)),
+    "bedrock": Integration(
+        "bedrock", "Bedrock", "Bedrock", ("invokeModel", "createModelCustomizationJob"), has_callback=True
+    ),
+    "codebuild": Integration("codebuild", "CodeBuild", "AWSCodeBuild", _CODEBUILD),
+    "databrew": Integration("databrew", "DataBrew", "AWSGlueDataBrew", ("startJobRun",)),
+    "dynamodb": Integration(
+        "dynamodb", "DynamoDB", "AmazonDynamoDBv2", ("getItem", "putItem", "updateItem", "deleteItem")
+    ),
+    "ecs": Integration("ecs", "ECS", "AmazonECS", ("runTask",), has_callback=True),
+    "emr-containers": Integration(
+        "emr-containers", "EMRContainers", "AmazonEMRContainers", ("createVirtualCluster", "startJobRun")
+    ),
+    "emr-serverless": Integration("emr-serverless", "EmrServerless", "EmrServerless", _EMR_SERVERLESS),
+    "events": Integration("events", "EventBridge", "AmazonEventBridge", ("putEvents",), has_callback=True),
+    "glue": Integration("glue", "Glue", "AWSGlue", ("startJobRun",)),
+    "http": Integration("", "States.Http", "", ("invoke",)),
+    "lambda": Integration("lambda", "Lambda", "AWSLambda", ("invoke",), has_callback=True),
+    "mediaconvert": Integration("mediaconvert", "MediaConvert", "AWSMediaConvert", ("createJob",)),
+    "sagemaker": Integration("sagemaker", "SageMaker", "AmazonSageMaker", _SAGEMAKER),
+    "sns": Integration("sns", "SNS", "AmazonSNS", ("publish",), has_callback=True),
+    "sqs": Integration("sqs", "SQS", "AmazonSQS", ("sendMessage",), has_callback=True),
+    "states": Integration("stepfunctions", "StepFunctions", "AWSStepFunctions", ("startExecution",), has_callback=True),
+}
+
+ELSEWHERE: Mapping[str, str] = {"bedrock:invokeModel": "bedrock-runtime"}
+"""Actions that are in another service of botocore's than the rest of their integration."""
+
+WITHOUT_ENVELOPE = frozenset(("events:putEvents", "bedrock:invokeModel"))
+"""Integrations whose result says nothing of the HTTP response."""

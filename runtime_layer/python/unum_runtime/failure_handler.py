@@ -1,0 +1,220 @@
+"""What Lambda calls with the events that it has given up, of the functions of one workflow.
+
+It is the on-failure destination of their versions and of the start alias, itself as a version, so that it has the same
+definition as they. It takes the place of the function that the event was for, and plans with the addresses that this
+has, which it looks up in its configuration. The environment is that of every function of the workflow
+(`UNUM_WORKFLOWS`), and names the handlers of other workflows that share functions with this one (`UNUM_OTHERS`).
+
+What it cannot do it raises: after some attempts Lambda hands the record to the queue of dead letters.
+Source of the records: AWS Lambda Developer Guide, "Capturing records of Lambda asynchronous invocations".
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, NoReturn
+
+import botocore.session
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from unum_runtime.aws.invoker import LambdaInvoker
+from unum_runtime.errors import InconsistentHistory, InvokeError, NotOurEvent, RefusedDelivery
+from unum_runtime.handler import Service, runtime_of, services, services_in
+from unum_runtime.model.checkpoint import Failure, to_text
+from unum_runtime.model.envelope import Envelope, is_envelope, named_start
+from unum_runtime.model.identity import event_name
+from unum_runtime.model.ir import Json
+from unum_runtime.protocol.failing import fail_invocation
+from unum_runtime.protocol.runtime import Call, NoTimer, Runtime
+from unum_runtime.protocol.start import resume, start
+
+UNKNOWN = "Lambda.Unknown"
+THROTTLED = "Lambda.TooManyRequestsException"
+"""Source of both: AWS Step Functions Developer Guide, "Handle Lambda service exceptions"."""
+
+TRANSIENT = frozenset({"StoreError", "InvokeError", "LeaseHeldError", "LeaseStolenError"})
+"""Errors of the runtime that say nothing of user code: the event may be delivered again."""
+
+CONTRADICTIONS = frozenset({"NotOurEvent", "InconsistentHistory"})
+"""Errors of the runtime after which nothing can be built on the event."""
+
+REDELIVERED = "redelivered"
+"""Field of an envelope: how often it was delivered anew from here."""
+
+MAX_REDELIVERIES = 5
+"""Of one event; with Lambda's retries after each, they outlast disturbances of 15 minutes."""
+
+REDELIVERY_DELAY_MS = 30_000
+"""Before the first; twice as long before each that follows. It takes a timer, which not all workflows have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenUp:
+    """An event that Lambda has given up.
+
+    Attributes:
+        function: the function that it was for, without the qualifier.
+        qualifier: the version or alias that it was for.
+        request_id: of the event.
+        event: the event.
+        failure: what became of it at last, named and told as Step Functions does for Lambda functions.
+    """
+
+    function: str
+    qualifier: str
+    request_id: str
+    event: Json
+    failure: Failure
+
+    @property
+    def address(self) -> str:
+        """Function and qualifier."""
+        return f"{self.function}:{self.qualifier}"
+
+    @classmethod
+    def from_record(cls, record: Json) -> "GivenUp":
+        """What Lambda's invocation record says.
+
+        Raises:
+            NotOurEvent: it is no such record.
+        """
+        try:
+            context = record["requestContext"]
+            function, _, qualifier = context["functionArn"].rpartition(":")
+            return cls(
+                function=function,
+                qualifier=qualifier,
+                request_id=context["requestId"],
+                event=record["requestPayload"],
+                failure=_failure(record),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise NotOurEvent(f"expected a record of an event that Lambda has given up: {error!r}") from error
+
+
+def handle(record: Json, context: Any) -> None:
+    """Make up for what `record` tells.
+
+    Raises:
+        NotOurEvent: there is nothing in it that this workflow could go on from.
+        InconsistentHistory: what is stored contradicts the event.
+        UnumError: something did not answer; Lambda calls again.
+    """
+    (workflow,) = services()
+    given_up = GivenUp.from_record(record)
+    try:
+        if not given_up.qualifier.isdecimal():
+            _start(_stand_in(workflow, given_up, context), given_up)
+        elif not is_envelope(given_up.event):
+            raise NotOurEvent(f"{given_up.address}: expected an event of a workflow, got another; who invoked it?")
+        elif given_up.event["workflow"] != workflow:
+            _hand_on(given_up.event["workflow"], record)
+        else:
+            _fail(_stand_in(workflow, given_up, context), given_up)
+    except RefusedDelivery as refused:
+        # Returned, not raised, as by every function: nothing could come of the event any more.
+        print(json.dumps({"source": "unum", "message": "refused", "reason": str(refused)}))  # noqa: T201 - the log
+
+
+def _start(rt: Runtime, given_up: GivenUp) -> None:
+    """Begin the execution that `given_up` should have begun; its first Task, of which nobody knows, is tried anew."""
+    name = named_start(given_up.event)
+    if name is None:
+        start(rt, event_name(given_up.event) or given_up.request_id, given_up.event)
+    else:
+        resume(rt, name)  # without a lease: whoever had one has given up, or has come as far as this
+
+
+def _fail(rt: Runtime, given_up: GivenUp) -> None:
+    error = given_up.failure.error
+    if error in CONTRADICTIONS:
+        raise InconsistentHistory(f"{given_up.address}: {error}: {given_up.failure.cause}")
+    if error in TRANSIENT:
+        _redeliver(rt, given_up)
+    else:
+        fail_invocation(rt, Envelope.from_json(given_up.event), given_up.failure)
+
+
+def _redeliver(rt: Runtime, given_up: GivenUp) -> None:
+    """Have the event delivered again, later if possible; the failure is not that of user code.
+
+    Raises:
+        InvokeError: that has been done so often that it does not help.
+    """
+    event, before = given_up.event, given_up.event.get(REDELIVERED, 0)
+    if before == MAX_REDELIVERIES:
+        failure = f"{given_up.failure.error}: {given_up.failure.cause}"
+        raise InvokeError(f"{given_up.address}: gave up after it was delivered anew {before} times; {failure}")
+    payload = to_text({**event, REDELIVERED: before + 1}).encode()
+    if isinstance(rt.timer, NoTimer):
+        rt.invoker.invoke([(rt.own_address, payload)])
+    else:
+        rt.timer.schedule([(rt.own_address, payload, rt.clock.now_ms() + (REDELIVERY_DELAY_MS << before))])
+
+
+def _hand_on(workflow: str, record: Json) -> None:
+    """Let the handler of `workflow`, which shares the function with this one, do it."""
+    others = json.loads(os.environ.get("UNUM_OTHERS", "{}"))
+    if workflow not in others:
+        raise NotOurEvent(f"event.workflow: expected one of {sorted({*services(), *others})}, got {workflow!r}")
+    LambdaInvoker(_client()).invoke([(others[workflow], to_text(record).encode())])
+
+
+def _stand_in(workflow: str, given_up: GivenUp, context: Any) -> Runtime:
+    """The runtime of the function that the event was for, without its code."""
+    address, table = _configured(given_up.address) if given_up.qualifier.isdecimal() else _look_up(given_up.address)
+    if workflow not in table:
+        raise NotOurEvent(f"{address}: expected that it serves workflow {workflow!r}, but only {sorted(table)}")
+    return replace(runtime_of(workflow, table[workflow], address, context), hosts=frozenset(), call=_no_code)
+
+
+def _no_code(call: Call, _value: Json) -> NoReturn:
+    raise AssertionError(f"{call.invocation}: the handler of failures runs no user code")
+
+
+def _look_up(address: str) -> tuple[str, Mapping[str, Service]]:
+    """The version that `address` leads to, and what its environment says.
+
+    Raises:
+        InvokeError: Lambda does not say.
+    """
+    try:
+        found = _client().get_function_configuration(FunctionName=address)
+    except (ClientError, BotoCoreError) as error:
+        raise InvokeError(f"{address}: {error}") from error
+    environment = found.get("Environment", {})
+    if "Error" in environment:
+        raise InvokeError(f"{address}: its environment cannot be read: {environment['Error']}")
+    function = ":".join(address.split(":")[:7])
+    return f"{function}:{found['Version']}", services_in(environment.get("Variables", {}))
+
+
+_configured = cache(_look_up)
+"""Of versions, which do not change."""
+
+
+@cache
+def _client() -> Any:
+    """A Lambda client that is patient: of all requests for configurations, Lambda takes 15 a second in an account.
+
+    Source: AWS Lambda Developer Guide, "Lambda quotas".
+    """
+    config = Config(retries={"mode": "standard", "max_attempts": 10}, tcp_keepalive=True)
+    return botocore.session.get_session().create_client("lambda", config=config)
+
+
+def _failure(record: Mapping[str, Json]) -> Failure:
+    """What became of the event, in the words of Step Functions."""
+    answer = record.get("responsePayload")
+    if isinstance(answer, dict):
+        return Failure(answer.get("errorType") or UNKNOWN, to_text(answer))
+    condition, tries = (record["requestContext"].get(each) for each in ("condition", "approximateInvokeCount"))
+    cause = {
+        "errorMessage": f"Lambda has given up the event: {condition}; times that the function was invoked: {tries}"
+    }
+    if record.get("responseContext"):  # the function ran, but its answer did not fit into the record
+        return Failure(UNKNOWN, to_text(cause))
+    return Failure(THROTTLED, to_text({**cause, "errorType": THROTTLED.partition(".")[2]}))

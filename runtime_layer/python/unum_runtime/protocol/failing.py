@@ -1,0 +1,50 @@
+"""Events that the platform has given up: somebody else commits what their invocations came to, and goes on from it.
+
+It is what a delivery of the event does, but for user code. So it may be done twice, die anywhere, and race with a late
+success of the same invocation: what is committed first counts, whoever did it.
+"""
+
+from dataclasses import replace
+
+from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.ir import Guard, Task
+from unum_runtime.protocol.checkpoint import commit
+from unum_runtime.protocol.collect import collect_behind
+from unum_runtime.protocol.ingress import Ready, admit, look_up
+from unum_runtime.protocol.perform import perform
+from unum_runtime.protocol.plan import Invoke
+from unum_runtime.protocol.run import is_over, recovered
+from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.step import step
+
+
+def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
+    """Go on from what the invocation of `envelope` came to: a committed outcome, or else what `failure` leads to.
+
+    Where no user code would have run, there is nothing that could have failed but the delivery: it is made up for.
+
+    Args:
+        rt: a runtime that knows the ways of the function that the event was for. It runs no user code.
+        envelope: the event.
+        failure: what the platform says became of its last delivery.
+
+    Raises:
+        RefusedDelivery: nothing can come of the event any more.
+        LeaseHeldError: the work is being done; this must be done again, in case it is not done in the end.
+        UnumError: something did not answer; this must be done again.
+    """
+    state = admit(rt, envelope)
+    if not isinstance(state, Task) or is_over(envelope, state):
+        step(rt, envelope)
+        return
+    # Whatever the guard says: a second run of user code is what it may save, and here none runs.
+    effect = look_up(rt, envelope, replace(state, guard=Guard.READ), fresh=False)
+    if isinstance(effect, Ready):
+        done = recovered(rt, envelope, state, effect.input, failure)
+        if isinstance(done, Invoke):  # of another try: the invocation has no outcome yet
+            perform(rt, done, envelope.routes)
+            return
+        effect = commit(rt, done)
+    perform(rt, effect, envelope.routes)
+    collect_behind(rt, envelope)

@@ -1,0 +1,33 @@
+"""What happened in an execution, as far as it was written down."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from unum_runtime.model.checkpoint import Checkpoint
+from unum_runtime.model.naming import Name
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Whose delivery wrote a checkpoint.
+
+    Attributes:
+        name: the invocation; None for the start record.
+        retries: how often each of its retriers had been used.
+    """
+
+    name: Name | None
+    retries: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What happened.
+
+    Attributes:
+        committed: the checkpoint of an invocation; None where there is none.
+        author: who wrote the checkpoint.
+    """
+
+    committed: Callable[[Name], Checkpoint | None]
+    author: Callable[[Name], Author]

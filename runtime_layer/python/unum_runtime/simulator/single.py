@@ -1,0 +1,114 @@
+"""One state alone, as the TestState API of Step Functions runs it.
+
+Source: AWS Step Functions API Reference, "TestState", "MockInput" and "TestStateConfiguration".
+"""
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+from unum_runtime.clock import SystemClock
+from unum_runtime.model.ir import FanOut, Json, Map, Pattern, State, Task, Work, Workflow
+from unum_runtime.model.naming import Execution
+from unum_runtime.protocol.moment import INPUT, Moment
+from unum_runtime.simulator.mocked import check_result
+from unum_runtime.simulator.trial import Given, Level, Mock, Validation
+from unum_runtime.simulator.visit import Staged, Visit
+
+__all__ = ["Given", "Level", "Mock", "Validation", "test_state"]
+
+NOTHING = Given()
+
+
+def test_state(
+    workflow: Workflow,
+    state: str,
+    value: Json,
+    *,
+    given: Given = NOTHING,  # noqa: PT028 - no test, but called as in AWS
+    level: Level = Level.INFO,  # noqa: PT028 - the same
+) -> dict[str, Json]:
+    """What `state` comes to with the input `value`, by the code that a deployed workflow runs.
+
+    Args:
+        workflow: the compiled workflow.
+        state: name of one of its states.
+        value: the state's input.
+        given: what surrounds it.
+        level: how much is shown.
+
+    Returns:
+        Under the names that TestState gives them, as JSON values and not as texts: ``status``, which is ``SUCCEEDED``,
+        ``FAILED``, ``RETRIABLE`` or ``CAUGHT_ERROR``; where there is any, ``output``, ``nextState``, ``error`` and
+        ``cause``; from `Level.DEBUG` on ``inspectionData``.
+
+    Raises:
+        KeyError: there is no such state.
+        ValueError: what is given does not fit the state.
+    """
+    found = workflow.states[state]
+    _check(workflow, found, given)
+    visit = Visit(workflow, found, value, given, _moment(workflow, found, value, given))
+    ended = visit.end()
+    return ended if level is Level.INFO else {**ended, "inspectionData": visit.seen}
+
+
+def _check(workflow: Workflow, state: State, given: Given) -> None:
+    """Make sure that `state` can be tested with what is given.
+
+    Raises:
+        ValueError: it cannot; says what is missing or too much.
+    """
+    _check_mock(state, given)
+    inside, origin = set(_inside(workflow, state)), given.error_caused_by_state
+    if origin is not None and origin not in inside:
+        known = ", ".join(sorted(inside)) or "none"
+        raise ValueError(
+            f"errorCausedByState: expected a state inside {state.name!r}, got {origin!r}; there are: {known}"
+        )
+    if given.map_iteration_failure_count and not isinstance(state, Map):
+        raise ValueError(f"mapIterationFailureCount: only a Map has iterations, {state.name!r} is a {_kind(state)}")
+
+
+def _check_mock(state: State, given: Given) -> None:
+    mock = given.mock
+    if mock is None:
+        if isinstance(state, FanOut) or (isinstance(state, Task) and state.pattern is not Pattern.RESPONSE):
+            raise ValueError(
+                f"mock: the {_kind(state)} {state.name!r} can only be tested with one; give a result or an error"
+            )
+        if isinstance(state, Task) and given.functions.keys().isdisjoint((state.name, state.function)):
+            raise ValueError(f"mock: {state.name!r} needs one, or the function {state.function!r}; neither is given")
+    elif not isinstance(state, Work):
+        raise ValueError(
+            f"mock: only a Task, Map or Parallel can have one, {state.name!r} is a {_kind(state)}; remove it"
+        )
+    elif mock.error is None and isinstance(state, Task):
+        check_result(state, mock.result, mock.field_validation_mode)
+    elif mock.error is None and not isinstance(mock.result, list) and not (isinstance(state, Map) and state.writes):
+        raise ValueError(f"mock.result: expected an array with the result of each branch of {state.name!r}")
+
+
+def _inside(workflow: Workflow, state: State) -> Iterator[str]:
+    """The names of all states in the branches of `state`."""
+    for inner in workflow.states.values():
+        if inner.scope == state.name:
+            yield inner.name
+            yield from _inside(workflow, inner)
+
+
+def _moment(workflow: Workflow, state: State, value: Json, given: Given) -> Staged:
+    now_ms = SystemClock().now_ms()
+    execution = Execution(str(uuid4()), now_ms)
+    token = str(uuid4()) if isinstance(state, Task) and state.pattern is not Pattern.RESPONSE else ""
+    own = Moment(workflow, execution, now_ms, str(execution), {INPUT: value})
+    context = dict(own.scene(state.name, retries=(), token=token).context)
+    # As in Step Functions, which runs a tested state in an Express Workflow.
+    express = workflow.home.arn(f"express:{workflow.name}:{execution.name}")
+    context["Execution"] = {**context["Execution"], "Id": express}
+    del context["Execution"]["RedriveCount"]
+    shown = context if given.context is None else given.context
+    return Staged(workflow, execution, now_ms, str(execution), given.variables, context=shown)
+
+
+def _kind(state: State) -> str:
+    return type(state).__name__

@@ -1,0 +1,92 @@
+"""Functions that end without an answer: every such execution ends all the same, by Retry, Catch, or visibly."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Deployment
+from unum_runtime.client import Client, Description
+from unum_runtime.model.checkpoint import Status
+
+CASES: Mapping[str, Mapping[str, Any]] = {
+    "timeout": {},
+    "memory": {},
+    "exit": {},
+    "import": {},
+    "syntax": {},
+    "retry": {},
+    "branch": {"items": ["lives", "dies"]},
+    "doomed": {},
+}
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def ended(deployment: Deployment) -> Mapping[str, Description]:
+    """How every case ended; all of them ran at once, because Lambda takes its time before it gives an event up."""
+    client: Client = deployment.client("Failures")
+    names = {case: client.start({"case": case, **value}).name for case, value in CASES.items()}
+    return {case: client.wait(name, timeout_s=90) for case, name in names.items()}
+
+
+def caught(ended: Mapping[str, Description], case: str) -> tuple[str, str]:
+    """The error that a catcher of the case saw, and its message."""
+    assert ended[case].status is Status.SUCCEEDED, ended[case]
+    error = ended[case].output
+    return error["Error"], json.loads(error["Cause"])["errorMessage"]
+
+
+def test_a_function_that_is_killed_by_its_timeout(ended: Mapping[str, Description]) -> None:
+    error, message = caught(ended, "timeout")
+    assert error == "Sandbox.Timedout"
+    assert "Task timed out after 3.00 seconds" in message
+
+
+def test_a_function_that_exhausts_its_memory_is_caught_by_the_name_for_what_is_unknown(
+    ended: Mapping[str, Description],
+) -> None:
+    error, message = caught(ended, "memory")
+    assert error == "Runtime.OutOfMemory"
+    assert "signal: killed" in message
+
+
+def test_a_function_that_exits(ended: Mapping[str, Description]) -> None:
+    error, message = caught(ended, "exit")
+    assert error == "Runtime.ExitError"
+    assert "exit status 3" in message
+
+
+def test_a_function_that_fails_at_init(ended: Mapping[str, Description]) -> None:
+    error, message = caught(ended, "import")
+    assert error == "Runtime.ImportModuleError"
+    assert "a_module_that_is_nowhere" in message
+
+
+def test_a_function_whose_code_has_a_syntax_error(ended: Mapping[str, Description]) -> None:
+    error, message = caught(ended, "syntax")
+    assert error == "Runtime.UserCodeSyntaxError"
+    assert "expected ':'" in message
+
+
+def test_a_retry_after_it_died_succeeds(ended: Mapping[str, Description]) -> None:
+    assert ended["retry"].status is Status.SUCCEEDED
+    assert ended["retry"].output == {"case": "retry", "attempt": 1}
+
+
+def test_a_branch_that_dies_fails_its_scope(ended: Mapping[str, Description]) -> None:
+    assert caught(ended, "branch")[0] == "Runtime.ExitError"
+
+
+def test_what_nobody_catches_fails_the_execution_visibly(ended: Mapping[str, Description]) -> None:
+    assert (ended["doomed"].status, ended["doomed"].error) == (Status.FAILED, "Runtime.ExitError")
+    assert "exit status 3" in json.loads(ended["doomed"].cause or "")["errorMessage"]
+
+
+def test_nothing_is_left_over(deployment: Deployment, ended: Mapping[str, Description]) -> None:
+    assert len(ended) == len(CASES)
+    queue = deployment.session.client("sqs")
+    url = deployment.outputs["Failures"]["DeadLetters"]
+    assert "Messages" not in queue.receive_message(QueueUrl=url, WaitTimeSeconds=1)

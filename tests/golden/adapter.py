@@ -1,0 +1,154 @@
+"""Runs a definition for a judge that knows how it ended in AWS, through all that a deployed workflow runs through.
+
+A judge gives the answers of a case's Tasks as an object with `invoke(function, payload, state)` and
+`invoke_service(resource, parameters, state)`, both of which raise an exception with `error` and `cause` where the Task
+failed. Waits are skipped.
+"""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import boto3
+from moto import mock_aws
+
+from unum_constructs.definition import Definition
+from unum_runtime.aws import items
+from unum_runtime.errors import DefinitionError, StatesError
+from unum_runtime.model.checkpoint import Ending, Success
+from unum_runtime.model.ir import READ_ITEMS, WRITE_RESULTS, Form, Home, Json, Task, Workflow
+from unum_runtime.simulator.local import Function, LocalWorkflow
+
+EXECUTION = "judged"
+RECORDED_IN = Home(region="us-east-1", account="111111111111", role_arn="snf_role_arn")
+AWS_PAYLOAD_LIMIT = 256 * 1024
+"""Of what a state passes on, in bytes; not ours, but the definitions that were recorded ran under it."""
+
+
+class Unsupported(Exception):
+    """The compiler refuses the definition."""
+
+
+class Answers(Protocol):
+    """What a judge knows of a case's Tasks."""
+
+    def invoke(self, resource: str, payload: Json, state: str | None = None) -> Json:
+        """What a Lambda function returned."""
+        ...
+
+    def invoke_service(self, resource: str, parameters: Json, state: str | None = None) -> Json:
+        """What any other service answered."""
+        ...
+
+
+def run(definition: Json, value: Json, tasks: Answers, case: Mapping[str, Json]) -> dict[str, Json]:
+    """How an execution of `definition` with input `value` ends, in the words of DescribeExecution.
+
+    Raises:
+        Unsupported: the compiler refuses the definition.
+    """
+    workflow = compiled(definition)
+    return described(LocalWorkflow(workflow, answering(workflow, tasks, case)).run(EXECUTION, value))
+
+
+def described(ending: Ending) -> dict[str, Json]:
+    """`ending` as a judge compares it."""
+    if isinstance(ending.outcome, Success):
+        return {"status": ending.status, "output": ending.outcome.value, "error": None, "cause": None}
+    return {"status": ending.status, "output": None, "error": ending.outcome.error, "cause": ending.outcome.cause}
+
+
+def compiled(definition: Json) -> Workflow:
+    """The workflow of `definition`, with whatever functions it names.
+
+    Raises:
+        Unsupported: the compiler refuses it.
+    """
+    try:
+        workflow = Definition.from_asl(definition).compile("judged", None)
+    except DefinitionError as error:
+        raise Unsupported(str(error)) from error
+    return replace(workflow, home=RECORDED_IN, payload_limit=AWS_PAYLOAD_LIMIT)
+
+
+def answering(workflow: Workflow, answers: Answers, case: Mapping[str, Json]) -> dict[str, Function]:
+    """Handlers that do what the case says, under the names of the Tasks; the same for every run of one attempt."""
+    return {task.name: _Answer(task, answers, case) for task in workflow.tasks}
+
+
+@dataclass(frozen=True)
+class _Answer:
+    task: Task
+    answers: Answers
+    case: Mapping[str, Json]
+    given: dict[tuple[str, int], Json | StatesError] = field(default_factory=dict)
+
+    def __call__(self, event: Json, context: Any) -> Json:
+        attempt = (context.unum.invocation, context.unum.attempt)
+        if attempt not in self.given:
+            self.given[attempt] = self._ask(event)
+        found = self.given[attempt]
+        if isinstance(found, StatesError):
+            raise found
+        return copy.deepcopy(found)
+
+    def _ask(self, event: Json) -> Json | StatesError:
+        try:
+            return self._answered(event)
+        except LookupError:
+            return _mocked(self.case, self.task, len(self.given))
+        except Exception as failed:
+            error, cause = getattr(failed, "error", None), getattr(failed, "cause", None)
+            if error is None:
+                raise
+            return StatesError(error, cause or "")
+
+    def _answered(self, event: Json) -> Json:
+        if self.task.form is not Form.SERVICE:
+            return self.answers.invoke(self.task.function, event, self.task.name)
+        if self.task.resource == "lambda:invoke":  # of a function that only the input names
+            result = self.answers.invoke(event["FunctionName"], event.get("Payload", {}), self.task.name)
+            return {"ExecutedVersion": "$LATEST", "Payload": result, "StatusCode": 200}
+        if self.task.resource in (READ_ITEMS, WRITE_RESULTS):
+            return _of_dataset(self.task, event, self.case["task_stubs"]["s3_objects"] or ())
+        return self.answers.invoke_service(self.task.resource or "", event, self.task.name)
+
+
+def _of_dataset(task: Task, event: Json, stored: Sequence[Mapping[str, Json]]) -> Json:
+    """What comes of a data set of a Map, where S3 has the objects `stored`."""
+    with mock_aws():
+        session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=RECORDED_IN.region)
+        client = session.client("s3")
+        for item in stored:
+            client.create_bucket(Bucket=item["Bucket"])
+            client.put_object(**item)
+        if task.resource == READ_ITEMS:
+            return items.read(event, client=client)
+        if "Parameters" in event:
+            client.create_bucket(Bucket=event["Parameters"]["Bucket"])
+        return items.write(event, client=client, key=task.name)
+
+
+def _mocked(case: Mapping[str, Json], task: Task, call: int) -> Json | StatesError:
+    """What the case's mock configuration says of the call with this ordinal.
+
+    Raises:
+        LookupError: it says nothing.
+    """
+    config = case["task_stubs"]["mock_config"] or {"StateMachines": {}}
+    for machine in config["StateMachines"].values():
+        response = machine["TestCases"].get(case["task_stubs"]["mock_case"], {}).get(task.name)
+        for calls, said in config["MockedResponses"].get(response, {}).items():
+            first, _, last = calls.partition("-")
+            if int(first) <= call <= int(last or first):
+                return _said(said, task)
+    raise LookupError(f"{task.name}: no answer to call {call}")
+
+
+def _said(said: Mapping[str, Json], task: Task) -> Json | StatesError:
+    if "Throw" in said:
+        return StatesError(said["Throw"]["Error"], said["Throw"].get("Cause", ""))
+    if task.resource == "lambda:invoke":
+        return {"ExecutedVersion": "$LATEST", **said["Return"]}
+    return said["Return"] if task.form is Form.SERVICE else said["Return"]["Payload"]

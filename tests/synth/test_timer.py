@@ -1,0 +1,179 @@
+"""What keeps events that have to wait: there where some have to, and nowhere else."""
+
+import pytest
+
+from tests.synth.deployment import Deployment, flat, function
+from tests.synth.linting import complaints
+from tests.synth.machines import Machine, a_map, chain, machine, parallel, task
+
+RETRY = {"Retry": [{"ErrorEquals": ["Flaky"]}]}
+SEND = ["sqs:SendMessage"]
+INVOKE = ["lambda:InvokeFunction"]
+RECEIVE = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
+
+
+def wait(then: str | None = None) -> Machine:
+    return {"Type": "Wait", "Seconds": 5, **({"End": True} if then is None else {"Next": then})}
+
+
+@pytest.fixture(scope="module")
+def waiting() -> Deployment:
+    """B waits for C; nobody else waits."""
+    return Deployment.of(machine(A=task("A", "B"), B=task("B", "W"), W=wait("C"), C=task("C")), *"ABC")
+
+
+def environment(deployment: Deployment, path: str) -> str | None:
+    timer: str | None = deployment.services(path)["Flow"].get("timer")
+    return timer
+
+
+def targets(deployment: Deployment, policy: str = "Flow/Timer/Permissions") -> set[str]:
+    (invoked,) = (arns for actions, arns in deployment.statements(policy) if actions == INVOKE)
+    return {arn.removesuffix(".Arn:*") for arn in invoked}
+
+
+def test_nothing_without_need() -> None:
+    deployment = Deployment.of(
+        machine(A={**task("A", "B"), "Catch": [{"ErrorEquals": ["E"], "Next": "B"}]}, B=task("B")), *"AB"
+    )
+    assert deployment.all("Lambda::EventSourceMapping") == {}
+    assert len(deployment.all("SQS::Queue")) == 1
+    assert environment(deployment, "A") is None
+
+
+def test_queue(waiting: Deployment) -> None:
+    assert waiting.properties("Flow/Timer/Queue") == {
+        "MessageRetentionPeriod": 14 * 24 * 3600,
+        "RedrivePolicy": {
+            "deadLetterTargetArn": {"Fn::GetAtt": [waiting.logical_id("Flow/Failures"), "Arn"]},
+            "maxReceiveCount": 10,
+        },
+        "SqsManagedSseEnabled": True,
+        "VisibilityTimeout": 180,
+    }
+    (statement,) = waiting.properties("Flow/Timer/Queue/Policy")["PolicyDocument"]["Statement"]
+    assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
+
+
+def test_forwarder(waiting: Deployment) -> None:
+    forwarder = waiting.properties("Flow/Timer/Forwarder")
+    assert forwarder["Handler"] == "unum_runtime.aws.forwarder.handle"
+    assert forwarder["Environment"]["Variables"] == {"UNUM_TIMER": {"Ref": waiting.logical_id("Flow/Timer/Queue")}}
+    assert forwarder["Layers"] == [{"Ref": waiting.logical_id("Flow/Layer")}]
+    assert forwarder["RecursiveLoop"] == "Allow"
+    versions = {flat(each["Properties"]["FunctionName"]) for each in waiting.all("Lambda::Version").values()}
+    assert waiting.logical_id("Flow/Timer/Forwarder") not in versions
+
+
+def test_messages_are_handed_over_when_it_is_allowed(waiting: Deployment) -> None:
+    mapping = waiting.resource("Flow/Timer/Messages")
+    assert mapping["Properties"] == {
+        "BatchSize": 10,
+        "EventSourceArn": {"Fn::GetAtt": [waiting.logical_id("Flow/Timer/Queue"), "Arn"]},
+        "FunctionName": {"Ref": waiting.logical_id("Flow/Timer/Forwarder")},
+        "FunctionResponseTypes": ["ReportBatchItemFailures"],
+    }
+    assert waiting.logical_id("Flow/Timer/Permissions") in mapping["DependsOn"]
+
+
+def test_no_execution_starts_before_the_timer_is_there(waiting: Deployment) -> None:
+    assert waiting.logical_id("Flow/Timer/Messages") in waiting.resource("Flow/Start")["DependsOn"]
+
+
+def test_the_forwarder_may_do_this_and_nothing_else(waiting: Deployment) -> None:
+    queue = f"{waiting.logical_id('Flow/Timer/Queue')}.Arn"
+    invoked = sorted(f"{waiting.logical_id(key)}.Arn:*" for key in "BC")
+    assert waiting.statements("Flow/Timer/Permissions") == [(INVOKE, invoked), (RECEIVE, [queue]), (SEND, [queue])]
+    logs = f"{waiting.logical_id('Flow/Timer/ForwarderLogs')}.Arn"
+    own = waiting.statements("Flow/Timer/ForwarderRole/DefaultPolicy")
+    assert own == [(["logs:CreateLogStream", "logs:PutLogEvents"], [logs])]
+
+
+def test_only_who_waits_may_send(waiting: Deployment) -> None:
+    queue = f"{waiting.logical_id('Flow/Timer/Queue')}.Arn"
+    sends = {key: waiting.statements(f"Flow/Permissions/{key}")[-1] for key in "ABC"}
+    assert all(actions == SEND for actions, _ in sends.values())
+    assert {key for key, (_, queues) in sends.items() if queue in queues} == {"B"}
+    assert [environment(waiting, key) is not None for key in "ABC"] == [False, True, False]
+    assert environment(waiting, "B") == waiting.logical_id("Flow/Timer/Queue")
+
+
+def test_who_waits_may_invoke_itself_and_recursion_is_allowed(waiting: Deployment) -> None:
+    assert targets(waiting, "Flow/Permissions/B") == {waiting.logical_id(key) for key in "BC"}
+    assert waiting.properties("B")["RecursiveLoop"] == "Allow"
+    assert "RecursiveLoop" not in waiting.properties("A")
+
+
+def test_retry_of_a_task() -> None:
+    deployment = Deployment.of(machine(A={**task("A", "B"), **RETRY}, B=task("B")), *"AB")
+    assert targets(deployment) == {deployment.logical_id("A")}
+    assert environment(deployment, "B") is None
+
+
+def test_retry_of_a_scope() -> None:
+    definition = machine(S=task("S", "P"), P={**parallel(chain("A"), chain("B")), **RETRY})
+    deployment = Deployment.of(definition, *"SAB")
+    assert targets(deployment) >= {deployment.logical_id(key) for key in "AB"}
+
+
+def test_a_workflow_that_begins_with_a_wait() -> None:
+    deployment = Deployment.of(machine(W=wait("A"), A=task("A")), "A")
+    assert targets(deployment) == {deployment.logical_id(path) for path in ("Flow/Entry", "A")}
+    assert environment(deployment, "Flow/Entry") == deployment.logical_id("Flow/Timer/Queue")
+
+
+def test_a_wait_in_a_map() -> None:
+    deployment = Deployment.of(machine(A=task("A", "M"), M=a_map(machine(B=task("B", "W"), W=wait()))), *"AB")
+    assert targets(deployment) == {deployment.logical_id("B")}
+
+
+def test_two_workflows_have_each_their_own() -> None:
+    deployment = Deployment.new()
+    shared = function(deployment.stack, "A")
+    for name in ("One", "Two"):
+        deployment.flow(machine(A={**task("A"), **RETRY}), {"A": shared}, name)
+    timers = {name: service["timer"] for name, service in deployment.services("A").items()}
+    assert timers == {name: deployment.logical_id(f"{name}/Timer/Queue") for name in ("One", "Two")}
+
+
+def test_logical_ids() -> None:
+    """They are public: another one means another resource, and what the old one holds is gone."""
+    send = {**task("arn:aws:states:::sqs:sendMessage", "A"), "Parameters": {"QueueUrl.$": "$.q", "MessageBody": "x"}}
+    deployment = Deployment.of(machine(W=wait("S"), S=send, A={**task("A"), **RETRY}), "A")
+    ours = {name for name in deployment.template["Resources"] if name.startswith("Flow")}
+    versions = {deployment.version(path) for path in ("Flow/Entry", "Flow/Services")}
+    assert ours - versions - {f"{version}OnFailure" for version in versions} == LOGICAL_IDS
+
+
+LOGICAL_IDS = {
+    "FlowEntry6F44A694",
+    "FlowEntryLogsB6F6074C",
+    "FlowEntryRole78432AF3",
+    "FlowEntryRoleDefaultPolicy88118E0D",
+    "FlowFailures70A1C59A",
+    "FlowFailuresPolicyD3807436",
+    "FlowLayerB8C38750",
+    "FlowPermissionsAD074D2F6",
+    "FlowPermissionsentry2FDC8978",
+    "FlowPermissionsservices7D1E4308",
+    "FlowServices3533FDC8",
+    "FlowServicesLogsDD4858A1",
+    "FlowServicesRoleD18A2168",
+    "FlowServicesRoleDefaultPolicy0311E296",
+    "FlowStartB5E08C23",
+    "FlowStartEventInvokeConfig7842CF2B",
+    "FlowTable14E9F23A",
+    "FlowTimerForwarderE15EB7CC",
+    "FlowTimerForwarderLogsF43CBDE1",
+    "FlowTimerForwarderRole931CDEFB",
+    "FlowTimerForwarderRoleDefaultPolicy7276DB63",
+    "FlowTimerMessages81BC939A",
+    "FlowTimerPermissions5A6FB696",
+    "FlowTimerQueue8DB246E7",
+    "FlowTimerQueuePolicy94BBF3A7",
+}
+
+
+def test_cfn_lint(waiting: Deployment) -> None:
+    assert complaints(waiting.template) == []
+    assert waiting.warnings() == []

@@ -1,0 +1,107 @@
+import copy
+import json
+from typing import Any
+
+from hypothesis import given, reject
+from hypothesis import strategies as st
+
+from unum_runtime.asl.jsonata import check_expression, reads
+from unum_runtime.asl.jsonata.failures import QueryEvaluationError
+from unum_runtime.asl.jsonata.program import JsonataProgram
+from unum_runtime.asl.jsonata.templates import inside
+from unum_runtime.asl.scene import Scene
+from unum_runtime.errors import DefinitionError
+
+NAMES = st.sampled_from(["a", "b", "c"])
+SCALARS = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.floats(allow_nan=False, allow_infinity=False)
+JSON = st.recursive(
+    SCALARS | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=8,
+)
+ATOMS = st.sampled_from(
+    [
+        "$states.input",
+        "$states.input.a",
+        "$v",
+        "$v.b",
+        "$missing",
+        "1",
+        "-2.5",
+        "'a'",
+        "true",
+        "null",
+        "[]",
+        "{}",
+        "$uuid",
+    ]
+)
+SHAPES = [
+    "[{0}, {1}]",
+    "{{'k': {0}, 'l': {1}}}",
+    "({0})[{1}]",
+    "({0}){{'k': {1}}}",
+    "({0} ? {1} : 1)",
+    "({0}).*",
+    "({0})^({1})",
+    "($x := {0}; [$x, {1}])",
+    "$map({0}, function($y) {{ [$y, {1}] }})",
+    "$reduce([{0}, {1}], $append)",
+    "({0}) ~> |$|{{'a': {1}}}|",
+    "$range({0}, {1}, 1)",
+    "$random({0})",
+]
+
+
+def grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    operators = st.sampled_from(["+", "-", "*", "/", "%", "&", "=", "!=", "<", ">=", "and", "or", "in", ".", "~>"])
+    functions = "sum count string map filter keys merge append distinct sort reverse type not parse partition shuffle"
+    unary = st.sampled_from([f"${name}({{0}})" for name in functions.split()])
+    shapes = st.sampled_from(SHAPES)
+    return (
+        st.builds(lambda left, operator, right: f"({left} {operator} {right})", inner, operators, inner)
+        | st.builds(lambda shape, part: shape.format(part), unary, inner)
+        | st.builds(lambda shape, one, two: shape.format(one, two), shapes, inner, inner)
+    )
+
+
+EXPRESSIONS = st.recursive(ATOMS, grown, max_leaves=6)
+
+
+def outcome(expression: str, data: Any, variable: Any) -> Any:
+    scene = Scene({"Execution": {}}, {"v": variable}, 1_700_000_000_000, "seed")
+    try:
+        return JsonataProgram({"Output": f"{{% {expression} %}}"}).leave(data, None, scene).value
+    except QueryEvaluationError as failure:
+        return failure.cause
+    except DefinitionError:  # not all that is put together here is an expression
+        reject()
+
+
+@given(EXPRESSIONS, JSON, JSON)
+def test_a_result_is_json_or_a_failure_always_the_same_and_nothing_else_changes(
+    expression: str, data: Any, variable: Any
+) -> None:
+    before = copy.deepcopy((data, variable))
+    first = outcome(expression, data, variable)
+    json.dumps(first, allow_nan=False)
+    assert (data, variable) == before
+    assert first == outcome(expression, data, variable)
+
+
+@given(EXPRESSIONS)
+def test_what_can_be_evaluated_can_be_read(expression: str) -> None:
+    read = {tuple(name.split(".")) for name in reads(f"{{% {expression} %}}")}
+    assert {name[0] for name in read} <= {"states", "v", "missing"}
+    assert {name[1] for name in read if name[0] == "states"} <= {"input"}
+
+
+@given(JSON)
+def test_data_pass_as_they_are(data: Any) -> None:
+    assert outcome("$states.input", data, None) == data
+
+
+@given(st.text())
+def test_any_text_is_an_expression_or_refused(text: str) -> None:
+    assert inside("{%" + text + "%}") is not None
+    assert isinstance(check_expression("{%" + text + "%}", "$"), list)

@@ -1,0 +1,251 @@
+"""A state's fields in JSONPath, as a whole."""
+
+from typing import Any
+
+import pytest
+
+from unum_runtime.asl.failures import NoChoiceMatched, ResultPathMatchFailure, RuntimeFailure
+from unum_runtime.asl.jsonpath import JsonPathProgram
+from unum_runtime.asl.program import Left, program
+from unum_runtime.asl.scene import Scene
+from unum_runtime.model.ir import Catcher, Form, Json, Task
+
+SCENE = Scene({"Execution": {"Name": "run"}}, {"old": 1, "n": 2}, now_ms=1_000, seed="e/1")
+
+
+def of(**fields: Json) -> JsonPathProgram:
+    return JsonPathProgram(fields)
+
+
+def test_a_state_is_its_program() -> None:
+    catcher = Catcher(errors=("A",), next="B", data={"ResultPath": None})
+    task = Task(
+        name="T", scope=None, data={"InputPath": "$.x"}, next=None, function="f", form=Form.DIRECT, catch=(catcher,)
+    )
+    assert program(task).arguments({"x": 5}, SCENE) == 5
+    assert program(task).caught(0, "raw", {"Error": "A", "Cause": ""}, SCENE) == Left("raw", SCENE.variables)
+
+
+# Recorded: what a state assigns it does not see, and ``$`` in Assign is the result before OutputPath.
+def test_variables_change_when_a_state_is_left() -> None:
+    fields = of(
+        Assign={"old.$": "$.Payload.value", "next.$": "States.MathAdd($old, 1)", "fix": [1]},
+        ResultSelector={"was.$": "$old", "got.$": "$.Payload.value"},
+        ResultPath="$.r",
+        OutputPath="$.r",
+    )
+    left = fields.leave({"a": 1}, {"Payload": {"value": 9}}, SCENE)
+    assert left == Left({"was": 1, "got": 9}, {"old": 9, "n": 2, "next": 2, "fix": [1]})
+    assert SCENE.variables == {"old": 1, "n": 2}
+
+
+def test_a_state_without_assign_leaves_the_variables_as_they_are() -> None:
+    assert of().leave({}, "result", SCENE) == Left("result", SCENE.variables)
+
+
+def test_a_pass_passes_its_result() -> None:
+    fields = of(Parameters={"a.$": "$.x"}, Result={"b": 2}, ResultPath="$.y", Assign={"got.$": "$.b"})
+    raw = {"x": 1}
+    assert fields.leave(raw, fields.arguments(raw, SCENE), SCENE) == Left(
+        {"x": 1, "y": {"b": 2}}, {"old": 1, "n": 2, "got": 2}
+    )
+
+
+@pytest.mark.parametrize(
+    ("n", "target", "variables"),
+    [
+        (9, "big", {"old": 1, "n": 2, "size": 9}),
+        (3, "some", {"old": 1, "n": 2}),
+        (0, "few", {"old": 1, "n": 2, "size": "unknown"}),
+    ],
+)
+def test_only_what_the_chosen_branch_assigns_counts(n: int, target: str, variables: dict[str, Any]) -> None:
+    rules: list[tuple[dict[str, Json], str]] = [
+        ({"Variable": "$.n", "NumericGreaterThan": 5, "Assign": {"size.$": "$.n"}}, "big"),
+        ({"Variable": "$.n", "NumericGreaterThanPath": "$n"}, "some"),
+    ]
+    fields = JsonPathProgram({"InputPath": "$.in", "Assign": {"size": "unknown"}}, rules, "few")
+    assert fields.choose({"in": {"n": n}}, SCENE) == (target, Left({"n": n}, variables))
+
+
+# Nothing is recorded; the name is the specification's.
+def test_no_rule_and_no_default() -> None:
+    with pytest.raises(NoChoiceMatched):
+        JsonPathProgram({}, [({"Variable": "$", "IsNull": True}, "X")]).choose({}, SCENE)
+
+
+def test_a_catcher_has_paths_and_variables_of_its_own() -> None:
+    data = {"ResultPath": "$.error", "Assign": {"why.$": "$.Cause"}}
+    fields = JsonPathProgram(
+        {"ResultPath": "$.result", "OutputPath": "$.result", "Assign": {"old": 0}},
+        catchers=[Catcher(errors=("A",), next="B", data=data), Catcher(errors=("B",), next="B", data={})],
+    )
+    error = {"Error": "A", "Cause": "c"}
+    assert fields.caught(0, {"x": 1}, error, SCENE) == Left({"x": 1, "error": error}, {"old": 1, "n": 2, "why": "c"})
+    assert fields.caught(1, {"x": 1}, error, SCENE).value == error
+    with pytest.raises(ResultPathMatchFailure):
+        fields.caught(0, "no object", error, SCENE)
+
+
+class TestItems:
+    def test_items_path_and_selector(self) -> None:
+        selector = {"item.$": "$$.Map.Item.Value", "at.$": "$$.Map.Item.Index", "of.$": "$.name", "n.$": "$n"}
+        fields = of(InputPath="$.in", ItemsPath="$.all", ItemSelector=selector)
+        assert fields.items({"in": {"all": ["a", None], "name": "x"}}, SCENE) == [
+            {"item": "a", "at": 0, "of": "x", "n": 2},
+            {"item": None, "at": 1, "of": "x", "n": 2},
+        ]
+
+    @pytest.mark.parametrize(
+        ("fields", "raw", "items"),
+        [
+            ({}, [1, [2]], [1, [2]]),
+            ({}, [], []),
+            ({"InputPath": None}, [1], []),
+            ({"ItemsPath": "$.a[0].b"}, {"a": [{"b": [3]}]}, [3]),
+            ({"ItemsPath": "$all"}, {}, [4]),
+            ({"ItemsPath": "$$.Names"}, {}, ["z"]),
+            ({}, {"a": 1, "b": [2]}, [{"Key": "a", "Value": 1}, {"Key": "b", "Value": [2]}]),
+            ({"ItemSelector": {"k.$": "$$.Map.Item.Key", "i.$": "$$.Map.Item.Index"}}, {"a": 1}, [{"k": "a", "i": 0}]),
+        ],
+    )
+    def test_where_items_come_from(self, fields: dict[str, Json], raw: Json, items: list[Json]) -> None:
+        assert of(**fields).items(raw, Scene({"Names": ["z"]}, {"all": [4]})) == items
+
+    # Recorded: with an ItemReader, a path that leads to nothing does no harm.
+    def test_items_that_were_read(self) -> None:
+        selector = {"v.$": "$$.Map.Item.Value", "of.$": "$.name"}
+        fields = of(ItemsPath="$.missing", ItemSelector=selector, ItemBatcher={"MaxItemsPerBatch": 2})
+        assert fields.items({"name": "x"}, SCENE, read=[1, 2, 3]) == [
+            {"Items": [{"v": 1, "of": "x"}, {"v": 2, "of": "x"}]},
+            {"Items": [{"v": 3, "of": "x"}]},
+        ]
+
+    @pytest.mark.parametrize("found", ["text", 5, None, True])
+    def test_what_has_no_items(self, found: Json) -> None:
+        with pytest.raises(RuntimeFailure, match=r"'\$\.x' must point to an array or an object"):
+            of(ItemsPath="$.x").items({"x": found}, SCENE)
+
+    def test_each_item_has_chances_of_its_own(self) -> None:
+        first, second = of(ItemSelector={"id.$": "States.UUID()"}).items([1, 2], SCENE)
+        assert first != second
+
+    def test_batches_of_so_many_items(self) -> None:
+        batcher = {"MaxItemsPerBatchPath": "$.per", "BatchInput": {"by.$": "$.name", "n.$": "$n"}}
+        fields = of(ItemsPath="$.all", ItemSelector={"v.$": "$$.Map.Item.Value"}, ItemBatcher=batcher)
+        common = {"by": "x", "n": 2}
+        assert fields.items({"per": 2, "name": "x", "all": [1, 2, 3]}, SCENE) == [
+            {"BatchInput": common, "Items": [{"v": 1}, {"v": 2}]},
+            {"BatchInput": common, "Items": [{"v": 3}]},
+        ]
+        assert fields.items({"per": 2, "name": "x", "all": []}, SCENE) == []
+
+    def test_batches_of_so_many_bytes(self) -> None:
+        items = ["aaaa", "bbbb", "c" * 50, "dd"]
+        limit = len('{"Items":["aaaa","bbbb"]}')
+        batches = of(ItemBatcher={"MaxInputBytesPerBatch": limit, "MaxItemsPerBatch": 9}).items(items, SCENE)
+        assert batches == [{"Items": ["aaaa", "bbbb"]}, {"Items": ["c" * 50]}, {"Items": ["dd"]}]
+        smaller = of(ItemBatcher={"MaxInputBytesPerBatch": limit - 1}).items(items[:2], SCENE)
+        assert smaller == [{"Items": ["aaaa"]}, {"Items": ["bbbb"]}]
+
+
+class TestNumbers:
+    @pytest.mark.parametrize(
+        ("fields", "found"),
+        [
+            ({}, None),
+            ({"TimeoutSeconds": 5}, 5),
+            ({"TimeoutSecondsPath": "$.t"}, 7),
+            ({"TimeoutSecondsPath": "$n"}, 2),
+            ({"TimeoutSecondsPath": "$$.State.Limit"}, 3),
+            ({"InputPath": "$.in", "TimeoutSecondsPath": "$.t", "Parameters": {"t": 1}}, 8),
+        ],
+    )
+    def test_where_a_number_comes_from(self, fields: dict[str, Json], found: float | None) -> None:
+        scene = Scene({"State": {"Limit": 3}}, {"n": 2})
+        assert of(**fields).number("TimeoutSeconds", {"t": 7, "in": {"t": 8}}, scene) == found
+
+    # Recorded: text that reads as an integer is one; and the words about what is none.
+    @pytest.mark.parametrize(("value", "found"), [(0, 0), ("1", 1), (3.0, 3), ("12", 12)])
+    def test_what_is_an_integer(self, value: Json, found: int) -> None:
+        read = of(MaxConcurrencyPath="$.m").number("MaxConcurrency", {"m": value}, SCENE)
+        assert (type(read), read) == (int, found)
+
+    @pytest.mark.parametrize("value", ["NoNumber", {}, 1.5, None, True, [1], "", "1.5", "inf", "nan"])
+    def test_what_is_none(self, value: Json) -> None:
+        with pytest.raises(RuntimeFailure) as caught:
+            of(MaxConcurrencyPath="$.m").number("MaxConcurrency", {"m": value}, SCENE)
+        assert caught.value.error == "States.Runtime"
+        assert "The MaxConcurrencyPath field refers to value" in caught.value.cause
+        assert "which is not a valid integer: $.m" in caught.value.cause
+
+    @pytest.mark.parametrize(
+        ("field", "value", "cause"),
+        [
+            ("ToleratedFailureCount", -1, "ToleratedFailureCount cannot be negative."),
+            ("ToleratedFailurePercentage", 100.5, "must be a number from 0 to 100"),
+            ("TimeoutSeconds", 0, "must be an integer from 1 to 99999999"),
+            ("Seconds", 10**9, "must be an integer from 0 to 99999999"),
+        ],
+    )
+    def test_bounds(self, field: str, value: float, cause: str) -> None:
+        with pytest.raises(RuntimeFailure, match=cause):
+            JsonPathProgram({f"{field}Path": "$"}).number(field, value, SCENE)
+
+    def test_a_percentage_may_have_a_fraction(self) -> None:
+        fields = of(ToleratedFailurePercentagePath="$")
+        assert [fields.number("ToleratedFailurePercentage", value, SCENE) for value in (0.5, "2.5", 100)] == [
+            0.5,
+            2.5,
+            100,
+        ]
+
+    def test_a_path_to_nothing(self) -> None:
+        with pytest.raises(RuntimeFailure, match=r"Invalid path '\$.t' : No results for path: \$\['t'\]"):
+            of(TimeoutSecondsPath="$.t").number("TimeoutSeconds", {}, SCENE)
+
+
+class TestWait:
+    @pytest.mark.parametrize(
+        ("fields", "until_ms"),
+        [
+            ({"Seconds": 5}, 6_000),
+            ({"Seconds": 0}, 1_000),
+            ({"SecondsPath": "$.s"}, 4_000),
+            ({"Timestamp": "1970-01-01T00:00:09Z"}, 9_000),
+            ({"Timestamp": "1970-01-01T01:00:00.0075+01:00"}, 7),
+            ({"TimestampPath": "$.t"}, 1_458_000_000_250),
+            ({"InputPath": "$.in", "TimestampPath": "$"}, 0),
+        ],
+    )
+    def test_until_when(self, fields: dict[str, Json], until_ms: int) -> None:
+        raw = {"s": "3", "t": "2016-03-15T00:00:00.25Z", "in": "1970-01-01T00:00:00Z"}
+        assert of(**fields).until_ms(raw, SCENE) == until_ms
+
+    def test_no_timestamp(self) -> None:
+        with pytest.raises(RuntimeFailure, match=r"expected a timestamp like .* found 5"):
+            of(TimestampPath="$").until_ms(5, SCENE)
+
+
+class TestFail:
+    @pytest.mark.parametrize(
+        ("fields", "failure"),
+        [
+            ({}, (None, None)),
+            ({"Error": "E", "Cause": "c"}, ("E", "c")),
+            ({"ErrorPath": "$.e", "CausePath": "States.Format('{}!', $.c)"}, ("Boom", "why!")),
+            ({"ErrorPath": "$$.Execution.Name", "Cause": "$.c"}, ("run", "$.c")),
+        ],
+    )
+    def test_what_it_says(self, fields: dict[str, Json], failure: tuple[str | None, str | None]) -> None:
+        assert of(**fields).failure({"e": "Boom", "c": "why"}, SCENE) == failure
+
+    # The first cause is recorded from AWS.
+    def test_a_path_to_nothing_or_to_no_text(self) -> None:
+        with pytest.raises(RuntimeFailure) as caught:
+            of(ErrorPath="$.ErrorX").failure({"e": 1}, SCENE)
+        assert caught.value.cause == (
+            "The JSONPath '$.ErrorX' specified for the field 'ErrorPath' could not be found in the input '{\"e\":1}'"
+        )
+        with pytest.raises(RuntimeFailure, match="CausePath field must lead to a string"):
+            of(CausePath="$.e").failure({"e": 1}, SCENE)

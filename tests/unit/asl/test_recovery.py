@@ -1,0 +1,92 @@
+"""Which errors are retried and caught, and when. Several retriers on one state come from the specification alone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unum_runtime.asl.recovery import Again, catcher, matches, next_retry
+from unum_runtime.asl.scene import Scene
+from unum_runtime.model.ir import Catcher, Retrier
+
+SCENE = Scene({}, seed="e/1")
+
+
+@pytest.mark.parametrize(
+    ("errors", "error", "expected"),
+    [
+        (["A", "B"], "B", True),
+        (["A"], "a", False),
+        (["States.ALL"], "A", True),
+        (["States.ALL"], None, True),
+        (["A"], None, False),
+        (["States.ALL"], "States.DataLimitExceeded", False),
+        (["States.TaskFailed"], "States.DataLimitExceeded", False),
+        (["States.DataLimitExceeded"], "States.DataLimitExceeded", True),
+        (["States.ALL"], "States.Runtime", False),
+        (["States.Runtime"], "States.Runtime", False),
+        (["States.TaskFailed"], "Exception", True),
+        (["States.TaskFailed"], "States.BranchFailed", True),
+        (["States.TaskFailed"], "States.Timeout", False),
+        (["States.TaskFailed"], "States.HeartbeatTimeout", False),
+        (["States.ALL"], "States.Timeout", True),
+        (["States.Timeout"], "States.HeartbeatTimeout", True),
+        (["States.HeartbeatTimeout"], "States.HeartbeatTimeout", True),
+        (["States.HeartbeatTimeout"], "States.Timeout", False),
+        (["State.ALL"], "A", False),
+        ([], "A", False),
+    ],
+)
+def test_names(errors: list[str], error: str | None, expected: bool) -> None:  # noqa: FBT001 - a table of cases
+    assert matches(errors, error) is expected
+
+
+def delays(retrier: Retrier, scene: Scene = SCENE) -> list[int]:
+    found: list[int] = []
+    again = next_retry([retrier], (), "A", scene)
+    while again is not None and len(found) < 50:
+        found.append(again.delay_ms)
+        again = next_retry([retrier], again.counts, "A", scene)
+    return found
+
+
+def test_three_retries_with_growing_intervals_unless_told_otherwise() -> None:
+    assert delays(Retrier(errors=("A",))) == [1000, 2000, 4000]
+
+
+def test_intervals() -> None:
+    assert delays(Retrier(errors=("A",), max_attempts=0)) == []
+    assert delays(Retrier(errors=("A",), interval_s=3, backoff_rate=1)) == [3000, 3000, 3000]
+    assert delays(Retrier(errors=("A",), interval_s=3, backoff_rate=1.5, max_delay_s=5)) == [3000, 4500, 5000]
+
+
+def test_an_interval_is_never_longer_than_a_leap_year() -> None:
+    assert delays(Retrier(errors=("A",), backoff_rate=1e300, max_attempts=4))[1:] == [31_622_400_000] * 3
+    huge = next_retry([Retrier(errors=("A",), max_attempts=99_999_999)], (90_000_000,), "A", SCENE)
+    assert huge == Again((90_000_001,), 31_622_400_000)
+
+
+@given(st.text(max_size=3))
+def test_jitter_makes_an_interval_a_part_of_itself(seed: str) -> None:
+    retrier = Retrier(errors=("A",), interval_s=10, backoff_rate=2, max_delay_s=15, jitter=True)
+    first, again = delays(retrier, Scene({}, seed=seed)), delays(retrier, Scene({}, seed=seed))
+    assert first == again
+    assert all(0 <= delay <= limit for delay, limit in zip(first, (10_000, 15_000, 15_000), strict=True))
+
+
+def test_retriers_count_for_themselves_and_the_first_that_is_for_an_error_decides() -> None:
+    retriers = [Retrier(errors=("A",), max_attempts=1), Retrier(errors=("States.ALL",), interval_s=7, max_attempts=2)]
+    assert next_retry(retriers, (), "B", SCENE) == Again((0, 1), 7000)
+    assert next_retry(retriers, (0, 1), "A", SCENE) == Again((1, 1), 1000)
+    assert next_retry(retriers, (1, 1), "A", SCENE) is None  # though States.ALL has one left
+    assert next_retry(retriers, (1, 1), "B", SCENE) == Again((1, 2), 14_000)
+    assert next_retry(retriers, (1, 2), "B", SCENE) is None
+    assert next_retry(retriers, (), "States.Runtime", SCENE) is None
+    assert next_retry([], (), "A", SCENE) is None
+
+
+def test_the_first_catcher_that_is_for_an_error() -> None:
+    catchers = [Catcher(errors=errors, next="X", data={}) for errors in (("A",), ("A", "B"), ("States.TaskFailed",))]
+    assert [catcher(catchers, error) for error in ("A", "B", "C", "States.Timeout", "States.Runtime")] == [
+        *(0, 1, 2),
+        *(None, None),
+    ]

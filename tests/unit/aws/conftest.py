@@ -1,0 +1,85 @@
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from unum_runtime.aws.timer import SqsTimer
+
+HERE: dict[str, Any] = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
+
+
+@dataclass
+class Clock:
+    """A clock that tests move."""
+
+    ms: int = 1_800_000_000_000
+
+    def now_ms(self) -> int:
+        return self.ms
+
+
+@dataclass
+class Queue:
+    """A queue in moto, and what was asked of it."""
+
+    client: Any
+    url: str
+    batches: list[list[dict[str, Any]]] = field(default_factory=list)
+
+    def send_message_batch(self, **parameters: Any) -> Any:
+        self.batches.append(parameters["Entries"])
+        return self.client.send_message_batch(**parameters)
+
+    @property
+    def delays_s(self) -> list[int]:
+        return [entry["DelaySeconds"] for batch in self.batches for entry in batch]
+
+    def bodies(self) -> list[Any]:
+        return [json.loads(body) for body in self.texts()]
+
+    def texts(self) -> list[str]:
+        texts = []
+        while messages := self.client.receive_message(QueueUrl=self.url, MaxNumberOfMessages=10).get("Messages"):
+            texts += [message["Body"] for message in messages]
+        return texts
+
+
+@dataclass
+class Functions:
+    """Lambda, as far as it takes events; it refuses those for functions that are gone."""
+
+    gone: set[str] = field(default_factory=set)
+    events: list[tuple[str, Any]] = field(default_factory=list)
+
+    def invoke(self, **parameters: Any) -> Any:
+        assert parameters["InvocationType"] == "Event"
+        if parameters["FunctionName"] in self.gone:
+            raise ClientError({"Error": {"Code": "ResourceNotFoundException", "Message": "no"}}, "Invoke")
+        self.events.append((parameters["FunctionName"], json.loads(parameters["Payload"])))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def queue() -> Iterator[Queue]:
+    with mock_aws():
+        client = boto3.Session(**HERE).client("sqs")
+        yield Queue(client, client.create_queue(QueueName="timer")["QueueUrl"])
+
+
+@pytest.fixture
+def functions() -> Functions:
+    return Functions()
+
+
+@pytest.fixture
+def timer(queue: Queue, clock: Clock) -> SqsTimer:
+    return SqsTimer(queue, queue.url, clock)

@@ -1,0 +1,178 @@
+"""What Lambda calls, with the table in moto, in workflows that end in the function that they begin in."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from unum_constructs.compiler import compile_workflow
+from unum_constructs.compiler.resources import SERVICES
+from unum_runtime import handler, service_function
+from unum_runtime.client import Client, Description
+from unum_runtime.errors import NotOurEvent
+
+TABLE = "state"
+FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:f"
+CACHES = [each for each in vars(handler).values() if hasattr(each, "cache_clear")]
+
+
+@dataclass
+class Context:
+    """Of Lambda's context, what the handler looks at."""
+
+    qualifier: str
+    aws_request_id: str = "request"
+    function_version: str = "7"
+
+    @property
+    def invoked_function_arn(self) -> str:
+        return f"{FUNCTION}:{self.qualifier}"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 30_000
+
+
+@dataclass
+class Deployed:
+    """A workflow in one function."""
+
+    client: Client
+
+    def run(self, value: Any) -> Description:
+        started = handler.handle(value, Context("start-Flow"))
+        return self.client.describe(started["execution"])
+
+
+Deploy = Callable[..., Deployed]
+
+
+@pytest.fixture
+def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with mock_aws():
+        yield boto3.client("sqs")
+
+
+@pytest.fixture
+def deploy(sqs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deploy]:  # noqa: ARG001 - for moto
+    """Deploys a Task: (its fields, user code, what the environment says beside)."""
+
+    def deployed(task: dict[str, Any], code: Callable[..., Any] | None = None, **service: Any) -> Deployed:
+        machine = {"StartAt": "T", "States": {"T": {"Type": "Task", "End": True, **task}}}
+        workflow = compile_workflow(machine, name="Flow", functions=None)
+        folder = tmp_path / handler.WORKFLOWS_FOLDER
+        folder.mkdir()
+        (folder / "Flow.json").write_text(workflow.to_json())
+        monkeypatch.syspath_prepend(tmp_path)
+        host = next(workflow.tasks).function
+        about = {"table": TABLE, "hosts": [host], "routes": {}, "retention_s": 604_800, "start_alias": "start-Flow"}
+        monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": about | service}))
+        if code is not None:
+            monkeypatch.setenv("UNUM_HANDLER", "code_of_user.handle")
+            module = ModuleType("code_of_user")
+            module.handle = code  # type: ignore[attr-defined]
+            monkeypatch.setitem(sys.modules, "code_of_user", module)
+        handler._initialize()
+        _make_table()
+        return Deployed(Client.connect(table=TABLE, workflow="Flow"))
+
+    _forget()
+    yield deployed
+    _forget()
+
+
+def _forget() -> None:
+    for cache in (*CACHES, service_function._clients):
+        cache.cache_clear()
+
+
+def _make_table() -> None:
+    boto3.client("dynamodb").create_table(
+        TableName=TABLE,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+    )
+
+
+def test_user_code_gets_its_input_and_its_invocation(deploy: Deploy) -> None:
+    deployed = deploy({"Resource": "F"}, lambda event, context: {**event, "state": context.unum.state})
+    assert deployed.run({"n": 1}).output == {"n": 1, "state": "T"}
+
+
+def test_user_code_is_interrupted_when_the_task_s_time_is_over(deploy: Deploy) -> None:
+    deployed = deploy({"Resource": "F", "TimeoutSeconds": 1}, lambda _event, _context: time.sleep(20))
+    begun = time.monotonic()
+    ended = deployed.run({})
+    assert time.monotonic() - begun < 10
+    assert ended.error == "States.Timeout"
+
+
+def test_values_take_the_place_of_their_names(deploy: Deploy) -> None:
+    task = {"Resource": "F", "Parameters": {"queue": "${Value1}", "text": "a ${Value2}"}}
+    values = {"Value1": "https://sqs/1/q", "Value2": 'quote " and \\'}
+    deployed = deploy(task, lambda event, _context: event, values=values)
+    assert deployed.run({}).output == {"queue": "https://sqs/1/q", "text": 'a quote " and \\'}
+
+
+def test_the_context_object_says_where_the_workflow_runs(deploy: Deploy) -> None:
+    task = {"Resource": "F", "Parameters": {"id.$": "$$.Execution.Id"}}
+    deployed = deploy(task, lambda event, _context: event)
+    assert deployed.run({}).output == {"id": "arn:aws:states:us-east-1:123456789012:execution:Flow:request"}
+
+
+def test_services_are_called(deploy: Deploy, sqs: Any) -> None:
+    url = sqs.create_queue(QueueName="letters")["QueueUrl"]
+    task = {
+        "Resource": "arn:aws:states:::sqs:sendMessage",
+        "Parameters": {"QueueUrl": "${Letters}", "MessageBody.$": "$"},
+        "ResultPath": "$.sent",
+    }
+    deployed = deploy(task, hosts=[SERVICES], values={"Letters": url})
+    assert deployed.run({"n": 1}).output["sent"]["MessageId"]
+    (letter,) = sqs.receive_message(QueueUrl=url)["Messages"]
+    assert json.loads(letter["Body"]) == {"n": 1}
+
+
+def test_another_try_waits_in_the_queue(deploy: Deploy, sqs: Any) -> None:
+    url = sqs.create_queue(QueueName="timer")["QueueUrl"]
+    tries: list[int] = []
+
+    def flaky(_event: Any, _context: Any) -> int:
+        tries.append(1)
+        if len(tries) == 1:
+            raise ValueError("not yet")
+        return len(tries)
+
+    task = {"Resource": "F", "Retry": [{"ErrorEquals": ["ValueError"], "IntervalSeconds": 1}]}
+    deployed = deploy(task, flaky, timer=url)
+    assert deployed.run({}).output is None
+    (message,) = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=5)["Messages"]
+    waiting = json.loads(message["Body"])
+    assert waiting["address"] == f"{FUNCTION}:7"
+    assert handler.handle(waiting["event"], Context("7")) is None
+    assert deployed.client.describe("request").output == 2
+
+
+def test_a_function_without_a_timer_says_so(deploy: Deploy) -> None:
+    task = {"Resource": "F", "Retry": [{"ErrorEquals": ["States.ALL"]}]}
+    deployed = deploy(task, lambda _event, _context: 1 / 0)
+    with pytest.raises(Exception, match="no timer: 1 events have to wait"):
+        deployed.run({})
+
+
+def test_a_function_of_the_workflow_s_own_answers_nobody_else(deploy: Deploy) -> None:
+    task = {"Resource": "arn:aws:states:::sqs:sendMessage", "Parameters": {"QueueUrl": "u", "MessageBody": "m"}}
+    deploy(task, hosts=[SERVICES])
+    with pytest.raises(NotOurEvent, match="has no code but a workflow's"):
+        handler.handle({}, Context("$LATEST"))

@@ -1,0 +1,116 @@
+"""``unum diff``: what a deployment means for executions that run."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unum_constructs.changes import Effect, changes
+from unum_constructs.compiler import compile_workflow
+from unum_runtime.model.ir import Collection, Guard, Workflow
+
+
+def machine(**states: Any) -> dict[str, Any]:
+    return {"StartAt": next(iter(states)), "States": states}
+
+
+def task(function: str, **fields: Any) -> dict[str, Any]:
+    return {"Type": "Task", "Resource": function, **(fields or {"End": True})}
+
+
+CHAIN = machine(A=task("a", Next="B"), B=task("b", Next="C"), C=task("c"))
+SHORT = machine(A=task("a", Next="C"), C=task("c"))
+SPREAD = {"Type": "Map", "ItemProcessor": machine(Each=task("a")), "End": True}
+
+
+def workflow(definition: dict[str, Any]) -> Workflow:
+    return compile_workflow(definition, name="w", functions=None)
+
+
+def told(effect: Effect, old: dict[str, Any], new: dict[str, Any]) -> dict[str, str]:
+    found = changes(workflow(old), workflow(new))
+    messages: dict[str, str] = {}
+    for change in found:
+        if change.effect is effect:
+            messages[change.subject] = "; ".join(filter(None, (messages.get(change.subject), change.message)))
+    return messages
+
+
+def test_nothing_changes_between_equal_workflows() -> None:
+    assert {change.effect for change in changes(workflow(CHAIN), workflow(CHAIN))} == {Effect.UNCHANGED}
+
+
+def test_a_function_and_an_edge_that_go_break_what_runs() -> None:
+    broken = told(Effect.BREAKS, CHAIN, SHORT)
+    assert "cannot go on" in broken["function b"]
+    assert broken["function a"] == "is not allowed to invoke function b any more"
+    assert told(Effect.REMOVED, CHAIN, SHORT) == {"state B": "was a Task"}
+
+
+def test_what_is_added_breaks_nothing() -> None:
+    new = machine(A=task("a", Next="B"), B=task("b", Next="C"), C=task("c", Next="D"), D=task("d"))
+    assert told(Effect.BREAKS, CHAIN, new) == {}
+    assert told(Effect.ADDED, CHAIN, new) == {"function d": "is new", "state D": "a Task"}
+    assert told(Effect.CHANGED, CHAIN, new) == {"state C": "next none → D"}
+
+
+def test_a_state_that_goes_breaks_nothing_if_its_function_is_reached_as_before() -> None:
+    old = machine(A=task("a", Next="Tidy"), Tidy={"Type": "Pass", "Next": "B"}, B=task("b"))
+    assert told(Effect.BREAKS, old, machine(A=task("a", Next="B"), B=task("b"))) == {}
+
+
+def test_a_fan_out_that_goes_takes_what_its_branches_may_do_in_the_store() -> None:
+    assert 'to "add" in the store' in told(Effect.BREAKS, machine(M=SPREAD), machine(A=task("a")))["function a"]
+
+
+def test_the_timer_goes_with_the_last_wait() -> None:
+    waiting = machine(A=task("a", Next="W"), W={"Type": "Wait", "Seconds": 3, "Next": "B"}, B=task("b"))
+    broken = told(Effect.BREAKS, waiting, machine(A=task("a", Next="B"), B=task("b")))
+    assert broken.keys() == {"timer", "function a"}
+
+
+def test_a_service_that_is_not_called_any_more_is_not_allowed_any_more() -> None:
+    call = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::sns:publish",
+        "Parameters": {"TopicArn": "arn:aws:sns:us-east-1:1:t", "Message": "m"},
+    }
+    other = {**call, "Resource": "arn:aws:states:::aws-sdk:sns:listTopics", "Parameters": {}}
+    broken = told(Effect.BREAKS, machine(A={**call, "End": True}), machine(A={**other, "End": True}))
+    assert broken.keys() == {"services"}
+    assert "sns:Publish" in broken["services"]
+
+
+def test_settings_hold_for_executions_that_start_afterwards() -> None:
+    old = workflow(CHAIN)
+    careless = replace(old.task("A"), guard=Guard.COMMIT)
+    new = replace(old, hop_budget=5, timeout_s=60, collection=Collection.EAGER, states={**old.states, "A": careless})
+    found = {change.subject: change.message for change in changes(old, new) if change.effect is Effect.CHANGED}
+    assert found == {
+        "hop budget": "100000 → 5",
+        "collection": "ttl → eager",
+        "timeout": "none → 60",
+        "state A": "guard read → commit",
+    }
+
+
+def test_another_kind_of_state_is_named() -> None:
+    old, new = machine(A={"Type": "Pass", "End": True}), machine(A={"Type": "Succeed"})
+    assert told(Effect.CHANGED, old, new) == {"state A": "Pass → Succeed"}
+
+
+@pytest.mark.parametrize(("new", "code"), [(SHORT, 1), (CHAIN, 0)])
+def test_the_exit_code_says_whether_something_breaks(
+    unum: Any, file: Callable[..., Path], new: dict[str, Any], code: int
+) -> None:
+    file("old.json", CHAIN)
+    file("new.json", new)
+    as_text, as_json = unum("diff", "old.json", "new.json"), unum("diff", "old.json", "new.json", "--format", "json")
+    assert (as_text.code, as_json.code) == (code, code)
+    assert ("remove in two deployments" in as_text.err) == (code == 1)
+    assert [line.split()[0] for line in as_text.out.splitlines()] == [
+        found["effect"] for found in json.loads(as_json.out)
+    ]

@@ -1,0 +1,92 @@
+"""``${Name}`` in place of a number or a timestamp: the deployment gives it, so only the run can say what is wrong."""
+
+from typing import Any
+
+import pytest
+
+from unum_constructs.compiler import compile_workflow
+from unum_runtime.errors import DefinitionError
+from unum_runtime.model.checkpoint import Ending, Failure, Success
+from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.simulator.local import LocalWorkflow
+
+JSONATA = {"QueryLanguage": "JSONata"}
+WORK = {"Type": "Task", "Resource": "f", "End": True}
+EACH = {"StartAt": "Work", "States": {"Work": {"Type": "Task", "Resource": "f", "End": True}}}
+
+
+def machine(**state: Any) -> dict[str, Any]:
+    return {"StartAt": "A", "States": {"A": {"End": True, **state}}}
+
+
+def deployed(definition: Json, value: str) -> Workflow:
+    """`definition`, with `value` in place of ``${N}``, as a function of the workflow loads it."""
+    text = compile_workflow(definition, name="w", functions=None).to_json()
+    return Workflow.from_json(text.replace("${N}", value))
+
+
+def run(definition: Json, value: str, given: Json = None) -> Ending:
+    return LocalWorkflow(deployed(definition, value), {"f": lambda event, _context: event}).run("e", given)
+
+
+EVERYWHERE: dict[str, dict[str, Any]] = {
+    "Wait": machine(Type="Wait", Seconds="${N}"),
+    "TimeoutSeconds": machine(**WORK, TimeoutSeconds="${N}", HeartbeatSeconds=1),
+    "HeartbeatSeconds": machine(**WORK, HeartbeatSeconds="${N}"),
+    "MaxConcurrency": machine(Type="Map", ItemProcessor=EACH, MaxConcurrency="${N}"),
+    "ItemBatcher": machine(
+        Type="Map",
+        ItemProcessor={**EACH, "ProcessorConfig": {"Mode": "DISTRIBUTED"}},
+        ItemBatcher={"MaxItemsPerBatch": "${N}"},
+        ToleratedFailureCount="${N}",
+        ToleratedFailurePercentage="${N}",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", [{}, JSONATA], ids=["JSONPath", "JSONata"])
+@pytest.mark.parametrize("definition", EVERYWHERE.values(), ids=EVERYWHERE)
+def test_a_number_is_what_the_deployment_gives(definition: dict[str, Any], language: dict[str, str]) -> None:
+    assert isinstance(run({**definition, **language}, "2", [1]).outcome, Success)
+
+
+@pytest.mark.parametrize("value", ["-1", "two", "1.5", "${N}", "100000000", ""])
+@pytest.mark.parametrize("language", [{}, JSONATA], ids=["JSONPath", "JSONata"])
+def test_what_is_no_such_number_fails_the_state(value: str, language: dict[str, str]) -> None:
+    outcome = run({**EVERYWHERE["Wait"], **language}, value).outcome
+    assert isinstance(outcome, Failure)
+    assert outcome.error == "States.Runtime"
+    assert outcome.cause == (
+        f"state 'A': Seconds must be an integer from 0 to 99999999, and the deployment has given \"{value}\""
+    )
+
+
+def test_so_many_items_wait() -> None:
+    ending = run(EVERYWHERE["ItemBatcher"], "2", [1, 2, 3])
+    assert ending.outcome == Success([{"Items": [1, 2]}, {"Items": [3]}])
+
+
+@pytest.mark.parametrize("language", [{}, JSONATA], ids=["JSONPath", "JSONata"])
+def test_a_timestamp_is_what_the_deployment_gives(language: dict[str, str]) -> None:
+    definition = {**machine(Type="Wait", Timestamp="${N}"), **language}
+    assert isinstance(run(definition, "2016-03-14T01:59:00Z").outcome, Success)
+    assert isinstance(run(definition, "soon").outcome, Failure)
+
+
+@pytest.mark.parametrize(
+    ("definition", "place"),
+    [
+        (machine(**WORK, Retry=[{"ErrorEquals": ["E"], "MaxAttempts": "${N}"}]), "$.States.A.Retry[0].MaxAttempts"),
+        (machine(**WORK) | {"TimeoutSeconds": "${N}"}, "$.TimeoutSeconds"),
+    ],
+)
+def test_some_numbers_decide_how_the_workflow_is_compiled(definition: Json, place: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        compile_workflow(definition, name="w", functions=None)
+    assert [(each.path, each.feature) for each in caught.value.problems] == [(place, "substitution for a number")]
+
+
+@pytest.mark.parametrize("text", ["2", "${N", "${N} s", "{% 2"])
+def test_other_texts_are_no_numbers(text: str) -> None:
+    with pytest.raises(DefinitionError, match="expected an integer from 0 to 99999999"):
+        compile_workflow(machine(Type="Wait", Seconds=text), name="w", functions=None)

@@ -1,0 +1,273 @@
+"""What `aws_stepfunctions` builds: rendered by the CDK, with its functions, its values and its statements."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from aws_cdk import App, CfnParameter, Duration, Fn, Stack, Token
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sqs as sqs
+from aws_cdk import aws_stepfunctions as sfn
+from aws_cdk import aws_stepfunctions_tasks as tasks
+from constructs import Construct
+
+from unum_constructs.definition import Definition
+from unum_runtime.errors import DefinitionError
+from unum_runtime.model.ir import Form, Language, Pattern, Wait, Workflow
+
+pytestmark = pytest.mark.xdist_group("jsii")
+
+
+@pytest.fixture
+def stack() -> Stack:
+    return Stack(App(), "Stack")
+
+
+def function(scope: Construct, construct_id: str = "Resize") -> lambda_.Function:
+    code = lambda_.Code.from_inline("def handle(event, context): return event")
+    return lambda_.Function(scope, construct_id, runtime=lambda_.Runtime.PYTHON_3_12, handler="index.handle", code=code)
+
+
+def compiled(definition: Definition) -> Workflow:
+    return definition.compile("w", definition.functions.keys())
+
+
+def states(definition: Definition) -> dict[str, Any]:
+    table: dict[str, Any] = json.loads(definition.text)["States"]
+    return table
+
+
+def actions(definition: Definition) -> list[str]:
+    return [action for statement in definition.statements for action in statement.actions]
+
+
+def texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from (text for item in value.items() for text in texts(list(item)))
+    elif isinstance(value, list):
+        yield from (text for item in value for text in texts(item))
+    elif isinstance(value, str):
+        yield value
+
+
+def has_token(definition: Definition) -> bool:
+    return any(Token.is_unresolved(text) for text in texts(json.loads(definition.text)))
+
+
+def test_functions_come_along_in_both_forms(stack: Stack) -> None:
+    resize, index = function(stack, "Resize"), function(stack, "Index")
+    first = tasks.LambdaInvoke(stack, "First", lambda_function=resize)
+    second = tasks.LambdaInvoke(stack, "Second", lambda_function=index, payload_response_only=True)
+    third = tasks.LambdaInvoke(stack, "Third", lambda_function=resize, payload_response_only=True)
+    definition = Definition.from_chainable(first.next(second).next(third))
+    assert definition.functions == {"Resize": resize, "Index": index}
+    assert not definition.statements
+    workflow = compiled(definition)
+    assert {task.name: (task.function, task.form) for task in workflow.tasks} == {
+        "First": ("Resize", Form.INVOKE),
+        "Second": ("Index", Form.DIRECT),
+        "Third": ("Resize", Form.DIRECT),
+    }
+    assert [retrier.max_attempts for retrier in workflow.task("First").retry] == [6]
+
+
+def test_the_same_workflow_as_asl_compiles_to_the_same(stack: Stack) -> None:
+    resize, index = function(stack, "Resize"), function(stack, "Index")
+    branch = tasks.LambdaInvoke(
+        stack, "One", lambda_function=index, payload_response_only=True, retry_on_service_exceptions=False
+    )
+    each = sfn.Map(stack, "Each", items_path="$.pages", max_concurrency=3).item_processor(branch)
+    enough = sfn.Choice(stack, "Enough?")
+    enough.when(sfn.Condition.number_greater_than("$[0]", 100), each).otherwise(sfn.Fail(stack, "Few", error="Few"))
+    first = tasks.LambdaInvoke(stack, "Split", lambda_function=resize, retry_on_service_exceptions=False)
+    machine = {
+        "StartAt": "Split",
+        "States": {
+            "Split": {
+                "Type": "Task",
+                "Resource": "arn:aws:states:::lambda:invoke",
+                "Parameters": {"FunctionName": "Resize", "Payload.$": "$"},
+                "Next": "Enough?",
+            },
+            "Enough?": {
+                "Type": "Choice",
+                "Choices": [{"Variable": "$[0]", "NumericGreaterThan": 100, "Next": "Each"}],
+                "Default": "Few",
+            },
+            "Few": {"Type": "Fail", "Error": "Few"},
+            "Each": {
+                "Type": "Map",
+                "ItemsPath": "$.pages",
+                "MaxConcurrency": 3,
+                "ItemProcessor": {
+                    "ProcessorConfig": {"Mode": "INLINE"},
+                    "StartAt": "One",
+                    "States": {"One": {"Type": "Task", "Resource": "Index", "End": True}},
+                },
+                "End": True,
+            },
+        },
+    }
+    built = compiled(Definition.from_chainable(first.next(enough)))
+    assert built.to_json() == compiled_asl(machine).to_json()
+
+
+def compiled_asl(machine: dict[str, Any]) -> Workflow:
+    return Definition.from_asl(machine).compile("w", None)
+
+
+def test_a_definition_body_and_a_single_state_are_accepted(stack: Stack) -> None:
+    body = sfn.DefinitionBody.from_chainable(sfn.Pass(stack, "A").next(sfn.Pass(stack, "B")))
+    assert states(Definition.from_chainable(body)).keys() == {"A", "B"}
+    assert states(Definition.from_chainable(sfn.Pass(stack, "C"))).keys() == {"C"}
+
+
+@pytest.mark.parametrize("given", [None, "x", sfn.DefinitionBody.from_string("{}")])
+def test_anything_else_is_refused(given: object) -> None:
+    with pytest.raises(DefinitionError, match="expected a state or a chain"):
+        Definition.from_chainable(given)
+
+
+def test_options_of_the_machine(stack: Stack) -> None:
+    definition = Definition.from_chainable(
+        sfn.Pass.jsonata(stack, "A"),
+        query_language=sfn.QueryLanguage.JSONATA,
+        timeout=Duration.minutes(2),
+        comment="Why",
+    )
+    machine = json.loads(definition.text)
+    assert (machine["Comment"], machine["TimeoutSeconds"], machine["QueryLanguage"]) == ("Why", 120, "JSONata")
+
+
+def test_jsonata_states(stack: Stack) -> None:
+    resize = function(stack)
+    payload = sfn.TaskInput.from_object({"n": "{% $states.input.n %}"})
+    task = tasks.LambdaInvoke.jsonata(stack, "A", lambda_function=resize, payload=payload)
+    workflow = compiled(Definition.from_chainable(task))
+    assert (workflow.task("A").function, workflow.task("A").language) == ("Resize", Language.JSONATA)
+
+
+def test_tokens_become_values_and_statements_are_carried_over(stack: Stack) -> None:
+    table = dynamodb.Table(
+        stack, "Table", partition_key=dynamodb.Attribute(name="k", type=dynamodb.AttributeType.STRING)
+    )
+    item = {"k": tasks.DynamoAttributeValue.from_string(sfn.JsonPath.string_at("$.k"))}
+    put = tasks.DynamoPutItem(stack, "Put", table=table, item=item)
+    send = tasks.SqsSendMessage(
+        stack, "Send", queue=sqs.Queue(stack, "Queue"), message_body=sfn.TaskInput.from_json_path_at("$")
+    )
+    definition = Definition.from_chainable(put.next(send))
+    assert not has_token(definition)
+    assert definition.values["Value1"] == table.table_name
+    assert states(definition)["Put"]["Parameters"]["TableName"] == "${Value1}"
+    assert actions(definition) == ["dynamodb:PutItem", "sqs:SendMessage"]
+    assert {task.resource for task in compiled(definition).tasks} == {"dynamodb:putItem", "sqs:sendMessage"}
+
+
+def test_rules_for_events_are_not_needed(stack: Stack) -> None:
+    child = sfn.StateMachine(stack, "Child", definition_body=sfn.DefinitionBody.from_chainable(sfn.Pass(stack, "P")))
+    start = tasks.StepFunctionsStartExecution(
+        stack, "Start", state_machine=child, integration_pattern=sfn.IntegrationPattern.RUN_JOB
+    )
+    definition = Definition.from_chainable(start)
+    assert actions(definition) == ["states:StartExecution", "states:DescribeExecution", "states:StopExecution"]
+    assert compiled(definition).task("Start").pattern is Pattern.SYNC
+
+
+def test_a_function_that_is_no_node_keeps_its_statement(stack: Stack) -> None:
+    other = function(stack, "Other")
+    call = tasks.CallAwsService(
+        stack,
+        "Call",
+        service="lambda",
+        action="invoke",
+        parameters={"FunctionName": other.function_arn},
+        iam_resources=[other.function_arn],
+        iam_action="lambda:InvokeFunction",
+    )
+    definition = Definition.from_chainable(call)
+    assert (definition.functions, actions(definition)) == ({}, ["lambda:InvokeFunction"])
+
+
+def test_distributed_map(stack: Stack) -> None:
+    bucket = s3.Bucket(stack, "Bucket")
+    reader = sfn.S3JsonItemReader(bucket=bucket, key="items.json")
+    each = sfn.DistributedMap(stack, "Each", item_reader=reader)
+    one = tasks.LambdaInvoke(stack, "One", lambda_function=function(stack))
+    definition = Definition.from_chainable(each.item_processor(one))
+    assert not has_token(definition)
+    assert "s3:GetObject" in actions(definition)
+    assert states(definition)["Each"]["ItemReader"]["Resource"] == "arn:aws:states:::s3:getObject"
+    assert definition.functions.keys() == {"Resize"}
+
+
+def test_custom_states_name_functions_by_arn_or_name(stack: Stack) -> None:
+    resize = function(stack)
+    direct = sfn.CustomState(stack, "Direct", state_json={"Type": "Task", "Resource": resize.function_arn})
+    invoke = {"FunctionName": resize.function_name, "Payload.$": "$"}
+    wrapped = sfn.CustomState(
+        stack,
+        "Wrapped",
+        state_json={"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "Parameters": invoke},
+    )
+    workflow = compiled(Definition.from_chainable(direct.next(wrapped)))
+    assert {task.function for task in workflow.tasks} == {"Resize"}
+
+
+def test_intrinsics_in_hand_written_states_are_values(stack: Stack) -> None:
+    given = {"token": Fn.ref("Bucket"), "intrinsic": {"Ref": "Topic"}}
+    definition = Definition.from_chainable(pass_with(stack, given))
+    assert states(definition)["A"]["Result"] == {"token": "${Value1}", "intrinsic": "${Value2}"}
+    assert stack.resolve(dict(definition.values)) == {"Value1": {"Ref": "Bucket"}, "Value2": {"Ref": "Topic"}}
+
+
+def test_numbers_and_arrays_known_at_deployment_are_refused_at_their_places(stack: Stack) -> None:
+    number = CfnParameter(stack, "Number", type="Number").value_as_number
+    definition = Definition.from_chainable(pass_with(stack, {"n": number, "array": Fn.split(",", Fn.ref("List"))}))
+    with pytest.raises(DefinitionError, match="CDK token") as caught:
+        compiled(definition)
+    assert {problem.path for problem in caught.value.problems} == {
+        "$.States.A.Result.n",
+        "$.States.A.Result.array[0]",
+    }
+
+
+def test_what_the_cdk_does_not_hand_over_is_refused_at_its_place(stack: Stack) -> None:
+    given = {"late": Token.as_any({"Fn::GetAtt": ["Bucket", "Arn"]})}
+    with pytest.raises(DefinitionError, match=r"\$\.States\.A\.Result\.late: .* Token\.as_string"):
+        Definition.from_chainable(pass_with(stack, given))
+
+
+def pass_with(stack: Stack, result: Any) -> sfn.CustomState:
+    return sfn.CustomState(stack, "A", state_json={"Type": "Pass", "Result": result})
+
+
+def test_wait_and_parallel(stack: Stack) -> None:
+    wait = sfn.Wait(stack, "Wait", time=sfn.WaitTime.duration(Duration.seconds(5)))
+    both = sfn.Parallel(stack, "Both").branch(sfn.Pass(stack, "A")).branch(sfn.Pass(stack, "B"))
+    workflow = compiled(Definition.from_chainable(wait.next(both)))
+    assert isinstance(workflow.states["Wait"], Wait)
+    assert workflow.fan_out("Both").pure
+
+
+def test_an_activity_is_named_by_its_id(stack: Stack) -> None:
+    task = tasks.StepFunctionsInvokeActivity(stack, "Ask", activity=sfn.Activity(stack, "People"))
+    assert states(Definition.from_chainable(task))["Ask"]["Resource"] == "arn:aws:states:::activity:People"
+
+
+def test_functions_with_the_same_id_are_told_apart_by_their_path(stack: Stack) -> None:
+    one, two = function(Construct(stack, "One")), function(Construct(stack, "Two"))
+    first = tasks.LambdaInvoke(stack, "A", lambda_function=one)
+    second = tasks.LambdaInvoke(stack, "B", lambda_function=two)
+    assert Definition.from_chainable(first.next(second)).functions == {"Resize": one, "Two-Resize": two}
+
+
+def test_functions_that_cannot_be_nodes_come_along_to_be_refused_by_name(stack: Stack) -> None:
+    alias = function(stack).add_alias("live")
+    imported = lambda_.Function.from_function_arn(stack, "Far", "arn:aws:lambda:eu-west-1:123456789012:function:far")
+    first = tasks.LambdaInvoke(stack, "A", lambda_function=alias)
+    second = tasks.LambdaInvoke(stack, "B", lambda_function=imported)
+    assert Definition.from_chainable(first.next(second)).functions.keys() == {"Aliaslive", "Far"}

@@ -1,0 +1,322 @@
+"""Graphs written in Python: what they mean, told by running them and by the definitions that they stand for."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from unum_constructs import graph as g
+from unum_constructs.definition import Definition
+from unum_runtime.errors import DefinitionError
+from unum_runtime.model.checkpoint import Ending, Failure, Success
+from unum_runtime.model.ir import Json
+from unum_runtime.simulator.local import LocalWorkflow
+
+Handler = Callable[[Json], Json]
+
+
+def machine(graph: g.Piece) -> dict[str, Any]:
+    table: dict[str, Any] = json.loads(Definition.from_graph(graph).text)
+    return table
+
+
+def states(graph: g.Piece) -> dict[str, Any]:
+    table: dict[str, Any] = machine(graph)["States"]
+    return table
+
+
+def run(graph: g.Piece, value: Json, **functions: Handler) -> Ending:
+    workflow = Definition.from_graph(graph).compile("w", functions.keys())
+    handlers = {key: lambda event, _context, handler=handler: handler(event) for key, handler in functions.items()}
+    return LocalWorkflow(workflow, handlers).run("e", value)
+
+
+def output(graph: g.Piece, value: Json, **functions: Handler) -> Json:
+    outcome = run(graph, value, **functions).outcome
+    assert isinstance(outcome, Success), outcome
+    return outcome.value
+
+
+def same(graph: g.Piece, definition: dict[str, Any]) -> bool:
+    ours, theirs = (each.compile("w", None) for each in (Definition.from_graph(graph), Definition.from_asl(definition)))
+    return ours.to_json() == theirs.to_json()
+
+
+def test_one_workflow_in_both_spellings_compiles_to_the_same() -> None:
+    resize, index, big, small = (g.task(name) for name in ("resize", "index", "big", "small"))
+    pages = g.map(index, items=g.out["pages"], at_once=2, name="each")
+    total = g.choose((g.out["total"] > 100, big), default=small, name="dear?")
+    definition = {
+        "StartAt": "resize",
+        "States": {
+            "resize": {"Type": "Task", "Resource": "resize", "Next": "each"},
+            "each": {
+                "Type": "Map",
+                "ItemsPath": "$.pages",
+                "MaxConcurrency": 2,
+                "ItemProcessor": {
+                    "StartAt": "index",
+                    "States": {"index": {"Type": "Task", "Resource": "index", "End": True}},
+                },
+                "ResultPath": "$.indexes",
+                "Next": "dear?",
+            },
+            "dear?": {
+                "Type": "Choice",
+                "Choices": [{"Variable": "$.total", "NumericGreaterThan": 100, "Next": "big"}],
+                "Default": "small",
+            },
+            "big": {"Type": "Task", "Resource": "big", "Next": "end"},
+            "small": {"Type": "Task", "Resource": "small", "Next": "end"},
+            "end": {"Type": "Succeed"},
+        },
+    }
+    assert same(resize >> pages.into("indexes") >> total >> g.succeed("end"), definition)
+
+
+def test_nodes_are_used_again_as_states_of_their_own() -> None:
+    double = g.task("double")
+    flow = double >> double >> double
+    assert list(states(flow)) == ["double", "double 2", "double 3"]
+    assert output(flow, 1, double=lambda number: number * 2) == 8
+    assert output(double, 1, double=lambda number: number * 2) == 2
+
+
+def test_sequences_nest() -> None:
+    one, two, three = (g.task(name) for name in ("one", "two", "three"))
+    assert machine((one >> two) >> three) == machine(one >> (two >> three)) == machine(g.seq(one, two, three))
+
+
+@pytest.mark.parametrize(("total", "expected"), [(101, "big, sent"), (100, "small, sent")])
+def test_ways_meet_again(total: int, expected: str) -> None:
+    flow = g.choose((g.out["total"] > 100, g.task("big")), default=g.task("small")) >> g.task("send")
+    functions: dict[str, Handler] = {"big": lambda _: "big", "small": lambda _: "small"}
+    assert output(flow, {"total": total}, **functions, send=lambda text: f"{text}, sent") == expected
+
+
+@pytest.mark.parametrize(("given", "expected"), [({"n": 1}, "done"), ({"n": 2}, {"n": 2})])
+def test_a_way_without_nodes_goes_on(given: Json, expected: Json) -> None:
+    flow = g.choose((g.out["n"] == 1, g.task("act")))
+    assert output(flow, given, act=lambda _: "done") == expected
+
+
+def test_a_loop_goes_back_to_a_name() -> None:
+    more = g.choose((g.out < 10, g.goto("double")))
+    assert output(g.task("double") >> more >> g.task("end"), 1, double=lambda n: n * 2, end=lambda n: [n]) == [16]
+
+
+def test_a_goto_leads_out_of_no_branch() -> None:
+    flow = g.task("a") >> g.map(g.task("b") >> g.goto("a"), items=g.out)
+    with pytest.raises(DefinitionError, match="outside of this scope"):
+        Definition.from_graph(flow).compile("w", None)
+
+
+def test_map_and_parallel_join() -> None:
+    square, add = g.task("square"), g.task("add")
+    flow = g.map(square, items=g.out["numbers"], select={"n": g.item, "i": g.index, "all": g.out["numbers"]})
+    both = g.parallel(add, add >> add)
+    handlers: dict[str, Handler] = {
+        "square": lambda item: item["n"] ** 2 + item["i"] + len(item["all"]),
+        "add": lambda numbers: sum(numbers) if isinstance(numbers, list) else numbers + 1,
+    }
+    assert output(flow, {"numbers": [1, 2, 3]}, square=handlers["square"]) == [4, 8, 14]
+    assert output(flow >> both, {"numbers": [1, 2, 3]}, **handlers) == [26, 27]
+
+
+@pytest.mark.parametrize("items", [[], [5], [1, 2, 3]])
+def test_fold_takes_one_item_after_the_other(items: list[int]) -> None:
+    flow = g.fold(g.task("append"), items=g.out["items"], initial=[0])
+    seen = output(flow, {"items": items}, append=lambda event: [*event["accumulated"], event["item"]])
+    assert seen == [0, *items]
+
+
+def test_folds_nest_and_begin_with_what_the_data_say() -> None:
+    inner = g.fold(g.task("add"), items=g.out["item"], initial=g.out["accumulated"], name="inner")
+    flow = g.fold(inner, items=g.out["rows"], initial=g.out["first"], name="outer") >> g.task("show")
+    functions: dict[str, Handler] = {"add": lambda event: event["accumulated"] + event["item"], "show": str}
+    assert output(flow, {"rows": [[1, 2], [], [3]], "first": 10}, **functions) == "16"
+
+
+def test_folds_in_the_branches_of_a_map_do_not_meet() -> None:
+    total = g.fold(g.task("add"), items=g.out, initial=0)
+    flow = g.map(total, items=g.out) >> g.fold(g.task("add"), items=g.out, initial=0)
+    assert output(flow, [[1, 2], [3]], add=lambda event: event["accumulated"] + event["item"]) == 6
+
+
+def test_results_are_kept_beside_the_input() -> None:
+    flow = g.task("price", input=g.out["item"]).into("price") >> g.task("send", input={"text": ["to", g.out["price"]]})
+    functions: dict[str, Handler] = {"price": len, "send": lambda event: event["text"]}
+    assert output(flow, {"item": "pencil"}, **functions) == ["to", 6]
+
+
+def test_variables_and_intrinsics() -> None:
+    count = g.task("count").assign(count=g.out["n"])
+    flow = (
+        g.let("names", name="Ann")
+        >> count
+        >> g.shape({"text": g.call("Format", "{}: {}", g.var("name"), g.var("count"))})
+    )
+    assert output(flow, {}, count=lambda _: {"n": 3}) == {"text": "Ann: 3"}
+
+
+def test_context_and_parts() -> None:
+    flow = g.shape({"a": {"b": 1}, "never": None}) >> g.task("f", input=g.context["Execution"]["Input"]["x"])
+    assert output(flow, {"x": 7}, f=lambda event: event) == 7
+
+
+def test_retries_and_handlers() -> None:
+    attempts: list[int] = []
+
+    def flaky(_event: Json) -> Json:
+        attempts.append(1)
+        raise ValueError("no")
+
+    handled = g.task("report") >> g.task("note")
+    work = g.task("work").retry("ValueError", attempts=2, interval_s=5, max_delay_s=9, jitter=True)
+    flow = work.catch("States.Timeout").catch(then=handled, into="error") >> g.task("send")
+    functions: dict[str, Handler] = {
+        "work": flaky,
+        "report": lambda event: event["error"]["Error"],
+        "note": lambda error: f"noted {error}",
+        "send": lambda text: f"{text}, sent",
+    }
+    assert output(flow, {"n": 1}, **functions) == "noted ValueError, sent"
+    assert len(attempts) == 3
+
+
+def test_an_error_can_take_the_place_of_the_output() -> None:
+    assert output(g.task("work").catch("ValueError"), {}, work=fails)["Error"] == "ValueError"
+
+
+def test_fields_of_time() -> None:
+    task = g.task("f", timeout_s=30, heartbeat_s=g.out["beat"])
+    moment = datetime(2030, 1, 2, 3, 4, 5, tzinfo=timezone(timedelta(hours=1)))
+    flow = task >> g.wait(5) >> g.wait(g.out["s"]) >> g.wait(until=moment) >> g.wait(until=g.out["at"])
+    assert list(states(flow).values()) == [
+        {"Type": "Task", "Resource": "f", "TimeoutSeconds": 30, "HeartbeatSecondsPath": "$.beat", "Next": "wait"},
+        {"Type": "Wait", "Seconds": 5, "Next": "wait 2"},
+        {"Type": "Wait", "SecondsPath": "$.s", "Next": "wait 3"},
+        {"Type": "Wait", "Timestamp": "2030-01-02T02:04:05Z", "Next": "wait 4"},
+        {"Type": "Wait", "TimestampPath": "$.at", "End": True},
+    ]
+
+
+def test_endings() -> None:
+    flow = g.choose((g.out == 1, g.fail("Odd", "because")), (g.out == 2, g.fail(g.context["State"]["Name"])))
+    assert run(flow, 1).outcome == Failure("Odd", "because")
+    assert run(flow, 2).outcome == Failure("fail 2", None)
+    assert output(flow >> g.shape({"n": g.out}), 3) == {"n": 3}
+
+
+def test_some_branches_are_enough() -> None:
+    def half(number: Json) -> Json:
+        return number if number % 2 else fails(number)
+
+    flow = g.map(g.task("half"), items=g.out).quorum(2)
+    assert sorted(output(flow, [1, 2, 3, 4], half=half)) == [1, 3]
+    assert len(output(flow >> g.task("show"), [1, 3, 5], half=half, show=lambda each: each)) == 2
+    outcome = run(flow, [1, 2, 4], half=half).outcome
+    assert isinstance(outcome, Failure)
+    assert outcome.error == "ValueError"
+
+
+def test_the_first_of_branches_without_tasks() -> None:
+    flow = g.parallel(g.fail("E"), g.parallel(g.shape({"n": g.out}))).quorum(1)
+    assert output(flow, 7) == [[{"n": 7}]]
+    assert output(g.parallel(flow, flow), 7) == [[[{"n": 7}]], [[{"n": 7}]]]
+
+
+def test_neighbouring_branches_meet() -> None:
+    meet = g.task("meet").meets_previous()
+    flow = g.map(g.task("encode") >> g.shape(g.out["x"]) >> meet, items=g.out)
+    seen = output(flow, [1, 2, 3], encode=lambda n: {"x": n * 10}, meet=lambda both: both)
+    assert seen == [[None, 10], [10, 20], [20, 30]]
+
+
+@pytest.mark.parametrize(
+    ("flow", "place", "message"),
+    [
+        (g.task("a").meets_previous(), "$.states.a.meets_previous", "top level"),
+        (g.map(g.task("a").meets_previous(), items=g.out), "$.states.a.meets_previous", "the branch begins"),
+        (
+            g.map(g.choose((g.out == 1, g.task("b"))) >> g.task("a").meets_previous(), items=g.out),
+            "$.states.a.meets_previous",
+            'there is "choose"',
+        ),
+        (g.parallel(g.task("a")).quorum(2), "$.states.parallel.quorum", "expected 1 to 1"),
+        (g.map(g.task("a"), items=g.out).quorum(0), "$.states.map.quorum", "expected 1 to 256"),
+    ],
+)
+def test_extensions_that_cannot_be_had_are_refused(flow: g.Piece, place: str, message: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        Definition.from_graph(flow).compile("w", None)
+    assert [problem.path for problem in caught.value.problems] == [place]
+    assert message in str(caught.value)
+
+
+def fails(_event: Json) -> Json:
+    raise ValueError("no")
+
+
+def test_functions_are_constructs_or_keys() -> None:
+    resize = construct("Stack", "Images", "Resize")
+    other = construct("Stack", "Other", "Resize")
+    flow = g.task("a", resize) >> g.task("b", "Resize") >> g.map(g.task("c", other), items=g.out) >> g.task("d", resize)
+    definition = Definition.from_graph(flow)
+    assert definition.functions == {"Images-Resize": resize, "Other-Resize": other}
+    functions = {task.name: task.function for task in definition.compile("w", None).tasks}
+    assert functions == {"a": "Images-Resize", "b": "Resize", "c": "Other-Resize", "d": "Images-Resize"}
+
+
+def construct(*ids: str) -> Any:
+    """As much of a construct as a key is made of."""
+    scopes = [SimpleNamespace(node=SimpleNamespace(id=each)) for each in ("", *ids)]
+    return _Construct(scopes)
+
+
+class _Construct:
+    def __init__(self, scopes: list[SimpleNamespace]) -> None:
+        self.node = SimpleNamespace(id=scopes[-1].node.id, scopes=scopes)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: g.fail("E") >> g.task("a"), "'a' can never be reached"),
+        (lambda: g.goto("x") >> g.task("a"), "nothing follows 'x'"),
+        (g.wait, "got none"),
+        (lambda: g.wait(1, until=datetime.now(UTC)), "got both"),
+        (lambda: g.wait(until=datetime(2030, 1, 1)), "time zone"),  # noqa: DTZ001 - the mistake
+        (lambda: g.task("a", input=3), "a place in the input or an object"),
+        (lambda: g.task("a", input=g.var("x")), r"got \$x"),
+        (lambda: g.task("a", input={"x.$": 1}), "does not end in"),
+        (lambda: g.task("a", input={"x": [{"y": g.out}, g.out]}), "as argument"),
+        (lambda: g.task("a", input={"x": [[g.out]]}), "expected an expression as a field's value"),
+        (g.out["x"].one_of, "at least one value"),
+    ],
+)
+def test_mistakes_are_refused_where_they_are_made(build: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        build()
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: bool(g.out["a"] > 1),
+        lambda: 1 < g.out["a"] < 3,
+        lambda: "x" in g.out["a"],
+        lambda: [*g.out["a"]],
+        lambda: g.out["a"] > None,
+        lambda: g.out["a"] > True,
+        lambda: g.out["a"] == [1],
+        lambda: g.out[1.5],
+        lambda: g.task("a") >> "b",
+    ],
+)
+def test_what_python_would_decide_too_early_is_refused(build: Callable[[], object]) -> None:
+    with pytest.raises(TypeError):
+        build()

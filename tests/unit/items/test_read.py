@@ -1,0 +1,211 @@
+"""Items from S3. Sources: the developer guide, "ItemReader (Map)" and "Parsing input CSV files"; RFC 6901."""
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.items.conftest import BUCKET, Put
+from unum_runtime.aws import items
+from unum_runtime.aws.items.failures import ItemReaderFailed
+from unum_runtime.model.ir import Json
+
+GET = "arn:aws:states:::s3:getObject"
+LIST = "arn:aws:states:::s3:listObjectsV2"
+
+
+def read(s3: Any, key: str, **config: Json) -> list[Json]:
+    arguments = {"Resource": GET, "Parameters": {"Bucket": BUCKET, "Key": key}, "ReaderConfig": config}
+    return items.read(arguments, client=s3)
+
+
+def read_list(s3: Any, parameters: dict[str, Json], **config: Json) -> list[Json]:
+    return items.read({"Resource": LIST, "Parameters": parameters, "ReaderConfig": config}, client=s3)
+
+
+def test_the_first_row_of_csv_names_the_columns(s3: Any, put: Put) -> None:
+    put("ratings.csv", "user,film\n1,307\n2,481\n")
+    found = read(s3, "ratings.csv", InputType="CSV", CSVHeaderLocation="FIRST_ROW")
+    assert found == [{"user": "1", "film": "307"}, {"user": "2", "film": "481"}]
+
+
+def test_columns_may_be_named_by_the_definition(s3: Any, put: Put) -> None:
+    put("ratings.csv", "1,307\n")
+    found = read(s3, "ratings.csv", InputType="CSV", CSVHeaderLocation="GIVEN", CSVHeaders=["user", "film"])
+    assert found == [{"user": "1", "film": "307"}]
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        ("1", {"a": "1", "b": ""}),
+        ("1,2,3", {"a": "1", "b": "2"}),
+        (",", {"a": "", "b": ""}),
+        ('"1,5","two\nlines"', {"a": "1,5", "b": "two\nlines"}),
+        ('"say ""yes""",2', {"a": 'say "yes"', "b": "2"}),
+        (r"1\,5,C:\\Programs", {"a": "1,5", "b": r"C:\Programs"}),
+        (r"\a\b,2", {"a": "ab", "b": "2"}),
+        (" ö ,ü", {"a": " ö ", "b": "ü"}),
+    ],
+)
+def test_fields_of_csv(s3: Any, put: Put, row: str, found: Json) -> None:
+    put("rows.csv", f"a,b\r\n{row}\r\n\r\n")
+    assert read(s3, "rows.csv", InputType="CSV", CSVHeaderLocation="FIRST_ROW") == [found]
+
+
+@pytest.mark.parametrize(
+    ("name", "separator"), [("COMMA", ","), ("PIPE", "|"), ("SEMICOLON", ";"), ("SPACE", " "), ("TAB", "\t")]
+)
+def test_delimiters_of_csv(s3: Any, put: Put, name: str, separator: str) -> None:
+    put("rows.csv", f"a{separator}b\n1{separator}2\n")
+    assert read(s3, "rows.csv", InputType="CSV", CSVDelimiter=name) == [{"a": "1", "b": "2"}]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_name(s3: Any, put: Put) -> None:
+    put("rows.csv", "a\n1\n".encode("utf-8-sig"))
+    assert read(s3, "rows.csv", InputType="CSV") == [{"a": "1"}]
+
+
+def test_an_empty_file_has_no_items(s3: Any, put: Put) -> None:
+    put("rows.csv", "")
+    assert read(s3, "rows.csv", InputType="CSV") == []
+
+
+def test_json_is_an_array(s3: Any, put: Put) -> None:
+    put("all.json", '[1, "two", {"three": 3}, null]')
+    assert read(s3, "all.json", InputType="JSON") == [1, "two", {"three": 3}, None]
+
+
+@pytest.mark.parametrize("pointer", ["/data/0/a~1b~0c", ""])
+def test_a_pointer_leads_to_the_array(s3: Any, put: Put, pointer: str) -> None:
+    inside = {"data": [{"a/b~c": [1, 2]}]}
+    put("all.json", json.dumps(inside if pointer else [1, 2]))
+    assert read(s3, "all.json", InputType="JSON", ItemsPointer=pointer) == [1, 2]
+
+
+def test_each_line_of_jsonl_is_an_item(s3: Any, put: Put) -> None:
+    put("all.jsonl", '{"a": 1}\n\n  \n"two\u2028lines"\n3')
+    assert read(s3, "all.jsonl", InputType="JSONL") == [{"a": 1}, "two\u2028lines", 3]
+
+
+@pytest.mark.parametrize("kind", ["CSV", "JSON", "JSONL"])
+def test_what_gzip_has_compressed_is_decompressed(s3: Any, put: Put, kind: str) -> None:
+    text = {"CSV": "a\n1\n", "JSON": '[{"a": "1"}]', "JSONL": '{"a": "1"}\n'}[kind]
+    put("all.gz", gzip.compress(text.encode()))
+    assert read(s3, "all.gz", InputType=kind) == [{"a": "1"}]
+
+
+@pytest.mark.parametrize(("most", "count"), [(2, 2), (0, 3), (100_000_001, 3), (None, 3)])
+def test_max_items(s3: Any, put: Put, most: int | None, count: int) -> None:
+    put("all.json", "[1, 2, 3]")
+    assert len(read(s3, "all.json", InputType="JSON", MaxItems=most)) == count
+
+
+def test_no_more_is_read_than_max_items_asks_for(s3: Any, put: Put) -> None:
+    put("all.jsonl", '{"a": 1}\nno JSON\n')
+    assert read(s3, "all.jsonl", InputType="JSONL", MaxItems=1) == [{"a": 1}]
+
+
+def test_objects_are_listed_page_by_page(s3: Any, put: Put) -> None:
+    for index in range(5):
+        put(f"in/{index}.txt", f"{index}")
+    put("out/9.txt", "")
+    found = read_list(s3, {"Bucket": BUCKET, "Prefix": "in/", "MaxKeys": 2})
+    assert [item["Key"] for item in found] == [f"in/{index}.txt" for index in range(5)]
+    assert found[0].keys() == {"Etag", "Key", "LastModified", "Size", "StorageClass"}
+    assert found[0]["Etag"] == '"cfcd208495d565ef66e7dff9f98764da"'
+    assert isinstance(found[0]["LastModified"], int)
+    assert (found[0]["Size"], found[0]["StorageClass"]) == (1, "STANDARD")
+
+
+def test_an_empty_prefix_has_no_items(s3: Any) -> None:
+    assert read_list(s3, {"Bucket": BUCKET, "Prefix": "nothing/"}) == []
+
+
+def test_the_content_of_listed_objects_can_be_loaded(s3: Any, put: Put) -> None:
+    put("in/", "")
+    put("in/a.json", "[1, 2]")
+    put("in/b.json", "[3, 4]")
+    found = read_list(s3, {"Bucket": BUCKET}, InputType="JSON", Transformation="LOAD_AND_FLATTEN", MaxItems=3)
+    assert found == [1, 2, 3]
+
+
+def test_an_inventory_names_its_columns_and_its_files(s3: Any, put: Put) -> None:
+    s3.create_bucket(Bucket="inventories")
+    manifest = {
+        "sourceBucket": "pictures",
+        "destinationBucket": "arn:aws:s3:::inventories",
+        "fileFormat": "CSV",
+        "fileSchema": "Bucket, Key, Size",
+        "files": [{"key": "data/1.csv.gz", "size": 40}, {"key": "data/2.csv.gz", "size": 40}],
+    }
+    put("manifest.json", json.dumps(manifest))
+    for name, row in (("1", '"pictures","a+b.png","12"\n'), ("2", '"pictures","c.png","0"\n')):
+        s3.put_object(Bucket="inventories", Key=f"data/{name}.csv.gz", Body=gzip.compress(row.encode()))
+    expected = [
+        {"Bucket": "pictures", "Key": "a+b.png", "Size": "12"},
+        {"Bucket": "pictures", "Key": "c.png", "Size": "0"},
+    ]
+    assert read(s3, "manifest.json", InputType="MANIFEST") == expected
+    assert read(s3, "manifest.json", ManifestType="S3_INVENTORY", MaxItems=1) == expected[:1]
+
+
+def test_a_manifest_of_athena_names_files(s3: Any, put: Put) -> None:
+    put("query-manifest.csv", f"s3://{BUCKET}/unloaded/1.gz\ns3://{BUCKET}/unloaded/2\n")
+    put("unloaded/1.gz", gzip.compress(b'{"a": 1}\n{"a": 2}\n'))
+    put("unloaded/2", '{"a": 3}\n')
+    found = read(s3, "query-manifest.csv", ManifestType="ATHENA_DATA", InputType="JSONL")
+    assert found == [{"a": 1}, {"a": 2}, {"a": 3}]
+
+
+@pytest.mark.parametrize(
+    ("body", "config", "cause"),
+    [
+        ("{}", {"InputType": "JSON"}, "Attempting to map over non-iterable node"),
+        ("[1", {"InputType": "JSON"}, "s3://data/it: Expecting"),
+        ("[NaN]", {"InputType": "JSON"}, "NaN is not JSON"),
+        ('{"a": []}', {"InputType": "JSON", "ItemsPointer": "/b"}, "there is no 'b'"),
+        ("[[1]]", {"InputType": "JSON", "ItemsPointer": "/0/1"}, "there is no '1'"),
+        ("[]", {"InputType": "JSON", "ItemsPointer": "b"}, "expected a JSON pointer"),
+        ("no", {"InputType": "JSONL"}, "s3://data/it: Expecting value"),
+        (b"a\n\xff\n", {"InputType": "CSV"}, "can't decode byte"),
+        (b"\x1f\x8bno", {"InputType": "CSV"}, "s3://data/it"),
+        (b"\x28\xb5\x2f\xfd...", {"InputType": "CSV"}, "Zstandard"),
+        ("a\n1", {"InputType": "CSV", "CSVHeaderLocation": "GIVEN"}, "CSVHeaders: expected an array of strings"),
+        ("a\n1", {"InputType": "CSV", "CSVDelimiter": ","}, "CSVDelimiter: expected one of COMMA"),
+        ("[]", {}, "InputType is missing"),
+        ("[]", {"InputType": "PARQUET"}, "not supported"),
+        ("[]", {"InputType": "XML"}, "InputType: expected one of CSV, JSON, JSONL, MANIFEST"),
+        ("[]", {"InputType": "JSON", "MaxItems": -1}, "field MaxItems must be positive"),
+        ("[]", {"InputType": "JSON", "MaxItems": "two"}, "MaxItems: expected an integer"),
+        ("[]", {"InputType": "MANIFEST"}, "expected the manifest.json of an S3 inventory"),
+        ('{"fileSchema": "", "files": [], "fileFormat": "ORC"}', {"InputType": "MANIFEST"}, "inventory in ORC"),
+        ('{"fileSchema": "", "files": [{}]}', {"InputType": "MANIFEST"}, "expected a file with its key"),
+        ("https://x", {"ManifestType": "ATHENA_DATA", "InputType": "CSV"}, "expected a manifest of Athena"),
+    ],
+)
+def test_what_cannot_be_read_fails_the_reader(s3: Any, put: Put, body: str, config: Json, cause: str) -> None:
+    put("it", body)
+    with pytest.raises(ItemReaderFailed) as caught:
+        read(s3, "it", **config)
+    assert caught.value.error == "States.ItemReaderFailed"
+    assert cause in caught.value.cause
+
+
+@pytest.mark.parametrize(
+    ("resource", "parameters", "cause"),
+    [
+        (GET, {"Bucket": BUCKET, "Key": "nowhere"}, "s3://data/nowhere"),
+        (GET, {"Bucket": "nowhere", "Key": "it"}, "NoSuchBucket"),
+        (GET, {"Bucket": BUCKET}, "Key is missing"),
+        (GET, {"Bucket": BUCKET, "Key": "it", "Path": "/"}, "there is no Path"),
+        (LIST, {"Bucket": "nowhere"}, "s3://nowhere: "),
+        (GET, "data/it", "expected an object with the parameters"),
+        (LIST, {}, "ListObjectsV2 with nothing: Bucket is missing"),
+    ],
+)
+def test_what_is_not_there_fails_the_reader(s3: Any, resource: str, parameters: Json, cause: str) -> None:
+    with pytest.raises(ItemReaderFailed) as caught:
+        items.read({"Resource": resource, "Parameters": parameters, "ReaderConfig": {"InputType": "CSV"}}, client=s3)
+    assert cause in caught.value.cause

@@ -1,0 +1,142 @@
+"""What the compiler says of service Tasks before anything runs."""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unum_constructs.compiler.services import check_parameters, iam_statements, known
+from unum_runtime.aws.services.integrations import OPTIMIZED
+from unum_runtime.aws.services.jobs import JOBS
+from unum_runtime.model.ir import Pattern
+
+RESPONSE, SYNC, CALLBACK = Pattern.RESPONSE, Pattern.SYNC, Pattern.CALLBACK
+
+UNKNOWN = [
+    ("aws-sdk:s3:getObjekt", RESPONSE, 'did you mean "getObject"?'),
+    ("aws-sdk:dynamo:getItem", RESPONSE, 'did you mean "dynamodb"?'),
+    ("aws-sdk:stepfunctions2:startExecution", RESPONSE, "there is no service"),
+    ("aws-sdk:s3:getObject", SYNC, "has no .sync"),
+    ("aws-sdk:bedrockruntime:invokeModelWithResponseStream", RESPONSE, "streams events"),
+    ("dynamodb:query", RESPONSE, "Or call aws-sdk:dynamodb:query"),
+    ("states:describeExecution", RESPONSE, "Or call aws-sdk:sfn:describeExecution"),
+    ("dynamodb:nothing", RESPONSE, "known here"),
+    ("sqss:sendMessage", RESPONSE, 'did you mean "sqs"?'),
+    ("sqs:sendMessage", SYNC, "has no .sync"),
+    ("dynamodb:putItem", CALLBACK, "these services have it"),
+    ("glue:startJobRun:2", SYNC, "write .sync"),
+    ("states:startExecution:2", RESPONSE, "has no action"),
+    ("eks:runJob", SYNC, "not supported by this version"),
+    ("elasticmapreduce:addStep", SYNC, "emr-serverless"),
+]
+
+
+@pytest.mark.parametrize(("resource", "pattern", "reason"), UNKNOWN)
+def test_unknown(resource: str, pattern: Pattern, reason: str) -> None:
+    assert reason in str(known(resource, pattern))
+
+
+def integrations() -> Iterator[tuple[str, Pattern]]:
+    for service, integration in OPTIMIZED.items():
+        for action in integration.actions:
+            yield f"{service}:{action}", RESPONSE
+            if integration.has_callback:
+                yield f"{service}:{action}", CALLBACK
+    yield from ((name, SYNC) for name in JOBS)
+
+
+@pytest.mark.parametrize(
+    ("resource", "pattern"),
+    [
+        *integrations(),
+        ("states:startExecution:2", SYNC),
+        ("aws-sdk:sfn:startExecution", CALLBACK),
+        ("aws-sdk:cloudwatchlogs:putLogEvents", RESPONSE),
+        ("aws-sdk:rds:createDBInstance", RESPONSE),
+    ],
+)
+def test_known(resource: str, pattern: Pattern) -> None:
+    assert known(resource, pattern) is None
+
+
+def problems(resource: str, parameters: Any, pattern: Pattern = RESPONSE) -> list[str]:
+    return [str(problem) for problem in check_parameters(resource, pattern, parameters, "$.P")]
+
+
+@pytest.mark.parametrize(
+    ("resource", "parameters"),
+    [
+        ("dynamodb:putItem", {"TableName": "t", "Item.$": "$"}),
+        ("aws-sdk:rds:describeDBInstances", {"DbInstanceIdentifier.$": "$.id"}),
+        ("aws-sdk:s3:listBuckets", None),
+        ("aws-sdk:s3:putObject", "{% $states.input %}"),
+        ("athena:startQueryExecution", {"QueryString": "q"}),
+        ("aws-sdk:emrserverless:startJobRun", {"ApplicationId": "a", "ExecutionRoleArn": "r"}),
+        ("http:invoke", {"ApiEndpoint": "e", "Method": "GET", "InvocationConfig": {}}),
+        ("bedrock:invokeModel", {"ModelId": "m", "Input": {"S3Uri": "s3://b/k"}}),
+        ("states:startExecution", {"StateMachineArn": "a", "Input.$": "$"}),
+    ],
+)
+def test_right_parameters(resource: str, parameters: Any) -> None:
+    assert problems(resource, parameters) == []
+
+
+@pytest.mark.parametrize(
+    ("resource", "parameters", "found"),
+    [
+        (
+            "dynamodb:putItem",
+            {"TabelName": "t", "Item": {}},
+            ['did you mean "TableName"?', 'needs the parameter "Table'],
+        ),
+        ("aws-sdk:s3:getObject", {"Bucket": "b"}, ['$.P: aws-sdk:s3:getObject needs the parameter "Key"']),
+        ("apigateway:invoke", {"ApiEndpoint": "e", "Method": "GET", "Pat": "p"}, ['did you mean "Path"?']),
+        ("bedrock:invokeModel", {"ModelId": "m", "Output": {}}, ["bedrock:invokeModel with Output: not supported"]),
+        ("aws-sdk:s3:listBuckets", {"Bukket.$": "$"}, ["$.P['Bukket.$']: ", 'did you mean "MaxBuckets"?']),
+    ],
+)
+def test_wrong_parameters(resource: str, parameters: Any, found: list[str]) -> None:
+    text = "\n".join(problems(resource, parameters))
+    assert all(part in text for part in found), text
+
+
+def test_an_unsupported_parameter_is_a_feature_not_a_mistake() -> None:
+    (problem,) = check_parameters("bedrock:invokeModel", RESPONSE, {"ModelId": "m", "Output": {}}, "$.P")
+    assert problem.feature == "bedrock:invokeModel with Output"
+
+
+CASES = Path(os.environ.get("UNUM_ASL_CASES", Path(__file__).parents[4] / "shared" / "asl-cases")) / "corpus.jsonl"
+SUBSTITUTION = re.compile(r"\$\{[^}]*\}")
+SERVICE = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:(?!lambda:|activity:)(?P<resource>.+?)(?P<suffix>\.\w+(:2)?)?")
+PATTERNS = {None: RESPONSE, ".sync": SYNC, ".sync:2": SYNC, ".waitForTaskToken": CALLBACK}
+
+
+def tasks(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        if value.get("Type") == "Task":
+            yield value
+        for item in value.values():
+            yield from tasks(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from tasks(item)
+
+
+@pytest.mark.skipif(not CASES.exists(), reason=f"no definitions at {CASES}; set UNUM_ASL_CASES")
+def test_every_service_task_of_real_definitions_is_known() -> None:
+    checked = 0
+    for line in CASES.read_text(encoding="utf-8").splitlines():
+        for task in tasks(json.loads(line)["definition"]):
+            match = SERVICE.fullmatch(SUBSTITUTION.sub("x", str(task.get("Resource"))))
+            if match:
+                resource = match["resource"] + ":2" * (match["suffix"] == ".sync:2")
+                pattern, parameters = PATTERNS[match["suffix"]], task.get("Parameters", task.get("Arguments"))
+                assert known(resource, pattern) is None
+                assert check_parameters(resource, pattern, parameters, "$") == []
+                assert iam_statements(resource, pattern, parameters) or resource == "apigateway:invoke"
+                checked += 1
+    assert checked > 300

@@ -1,0 +1,59 @@
+"""``unum validate``: every problem of every definition."""
+
+import argparse
+import json
+from dataclasses import asdict, dataclass
+
+from unum_constructs.commands.failure import CommandFailed, UsageError
+from unum_constructs.commands.given import compiled, problem_lines
+from unum_runtime.errors import DefinitionError
+from unum_runtime.model.ir import Json
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print what is wrong with the definitions.
+
+    Raises:
+        UsageError: a file cannot be read; the others are reported all the same.
+        CommandFailed: a definition has problems.
+    """
+    verdicts = [_verdict(file) for file in options.files]
+    if options.format == "json":
+        print(json.dumps([verdict.to_json() for verdict in verdicts], indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(line for verdict in verdicts for line in verdict.lines()))
+    unreadable = [verdict.unreadable for verdict in verdicts if verdict.unreadable]
+    if unreadable:
+        raise UsageError("\n".join(unreadable))
+    wrong = sum(verdict.error is not None for verdict in verdicts)
+    if wrong:
+        raise CommandFailed(f"{wrong} of {len(verdicts)} definitions cannot be compiled")
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What is known of one file."""
+
+    file: str
+    error: DefinitionError | None = None
+    unreadable: str = ""
+
+    def lines(self) -> list[str]:
+        if self.unreadable:
+            return []
+        return [f"{self.file}: valid"] if self.error is None else problem_lines(self.file, self.error)
+
+    def to_json(self) -> dict[str, Json]:
+        problems = [] if self.error is None else [asdict(problem) for problem in self.error.problems]
+        unread = {"unreadable": self.unreadable} if self.unreadable else {}
+        return {"file": self.file, "valid": not problems and not unread, "problems": problems, **unread}
+
+
+def _verdict(file: str) -> _Verdict:
+    try:
+        compiled(file, None)
+    except UsageError as error:
+        return _Verdict(file, unreadable=str(error))
+    except DefinitionError as error:
+        return _Verdict(file, error)
+    return _Verdict(file)

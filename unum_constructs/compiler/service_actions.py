@@ -1,0 +1,138 @@
+"""Where the names of IAM differ from those of the APIs, and how ARNs follow from parameters.
+
+Source: AWS Service Authorization Reference. What is not here follows from the service's model: the action has the name
+of the operation, and the prefix that requests are signed for.
+"""
+
+from collections.abc import Mapping
+
+PREFIXES: Mapping[str, str] = {
+    "cloudcontrol": "cloudformation",
+    "cloudwatch": "cloudwatch",
+    "iot-data": "iot",
+    "iot-jobs-data": "iotjobsdata",
+    "mturk": "mechanicalturk",
+    "resourcegroupstaggingapi": "tag",
+}
+"""Prefixes of actions, by botocore's name of the service."""
+
+_BY_WORDS = {
+    "s3:CompleteMultipartUpload": "s3:PutObject",
+    "s3:CopyObject": "s3:GetObject s3:PutObject",
+    "s3:CreateMultipartUpload": "s3:PutObject",
+    "s3:DeleteBucketEncryption": "s3:PutEncryptionConfiguration",
+    "s3:DeleteBucketLifecycle": "s3:PutLifecycleConfiguration",
+    "s3:DeleteBucketReplication": "s3:PutReplicationConfiguration",
+    "s3:DeleteBucketTagging": "s3:PutBucketTagging",
+    "s3:DeleteObjects": "s3:DeleteObject",
+    "s3:DeletePublicAccessBlock": "s3:PutBucketPublicAccessBlock",
+    "s3:GetBucketEncryption": "s3:GetEncryptionConfiguration",
+    "s3:GetBucketLifecycleConfiguration": "s3:GetLifecycleConfiguration",
+    "s3:GetBucketNotificationConfiguration": "s3:GetBucketNotification",
+    "s3:GetBucketReplication": "s3:GetReplicationConfiguration",
+    "s3:GetObjectAttributes": "s3:GetObject s3:GetObjectAttributes",
+    "s3:GetObjectLockConfiguration": "s3:GetBucketObjectLockConfiguration",
+    "s3:GetPublicAccessBlock": "s3:GetBucketPublicAccessBlock",
+    "s3:HeadBucket": "s3:ListBucket",
+    "s3:HeadObject": "s3:GetObject",
+    "s3:ListBuckets": "s3:ListAllMyBuckets",
+    "s3:ListMultipartUploads": "s3:ListBucketMultipartUploads",
+    "s3:ListObjectVersions": "s3:ListBucketVersions",
+    "s3:ListObjects": "s3:ListBucket",
+    "s3:ListObjectsV2": "s3:ListBucket",
+    "s3:ListParts": "s3:ListMultipartUploadParts",
+    "s3:PutBucketEncryption": "s3:PutEncryptionConfiguration",
+    "s3:PutBucketLifecycleConfiguration": "s3:PutLifecycleConfiguration",
+    "s3:PutBucketNotificationConfiguration": "s3:PutBucketNotification",
+    "s3:PutBucketReplication": "s3:PutReplicationConfiguration",
+    "s3:PutObjectLockConfiguration": "s3:PutBucketObjectLockConfiguration",
+    "s3:PutPublicAccessBlock": "s3:PutBucketPublicAccessBlock",
+    "s3:SelectObjectContent": "s3:GetObject",
+    "s3:UploadPart": "s3:PutObject",
+    "s3:UploadPartCopy": "s3:GetObject s3:PutObject",
+    "bedrock:Converse": "bedrock:InvokeModel",
+    "dynamodb:BatchExecuteStatement": (
+        "dynamodb:PartiQLDelete dynamodb:PartiQLInsert dynamodb:PartiQLSelect dynamodb:PartiQLUpdate"
+    ),
+    "dynamodb:ExecuteStatement": (
+        "dynamodb:PartiQLDelete dynamodb:PartiQLInsert dynamodb:PartiQLSelect dynamodb:PartiQLUpdate"
+    ),
+    "dynamodb:ExecuteTransaction": (
+        "dynamodb:PartiQLDelete dynamodb:PartiQLInsert dynamodb:PartiQLSelect dynamodb:PartiQLUpdate"
+    ),
+    "dynamodb:TransactGetItems": "dynamodb:GetItem",
+    "dynamodb:TransactWriteItems": (
+        "dynamodb:ConditionCheckItem dynamodb:DeleteItem dynamodb:PutItem dynamodb:UpdateItem"
+    ),
+    "lambda:Invoke": "lambda:InvokeFunction",
+    "lambda:InvokeAsync": "lambda:InvokeFunction",
+    "ses:SendBulkEmail": "ses:SendBulkTemplatedEmail ses:SendEmail",
+    "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility",
+    "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
+    "sqs:SendMessageBatch": "sqs:SendMessage",
+    "sns:PublishBatch": "sns:Publish",
+}
+ACTIONS: Mapping[str, tuple[str, ...]] = {name: tuple(actions.split()) for name, actions in _BY_WORDS.items()}
+"""The actions that an operation needs, by what its action would be called if IAM's names were the API's."""
+
+ANYWHERE = frozenset(
+    (
+        *("batch:DescribeJobs", "batch:TerminateJob", "ecs:DescribeTasks", "ecs:StopTask"),
+        *("s3:ListAllMyBuckets", "sqs:ListQueues", "sns:ListTopics"),
+        *("dynamodb:ListTables", "lambda:ListFunctions", "secretsmanager:ListSecrets", "states:ListStateMachines"),
+    )
+)
+"""Actions that IAM does not restrict to a resource, or not to one that the parameters name."""
+
+HERE = "${AWS::Region}:${AWS::AccountId}"
+
+
+def arn(service: str, rest: str) -> str:
+    """The ARN of `rest` in the account and the region of the deployment."""
+    return f"arn:${{AWS::Partition}}:{service}:{HERE}:{rest}"
+
+
+ARNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "athena": {"workgroup": (arn("athena", "workgroup/{}"),)},
+    "batch": {
+        "jobdefinition": (arn("batch", "job-definition/{}"), arn("batch", "job-definition/{}:*")),
+        "jobqueue": (arn("batch", "job-queue/{}"),),
+    },
+    "bedrock": {"modelid": ("arn:${AWS::Partition}:bedrock:${AWS::Region}::foundation-model/{}",)},
+    "cloudformation": {"stackname": (arn("cloudformation", "stack/{}/*"),)},
+    "codebuild": {"projectname": (arn("codebuild", "project/{}"),)},
+    "databrew": {"name": (arn("databrew", "job/{}"),)},
+    "ecs": {"taskdefinition": (arn("ecs", "task-definition/{}"), arn("ecs", "task-definition/{}:*"))},
+    "emr-containers": {"virtualclusterid": (arn("emr-containers", "/virtualclusters/{}"),)},
+    "emr-serverless": {"applicationid": (arn("emr-serverless", "/applications/{}"),)},
+    "glue": {"jobname": (arn("glue", "job/{}"),)},
+    "kinesis": {"streamname": (arn("kinesis", "stream/{}"),), "streamarn": ("{}",)},
+    "kms": {"keyid": (arn("kms", "key/{}"),)},
+    "lambda": {"functionname": (arn("lambda", "function:{}"), arn("lambda", "function:{}:*"))},
+    "sagemaker": {
+        "endpointname": (arn("sagemaker", "endpoint/{}"),),
+        "endpointconfigname": (arn("sagemaker", "endpoint-config/{}"),),
+        "hyperparametertuningjobname": (arn("sagemaker", "hyper-parameter-tuning-job/{}"),),
+        "labelingjobname": (arn("sagemaker", "labeling-job/{}"),),
+        "modelname": (arn("sagemaker", "model/{}"),),
+        "processingjobname": (arn("sagemaker", "processing-job/{}"),),
+        "trainingjobname": (arn("sagemaker", "training-job/{}"),),
+        "transformjobname": (arn("sagemaker", "transform-job/{}"),),
+    },
+    "secretsmanager": {"secretid": (arn("secretsmanager", "secret:{}-??????"),)},
+    "sns": {"topicarn": ("{}",), "targetarn": ("{}",)},
+    "ssm": {"name": (arn("ssm", "parameter/{}"),)},
+    "states": {"statemachinearn": ("{}",), "activityarn": ("{}",), "executionarn": ("{}",)},
+}
+"""ARNs by the prefix of IAM and the parameter, folded, that names the resource; ``{}`` is the parameter."""
+
+OFTEN_ARNS = frozenset(("functionname", "jobdefinition", "jobqueue", "keyid", "modelid", "secretid", "taskdefinition"))
+"""Parameters of these that take a name or an ARN; which of them a substitution stands for cannot be known."""
+
+TRANSACTION: Mapping[str, str] = {
+    "conditioncheck": "dynamodb:ConditionCheckItem",
+    "delete": "dynamodb:DeleteItem",
+    "put": "dynamodb:PutItem",
+    "update": "dynamodb:UpdateItem",
+}
+"""Actions by the kinds of items of a transaction that writes."""

@@ -1,0 +1,124 @@
+"""What goes on from events that Lambda has given up: every workflow has it, and it costs nothing as long as none are.
+
+It is the on-failure destination of the workflow's functions, as a version, because a running execution stays on the
+definition that it began with. It refers to no function, and no function to it: destinations are resources of their own,
+which hang on versions. So it makes no circle, whatever the workflow is like.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from unum_constructs import permissions
+from unum_constructs.compiler.edges import Operation
+from unum_constructs.host import FailureDestination, async_configuration
+from unum_constructs.layer import WorkflowLayer
+from unum_constructs.provided import provided_function
+from unum_constructs.version import logical_id, version_arn
+
+HANDLER = "unum_runtime.failure_handler.handle"
+
+TIMEOUT_S = 300
+"""It may have to invoke all branches of a fan-out, and to be patient with Lambda."""
+
+
+class FailureHandler(Construct):
+    """A function that commits what the invocations of such events came to, and plans from it.
+
+    Args:
+        scope: the workflow.
+        construct_id: its id.
+        workflow_name: the workflow's name.
+        service: what `unum_runtime.handler.Service` says, but for what each function has of its own.
+        layer: runtime and definition.
+        architecture: of the function.
+        dead_letters: where records end that it could not work on.
+
+    Attributes:
+        function: the function.
+        version_arn: a token of the qualified ARN of its version in this deployment.
+        alarm: goes off when there are dead letters; it has no actions but those that are added to it.
+    """
+
+    def __init__(  # noqa: PLR0913 - what it is made of, by name
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        workflow_name: str,
+        service: Mapping[str, Any],
+        layer: WorkflowLayer,
+        architecture: lambda_.Architecture,
+        dead_letters: sqs.Queue,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self._dead_letters = dead_letters
+        self._others: dict[str, str] = {}
+        self.function = provided_function(
+            self,
+            "Handler",
+            handler=HANDLER,
+            architecture=architecture,
+            layers=[layer],
+            timeout=Duration.seconds(TIMEOUT_S),
+            recursive_loop=lambda_.RecursiveLoop.ALLOW,  # the same execution may come here in each round of a loop
+            description="Goes on from the events of a workflow that Lambda has given up",
+        )
+        self.function.add_environment("UNUM_WORKFLOWS", self.function.stack.to_json_string({workflow_name: service}))
+        # A layer keeps its logical id when its content changes, so the CDK would see the same function.
+        self.function.invalidate_version_based_on(layer.digest)
+        self._version = self.function.current_version
+        self._version.apply_removal_policy(RemovalPolicy.RETAIN)
+        self.version_arn = version_arn(self._version)
+        self.alarm = self._alarm()
+
+    def allow(self, hosts: Iterable[permissions.HasFunction], statements: Iterable[iam.PolicyStatement]) -> None:
+        """Let it take the place of `hosts`, for which it needs `statements` too; what it cannot do is reported."""
+        policy = permissions.attach(
+            self,
+            "Permissions",
+            self.function,
+            [
+                *permissions.standing_in(hosts),
+                *statements,
+                *permissions.sending([self._dead_letters]),
+            ],
+        )
+        configuration = async_configuration(
+            self._version, destination=self._dead_letters.queue_arn, qualifier=self._version.version
+        )
+        configuration.override_logical_id(logical_id(self._version, suffix="OnFailure"))
+        configuration.apply_removal_policy(RemovalPolicy.RETAIN)
+        configuration.node.add_dependency(policy)  # Lambda refuses a queue that the function's role may not send to
+
+    def hand_on(self, workflow_name: str, other: FailureDestination) -> None:
+        """Have `other` do what is for another workflow, one that has functions of this workflow."""
+        if workflow_name not in self._others:
+            self._others[workflow_name] = other.version_arn
+            self.function.add_environment("UNUM_OTHERS", self.function.stack.to_json_string(self._others))
+            permissions.attach(self, workflow_name, self.function, permissions.invoking([other]))
+
+    def _alarm(self) -> cloudwatch.Alarm:
+        return cloudwatch.Alarm(
+            self,
+            "Alarm",
+            metric=self._dead_letters.metric_approximate_number_of_messages_visible(
+                period=Duration.minutes(1), statistic="Maximum"
+            ),
+            threshold=1,
+            evaluation_periods=1,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+            alarm_description="Events of a workflow that need somebody: executions may stand still",
+        )
+
+
+def operations(of_functions: Iterable[frozenset[Operation]]) -> frozenset[Operation]:
+    """What it does in the table: what any of the functions does, and it looks first what is committed."""
+    return frozenset({Operation.READ}).union(*of_functions)

@@ -1,0 +1,125 @@
+"""What CloudFormation knows only when it deploys: taken out of a definition, so that its IR has no CDK token.
+
+A Task's function becomes its key. Every other token in a text becomes a placeholder such as ``${Value1}``, and goes
+into the functions' environments under that name, to be put back when a function loads the IR. Where a token cannot
+stand, which is in a key, in place of a number or an array, and where control flow is decided, it is left for the
+compiler, which reports it.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import NamedTuple
+
+from unum_runtime.model.ir import Json
+
+_TOKEN = re.compile(r"\$\{Token\[[^\]]*\]\}")
+_SERVICE = re.compile(rf"arn:{_TOKEN.pattern}:states:::(?=[a-z])")
+_INVOKE = ":states:::lambda:invoke"
+_CONTROL = ("Type", "Next", "Default", "End", "QueryLanguage")
+
+
+class Taken(NamedTuple):
+    """A definition without tokens, and what they stood for.
+
+    Attributes:
+        machine: a state machine in the Amazon States Language.
+        values: tokens by the name of their placeholder.
+    """
+
+    machine: Json
+    values: Mapping[str, str]
+
+
+def take_values(machine: Json, keys: Mapping[str, str]) -> Taken:
+    """A copy of `machine` in which Tasks name their functions by key, and texts have placeholders instead of tokens.
+
+    Args:
+        machine: a state machine, or any other JSON.
+        keys: key of each function, by its ARN or the token of it.
+    """
+    taking = _Taking(machine, keys)
+    return Taken(taking.machine(machine), taking.values)
+
+
+def named_functions(machine: Json) -> Iterator[str]:
+    """The texts by which Tasks of `machine` name what they run, in its order."""
+    if not isinstance(machine, dict):
+        return
+    for state in machine.get("States", {}).values():
+        if state.get("Type") == "Task":
+            yield from (text for text in (state["Resource"], *_invoked(state)) if isinstance(text, str))
+        for inner in (state.get("ItemProcessor"), state.get("Iterator"), *state.get("Branches", ())):
+            yield from named_functions(inner)
+
+
+def _invoked(task: Mapping[str, Json]) -> Iterator[Json]:
+    """What names the function that `task` invokes by the integration with Lambda."""
+    for field in ("Parameters", "Arguments"):
+        if _INVOKE in task["Resource"] and "FunctionName" in task.get(field, ()):
+            yield task[field]["FunctionName"]
+
+
+class _Taking:
+    """Remembers the names that it gave, so that one token has one name."""
+
+    def __init__(self, machine: Json, keys: Mapping[str, str]) -> None:
+        self._keys = keys
+        self._names = _free_names(json.dumps(machine, ensure_ascii=False))
+        self.values: dict[str, str] = {}
+
+    def machine(self, machine: Json) -> Json:
+        if not isinstance(machine, dict) or not isinstance(machine.get("States"), dict):
+            return machine
+        return {**machine, "States": {name: self._state(state) for name, state in machine["States"].items()}}
+
+    def _state(self, state: Json) -> Json:
+        if not isinstance(state, dict):
+            return state
+        return {field: self._field(state, field, value) for field, value in state.items()}
+
+    def _field(self, state: Mapping[str, Json], field: str, value: Json) -> Json:
+        is_task = state.get("Type") == "Task"
+        match field, value:
+            case "ItemProcessor" | "Iterator", _:
+                return self.machine(value)
+            case "Branches", list():
+                return [self.machine(branch) for branch in value]
+            case "Resource", str() if is_task:
+                resource = _plain_resource(value)
+                return self._keys.get(resource, resource)
+            case "Parameters" | "Arguments", dict() if is_task and _INVOKE in str(state.get("Resource")):
+                return {name: self._parameter(name, item) for name, item in value.items()}
+        return value if field in _CONTROL else self._data(value)
+
+    def _parameter(self, name: str, value: Json) -> Json:
+        is_function = name == "FunctionName" and isinstance(value, str)
+        return self._keys.get(value, value) if is_function else self._data(value)
+
+    def _data(self, value: Json) -> Json:
+        match value:
+            case str():
+                return _TOKEN.sub(lambda token: self._placeholder(token[0]), _plain_resource(value))
+            case dict():
+                return {key: self._data(item) for key, item in value.items()}
+            case list():
+                return [self._data(item) for item in value]
+            case _:
+                return value
+
+    def _placeholder(self, token: str) -> str:
+        known = next((name for name, value in self.values.items() if value == token), None)
+        name = known or next(self._names)
+        self.values[name] = token
+        return f"${{{name}}}"
+
+
+def _plain_resource(value: Json) -> Json:
+    """The ARN of an integration without the token of its partition, which says nothing."""
+    return _SERVICE.sub("arn:aws:states:::", value) if isinstance(value, str) else value
+
+
+def _free_names(text: str) -> Iterator[str]:
+    """Names of placeholders that `text` does not have yet."""
+    return (name for name in (f"Value{number}" for number in count(1)) if f"${{{name}}}" not in text)

@@ -1,0 +1,94 @@
+"""What keeps the events of a workflow that have to wait, in workflows in which any have to.
+
+Queue and forwarder are the same for all versions of the workflow's functions: a message says which version it is for.
+"""
+
+from collections.abc import Iterable
+
+from aws_cdk import Duration
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from unum_constructs import permissions
+from unum_constructs.host import Host
+from unum_constructs.layer import WorkflowLayer
+from unum_constructs.provided import provided_function
+from unum_constructs.queues import new_queue
+
+HANDLER = "unum_runtime.aws.forwarder.handle"
+
+TIMEOUT_S = 30
+
+VISIBILITY_S = 6 * TIMEOUT_S
+"""Source: AWS Lambda Developer Guide, "Creating and configuring an Amazon SQS event source mapping"."""
+
+MAX_RECEIVES = 10
+"""How often SQS delivers a message that cannot be handed on; with `VISIBILITY_S` between, for half an hour."""
+
+BATCH = 10
+"""The most that Lambda hands over without waiting for more."""
+
+
+class WorkflowTimer(Construct):
+    """A queue, and a function behind it that hands on what is due.
+
+    Args:
+        scope: the workflow.
+        construct_id: its id.
+        layer: has the forwarder's code.
+        architecture: of the forwarder.
+        failure_queue: where messages end that cannot be handed on.
+        targets: the functions that events may be for.
+
+    Attributes:
+        queue: keeps the events.
+        forwarder: hands them on.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        layer: WorkflowLayer,
+        architecture: lambda_.Architecture,
+        failure_queue: sqs.IQueue,
+        targets: Iterable[Host],
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.queue = new_queue(
+            self,
+            "Queue",
+            visibility_timeout=Duration.seconds(VISIBILITY_S),
+            dead_letter_queue=sqs.DeadLetterQueue(queue=failure_queue, max_receive_count=MAX_RECEIVES),
+        )
+        self.forwarder = provided_function(
+            self,
+            "Forwarder",
+            handler=HANDLER,
+            architecture=architecture,
+            layers=[layer],
+            environment={"UNUM_TIMER": self.queue.queue_url},
+            timeout=Duration.seconds(TIMEOUT_S),
+            recursive_loop=lambda_.RecursiveLoop.ALLOW,  # what has to wait for long comes back many times
+            description="Hands on the events of a workflow when they are due",
+        )
+        policy = permissions.attach(self, "Permissions", self.forwarder, self._statements(targets))
+        mapping = lambda_.EventSourceMapping(
+            self,
+            "Messages",
+            target=self.forwarder,
+            event_source_arn=self.queue.queue_arn,
+            batch_size=BATCH,
+            report_batch_item_failures=True,
+        )
+        mapping.node.add_dependency(policy)  # Lambda refuses a queue that the function's role may not read
+
+    def _statements(self, targets: Iterable[Host]) -> list[iam.PolicyStatement]:
+        return [
+            *permissions.invoking(targets),
+            permissions.receiving(self.queue),
+            *permissions.sending([self.queue]),
+        ]
