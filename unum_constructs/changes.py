@@ -93,14 +93,12 @@ def _calls(workflow: Workflow) -> set[tuple[str, str]]:
     if not services:
         return set()
     # Needs botocore's models, which a workflow without such Tasks does without.
-    from unum_constructs.compiler.services import iam_statements  # noqa: PLC0415
+    from unum_constructs.compiler.task_permissions import arguments_of, task_statements  # noqa: PLC0415
 
     return {
         (action, resource)
         for task in services
-        for statement in iam_statements(
-            str(task.resource), task.pattern, task.data.get("Arguments", task.data.get("Parameters"))
-        )
+        for statement in task_statements(task, arguments_of(task))
         for action in statement.actions
         for resource in statement.resources
     }

@@ -241,13 +241,14 @@ class UnumWorkflow(Construct):
 
     def _statements(self, key: str, *, reports: bool) -> Iterator[iam.PolicyStatement]:
         """What the function `key` is allowed; `reports`: also to have its failed events handled."""
-        yield from permissions.invoking([*self._invoked(key), *([self.failure_handler] if reports else [])])
+        yield from permissions.invoking(self._invoked(key))
         if key == SERVICES:
             from unum_constructs.services import calling  # noqa: PLC0415 - loads the models of all services
 
             yield from calling(self._workflow, self._bound.values)
             yield from self._bound.statements
         yield permissions.storing(self.table, operations(self._workflow, self._wiring, key))
+        yield from permissions.invoking([self.failure_handler] if reports else [])
         if self.timer and self._waits(key):
             yield from permissions.sending([self.timer.queue])
 

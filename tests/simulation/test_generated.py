@@ -9,6 +9,7 @@ from itertools import count
 from building import machine, map_, parallel, pass_, task
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from recovering import catch, retry, wait
 
 from unum_constructs.compiler import compile_workflow
 from unum_runtime.model.ir import Collection, Json
@@ -18,6 +19,7 @@ EXAMPLES = int(os.environ.get("UNUM_SIMULATION_EXAMPLES", "60"))
 FAULTS = Faults(crashes=2, duplicates=2, throttles=1, losses=1, jumps=1, concurrency=3)
 RUNS_EACH = 5
 MAX_ITEMS = 3
+TIMEOUTS = st.sampled_from([None, None, 9])
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,8 @@ class Moody:
 
     def __call__(self, _event: Json, context: Context) -> Json:
         number = zlib.crc32(f"{self.salt} {context.unum.invocation} {context.run}".encode())
-        if number % 11 == 0:
-            raise ValueError(f"run {context.run}")
+        if number % 7 == 0:
+            raise [ValueError, KeyError][number % 2](f"run {context.run}")
         return [number // 100 % 7 + item for item in range(number % (MAX_ITEMS + 1))]
 
 
@@ -57,19 +59,42 @@ class Builder:
         return machine(**states)
 
     def _state(self, name: str, following: str | None, depth: int) -> dict[str, Json]:
-        kinds = ["task", "task", "pass", "choice"] + ["map", "parallel"] * (depth > 0)
+        kinds = ["task", "task", "pass", "choice", "wait"] + ["map", "parallel"] * (depth > 0)
         match self.draw(st.sampled_from(kinds)):
             case "task":
-                return {name: task("moody", following)}
+                return {name: task("moody", following, **self._recovery(name, following))}
+            case "wait":
+                return {name: wait(self.draw(st.integers(0, 20)), following)}
             case "pass":
                 return {name: pass_(following, Result=[1, 2])}
             case "map":
                 limit = self.draw(st.sampled_from([0, 0, 1, 2]))
-                return {name: map_(self.scope(depth - 1), following, MaxConcurrency=limit)}
+                return {name: self._map(name, following, depth, limit)}
             case "parallel":
                 branches = [self.scope(depth - 1) for _ in range(self.draw(st.integers(1, 2)))]
-                return {name: parallel(*branches, following=following)}
+                return {name: parallel(*branches, following=following, **self._recovery(name, following))}
         return self._choice(name, following)
+
+    def _map(self, name: str, following: str | None, depth: int, limit: int) -> Json:
+        processor = self.scope(depth - 1)
+        if self.draw(st.booleans()):
+            return map_(processor, following, MaxConcurrency=limit, **self._recovery(name, following))
+        processor["ProcessorConfig"] = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+        tolerated = self.draw(st.integers(0, 2))
+        return map_(processor, following, ToleratedFailureCount=tolerated, **self._recovery(name, following))
+
+    def _recovery(self, name: str, following: str | None) -> dict[str, Json]:
+        """Rules for some errors, and variables that some values go into."""
+        fields: dict[str, Json] = {}
+        if self.draw(st.booleans()):
+            error = self.draw(st.sampled_from(["ValueError", "States.TaskFailed", "States.ALL"]))
+            fields["Retry"] = retry(error, attempts=self.draw(st.integers(0, 2)))
+        if following and self.draw(st.booleans()):
+            assign = {"Assign": {f"error{name}.$": "$.Error"}} if self.draw(st.booleans()) else {}
+            fields["Catch"] = catch(following, self.draw(st.sampled_from(["KeyError", "States.ALL"])), **assign)
+        if self.draw(st.booleans()):
+            fields["Assign"] = {f"last{name}.$": "$"}
+        return fields
 
     def _choice(self, name: str, following: str | None) -> dict[str, Json]:
         """Goes one of two ways to `following`, or ends the scope on one of them."""
@@ -90,10 +115,17 @@ def definitions(draw: st.DrawFn) -> Json:
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(definitions(), st.integers(0, 1_000), st.sampled_from(Collection), st.booleans())
-def test_generated_workflows(definition: Json, salt: int, collection: Collection, by_client: bool) -> None:  # noqa: FBT001 - drawn
+@given(definitions(), st.integers(0, 1_000), st.sampled_from(Collection), st.booleans(), TIMEOUTS)
+def test_generated_workflows(
+    definition: Json,
+    salt: int,
+    collection: Collection,
+    by_client: bool,  # noqa: FBT001 - drawn
+    timeout_s: int | None,
+) -> None:
+    timeout = {} if timeout_s is None else {"TimeoutSeconds": timeout_s}
     scenario = Scenario(
-        workflow=compile_workflow(definition, name="generated", functions=["moody"]),
+        workflow=compile_workflow(definition | timeout, name="generated", functions=["moody"]),
         functions={"moody": Moody(salt)},
         input=[1, 2],
         faults=FAULTS,

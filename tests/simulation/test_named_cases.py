@@ -232,5 +232,74 @@ def test_collected_branch_does_not_end_the_delivery_that_has_to_start_its_siblin
     assert play.runs_of("Cell") == [1, 1, 1]
 
 
+@COLLECTIONS
+def test_late_failure_of_a_branch_whose_fan_out_was_retried_meanwhile(collection: Collection) -> None:
+    play = stage("two failures", collection=collection)
+    play.deliver("start")
+    play.finish()
+    play.deliver("C")
+    play.proceed_to(Primitive.CREATE)  # has failed, too, with an error that is caught
+    play.deliver("B")
+    play.finish()  # fails the fan-out, which is to be retried
+    play.jump(0)
+    play.deliver("P")
+    play.finish()  # and begins anew; what told it to may be collected
+    play.finish()  # only now C commits
+    assert set(play.result()) == {"by", "run", "saw"}
+    assert play.runs_of("Other") == []
+    assert play.runs_of("D") == [1]
+
+
+@ORDERS
+@COLLECTIONS
+def test_late_success_of_a_branch_whose_fan_out_was_retried_meanwhile(collection: Collection, order: Order) -> None:
+    play = stage("retry of a parallel", collection=collection)
+    play.deliver("start")
+    play.finish()
+    play.deliver("C")
+    play.proceed_to(Primitive.CREATE)
+    play.deliver("B")
+    play.finish()
+    play.jump(0)
+    play.deliver("P")
+    play.finish()
+    play.finish()  # a branch of the generation that failed completes
+    play.result(order)
+    assert play.runs_of("B") == [1, 1]
+    assert play.runs_of("C") == [1, 1]
+    assert play.runs_of("D") == [1]
+
+
+def test_crash_between_a_retry_and_its_event() -> None:
+    play = stage("retry of a task")
+    play.deliver("start")
+    play.proceed_to(Primitive.SCHEDULE)
+    play.fail(Fault.CRASH_BEFORE)
+    play.result()
+    assert play.runs_of("A") == [2], "the second run needed no retry"
+
+
+def test_retry_delivered_twice() -> None:
+    play = stage("retry of a task")
+    play.deliver("start")
+    play.finish()
+    play.jump(0)
+    play.deliver("A")
+    play.proceed_to(Primitive.CREATE)
+    play.repeat("A")
+    play.finish()
+    play.result()
+    assert play.runs_of("A") == [1, 2], "that of the start, and both of the retry"
+    assert play.runs_of("B") == [1]
+
+
+def test_wait_that_outlasts_every_event() -> None:
+    play = stage("long wait")
+    play.result()
+    play.repeat("B")
+    play.run()
+    assert play.runs_of("B") == [1]
+
+
 def _with_functions(base: Scenario, **functions: Any) -> Scenario:
     return replace(base, functions={**base.functions, **functions})

@@ -25,8 +25,8 @@ def own_table(deployment: Deployment, **options: Any) -> dynamodb.Table:
 
 def test_limits_of_events() -> None:
     deployment = Deployment.of(chain("A"), "A", max_event_age=Duration.hours(1), retry_attempts=0)
-    for configuration in deployment.all("Lambda::EventInvokeConfig").values():
-        properties = configuration["Properties"]
+    for path in ("A/CurrentVersion/EventInvokeConfig", "Flow/Start/EventInvokeConfig"):
+        properties = deployment.properties(path)
         assert (properties["MaximumEventAgeInSeconds"], properties["MaximumRetryAttempts"]) == (3600, 0)
 
 

@@ -13,19 +13,18 @@ from unum_constructs.store import ACTIONS
 COMMIT = ["dynamodb:PutItem"]
 READ = ["dynamodb:BatchGetItem", "dynamodb:GetItem"]
 INVOKE = ["lambda:InvokeFunction"]
-SEND = ["sqs:SendMessage"]
 
 
 def test_chain() -> None:
     deployment = Deployment.of(chain("A", "B"), "A", "B")
-    table, queue = (f"{deployment.logical_id(f'Flow/{each}')}.Arn" for each in ("Table", "Failures"))
-    store = (sorted(COMMIT + READ), [table])
+    store = (sorted(COMMIT + READ), [f"{deployment.logical_id('Flow/Table')}.Arn"])
+    report = (INVOKE, [f"{deployment.logical_id('Flow/OnFailure/Handler')}.Arn:*"])
     assert deployment.statements("Flow/Permissions/A") == [
         (INVOKE, [f"{deployment.logical_id('B')}.Arn:*"]),
         store,
-        (SEND, [queue]),
+        report,
     ]
-    assert deployment.statements("Flow/Permissions/B") == [store, (SEND, [queue])]
+    assert deployment.statements("Flow/Permissions/B") == [store, report]
     assert deployment.properties("Flow/Permissions/A")["Roles"] == [{"Ref": deployment.logical_id("ARole")}]
 
 
@@ -78,23 +77,23 @@ def test_failures_of_a_shared_function_go_to_its_first_workflow() -> None:
     shared, own = function(deployment.stack, "Shared"), function(deployment.stack, "Own")
     deployment.flow(chain("S"), {"S": shared}, "One")
     deployment.flow(chain("O", "S"), {"O": own, "S": shared}, "Two")
-    first = f"{deployment.logical_id('One/Failures')}.Arn"
-    assert deployment.statements("One/Permissions/S")[-1] == (SEND, [first])
-    assert all(actions != SEND for actions, _ in deployment.statements("Two/Permissions/S"))
+    first = f"{deployment.logical_id('One/OnFailure/Handler')}.Arn:*"
+    assert deployment.statements("One/Permissions/S")[-1] == (INVOKE, [first])
+    assert all(actions != INVOKE for actions, _ in deployment.statements("Two/Permissions/S"))
     destination = deployment.properties("Shared/CurrentVersion/EventInvokeConfig")["DestinationConfig"]
-    assert flat(destination["OnFailure"]["Destination"]) == first
+    assert flat(destination["OnFailure"]["Destination"]) == deployment.version("One/OnFailure/Handler")
 
 
-def test_a_shared_function_that_starts_sends_to_both_queues() -> None:
+def test_a_shared_function_that_starts_reports_to_both_handlers() -> None:
     deployment = Deployment.new()
     shared = function(deployment.stack, "Shared")
     deployment.flow(chain("S"), {"S": shared}, "One")
     deployment.flow(chain("S"), {"S": shared}, "Two")
     for flow in ("One", "Two"):
-        queue = f"{deployment.logical_id(f'{flow}/Failures')}.Arn"
-        assert deployment.statements(f"{flow}/Permissions/S")[-1] == (SEND, [queue])
+        handler = f"{deployment.logical_id(f'{flow}/OnFailure/Handler')}.Arn:*"
+        assert deployment.statements(f"{flow}/Permissions/S")[-1] == (INVOKE, [handler])
         destination = deployment.properties(f"{flow}/Start/EventInvokeConfig")["DestinationConfig"]
-        assert flat(destination["OnFailure"]["Destination"]) == queue
+        assert flat(destination["OnFailure"]["Destination"]) == deployment.version(f"{flow}/OnFailure/Handler")
 
 
 def test_grant_start() -> None:

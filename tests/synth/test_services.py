@@ -39,13 +39,13 @@ def storing() -> Deployment:
 
 def calls(deployment: Deployment) -> list[tuple[list[str], list[str]]]:
     """What the function may do beside what all functions may."""
-    own = [deployment.logical_id(f"Flow/{each}") for each in ("Table", "Failures", "Services")]
+    own = [deployment.logical_id(f"Flow/{each}") for each in ("Table", "OnFailure/Handler", "Services")]
     return [each for each in deployment.statements(POLICY) if not any(name in str(each) for name in own)]
 
 
 def test_nothing_without_need() -> None:
     deployment = Deployment.of(chain("A"), "A")
-    assert len(deployment.all("Lambda::Function")) == 1
+    assert len(deployment.all("Lambda::Function")) == 1 + 1
 
 
 def test_function(storing: Deployment) -> None:
@@ -61,7 +61,7 @@ def test_it_is_a_function_like_all_others(storing: Deployment) -> None:
     assert storing.routes("A") == {"$services": storing.version("Flow/Services")}
     assert storing.resource("Flow/Services/CurrentVersion")["DeletionPolicy"] == "Retain"
     failures = storing.properties("Flow/Services/CurrentVersion/EventInvokeConfig")["DestinationConfig"]["OnFailure"]
-    assert flat(failures["Destination"]) == f"{storing.logical_id('Flow/Failures')}.Arn"
+    assert flat(failures["Destination"]) == storing.version("Flow/OnFailure/Handler")
     invoked = storing.statements("Flow/Permissions/A")[0]
     assert invoked == (["lambda:InvokeFunction"], [f"{storing.logical_id('Flow/Services')}.Arn:*"])
 
@@ -87,7 +87,7 @@ def test_a_workflow_of_services_alone() -> None:
     UnumWorkflow(
         deployment.stack, "Flow", definition=Definition.from_asl(machine(Put=put("orders"))), workflow_name="Flow"
     )
-    assert len(deployment.all("Lambda::Function")) == 1
+    assert len(deployment.all("Lambda::Function")) == 1 + 1
 
 
 def with_tokens(deployment: Deployment, **parameters: Any) -> None:

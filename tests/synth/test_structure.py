@@ -40,13 +40,14 @@ def test_nothing_but_what_it_needs(two_steps: Deployment) -> None:
     assert {kind: types.count(kind) for kind in types} == {
         "DynamoDB::Table": 1,
         "Lambda::LayerVersion": 1,
-        "Lambda::Function": 2,
-        "Lambda::Version": 2,
+        "Lambda::Function": 3,
+        "Lambda::Version": 3,
         "Lambda::Alias": 1,
-        "Lambda::EventInvokeConfig": 3,
-        "Logs::LogGroup": 2,
-        "IAM::Role": 2,
-        "IAM::Policy": 4,
+        "Lambda::EventInvokeConfig": 4,
+        "Logs::LogGroup": 3,
+        "IAM::Role": 3,
+        "IAM::Policy": 6,
+        "CloudWatch::Alarm": 1,
         "SQS::Queue": 1,
         "SQS::QueuePolicy": 1,
     }
@@ -90,12 +91,12 @@ def test_environment(two_steps: Deployment) -> None:
 
 
 def test_failures_of_versions_and_alias(two_steps: Deployment) -> None:
-    queue = f"{two_steps.logical_id('Flow/Failures')}.Arn"
-    configurations = two_steps.all("Lambda::EventInvokeConfig").values()
+    paths = (f"{each}/EventInvokeConfig" for each in ("A/CurrentVersion", "B/CurrentVersion", "Flow/Start"))
+    configurations = [two_steps.resource(path) for path in paths]
     destinations = {
         flat(each["Properties"]["DestinationConfig"]["OnFailure"]["Destination"]) for each in configurations
     }
-    assert destinations == {queue}
+    assert destinations == {two_steps.version("Flow/OnFailure/Handler")}
     qualifiers = {flat(each["Properties"]["Qualifier"]) for each in configurations}
     assert qualifiers == {f"{two_steps.version('A')}.Version", f"{two_steps.version('B')}.Version", "start-Flow"}
 

@@ -8,6 +8,7 @@ from tests.synth.machines import Machine, a_map, chain, machine, parallel, task
 
 RETRY = {"Retry": [{"ErrorEquals": ["Flaky"]}]}
 SEND = ["sqs:SendMessage"]
+HANDLER = "Flow/OnFailure/Handler"
 INVOKE = ["lambda:InvokeFunction"]
 RECEIVE = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
 
@@ -28,7 +29,7 @@ def environment(deployment: Deployment, path: str) -> str | None:
 
 
 def targets(deployment: Deployment, policy: str = "Flow/Timer/Permissions") -> set[str]:
-    (invoked,) = (arns for actions, arns in deployment.statements(policy) if actions == INVOKE)
+    invoked = next(arns for actions, arns in deployment.statements(policy) if actions == INVOKE)
     return {arn.removesuffix(".Arn:*") for arn in invoked}
 
 
@@ -92,8 +93,7 @@ def test_the_forwarder_may_do_this_and_nothing_else(waiting: Deployment) -> None
 def test_only_who_waits_may_send(waiting: Deployment) -> None:
     queue = f"{waiting.logical_id('Flow/Timer/Queue')}.Arn"
     sends = {key: waiting.statements(f"Flow/Permissions/{key}")[-1] for key in "ABC"}
-    assert all(actions == SEND for actions, _ in sends.values())
-    assert {key for key, (_, queues) in sends.items() if queue in queues} == {"B"}
+    assert {key: queues for key, (actions, queues) in sends.items() if actions == SEND} == {"B": [queue]}
     assert [environment(waiting, key) is not None for key in "ABC"] == [False, True, False]
     assert environment(waiting, "B") == waiting.logical_id("Flow/Timer/Queue")
 
@@ -141,7 +141,7 @@ def test_logical_ids() -> None:
     send = {**task("arn:aws:states:::sqs:sendMessage", "A"), "Parameters": {"QueueUrl.$": "$.q", "MessageBody": "x"}}
     deployment = Deployment.of(machine(W=wait("S"), S=send, A={**task("A"), **RETRY}), "A")
     ours = {name for name in deployment.template["Resources"] if name.startswith("Flow")}
-    versions = {deployment.version(path) for path in ("Flow/Entry", "Flow/Services")}
+    versions = {deployment.version(path) for path in ("Flow/Entry", "Flow/Services", HANDLER)}
     assert ours - versions - {f"{version}OnFailure" for version in versions} == LOGICAL_IDS
 
 
@@ -153,6 +153,12 @@ LOGICAL_IDS = {
     "FlowFailures70A1C59A",
     "FlowFailuresPolicyD3807436",
     "FlowLayerB8C38750",
+    "FlowOnFailureAlarmF3425B14",
+    "FlowOnFailureHandlerAA58EE16",
+    "FlowOnFailureHandlerLogsA2D53CC4",
+    "FlowOnFailureHandlerRoleDefaultPolicy2825FAE0",
+    "FlowOnFailureHandlerRoleE01F911A",
+    "FlowOnFailurePermissionsE2A3F1D6",
     "FlowPermissionsAD074D2F6",
     "FlowPermissionsentry2FDC8978",
     "FlowPermissionsservices7D1E4308",

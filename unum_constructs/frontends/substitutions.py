@@ -3,9 +3,11 @@
 Source: AWS CloudFormation User Guide, AWS::StepFunctions::StateMachine, DefinitionSubstitutions.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 
+from unum_constructs.compiler.numbers import NUMBERS
 from unum_constructs.compiler.report import did_you_mean, shown
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
@@ -33,17 +35,27 @@ def substitute(document: Json, substitutions: Mapping[str, str]) -> Json:
     return _substituted(document, substitutions)
 
 
-def _substituted(value: Json, substitutions: Mapping[str, str]) -> Json:
+def _substituted(value: Json, substitutions: Mapping[str, str], field: str = "") -> Json:
     match value:
         case str():
-            return _PLACEHOLDER.sub(lambda found: substitutions.get(found[1], found[0]), value)
+            text = _PLACEHOLDER.sub(lambda found: substitutions.get(found[1], found[0]), value)
+            return _number(text) if field in NUMBERS and _PLACEHOLDER.fullmatch(value) else text
         case dict():
-            changed = {key: _substituted(item, substitutions) for key, item in value.items()}
+            changed = {key: _substituted(item, substitutions, key) for key, item in value.items()}
             return {_substituted(key, substitutions): item for key, item in changed.items()}
         case list():
-            return [_substituted(item, substitutions) for item in value]
+            return [_substituted(item, substitutions, field) for item in value]
         case _:
             return value
+
+
+def _number(text: str) -> Json:
+    """The number that `text` is; else `text`, which may be a token."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    return found if isinstance(found, int | float) and not isinstance(found, bool) else text
 
 
 def _no_text(substitutions: Mapping[str, object]) -> Iterator[Problem]:

@@ -129,9 +129,10 @@ def _start(rt: Runtime, given_up: GivenUp) -> None:
 
 
 def _fail(rt: Runtime, given_up: GivenUp) -> None:
-    error = given_up.failure.error
+    error, cause = given_up.failure.error, given_up.failure.cause
+    rt.log("given up", address=given_up.address, event=given_up.request_id, error=error, cause=cause)
     if error in CONTRADICTIONS:
-        raise InconsistentHistory(f"{given_up.address}: {error}: {given_up.failure.cause}")
+        raise InconsistentHistory(f"{given_up.address}: {error}: {cause}")
     if error in TRANSIENT:
         _redeliver(rt, given_up)
     else:
@@ -168,6 +169,8 @@ def _stand_in(workflow: str, given_up: GivenUp, context: Any) -> Runtime:
     address, table = _configured(given_up.address) if given_up.qualifier.isdecimal() else _look_up(given_up.address)
     if workflow not in table:
         raise NotOurEvent(f"{address}: expected that it serves workflow {workflow!r}, but only {sorted(table)}")
+    if given_up.qualifier not in (address.rpartition(":")[2], table[workflow].start_alias):
+        raise NotOurEvent(f"{given_up.address}: expected a version, or the start alias of workflow {workflow!r}")
     return replace(runtime_of(workflow, table[workflow], address, context), hosts=frozenset(), call=_no_code)
 
 

@@ -292,7 +292,7 @@ def test_pauses_are_short_again_after_a_step(deploy: Deploy) -> None:
     deployment = deploy(CHAIN, double=double)
     deployment.alias.is_open = False
     deployment.client.start(1, name="n")
-    queue = Queue()
+    queue = Queue(deployment.local.clock)
     runtime = deployment.local._runtime(queue)
 
     def deliver_now_and_then() -> None:
@@ -300,7 +300,7 @@ def test_pauses_are_short_again_after_a_step(deploy: Deploy) -> None:
             case 4:
                 resume(runtime, "n")
             case 8:
-                step(runtime, Envelope.from_json(json.loads(queue.events.popleft())))
+                step(runtime, Envelope.from_json(json.loads(queue.take())))
 
     deployment.time.then = deliver_now_and_then
     assert [told.state for told in deployment.client.watch("n", timeout_s=60)] == ["First", "Second"]

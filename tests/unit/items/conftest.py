@@ -9,7 +9,7 @@ BUCKET = "data"
 Put: TypeAlias = Callable[[str, str | bytes], None]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     with mock_aws():
         session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")

@@ -35,9 +35,9 @@ def rows(**b_has: Any) -> Platform:
     return platform_of(chain("A", "B", "C", B=b_has))
 
 
-def platform_of(definition: dict[str, Any], **given: Any) -> Platform:
+def platform_of(definition: dict[str, Any], options: dict[str, FunctionOptions] | None = None) -> Platform:
     functions: dict[str, Callable[[Any], Any]] = {key: lambda event: event for key in "ABC"}
-    platform = Platform.of(definition, **given, **functions)
+    platform = Platform.of(definition, options, **functions)
     platform.options["timer"] = Later()
     return platform
 

@@ -132,13 +132,13 @@ def _run(world: World, delivery: Delivery, history: list[Answer]) -> None:
         digest = hash((delivery.digest, repr(history[known:])))
         world.running.append(replace(delivery, history=tuple(history), digest=digest, pending=suspended.operation))
     except (InjectedStoreError, InjectedInvokeError) as error:
-        world.say(delivery, lambda: f"fails: {error}")
+        world.say(delivery, partial("fails: {}".format, error))
         _redeliver(world, delivery)
     except LeaseHeldError as held:
-        world.say(delivery, lambda: f"is sent back: {held}")
+        world.say(delivery, partial("is sent back: {}".format, held))
         _send_back(world, delivery)
     except RefusedDelivery as refused:
-        world.say(delivery, lambda: f"is refused: {refused}")
+        world.say(delivery, partial("is refused: {}".format, refused))
         _finish(world, delivery)
     except _Found as found:
         raise found.broken from None

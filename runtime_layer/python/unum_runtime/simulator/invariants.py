@@ -166,9 +166,8 @@ def _check_collected(world: World) -> None:
     assert world.execution is not None  # noqa: S101 - it has ended
     assert world.ending is not None  # noqa: S101 - the same
     is_eager = world.scenario.collection is Collection.EAGER
-    has_failed = world.ending.status is not Status.SUCCEEDED or any(
-        map(world.is_failed_fan_out, world.records.values())
-    )
+    failed = filter(world.is_failed_fan_out, world.records.values())
+    has_failed = world.ending.status is not Status.SUCCEEDED or any(failed)
     if not is_eager or has_failed or world.left.failures < world.scenario.faults.failures:
         return
     left = [key for key in world.store.uncollected() if _is_own(world, key) and key not in _result_keys(world)]
@@ -275,7 +274,7 @@ def _failure_free(world: World) -> tuple[Reference, Ending | None]:
     def author(name: Name) -> Author:
         return world.records[checkpoint_key(workflow.name, name)].author
 
-    reference = Reference(workflow, world.execution, Past(committed, author))
+    reference = Reference(workflow, world.execution, Past(committed, author, world.scenario.retention_s))
     try:
         return reference, reference.run(world.scenario.input)
     except Unexplained as error:

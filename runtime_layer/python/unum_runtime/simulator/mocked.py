@@ -8,7 +8,7 @@ from typing import Any
 
 from unum_runtime.asl.failures import excerpt
 from unum_runtime.asl.places import element, member
-from unum_runtime.model.ir import Form, Json, Pattern, Task
+from unum_runtime.model.ir import DATA_SET_TASKS, Form, Json, Pattern, Task
 from unum_runtime.simulator.trial import Validation
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -35,9 +35,10 @@ def check_result(task: Task, result: Json, validation: Validation) -> None:
         ImportError: botocore, whose models of the APIs are compared with, is not installed.
     """
     resource = "lambda:invoke" if task.form is Form.INVOKE else task.resource
-    if validation is Validation.NONE or resource is None or task.pattern is not Pattern.RESPONSE:
+    has_model = resource is not None and not resource.startswith("arn:") and resource not in DATA_SET_TASKS
+    if validation is Validation.NONE or task.pattern is not Pattern.RESPONSE or not has_model:
         return
-    shape = _answer(resource)
+    shape = _answer(str(resource))
     faults = [] if shape is None else list(_faults(result, shape, "$", strict=validation is Validation.STRICT))
     if faults:
         remedy = "mend the mock, or choose the field validation mode NONE"

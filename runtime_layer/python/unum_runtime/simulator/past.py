@@ -27,7 +27,9 @@ class Past:
     Attributes:
         committed: the checkpoint of an invocation; None where there is none.
         author: who wrote the checkpoint.
+        retention_s: how long items are kept, in seconds.
     """
 
     committed: Callable[[Name], Checkpoint | None]
     author: Callable[[Name], Author]
+    retention_s: int

@@ -39,6 +39,7 @@ from unum_runtime.protocol.advance import (
 from unum_runtime.protocol.compiled import compiled
 from unum_runtime.protocol.moment import INPUT, Moment
 from unum_runtime.protocol.plan import budget_exceeded, out_of_time
+from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_runtime.protocol.user_code import event_of
 from unum_runtime.simulator.comparison import LIMIT, explains, same_json
 from unum_runtime.simulator.past import Past
@@ -183,7 +184,8 @@ class Reference:
         if checkpoint is None:
             return None
         self._expect(checkpoint, [outcome])
-        return End(_uncollected(checkpoint), checkpoint.committed_ms)
+        is_in_time = isinstance(outcome, Failure) or not self._is_late(checkpoint.committed_ms)
+        return End(_uncollected(checkpoint) if is_in_time else out_of_time(self.workflow), checkpoint.committed_ms)
 
     def _entered(self, point: Point, arrival: AtFanOut) -> Point | End | None:
         """A fan-out that comes first is committed with what it is entered with."""
@@ -206,7 +208,7 @@ class Reference:
         author = self.past.author(checkpoint.name)
         outcome = _uncollected(checkpoint)
         is_limit = isinstance(outcome, Failure) and outcome.error == LIMIT
-        if author.name not in names and not is_limit:
+        if author.name not in names and not is_limit and not self._is_unkept(checkpoint, arrival.due_ms):
             raise Unexplained(f"{checkpoint.name}: the outcome of {task.name!r} comes from a delivery of {author.name}")
         if author.name == point.name:
             self._expect_task(checkpoint, visit, author.retries)
@@ -247,6 +249,8 @@ class Reference:
         checkpoint = self._committed(point.name, state.name)
         if checkpoint is None:
             return None
+        if self._is_unkept(checkpoint, arrival.until_ms):
+            return self._after(checkpoint, None)
         if checkpoint.committed_ms < arrival.until_ms:
             early_ms = arrival.until_ms - checkpoint.committed_ms
             raise Unexplained(f"{checkpoint.name}: {state.name!r} ended {early_ms} ms before its time")
@@ -316,6 +320,8 @@ class Reference:
         checkpoint = self._committed(replace(retried.name, step=retried.name.step + 1), retried.state)
         if checkpoint is None:
             return None
+        if self._is_unkept(checkpoint, way.until_ms):
+            return self._after(checkpoint, None)
         if checkpoint.committed_ms < (way.until_ms or 0):
             raise Unexplained(f"{checkpoint.name}: {retried.state!r} was retried before its time")
         return self._begun(checkpoint, outcome.value, Way(variables=way.variables, retries=way.retries))
@@ -355,6 +361,13 @@ class Reference:
 
     def _moment(self, name: Name, at_ms: int, variables: Json) -> Moment:
         return Moment(self.workflow, self.execution, at_ms, str(name), variables)
+
+    def _is_unkept(self, checkpoint: Checkpoint, due_ms: int | None) -> bool:
+        """Whether `checkpoint` tells that an event could not wait until `due_ms`, because nothing is kept for so long."""
+        outcome = _uncollected(checkpoint)
+        last_s = self.execution.started_ms // 1000 + self.past.retention_s - DEADLINE_MARGIN_S
+        is_too_long = due_ms is not None and due_ms // 1000 > last_s
+        return is_too_long and isinstance(outcome, Failure) and outcome.error == "States.Runtime"
 
     def _is_late(self, at_ms: int) -> bool:
         deadline = deadline_ms(self.workflow, self.execution)

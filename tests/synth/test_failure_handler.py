@@ -1,0 +1,155 @@
+"""What goes on from events that Lambda has given up: what it is, what it may do, and what leads to it."""
+
+import json
+from typing import Any
+
+import pytest
+from aws_cdk import aws_kms as kms
+
+from tests.synth.deployment import Deployment, flat, function
+from tests.synth.linting import complaints
+from tests.synth.machines import a_map, chain, choice, machine, task
+
+HANDLER = "Flow/OnFailure/Handler"
+VERSION = f"{HANDLER}/CurrentVersion"
+PERMISSIONS = "Flow/OnFailure/Permissions"
+STAND_IN = ["lambda:GetFunctionConfiguration", "lambda:InvokeFunction"]
+INVOKE = ["lambda:InvokeFunction"]
+SEND = ["sqs:SendMessage"]
+ATTEMPT = {"Retry": [{"ErrorEquals": ["Lambda.Unknown"]}]}
+
+
+@pytest.fixture(scope="module")
+def loop() -> Deployment:
+    """A loop with a map and a Retry: functions refer to each other, forwards and backwards."""
+    return Deployment.of(
+        machine(
+            A={**task("A", "M"), **ATTEMPT},
+            M=a_map(chain("B"), then="C"),
+            C=task("C", "Again"),
+            Again=choice("End", more="A"),
+            End={"Type": "Succeed"},
+        ),
+        *"ABC",
+    )
+
+
+def arns(deployment: Deployment, *paths: str, suffix: str = "") -> list[str]:
+    return sorted(f"{deployment.logical_id(path)}.Arn{suffix}" for path in paths)
+
+
+def destination(deployment: Deployment, path: str) -> str:
+    return flat(deployment.properties(f"{path}/EventInvokeConfig")["DestinationConfig"]["OnFailure"]["Destination"])
+
+
+def test_it_has_the_definition_and_no_address(loop: Deployment) -> None:
+    properties = loop.properties(HANDLER)
+    assert properties["Handler"] == "unum_runtime.failure_handler.handle"
+    assert properties["Layers"] == [{"Ref": loop.logical_id("Flow/Layer")}]
+    assert properties["RecursiveLoop"] == "Allow"
+    assert loop.services(HANDLER) == {
+        "Flow": {"table": loop.logical_id("Flow/Table"), "hosts": [], "routes": {}, "retention_s": 7 * 24 * 3600}
+    }
+    assert "UNUM_OTHERS" not in properties["Environment"]["Variables"]
+
+
+def test_it_is_the_destination_of_everything_as_a_version(loop: Deployment) -> None:
+    for path in ("A/CurrentVersion", "B/CurrentVersion", "C/CurrentVersion", "Flow/Start"):
+        assert destination(loop, path) == loop.version(HANDLER)
+
+
+def test_what_it_cannot_do_is_kept(loop: Deployment) -> None:
+    (queue,) = arns(loop, "Flow/Failures")
+    assert destination(loop, VERSION) == queue
+    configuration = loop.resource(f"{VERSION}/EventInvokeConfig")
+    assert loop.logical_id(PERMISSIONS) in configuration["DependsOn"]
+
+
+def test_it_is_retained_as_long_as_the_versions_that_lead_to_it(loop: Deployment) -> None:
+    for path in (VERSION, f"{VERSION}/EventInvokeConfig"):
+        resource = loop.resource(path)
+        assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("Retain", "Retain")
+    assert loop.logical_id(f"{VERSION}/EventInvokeConfig") == f"{loop.version(HANDLER)}OnFailure"
+
+
+def test_its_version_is_that_of_the_definition() -> None:
+    def deployed(result: int, memory_size: int = 256) -> Deployment:
+        deployment = Deployment.new()
+        end = {"Type": "Pass", "Result": result, "End": True}
+        own = function(deployment.stack, "A", memory_size=memory_size)
+        deployment.flow(machine(A=task("A", "P"), P=end), {"A": own})
+        return deployment
+
+    first = deployed(1).version(HANDLER)
+    assert first == deployed(1).version(HANDLER)
+    assert first == deployed(1, memory_size=512).version(HANDLER), "it refers to no function"
+    assert first != deployed(2).version(HANDLER)
+
+
+def test_it_may_do_this_and_nothing_else(loop: Deployment) -> None:
+    store = ["BatchGetItem", "GetItem", "PutItem", "Query", "UpdateItem"]
+    assert loop.statements(PERMISSIONS) == [
+        (STAND_IN, arns(loop, *"ABC", suffix=":*")),
+        ([f"dynamodb:{action}" for action in store], arns(loop, "Flow/Table")),
+        (SEND, arns(loop, "Flow/Timer/Queue")),
+        (SEND, arns(loop, "Flow/Failures")),
+    ]
+    (logs,) = arns(loop, f"{HANDLER}Logs")
+    own = loop.statements(f"{HANDLER}Role/DefaultPolicy")
+    assert own == [(["logs:CreateLogStream", "logs:PutLogEvents"], [logs])]
+
+
+def test_it_does_in_the_table_what_the_functions_do() -> None:
+    deployment = Deployment.of(chain("A", "B"), *"AB")
+    (store,) = (actions for actions, _ in deployment.statements(PERMISSIONS) if actions[0].startswith("dynamodb"))
+    assert store == ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:PutItem"]
+
+
+def test_it_takes_the_place_of_functions_that_the_workflow_brings_along() -> None:
+    send = {**task("arn:aws:states:::sqs:sendMessage", "A"), "Parameters": {"QueueUrl.$": "$.q", "MessageBody": "x"}}
+    deployment = Deployment.of(machine(P={"Type": "Pass", "Next": "S"}, S=send, A=task("A")), "A")
+    own = arns(deployment, "A", "Flow/Services", "Flow/Entry", suffix=":*")
+    assert deployment.statements(PERMISSIONS)[0] == (STAND_IN, own)
+
+
+def test_it_may_read_an_environment_that_is_encrypted_with_a_key_of_the_user_s() -> None:
+    deployment = Deployment.new()
+    key = kms.Key(deployment.stack, "Key")
+    functions = {"A": function(deployment.stack, "A", environment_encryption=key), "B": function(deployment.stack, "B")}
+    deployment.flow(chain("A", "B"), functions)
+    assert (["kms:Decrypt"], arns(deployment, "Key")) in deployment.statements(PERMISSIONS)
+
+
+def test_the_alarm_goes_off_when_something_is_left(loop: Deployment) -> None:
+    alarm = loop.only("CloudWatch::Alarm")
+    assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/SQS", "ApproximateNumberOfMessagesVisible")
+    assert alarm["Dimensions"] == [
+        {"Name": "QueueName", "Value": {"Fn::GetAtt": [loop.logical_id("Flow/Failures"), "QueueName"]}}
+    ]
+    assert (alarm["Threshold"], alarm["ComparisonOperator"]) == (1, "GreaterThanOrEqualToThreshold")
+    assert alarm["TreatMissingData"] == "notBreaching"
+    assert "AlarmActions" not in alarm
+
+
+def test_no_execution_starts_before_it_is_there(loop: Deployment) -> None:
+    needed = set(loop.resource("Flow/Start")["DependsOn"])
+    assert {loop.logical_id(PERMISSIONS), f"{loop.version(HANDLER)}OnFailure"} <= needed
+
+
+def test_workflows_that_share_a_function_hand_on_what_is_not_theirs() -> None:
+    deployment = Deployment.new()
+    shared, own = function(deployment.stack, "Shared"), function(deployment.stack, "Own")
+    deployment.flow(chain("S"), {"S": shared}, "One")
+    deployment.flow(chain("O", "S"), {"O": own, "S": shared}, "Two")
+    assert destination(deployment, "Shared/CurrentVersion") == deployment.version("One/OnFailure/Handler")
+    assert destination(deployment, "Own/CurrentVersion") == deployment.version("Two/OnFailure/Handler")
+    variables: dict[str, Any] = deployment.properties("One/OnFailure/Handler")["Environment"]["Variables"]
+    assert json.loads(flat(variables["UNUM_OTHERS"])) == {"Two": deployment.version("Two/OnFailure/Handler")}
+    handler = arns(deployment, "Two/OnFailure/Handler", suffix=":*")
+    assert deployment.statements("One/OnFailure/Two") == [(INVOKE, handler)]
+    assert "UNUM_OTHERS" not in deployment.properties("Two/OnFailure/Handler")["Environment"]["Variables"]
+
+
+def test_cfn_lint(loop: Deployment) -> None:
+    assert complaints(loop.template) == []
+    assert loop.warnings() == []
