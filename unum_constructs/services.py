@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from aws_cdk import Aws, Fn
 from aws_cdk import aws_iam as iam
 
+from unum_constructs.callbacks import ACTIVITY
 from unum_constructs.compiler.service_permissions import Statement
 from unum_constructs.compiler.task_permissions import arguments_of, task_statements
 from unum_runtime.model.ir import Form, Json, Task, Workflow
@@ -55,7 +56,7 @@ def _merged(workflow: Workflow) -> Mapping[tuple[str, ...], list[str]]:
 
 def _statements(workflow: Workflow) -> Iterator[Statement]:
     for task in workflow.tasks:
-        if task.form is Form.SERVICE:
+        if task.form is Form.SERVICE and not str(task.resource).startswith(ACTIVITY):
             yield from task_statements(task, _parameters(task))
 
 

@@ -9,7 +9,7 @@ from constructs import Construct
 from unum_constructs.compiler.options import FunctionOptions
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
-from unum_runtime.model.ir import Guard, Pattern, Workflow
+from unum_runtime.model.ir import Guard, Workflow
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, EVENT_LIFE_S
 
 MAX_NAME = 80
@@ -124,22 +124,6 @@ def check_leases(
         raise ConstructError(
             construct, f"max_event_age: expected at least {LEASE_EVENT_AGE_S} s, got {max_event_age_s} s: {reason}"
         )
-
-
-def check_patterns(construct: Construct, workflow: Workflow) -> None:
-    """Stop if somebody else is to hand back the result of a Task of `workflow`: nothing here can take it yet.
-
-    Raises:
-        ConstructError: names the state.
-    """
-    for task in workflow.tasks:
-        if task.pattern is Pattern.CALLBACK:
-            resource = task.resource or "lambda:invoke"
-            raise ConstructError(
-                construct,
-                f"state {task.name!r}: {resource} waits for a task token or is an activity; a deployed workflow has "
-                "nothing yet that takes the token back. Use request-response or .sync, or leave the state out",
-            )
 
 
 def _within(workflow: Construct, option: str, value: int | None, allowed: range, unit: str = "") -> int | None:

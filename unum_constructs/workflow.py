@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from unum_constructs import permissions
+from unum_constructs import callbacks, permissions
 from unum_constructs.compiler.edges import ENTRY, recursive_functions, timed_functions
 from unum_constructs.compiler.options import FunctionOptions
 from unum_constructs.compiler.resources import SERVICES
@@ -26,7 +26,6 @@ from unum_constructs.queues import new_queue
 from unum_constructs.resource import resource_of
 from unum_constructs.settings import (
     check_leases,
-    check_patterns,
     checked_attempts,
     checked_event_age_s,
     checked_hop_budget,
@@ -85,6 +84,7 @@ class UnumWorkflow(Construct):
         failure_alarm: goes off when something is in that queue; actions may be added to it.
         start_alias: the only way in.
         timer: what keeps events that have to wait; None where none have to.
+        activities: queues of the activities that Tasks wait in, by name.
     """
 
     def __init__(  # noqa: PLR0913 - one keyword for each option, as everywhere in the CDK
@@ -127,7 +127,6 @@ class UnumWorkflow(Construct):
             self._hosts[SERVICES] = services_host(self, "Services", self._architecture)
         self._workflow = one_key_each(compiled, self._hosts)
         check_leases(self, self._workflow, **limits)
-        check_patterns(self, self._workflow)
         self._check_use()
         self._wiring = wire(self._workflow, self._hosts)
         if self._wiring.start == ENTRY:
@@ -136,6 +135,7 @@ class UnumWorkflow(Construct):
         self.table = checked_table(self, table) if table else new_table(self, "Table", removal_policy)
         self.layer = WorkflowLayer(self, "Layer", workflow=self._workflow)
         self.failure_queue = new_queue(self, "Failures")
+        self.activities = callbacks.new_activities(self, "Activities", self._workflow)
         self.timer = self._timer()
         self.failure_handler = self._failure_handler()
         self.failure_alarm = self.failure_handler.alarm
@@ -151,6 +151,14 @@ class UnumWorkflow(Construct):
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let `grantee` describe executions, wait for them, and list their steps, by `unum_runtime.client`."""
         return permissions.grant_read(grantee, table=self.table)
+
+    def grant_task_response(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let `grantee` answer for Tasks that wait, if it has their tokens; it may start executions as well."""
+        return callbacks.grant_task_response(grantee, start_alias=self.start_alias)
+
+    def grant_activity(self, grantee: iam.IGrantable, name: str) -> iam.Grant:
+        """Let `grantee` work for the activity `name`: take its Tasks, and answer for them."""
+        return callbacks.grant_activity(grantee, name, activities=self.activities, start_alias=self.start_alias)
 
     def _compiled(
         self,
@@ -234,7 +242,7 @@ class UnumWorkflow(Construct):
             host.send_failures(failures, after=policy)
         else:
             claimed.handler.hand_on(self.workflow_name, failures.handler)
-        if key in recursive_functions(self._workflow):
+        if key in recursive_functions(self._workflow) or self._answered(key):
             host.allow_recursion()
         host.serve(self.workflow_name, self.layer, self._service_of(key))
         return policy
@@ -249,13 +257,19 @@ class UnumWorkflow(Construct):
             yield from self._bound.statements
         yield permissions.storing(self.table, operations(self._workflow, self._wiring, key))
         yield from permissions.invoking([self.failure_handler] if reports else [])
-        if self.timer and self._waits(key):
-            yield from permissions.sending([self.timer.queue])
+        timer = [self.timer.queue] if self.timer and self._waits(key) else []
+        yield from permissions.sending([*timer, *(self.activities.values() if key == SERVICES else ())])
 
     def _invoked(self, key: str) -> list[Host]:
         """The functions that the function `key` invokes: itself, too, where it has no longer to wait."""
-        keys = dict.fromkeys((*self._wiring.edges[key], *([key] if self._waits(key) else [])))
+        own = [key] if self._waits(key) else []
+        keys = dict.fromkeys((*self._wiring.edges[key], *own, *self._answered(key)))
         return [self._hosts[each] for each in keys]
+
+    def _answered(self, key: str) -> tuple[str, ...]:
+        """The functions that the function `key` invokes when somebody hands in what their Tasks wait for."""
+        answered = callbacks.answered_functions(self._workflow)
+        return answered if key == self._wiring.start else tuple({key} & {*answered})
 
     def _waits(self, key: str) -> bool:
         return key in timed_functions(self._workflow)
@@ -272,6 +286,8 @@ class UnumWorkflow(Construct):
             "hosts": [] if key == ENTRY else [key],
             "routes": {target: self._hosts[target].version_arn for target in self._wiring.references[key]},
         }
+        if self.activities and key == SERVICES:
+            service["activities"] = {name: queue.queue_url for name, queue in self.activities.items()}
         if self.timer and self._waits(key):
             service["timer"] = self.timer.queue.queue_url
         if key != self._wiring.start:
@@ -291,4 +307,16 @@ class UnumWorkflow(Construct):
             "Workflow": (name, "Name of the workflow"),
             "Retention": (str(self._retention_s), f"Seconds that workflow {name} keeps its state"),
         }
+        if self.activities:
+            urls = {each: queue.queue_url for each, queue in self.activities.items()}
+            outputs["Activities"] = (
+                Stack.of(self).to_json_string(urls),
+                f"Queues of the activities of workflow {name}",
+            )
+        if self.activities:
+            urls = {each: queue.queue_url for each, queue in self.activities.items()}
+            outputs["Activities"] = (
+                Stack.of(self).to_json_string(urls),
+                f"Queues of the activities of workflow {name}",
+            )
         add_outputs(self, outputs)

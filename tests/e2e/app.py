@@ -6,6 +6,7 @@ from examples.existing_app.stack import ExistingApp
 from examples.iot_pipeline.stack import IotPipeline
 from examples.text_processing.stack import TextProcessing
 from examples.word_count.stack import WordCount
+from tests.e2e.callbacks.stack import Callbacks
 from tests.e2e.chaos.stack import Chaos
 from tests.e2e.failures.stack import Failures
 from tests.e2e.guards.stack import Guards
@@ -14,6 +15,17 @@ from tests.e2e.probes.stack import Probes
 
 # The emulator enforces IAM here, and refuses the bootstrap's roles, because it is not reached by TLS.
 app = cdk.App(default_stack_synthesizer=cdk.CliCredentialsStackSynthesizer())
-for stack in (TextProcessing, IotPipeline, WordCount, ExistingApp, Probes, Chaos, Guards, Language, Failures):
+for stack in (
+    TextProcessing,
+    IotPipeline,
+    WordCount,
+    ExistingApp,
+    Probes,
+    Chaos,
+    Guards,
+    Language,
+    Failures,
+    Callbacks,
+):
     stack(app, stack.__name__)
 app.synth()

@@ -12,7 +12,7 @@ from aws_cdk import aws_stepfunctions_tasks as tasks
 from tests.synth.deployment import Deployment, as_list, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import Machine, a_map, chain, machine, task
-from unum_constructs import ConstructError, Definition, UnumWorkflow
+from unum_constructs import Definition, UnumWorkflow
 
 POLICY = "Flow/Permissions/$services"
 
@@ -142,28 +142,6 @@ def test_jobs_are_looked_at_later() -> None:
     deployment = Deployment.of(machine(A=task("A", "Job"), Job=service("batch:submitJob.sync", parameters)), "A")
     assert deployment.services("Flow/Services")["Flow"]["timer"] == deployment.logical_id("Flow/Timer/Queue")
     assert deployment.properties("Flow/Services")["RecursiveLoop"] == "Allow"
-
-
-@pytest.mark.parametrize(
-    ("resource", "parameters"),
-    [
-        ("arn:aws:states:::sqs:sendMessage.waitForTaskToken", {"QueueUrl": "u", "MessageBody.$": "$$.Task.Token"}),
-        ("arn:aws:states:us-east-1:123456789012:activity:ask", {}),
-    ],
-)
-def test_who_waits_for_a_token_stops_the_synth(resource: str, parameters: Machine) -> None:
-    definition = machine(A=task("A", "Ask"), Ask={**task(resource), "Parameters": parameters})
-    with pytest.raises(ConstructError, match=r"Stack/Flow: state 'Ask': .* waits for a task token or is an activity"):
-        Deployment.of(definition, "A")
-
-
-def test_a_function_that_waits_for_a_token_stops_the_synth() -> None:
-    ask = {
-        **task("arn:aws:states:::lambda:invoke.waitForTaskToken"),
-        "Parameters": {"FunctionName": "A", "Payload": {"token.$": "$$.Task.Token"}},
-    }
-    with pytest.raises(ConstructError, match=r"state 'Ask': lambda:invoke waits for a task token"):
-        Deployment.of(machine(Ask=ask), "A")
 
 
 def test_values_in_functions(storing: Deployment) -> None:

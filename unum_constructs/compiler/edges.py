@@ -103,7 +103,7 @@ def uses_timer(workflow: Workflow) -> bool:
 
 
 def timed_functions(workflow: Workflow) -> tuple[str, ...]:
-    """The functions that send events for a later time: to go on after a Wait, to try again, or to poll."""
+    """The functions that send events for a later time: to go on after a Wait, to try again, or to look again."""
     return tuple(function for function in _functions(workflow) if _is_timed(workflow, function))
 
 
@@ -126,13 +126,19 @@ def store_operations(workflow: Workflow, function: str) -> frozenset[Operation]:
 
 def _looks_up(task: Task) -> bool:
     """Whether the store is asked before user code of `task` runs."""
-    return task.guard is not Guard.COMMIT or task.memoize or task.meets_previous
+    return task.guard is not Guard.COMMIT or task.memoize or task.meets_previous or task.pattern is Pattern.CALLBACK
 
 
 def _is_timed(workflow: Workflow, function: str) -> bool:
     hosted = (task for task in workflow.tasks if task.function == function)
-    tries_again = any(task.retry or task.pattern is not Pattern.RESPONSE for task in hosted)
-    return tries_again or any(reach.waits for reach in _reaches(workflow, function))
+    comes_again = any(task.retry or task.pattern is Pattern.SYNC or _is_looked_at(task) for task in hosted)
+    return comes_again or any(reach.waits for reach in _reaches(workflow, function))
+
+
+def _is_looked_at(task: Task) -> bool:
+    """Whether `task` waits for somebody who may take too long."""
+    limited = any(name.startswith(("TimeoutSeconds", "HeartbeatSeconds")) for name in task.data)
+    return task.pattern is Pattern.CALLBACK and limited
 
 
 def _underway(workflow: Workflow, reach: Reach) -> set[Operation]:

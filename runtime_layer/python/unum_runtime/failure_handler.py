@@ -27,6 +27,7 @@ from unum_runtime.model.checkpoint import Failure, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope, named_start
 from unum_runtime.model.identity import event_name
 from unum_runtime.model.ir import Json
+from unum_runtime.protocol import door
 from unum_runtime.protocol.failing import fail_invocation
 from unum_runtime.protocol.runtime import Call, NoTimer, Runtime
 from unum_runtime.protocol.start import resume, start
@@ -120,7 +121,13 @@ def handle(record: Json, context: Any) -> None:
 
 
 def _start(rt: Runtime, given_up: GivenUp) -> None:
-    """Begin the execution that `given_up` should have begun; its first Task, of which nobody knows, is tried anew."""
+    """Begin the execution that `given_up` should have begun; its first Task, of which nobody knows, is tried anew.
+
+    What was to be an answer for a Task that waits is handed in.
+    """
+    if door.is_request(given_up.event):
+        door.answer(rt, given_up.event)
+        return
     name = named_start(given_up.event)
     if name is None:
         start(rt, event_name(given_up.event) or given_up.request_id, given_up.event)

@@ -3,7 +3,8 @@
 The function's environment says which workflows it serves (`UNUM_WORKFLOWS`, see `Service`) and which handler is the
 user's (`UNUM_HANDLER`); with ``UNUM_MAINTAIN_LEASES=0`` leases are not renewed. Three kinds of events arrive:
 
-* through a start alias: from outsiders. The event begins an execution, and is never read as an envelope;
+* through a start alias: from outsiders. The event begins an execution, or is a request by somebody who has a task
+  token; it is never read as an envelope;
 * at a version, marked as an envelope: from a function of the workflow;
 * everything else: for the user's handler, as if we were not here.
 """
@@ -20,6 +21,7 @@ from typing import Any, TypeAlias
 
 import botocore.session
 
+from unum_runtime.aws.activities import Activities
 from unum_runtime.aws.configuration import client_config
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.aws.timer import SqsTimer
@@ -27,9 +29,11 @@ from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import NotOurEvent, RefusedDelivery
 from unum_runtime.model.envelope import Envelope, is_envelope, named_start, start_writer
 from unum_runtime.model.identity import event_name
-from unum_runtime.model.ir import Home, Json, Workflow
+from unum_runtime.model.ir import Home, Json, Pattern, Workflow
+from unum_runtime.protocol import door
+from unum_runtime.protocol.elsewhere import ACTIVITY
 from unum_runtime.protocol.lease import maintain_by_default
-from unum_runtime.protocol.runtime import Call, Invoker, NoTimer, Runtime, Timer
+from unum_runtime.protocol.runtime import Call, Elsewhere, Invoker, NoTimer, Runtime, Timer
 from unum_runtime.protocol.start import resume, start
 from unum_runtime.protocol.step import step
 from unum_runtime.store.base import Store
@@ -56,6 +60,7 @@ class Service:
         start_alias: name of the alias that outsiders start the workflow through; None where it starts elsewhere.
         retention_s: how long items are kept, in seconds.
         timer: URL of the queue that keeps events which have to wait; None where this function sends none.
+        activities: URLs of the activities' queues by name.
         values: texts by the name of the placeholder in the IR that they take the place of.
     """
 
@@ -66,6 +71,7 @@ class Service:
     carried: tuple[str, ...] = ()
     start_alias: str | None = None
     timer: str | None = None
+    activities: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -77,7 +83,8 @@ def handle(event: Json, context: Any) -> Json:
         context: Lambda's context object.
 
     Returns:
-        To whoever starts a workflow synchronously, the execution's name; to everybody else what user code returns.
+        To whoever starts a workflow synchronously, the execution's name; to whoever has a task token, what became of
+        the request; to everybody else what user code returns.
     """
     *_, qualifier = context.invoked_function_arn.split(":")
     starts = {service.start_alias: name for name, service in services().items()}
@@ -94,8 +101,10 @@ def handle(event: Json, context: Any) -> Json:
 
 
 def _start(workflow: str, event: Json, context: Any) -> Json:
-    name = named_start(event)
     runtime = _runtime(workflow, context)
+    if door.is_request(event):
+        return door.answer(runtime, event)
+    name = named_start(event)
     if name is None:
         # Lambda's request id is the same on every delivery of one asynchronous event, but not of one message.
         name = event_name(event) or context.aws_request_id
@@ -124,7 +133,7 @@ def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> R
         store=_store(service.table),
         invoker=_invoker(),
         clock=_CLOCK,
-        call=lambda call, value: _call(call, value, context),
+        call=lambda call, value: _call(service, call, value, context),
         hosts=frozenset(service.hosts),
         routes={**service.routes, **dict.fromkeys(service.hosts, own_arn)},
         carried=service.carried,
@@ -139,12 +148,16 @@ def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> R
     )
 
 
-def _call(call: Call, value: Json, context: Any) -> Any:
+def _call(service: Service, call: Call, value: Json, context: Any) -> Any:
     with time_limit(call.timeout_s):
-        if call.resource is not None:
-            return _service_handler()(call, value, _CLOCK)
-        context.unum = call
-        return user_handler()(value, context)
+        if call.resource is None:
+            context.unum = call
+            returned = user_handler()(value, context)
+            return Elsewhere() if call.pattern is Pattern.CALLBACK else returned
+        if call.resource.startswith(ACTIVITY):
+            Activities(_sqs(), service.activities).offer(call.resource.removeprefix(ACTIVITY), call.token, value)
+            return Elsewhere()
+        return _service_handler()(call, value, _CLOCK)
 
 
 def _logger(context: Any) -> Callable[..., None]:
@@ -241,14 +254,20 @@ def _invoker() -> Invoker:
 def _timer(queue_url: str | None) -> Timer:
     if queue_url is None:
         return NoTimer()
-    return SqsTimer(_session().create_client("sqs", config=client_config()), queue_url, _CLOCK)
+    return SqsTimer(_sqs(), queue_url, _CLOCK)
+
+
+@cache
+def _sqs() -> Any:
+    return _session().create_client("sqs", config=client_config())
 
 
 def _initialize() -> None:
     """Do during Lambda's init phase what would delay the first delivery, and fail there if it cannot be done."""
     for name, service in services().items():
         tasks = load_workflow(name).tasks
-        if any(task.resource is not None and task.function in service.hosts for task in tasks):
+        called = [task.resource for task in tasks if task.resource is not None and task.function in service.hosts]
+        if not all(resource.startswith(ACTIVITY) for resource in called):
             _service_handler()
         _store(service.table)
         _timer(service.timer)

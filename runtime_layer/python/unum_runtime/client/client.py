@@ -14,6 +14,7 @@ from unum_runtime.client.progress import Progress, progress
 from unum_runtime.client.records import Description, Started, Step, moment
 from unum_runtime.client.request import checked_input, checked_name, same_input
 from unum_runtime.client.sharing import START_LEASE_MS, Sharing
+from unum_runtime.client.tasks import ActivityTask, Tasks
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import ClientError, ExecutionAlreadyExists, StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Status, read_start_record, start_record, to_text
@@ -42,6 +43,7 @@ class Client:
         waiter: passes the time between two looks.
         maintain_leases: whether a thread renews the lease on a start while `run` waits; by default, unless the
             environment has ``UNUM_MAINTAIN_LEASES=0``.
+        tasks: answers for Tasks that wait for somebody; None for a client that only looks.
     """
 
     store: Store
@@ -52,6 +54,7 @@ class Client:
     clock: Clock = field(default_factory=SystemClock)
     waiter: Waiter = field(default_factory=Waiter)
     maintain_leases: bool = field(default_factory=maintain_by_default)
+    tasks: Tasks | None = None
 
     @classmethod
     def connect(
@@ -62,6 +65,7 @@ class Client:
         start_alias: str | None = None,
         session: "Session | None" = None,
         retention_s: int = DEFAULT_RETENTION_S,
+        activities: Mapping[str, str] | None = None,
     ) -> "Client":
         """A client of a workflow on AWS; needs boto3 (``pip install 'unum-runtime[client]'``).
 
@@ -71,6 +75,7 @@ class Client:
             start_alias: ARN of its start alias; None for a client that only looks.
             session: where credentials and region come from; boto3's default without.
             retention_s: how long the workflow keeps its items, in seconds.
+            activities: URLs of the queues of its activities by name, for workers.
         """
         # Only here, so that everything else of the client runs where no AWS client is installed.
         import boto3  # noqa: PLC0415 - see above
@@ -89,6 +94,9 @@ class Client:
             invoker=LambdaInvoker(functions),
             start_alias=start_alias,
             retention_s=retention_s,
+            tasks=None
+            if start_alias is None
+            else Tasks.connect(start_alias=start_alias, activities=activities, session=session),
         )
 
     def start(
@@ -246,6 +254,28 @@ class Client:
         while (description := self._describe(record)).status is Status.RUNNING:
             pauses.pause()
         return description
+
+    def send_task_success(self, task_token: str, output: str) -> None:
+        """See `Tasks.send_task_success`."""
+        self._tasks.send_task_success(task_token, output)
+
+    def send_task_failure(self, task_token: str, error: str | None = None, cause: str | None = None) -> None:
+        """See `Tasks.send_task_failure`."""
+        self._tasks.send_task_failure(task_token, error, cause)
+
+    def send_task_heartbeat(self, task_token: str) -> None:
+        """See `Tasks.send_task_heartbeat`."""
+        self._tasks.send_task_heartbeat(task_token)
+
+    def get_activity_task(self, name: str, worker_name: str = "") -> ActivityTask:
+        """See `Tasks.get_activity_task`."""
+        return self._tasks.get_activity_task(name, worker_name)
+
+    @property
+    def _tasks(self) -> Tasks:
+        if self.tasks is None:
+            raise ClientError("start_alias: expected the ARN of the start alias, got None; this client can only look")
+        return self.tasks
 
     def _draft(self, value: object, name: str | None) -> Checkpoint:
         """The start record of a new execution."""

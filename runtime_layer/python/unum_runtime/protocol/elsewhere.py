@@ -1,116 +1,236 @@
 """Results that somebody else hands in: an invocation gives out a token, ends, and goes on when it comes back.
 
 A token names an item in the store, by a digest, and proves with a random number that its holder got it from there; so
-it tells nothing and cannot be made up. The result is stored by create-if-absent: the first one counts, be it that of a
-holder or that the time is over. Then the event of the invocation is sent again, and finds it.
+it tells nothing and cannot be made up. Each try has one of its own. The result of a try is stored by create-if-absent:
+the first one counts, be it that of a holder, that the time is over, or that the token could not be given out.
+
+Whoever stores a result makes sure that some event goes on from it, and that event alone does: for a holder's result the
+event of the invocation is sent again (a *nudge*); what else there is stores its result in a delivery, which comes again
+if it dies. So an event that only looks whether the time is over, and finds a result that is none of its own, ends.
 
 Source: AWS Step Functions Developer Guide, "Wait for a Callback with Task Token".
 """
 
 import hashlib
-import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from enum import StrEnum
+from typing import NamedTuple
 
-from unum_runtime.errors import InvalidToken, TaskTimedOut
-from unum_runtime.model.checkpoint import Failure, Item, Success, to_text
+from unum_runtime.errors import RefusedDelivery, StatesError
+from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success, to_text
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Json
-from unum_runtime.model.naming import answer_key, lease_key, pending_key
-from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.model.ir import Collection, Json, Pattern, State, Task
+from unum_runtime.model.naming import Key, Name, answer_key, lease_key, pending_key
+from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
+from unum_runtime.protocol.runtime import Elsewhere, Later, Runtime
 
-_DIGEST_LENGTH = 64
-_HEARTBEAT, _CHECK = "heartbeat", "check"
+ACTIVITY = "activity:"
+"""What the resource of a Task begins with that a worker asks for."""
 
+NUDGE: Mapping[str, Json] = {"is_over": True}
+"""The job of an event that goes on from a result which was handed in."""
 
-def token(rt: Runtime, envelope: Envelope) -> str:
-    """The token of this try of the invocation, the same on every delivery."""
-    digest = _digest(envelope)
-    item: Item = {
-        "event": to_text(replace(envelope, job=None).to_json()),
-        "address": rt.own_address,
-        "proof": rt.delivery,
-    }
-    winner = rt.store.create(pending_key(rt.workflow.name, digest), item, expires_at_s=rt.expires_at_s())
-    return digest + str((winner or item)["proof"])
+DIGEST_LENGTH = 64
+HEARTBEAT, _CHECK = "heartbeat", "check"
 
 
-def handed_in(rt: Runtime, envelope: Envelope) -> Success | Failure | None:
-    """The result of this try; None if there is none yet."""
-    key = answer_key(rt.workflow.name, _digest(envelope))
-    item = rt.store.read([key]).get(key)
-    return None if item is None else _result(item)
+class By(StrEnum):
+    """Where the result of a try comes from, hence which event goes on from it."""
+
+    HOLDER = "holder"
+    """Whoever has the token; a nudge goes on."""
+
+    CLOCK = "clock"
+    """The time is over; the event that looked goes on."""
+
+    CODE = "code"
+    """User code failed; its own event goes on."""
 
 
-def settle(rt: Runtime, envelope: Envelope, failure: Failure) -> Success | Failure:
-    """`failure`, unless a result was handed in before."""
-    item = _item(failure)
-    key = answer_key(rt.workflow.name, _digest(envelope))
-    return _result(rt.store.create(key, item, expires_at_s=rt.expires_at_s()) or item)
+class Limits(NamedTuple):
+    """How long a holder may take, in seconds; None for as long as it likes.
+
+    Attributes:
+        timeout_s: to hand in the result.
+        heartbeat_s: between two signs of life.
+    """
+
+    timeout_s: float | None
+    heartbeat_s: float | None
+
+
+def token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = None) -> str:
+    """The token of this try of the invocation, the same on every delivery.
+
+    Args:
+        rt: the runtime.
+        envelope: the event of the try.
+        heartbeat_s: for how long a heartbeat counts, in seconds.
+
+    Raises:
+        StatesError: the event is too large to be stored until the result comes.
+    """
+    key = _pending_key(rt, envelope)
+    event = to_text(replace(envelope, job=None).to_json())
+    if len(event.encode()) > MAX_OUTCOME_BYTES:
+        cause = f"state {envelope.state!r}: its event has {len(event.encode())} bytes; at most {MAX_OUTCOME_BYTES} are"
+        raise StatesError("States.DataLimitExceeded", f"{cause} stored for who waits: pass large data by reference")
+    item: Item = {"value": event, "address": rt.own_address, "proof": rt.delivery}
+    if heartbeat_s is not None:
+        item["heartbeat_ms"] = round(heartbeat_s * 1000)
+    winner = rt.store.create(key, item, expires_at_s=rt.expires_at_s())
+    return key.partition[-DIGEST_LENGTH:] + str((winner or item)["proof"])
+
+
+def known(rt: Runtime, envelope: Envelope, given: str) -> Success | Failure | Elsewhere | None:
+    """What the event of this try comes to, if its token `given` was given out before this delivery.
+
+    Returns:
+        The result, if it is this event that goes on from it; nothing any more, if another does; None if there is none.
+    """
+    item = None if given.endswith(rt.delivery) else _answer(rt, envelope)
+    return None if item is None else _carried(rt, envelope, item, By.CODE)
+
+
+def has_begun(rt: Runtime, envelope: Envelope) -> bool:
+    """Whether some delivery of this try has given out its token; that one comes again if it dies."""
+    key = _pending_key(rt, envelope)
+    return key in rt.store.read([key])
+
+
+def fail(rt: Runtime, envelope: Envelope, failure: Failure) -> Failure | Elsewhere:
+    """`failure` of user code, which may have given the token on; nothing any more, if another event goes on."""
+    found = _carried(rt, envelope, _settled(rt, envelope, failure, By.CODE), By.CODE)
+    return Elsewhere() if isinstance(found, Success) else found
+
+
+def look(rt: Runtime, envelope: Envelope, limits: Limits) -> Success | Failure | Later | Elsewhere:
+    """What an event comes to that was sent when the token had been given out.
+
+    Returns:
+        The result, if it is this event that goes on from it; when to look again; or nothing any more.
+
+    Raises:
+        RefusedDelivery: nothing can come of it.
+    """
+    item = _answer(rt, envelope)
+    if envelope.job == NUDGE:
+        if item is None:
+            raise RefusedDelivery(f"{envelope.name}: what was handed in for it is gone")
+        return _carried(rt, envelope, item, By.HOLDER)
+    waited_ms = rt.clock.now_ms() - int(envelope.job["since"])
+    failure = _late(rt, envelope, limits, waited_ms) if item is None else None
+    if failure is not None:
+        item = _settled(rt, envelope, failure, By.CLOCK)
+    return next_look(limits, waited_ms) if item is None else _carried(rt, envelope, item, By.CLOCK)
+
+
+def next_look(limits: Limits, waited_ms: float) -> Later | Elsewhere:
+    """When to see whether the time is over, after `waited_ms` milliseconds; never where there is no limit."""
+    left_s = None if limits.timeout_s is None else max(0.0, limits.timeout_s - waited_ms / 1000)
+    times_s = [time_s for time_s in (left_s, limits.heartbeat_s) if time_s is not None]
+    return Later(None, round(min(times_s) * 1000)) if times_s else Elsewhere()
+
+
+def check_look(rt: Runtime, envelope: Envelope, state: State) -> None:
+    """Let `envelope` go on from what its invocation has committed.
+
+    Raises:
+        RefusedDelivery: it only looks whether the time is over, and another event has committed.
+    """
+    if not isinstance(state, Task) or state.pattern is not Pattern.CALLBACK or envelope.job in (None, NUDGE):
+        return
+    key = _answer_key(rt, envelope)
+    if rt.store.read([key]).get(key, {}).get("by", By.CLOCK) != By.CLOCK:
+        raise RefusedDelivery(f"{envelope.name}: has a result, so its time need not be looked at any more")
+
+
+def forget(rt: Runtime, envelope: Envelope, state: State) -> None:
+    """Collect what was stored for this try and those before it; the outcome is committed and what follows is sent."""
+    if rt.collection is Collection.EAGER and isinstance(state, Task) and state.pattern is Pattern.CALLBACK:
+        digests = [_digest(envelope.name, attempt) for attempt in range(sum(envelope.retries) + 1)]
+        keys = (pending_key, answer_key)
+        rt.store.collect(key(rt.workflow.name, digest) for digest in digests for key in keys)
 
 
 def is_alive(rt: Runtime, envelope: Envelope) -> bool:
-    """Whether the last heartbeat of this try is recent enough."""
-    key = lease_key(pending_key(rt.workflow.name, _digest(envelope)))
-    return rt.store.acquire(key, _CHECK, expires_at_ms=rt.clock.now_ms()) == _HEARTBEAT
+    """Whether the last heartbeat of this try is recent enough; an activity that nobody has taken need not beat.
 
-
-def hand_in(rt: Runtime, given: str, result: Success | Failure) -> None:
-    """Store `result` for the Task that gave out the token `given`, and let it go on.
-
-    Raises:
-        InvalidToken: no Task of the workflow gave it out.
-        TaskTimedOut: there is a result already.
-        StoreError: it is not known whether the result was stored; hand it in again.
+    Source: AWS Step Functions Developer Guide, "Task", HeartbeatSeconds.
     """
-    digest, pending = _pending(rt, given)
-    key = answer_key(rt.workflow.name, digest)
-    winner = rt.store.create(key, _item(result), expires_at_s=rt.expires_at_s())
-    # Also where another result was first: whoever handed it in may have died before this.
-    envelope = Envelope.from_json(json.loads(str(pending["event"])))
-    again = replace(envelope, job={"is_over": True}, not_after_s=rt.not_after_s(envelope.name.execution))
-    rt.invoker.invoke([(str(pending["address"]), again.to_bytes())])
-    if winner is not None:
-        raise TaskTimedOut("the Task does not wait any more: it has a result, or its time is over")
+    key = _pending_key(rt, envelope)
+    state = rt.workflow.states[envelope.state]
+    is_activity = isinstance(state, Task) and (state.resource or "").startswith(ACTIVITY)
+    if is_activity and not rt.store.read([taken_key(key)]):
+        return True
+    return rt.store.acquire(lease_key(key), _CHECK, expires_at_ms=rt.clock.now_ms()) == HEARTBEAT
 
 
-def beat(rt: Runtime, given: str, heartbeat_s: float) -> None:
-    """Note that whoever has the token `given` is at work, for `heartbeat_s` seconds from now.
-
-    Raises:
-        InvalidToken: no Task of the workflow gave it out.
-        TaskTimedOut: there is a result already.
-    """
-    digest, _ = _pending(rt, given)
-    key = answer_key(rt.workflow.name, digest)
-    if rt.store.read([key]):
-        raise TaskTimedOut("the Task does not wait any more: it has a result, or its time is over")
-    expires_at_ms = rt.clock.now_ms() + round(heartbeat_s * 1000)
-    rt.store.acquire(lease_key(pending_key(rt.workflow.name, digest)), _HEARTBEAT, expires_at_ms=expires_at_ms)
+def nudge(rt: Runtime, envelope: Envelope, address: str) -> None:
+    """Send the event of the invocation again, to go on from the result that is stored."""
+    not_after_s = rt.not_after_s(envelope.name.execution)
+    rt.invoker.invoke([(address, replace(envelope, job=dict(NUDGE), not_after_s=not_after_s).to_bytes())])
 
 
-def _pending(rt: Runtime, given: str) -> tuple[str, Mapping[str, Json]]:
-    digest, proof = given[:_DIGEST_LENGTH], given[_DIGEST_LENGTH:]
-    key = pending_key(rt.workflow.name, digest)
-    item: Item = rt.store.read([key]).get(key, {}) if digest.isalnum() else {}
-    if not item or not hmac.compare_digest(str(item["proof"]).encode(), proof.encode()):
-        raise InvalidToken("no Task gave out this token, or longer ago than items are kept")
-    return digest, item
+def _late(rt: Runtime, envelope: Envelope, limits: Limits, waited_ms: int) -> Failure | None:
+    """What the try comes to if its time is over."""
+    if limits.timeout_s is not None and waited_ms >= limits.timeout_s * 1000:
+        return Failure("States.Timeout", None)
+    if limits.heartbeat_s is not None and not is_alive(rt, envelope):
+        return Failure("States.HeartbeatTimeout", None)
+    return None
 
 
-def _digest(envelope: Envelope) -> str:
+def _settled(rt: Runtime, envelope: Envelope, failure: Failure, by: By) -> Item:
+    item = result_item(failure, by)
+    key = _answer_key(rt, envelope)
+    return rt.store.create(key, item, expires_at_s=rt.expires_at_s()) or item
+
+
+def _carried(rt: Runtime, envelope: Envelope, item: Item, by: By) -> Success | Failure | Elsewhere:
+    """The result in `item`, if an event that goes on from results `by` goes on from this one."""
+    if item["by"] == by:
+        return _result(item)
+    if item["by"] == By.HOLDER and TOMBSTONE not in item:  # who may have died before the nudge
+        nudge(rt, envelope, rt.own_address)
+    return Elsewhere()
+
+
+def _answer(rt: Runtime, envelope: Envelope) -> Item | None:
+    key = _answer_key(rt, envelope)
+    return rt.store.read([key]).get(key)
+
+
+def _pending_key(rt: Runtime, envelope: Envelope) -> Key:
+    return pending_key(rt.workflow.name, _digest(envelope.name, sum(envelope.retries)))
+
+
+def _answer_key(rt: Runtime, envelope: Envelope) -> Key:
+    return answer_key(rt.workflow.name, _digest(envelope.name, sum(envelope.retries)))
+
+
+def _digest(name: Name, attempt: int) -> str:
     """Names one try of an invocation; it is no secret, and tells nothing."""
-    return hashlib.sha256(f"{envelope.name}+{sum(envelope.retries)}".encode()).hexdigest()
+    return hashlib.sha256(f"{name}+{attempt}".encode()).hexdigest()
 
 
-def _item(result: Success | Failure) -> Item:
+def taken_key(pending: Key) -> Key:
+    """Where it is stored that a worker has taken the task."""
+    return pending._replace(sort="taken")
+
+
+def result_item(result: Success | Failure, by: By) -> Item:
+    """What is stored of a result."""
     if isinstance(result, Success):
-        return {"value": to_text(result.value)}
-    return {"error": to_text(result.error), "cause": to_text(result.cause)}
+        return {"value": to_text(result.value), "by": by.value}
+    return {"error": to_text(result.error), "cause": to_text(result.cause), "by": by.value}
 
 
 def _result(item: Item) -> Success | Failure:
+    if TOMBSTONE in item:
+        raise RefusedDelivery("the result was collected, because what follows from it is committed")
     if "value" in item:
         return Success(json.loads(str(item["value"])))
     return Failure(json.loads(str(item["error"])), json.loads(str(item["cause"])))

@@ -15,7 +15,7 @@ from unum_runtime.protocol.ingress import Ready, admit, look_up
 from unum_runtime.protocol.perform import perform
 from unum_runtime.protocol.plan import Invoke
 from unum_runtime.protocol.run import is_over, recovered
-from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.runtime import Elsewhere, Runtime
 from unum_runtime.protocol.step import step
 
 
@@ -42,6 +42,8 @@ def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
     effect = look_up(rt, envelope, replace(state, guard=Guard.READ), fresh=False)
     if isinstance(effect, Ready):
         done = recovered(rt, envelope, state, effect.input, failure)
+        if isinstance(done, Elsewhere):  # somebody has handed in its result, and another event goes on from that
+            return
         if isinstance(done, Invoke):  # of another try: the invocation has no outcome yet
             perform(rt, done, envelope.routes)
             return

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from unum_runtime.errors import NotOurEvent, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.envelope import Envelope, Neighbours, Value
-from unum_runtime.model.ir import Guard, State, Task
+from unum_runtime.model.ir import Guard, Pattern, State, Task
 from unum_runtime.model.naming import Key, Scope, checkpoint_key
 from unum_runtime.protocol.checkpoint import draft, verified
+from unum_runtime.protocol.elsewhere import check_look
 from unum_runtime.protocol.fanin import joined
 from unum_runtime.protocol.meeting import neighbours
 from unum_runtime.protocol.plan import Commit, Effect, Invoke, plan
@@ -48,10 +49,19 @@ def look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Re
         InconsistentHistory: what is stored contradicts it.
         StoreError: the store could not be read.
     """
-    # Where no user code runs there is nothing to guard.
-    unguarded = not isinstance(state, Task) or state.guard is Guard.COMMIT
-    known = None if fresh or unguarded else _committed(rt, envelope)
-    return _input(rt, envelope) if known is None else plan(rt.workflow, known)
+    known = None if fresh or _is_unguarded(envelope, state) else _committed(rt, envelope)
+    if known is None:
+        return _input(rt, envelope)
+    check_look(rt, envelope, state)
+    return plan(rt.workflow, known)
+
+
+def _is_unguarded(envelope: Envelope, state: State) -> bool:
+    """Whether nobody is asked: where no user code runs there is nothing to guard, unless somebody was waited for."""
+    if not isinstance(state, Task):
+        return True
+    has_waited = state.pattern is Pattern.CALLBACK and envelope.job is not None
+    return state.guard is Guard.COMMIT and not has_waited
 
 
 def _committed(rt: Runtime, envelope: Envelope) -> Checkpoint | None:

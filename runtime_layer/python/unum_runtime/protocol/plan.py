@@ -254,7 +254,7 @@ def _invoke(name: Name, arrival: AtTask | AtWait) -> Invoke:
 
 
 def _again(checkpoint: Checkpoint, value: Json) -> Invoke:
-    """The fan-out that failed, entered with `value`, begins anew, with an event of its own, because that has to wait."""
+    """The fan-out that failed, entered with `value`, begins anew, with an event of its own, because that may wait."""
     way = checkpoint.way
     entered = Value(value, checkpoint.committed_ms, way.variables)
     return Invoke(_next(checkpoint.name), checkpoint.state, entered, way.until_ms, way.retries)

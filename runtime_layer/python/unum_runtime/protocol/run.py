@@ -18,7 +18,7 @@ from unum_runtime.protocol import handover
 from unum_runtime.protocol.advance import failure_of, pass_wait
 from unum_runtime.protocol.checkpoint import bounded
 from unum_runtime.protocol.compiled import compiled
-from unum_runtime.protocol.elsewhere import handed_in, is_alive, settle, token
+from unum_runtime.protocol.elsewhere import Limits, fail, has_begun, known, look, next_look, token
 from unum_runtime.protocol.memo import shared
 from unum_runtime.protocol.moment import Moment
 from unum_runtime.protocol.plan import Commit, Invoke, out_of_time
@@ -30,6 +30,7 @@ _LIMITS = {"States.Timeout": "TimeoutSeconds", "States.HeartbeatTimeout": "Heart
 """Fields that say how long a try may take, by what it comes to then. User code that runs here sends no heartbeats."""
 
 _Limits: TypeAlias = Mapping[str, float | None]
+_Result: TypeAlias = Success | Failure | Later | Elsewhere
 
 Done: TypeAlias = Commit | Invoke | Elsewhere
 
@@ -51,10 +52,13 @@ def run(rt: Runtime, envelope: Envelope, state: State, entered: Value) -> Done:
     return Commit(envelope.name, state.name, Phase.ENTERED, Success(entered.value), way)
 
 
-def recovered(rt: Runtime, envelope: Envelope, task: Task, entered: Value, failure: Failure) -> Commit | Invoke:
+def recovered(rt: Runtime, envelope: Envelope, task: Task, entered: Value, failure: Failure) -> Done:
     """What comes of a try of `task`, entered with `entered`, of which the platform says that it came to `failure`."""
+    found = fail(rt, envelope, failure) if task.pattern is Pattern.CALLBACK else failure
+    if isinstance(found, Elsewhere):
+        return found
     moment = _entered(rt, envelope, entered)
-    return _Try(rt, envelope, task, entered.value, moment).recovered(failure, rt.clock.now_ms())
+    return _Try(rt, envelope, task, entered.value, moment).recovered(found, rt.clock.now_ms())
 
 
 def is_over(envelope: Envelope, task: Task) -> bool:
@@ -118,47 +122,43 @@ class _Try:
         Raises:
             StatesError: the data flow failed.
         """
-        program, before = compiled(self.rt.workflow, self.task), self._scene(begun_ms)
-        limits = {error: program.number(name, self.raw, before) for error, name in _LIMITS.items()}
-        result: Success | Failure | Later | Elsewhere
+        program, scene = compiled(self.rt.workflow, self.task), self._scene(begun_ms)
+        limits = {error: program.number(name, self.raw, scene) for error, name in _LIMITS.items()}
+        result: _Result | None
         if is_over(self.envelope, self.task):
-            result = self._handed_in(limits)
+            given, result = "", look(self.rt, self.envelope, _for_holders(limits))
         else:
-            arguments = handover.results_kept(self.task, program.arguments(self.raw, before), self.moment)
-            result = self._result(event_of(self.task, arguments), limits, begun_ms)
+            given = token(self.rt, self.envelope, limits["States.HeartbeatTimeout"]) if self._gives_token else ""
+            result = known(self.rt, self.envelope, given) if given else None
+        if result is None:
+            arguments = program.arguments(self.raw, self._scene(begun_ms, given=given))
+            kept = handover.results_kept(self.task, arguments, self.moment)
+            result = self._result(event_of(self.task, kept), limits, begun_ms, given)
         if not isinstance(result, Success):
             return result
         left = handover.keep_items(self.task, self.raw, result.value, self.moment) or program.leave(
-            self.raw, shaped(self.task, result.value), self._scene(self.rt.clock.now_ms(), part=" result")
+            self.raw, shaped(self.task, result.value), self._scene(self.rt.clock.now_ms(), given=given, part=" result")
         )
         way = Way(variables=left.variables)
         outcome = bounded(Success(left.value), way, limit=self.rt.workflow.payload_limit)
         return outcome if isinstance(outcome, Failure) else (Success(left.value), way)
 
-    def _result(self, event: Json, limits: _Limits, begun_ms: int) -> Success | Failure | Later | Elsewhere:
+    def _result(self, event: Json, limits: _Limits, begun_ms: int, given: str) -> _Result:
         """What user code comes to, within the time that it may take."""
         # User code may change its event, and so must not share it with the input that is needed afterwards.
         own = copy.deepcopy(event) if needs_input_after(self.task) else event
-        timeout_s = min((limit for limit in limits.values() if limit is not None), default=None)
-        execute = partial(call, self.rt, self._call(timeout_s), own)
+        execute = partial(call, self.rt, self._call(self._timeout_s(limits), given), own)
         result = shared(self.rt, self.envelope, self.task, own, execute) if self.task.memoize else execute()
         if isinstance(result, Elsewhere):
-            return result if timeout_s is None else Later(None, round(timeout_s * 1000))
-        return self._too_late(limits, self._since_ms(begun_ms)) or result
+            return next_look(_for_holders(limits), self.rt.clock.now_ms() - begun_ms)
+        result = self._too_late(limits, self._since_ms(begun_ms)) or result
+        return fail(self.rt, self.envelope, result) if given and isinstance(result, Failure) else result
 
-    def _handed_in(self, limits: _Limits) -> Success | Failure | Later:
-        """The result that somebody handed in; or that the time is over; or when to look again."""
-        found = handed_in(self.rt, self.envelope)
-        if found is not None:
-            return found
-        timeout_s, heartbeat_s = limits["States.Timeout"], limits["States.HeartbeatTimeout"]
-        waited_ms = self.rt.clock.now_ms() - self._since_ms(0)
-        if timeout_s is not None and waited_ms >= timeout_s * 1000:
-            return settle(self.rt, self.envelope, Failure("States.Timeout", None))
-        if heartbeat_s is not None and not is_alive(self.rt, self.envelope):
-            return settle(self.rt, self.envelope, Failure("States.HeartbeatTimeout", None))
-        next_s = [heartbeat_s, None if timeout_s is None else timeout_s - waited_ms / 1000]
-        return Later(None, round(1000 * min(left_s for left_s in next_s if left_s is not None)))
+    def _timeout_s(self, limits: _Limits) -> float | None:
+        """How long user code may take; who waits for a holder expects heartbeats of that alone."""
+        if self.task.pattern is Pattern.CALLBACK:
+            return limits["States.Timeout"]
+        return min((limit for limit in limits.values() if limit is not None), default=None)
 
     @property
     def _gives_token(self) -> bool:
@@ -178,11 +178,13 @@ class _Try:
         job = self.envelope.job
         return begun_ms if job is None else int(job.get("since", begun_ms))
 
-    def recovered(self, failure: Failure, begun_ms: int) -> Commit | Invoke:
-        """What `failure` leads to: the event of another try, or an outcome."""
+    def recovered(self, failure: Failure, begun_ms: int) -> Done:
+        """What `failure` leads to: the event of another try, if that has not begun, or an outcome."""
         now_ms, retries = self.rt.clock.now_ms(), self.envelope.retries
         found = recover(self.task, failure, self.raw, self.moment, retries=retries, now_ms=now_ms)
         if isinstance(found, Retry):
+            if is_over(self.envelope, self.task) and has_begun(self.rt, replace(self.envelope, retries=found.retries)):
+                return Elsewhere()
             self.rt.log("retried", invocation=str(self.envelope.name), error=failure.error, cause=failure.cause)
             return self._again(found.due_ms, found.retries, None)
         return self._commit(found.outcome, found.way, begun_ms)
@@ -195,12 +197,11 @@ class _Try:
         attempt = sum(self.envelope.retries)
         return Commit(self.envelope.name, self.task.name, Phase.LEFT, outcome, way, duration_ms, attempt)
 
-    def _scene(self, now_ms: int, part: str = "") -> Scene:
-        given = token(self.rt, self.envelope) if self._gives_token else ""
+    def _scene(self, now_ms: int, given: str = "", part: str = "") -> Scene:
         moment = replace(self.moment, variables=handover.without(self.moment.variables))
         return moment.scene(self.task.name, retries=self.envelope.retries, now_ms=now_ms, token=given, part=part)
 
-    def _call(self, timeout_s: float | None) -> Call:
+    def _call(self, timeout_s: float | None, given: str) -> Call:
         invocation = str(self.envelope.name)
         return Call(
             execution=self.envelope.name.execution.name,
@@ -212,5 +213,10 @@ class _Try:
             pattern=self.task.pattern,
             attempt=sum(self.envelope.retries),
             timeout_s=timeout_s,
+            token=given,
             job=None if self.envelope.job is None else self.envelope.job["handle"],
         )
+
+
+def _for_holders(limits: _Limits) -> Limits:
+    return Limits(limits["States.Timeout"], limits["States.HeartbeatTimeout"])

@@ -72,6 +72,7 @@ class Call:
         pattern: when the Task is done.
         attempt: how often the Task was retried before.
         timeout_s: how long it may take, in seconds; None for no limit of its own.
+        token: what whoever hands in the result has to show; empty where nobody does.
         job: what the service that works on it has to be asked by; None before it has begun.
     """
 
@@ -84,6 +85,7 @@ class Call:
     pattern: Pattern = Pattern.RESPONSE
     attempt: int = 0
     timeout_s: float | None = None
+    token: str = field(default="", repr=False)
     job: Json = None
 
 

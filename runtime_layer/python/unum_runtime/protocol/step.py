@@ -14,6 +14,7 @@ A delivery may die between any two of these; the next delivery of the same event
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.checkpoint import commit
 from unum_runtime.protocol.collect import collect_behind
+from unum_runtime.protocol.elsewhere import forget
 from unum_runtime.protocol.ingress import Ready, admit, look_up
 from unum_runtime.protocol.lease import claim_invocation
 from unum_runtime.protocol.perform import perform
@@ -47,6 +48,7 @@ def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
             effect = commit(rt, done)
     perform(rt, effect, envelope.routes)
     collect_behind(rt, envelope)
+    forget(rt, envelope, state)
 
 
 def _leave_open(rt: Runtime, done: Invoke | Elsewhere, envelope: Envelope) -> None:

@@ -363,7 +363,7 @@ class Reference:
         return Moment(self.workflow, self.execution, at_ms, str(name), variables)
 
     def _is_unkept(self, checkpoint: Checkpoint, due_ms: int | None) -> bool:
-        """Whether `checkpoint` tells that an event could not wait until `due_ms`, because nothing is kept for so long."""
+        """Whether `checkpoint` tells that an event could not wait until `due_ms`: nothing is kept for so long."""
         outcome = _uncollected(checkpoint)
         last_s = self.execution.started_ms // 1000 + self.past.retention_s - DEADLINE_MARGIN_S
         is_too_long = due_ms is not None and due_ms // 1000 > last_s

@@ -1,0 +1,53 @@
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import CfnOutput, RemovalPolicy, Stack
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from unum_constructs import Definition, UnumFunction, UnumWorkflow
+
+HERE = Path(__file__).parent
+
+
+class Callbacks(Stack):
+    """One workflow with a case for each way of waiting for somebody, and two users: who answers, and who works."""
+
+    def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
+        super().__init__(scope, construct_id, **options)
+        asked = dynamodb.Table(
+            self,
+            "Asked",
+            partition_key=dynamodb.Attribute(name="key", type=dynamodb.AttributeType.STRING),
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        letters = sqs.Queue(self, "Letters", removal_policy=RemovalPolicy.DESTROY)
+        ask = UnumFunction(
+            self,
+            "Ask",
+            handler="asking.ask",
+            code=lambda_.Code.from_asset(str(HERE / "functions"), exclude=["__pycache__"]),
+            environment={"ASKED_TABLE": asked.table_name},
+        )
+        asked.grant(ask, "dynamodb:PutItem")
+        self.workflow = UnumWorkflow(
+            self,
+            "Workflow",
+            definition=Definition.from_asl_file(
+                HERE / "workflow.asl.json", substitutions={"Letters": letters.queue_url}
+            ),
+            functions={"Ask": ask},
+        )
+        self.workflow.grant_task_response(self._user("Answering"))
+        self.workflow.grant_activity(self._user("Worker"), "work")
+        CfnOutput(self, "AskedTable", value=asked.table_name)
+        CfnOutput(self, "LettersUrl", value=letters.queue_url)
+
+    def _user(self, construct_id: str) -> iam.Role:
+        role = iam.Role(self, construct_id, assumed_by=iam.AccountRootPrincipal())
+        CfnOutput(self, f"{construct_id}Role", value=role.role_arn)
+        return role

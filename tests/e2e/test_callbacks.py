@@ -1,0 +1,201 @@
+"""Tasks whose result somebody else hands in, who may do nothing but that: callbacks, and activities with a worker."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import boto3
+import pytest
+
+from tests.e2e.conftest import Deployment
+from unum_emulator.process import Emulator
+from unum_runtime.client import Client, Description
+from unum_runtime.client.tasks import Tasks
+from unum_runtime.errors import InvalidToken, InvokeError, TaskTimedOut
+from unum_runtime.model.checkpoint import Status
+
+pytestmark = pytest.mark.e2e
+
+ANSWER = """
+import json, sys
+from unum_runtime.client.tasks import Tasks
+Tasks.connect(start_alias=sys.argv[1]).send_task_success(sys.argv[2], json.dumps({"by": "another process"}))
+"""
+
+Session = Callable[[str], boto3.Session]
+
+
+@pytest.fixture(scope="module")
+def outputs(deployment: Deployment) -> dict[str, str]:
+    return deployment.outputs["Callbacks"]
+
+
+@pytest.fixture(scope="module")
+def client(deployment: Deployment) -> Client:
+    return deployment.client("Callbacks")
+
+
+@pytest.fixture(scope="module")
+def session(deployment: Deployment, outputs: dict[str, str]) -> Session:
+    """A session of a role of the stack, with its permissions alone."""
+
+    def assumed(role: str) -> boto3.Session:
+        given = deployment.session.client("sts").assume_role(RoleArn=outputs[f"{role}Role"], RoleSessionName="test")
+        credentials = given["Credentials"]
+        return boto3.Session(
+            aws_access_key_id=credentials["AccessKeyId"],
+            aws_secret_access_key=credentials["SecretAccessKey"],
+            aws_session_token=credentials["SessionToken"],
+            region_name=deployment.session.region_name,
+        )
+
+    return assumed
+
+
+@pytest.fixture(scope="module")
+def answering(outputs: dict[str, str], session: Session) -> Tasks:
+    return Tasks.connect(start_alias=outputs["WorkflowStartAlias"], session=session("Answering"))
+
+
+@pytest.fixture(scope="module")
+def token(deployment: Deployment) -> Callable[..., str]:
+    """The token that a question came with, other than one that is known already."""
+    table = deployment.table("Callbacks", "AskedTable")
+
+    def asked(question: str, known: str = "") -> str:
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            found = table.get_item(Key={"key": question}, ConsistentRead=True).get("Item", {}).get("token", known)
+            if found != known:
+                return str(found)
+            time.sleep(0.1)
+        raise AssertionError(f"{question}: nobody asked")
+
+    return asked
+
+
+def ended(client: Client, name: str) -> Description:
+    return client.wait(name, timeout_s=30)
+
+
+def test_another_process_answers_when_the_function_is_gone(
+    client: Client, token: Callable[..., str], outputs: dict[str, str]
+) -> None:
+    name = client.start({"case": "ask", "question": "process"}).name
+    given = token("process")
+    time.sleep(1)
+    assert client.describe(name).status is Status.RUNNING
+    command = [sys.executable, "-c", ANSWER, outputs["WorkflowStartAlias"], given]
+    subprocess.run(command, check=True, timeout=30)  # noqa: S603 - our own code
+    assert ended(client, name).output["answer"] == {"by": "another process"}
+
+
+def test_a_token_is_used_once(client: Client, token: Callable[..., str], answering: Tasks) -> None:
+    name = client.start({"case": "ask", "question": "once"}).name
+    given = token("once")
+    answering.send_task_success(given, '"first"')
+    with pytest.raises(TaskTimedOut):
+        answering.send_task_success(given, '"second"')
+    assert ended(client, name).output["answer"] == "first"
+    with pytest.raises(TaskTimedOut):
+        answering.send_task_failure(given, "Late")
+    with pytest.raises(InvalidToken):
+        answering.send_task_success(given[:-1] + ("0" if given[-1] != "0" else "1"), '"forged"')
+
+
+def test_a_failure_is_caught(client: Client, token: Callable[..., str], answering: Tasks) -> None:
+    name = client.start({"case": "ask", "question": "failure"}).name
+    answering.send_task_failure(token("failure"), "Refused", "not today")
+    assert ended(client, name).output["refused"] == {"Error": "Refused", "Cause": "not today"}
+
+
+def test_a_new_try_has_a_new_token(client: Client, token: Callable[..., str], answering: Tasks) -> None:
+    name = client.start({"case": "ask", "question": "again"}).name
+    first = token("again")
+    answering.send_task_failure(first, "AskAgain")
+    second = token("again", known=first)
+    with pytest.raises(TaskTimedOut):
+        answering.send_task_success(first, '"too late"')
+    answering.send_task_success(second, '"in time"')
+    assert ended(client, name).output["answer"] == "in time"
+
+
+def test_who_sends_no_heartbeat_is_given_up(client: Client, token: Callable[..., str], answering: Tasks) -> None:
+    name = client.start({"case": "heartbeat", "question": "alive"}).name
+    given, begun = token("alive"), time.monotonic()
+    while time.monotonic() - begun < 5:
+        answering.send_task_heartbeat(given)
+        time.sleep(0.5)
+    assert client.describe(name).status is Status.RUNNING
+    assert ended(client, name).output["silent"]["Error"] == "States.HeartbeatTimeout"
+    with pytest.raises(TaskTimedOut):
+        answering.send_task_heartbeat(given)
+
+
+def test_branches_of_a_map_wait_each_for_themselves(
+    client: Client, token: Callable[..., str], answering: Tasks
+) -> None:
+    questions = [f"question {n}" for n in range(5)]
+    name = client.start({"case": "all", "questions": questions}).name
+    for question in reversed(questions):
+        answering.send_task_success(token(question), json.dumps(f"answer to {question}"))
+    assert ended(client, name).output == [f"answer to {question}" for question in questions]
+
+
+def test_a_message_with_a_token(client: Client, deployment: Deployment, answering: Tasks) -> None:
+    name = client.start({"case": "letter", "question": "how are you?"}).name
+    url = deployment.outputs["Callbacks"]["LettersUrl"]
+    (letter,) = deployment.session.client("sqs").receive_message(QueueUrl=url, WaitTimeSeconds=20)["Messages"]
+    message = json.loads(letter["Body"])
+    assert message["text"] == "how are you?"
+    answering.send_task_success(message["token"], '{"fine": true}')
+    assert ended(client, name).output == {"fine": True}
+
+
+def test_workers_share_an_activity(client: Client, outputs: dict[str, str], session: Session) -> None:
+    worker = Tasks.connect(
+        start_alias=outputs["WorkflowStartAlias"],
+        activities=json.loads(outputs["WorkflowActivities"]),
+        session=session("Worker"),
+    )
+    names = [client.start({"case": "activity", "work": {"n": n}}).name for n in range(6)]
+    done: list[int] = []
+    for worker_name in ("one", "another") * 3:
+        task = worker.get_activity_task("work", worker_name)
+        worker.send_task_heartbeat(task["taskToken"])
+        n = json.loads(task["input"])["n"]
+        done.append(n)
+        worker.send_task_success(task["taskToken"], json.dumps({"n": n, "done": True}))
+    assert [ended(client, name).output for name in names] == [{"n": n, "done": True} for n in range(6)]
+    assert sorted(done) == list(range(6))
+
+
+def test_who_answers_may_do_nothing_else(outputs: dict[str, str], session: Session, answering: Tasks) -> None:
+    with pytest.raises(InvalidToken):
+        answering.send_task_success("made up", "1")
+    stranger = session("Answering").client("dynamodb")
+    with pytest.raises(stranger.exceptions.ClientError, match="AccessDenied"):
+        stranger.scan(TableName=outputs["WorkflowTable"])
+    answering_only = Tasks.connect(
+        start_alias=outputs["WorkflowStartAlias"],
+        activities=json.loads(outputs["WorkflowActivities"]),
+        session=session("Answering"),
+    )
+    with pytest.raises(InvokeError, match="AccessDenied"):
+        answering_only.get_activity_task("work")
+
+
+def test_no_delivery_failed_on_the_way(client: Client, emulator: Emulator) -> None:
+    assert client.workflow.startswith("Callbacks")
+    lines = [line for log in emulator.logs.glob("Callbacks-*") for line in log.read_text().splitlines()]
+    assert any("finished" in line for line in lines)
+    assert [line for line in lines if line.startswith("[ERROR]")] == []
+    assert lines_of(lines, "refused") == []
+
+
+def lines_of(lines: list[str], message: str) -> list[Any]:
+    ours = (json.loads(line) for line in lines if line.startswith('{"source": "unum"'))
+    return [line for line in ours if line["message"] == message]
