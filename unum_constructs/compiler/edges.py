@@ -131,14 +131,14 @@ def _looks_up(task: Task) -> bool:
 
 def _is_timed(workflow: Workflow, function: str) -> bool:
     hosted = (task for task in workflow.tasks if task.function == function)
-    comes_again = any(task.retry or task.pattern is Pattern.SYNC or _is_looked_at(task) for task in hosted)
+    comes_again = any(task.retry or task.pattern is Pattern.SYNC or _is_looked_at(workflow, task) for task in hosted)
     return comes_again or any(reach.waits for reach in _reaches(workflow, function))
 
 
-def _is_looked_at(task: Task) -> bool:
+def _is_looked_at(workflow: Workflow, task: Task) -> bool:
     """Whether `task` waits for somebody who may take too long."""
     limited = any(name.startswith(("TimeoutSeconds", "HeartbeatSeconds")) for name in task.data)
-    return task.pattern is Pattern.CALLBACK and limited
+    return task.pattern is Pattern.CALLBACK and (limited or workflow.timeout_s is not None)
 
 
 def _underway(workflow: Workflow, reach: Reach) -> set[Operation]:

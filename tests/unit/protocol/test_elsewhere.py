@@ -1,113 +1,21 @@
 """Tasks that wait for somebody: one result for each try, whoever is late, dies or comes twice."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.unit.protocol.platform import Platform, chain
-from unum_constructs.compiler.options import FunctionOptions
+from tests.unit.protocol.asking import AGAIN, ASKING, Asking, asking
+from tests.unit.protocol.platform import Platform
 from unum_constructs.compiler.resources import SERVICES
-from unum_runtime.errors import InvalidToken, InvokeError, RefusedDelivery, StoreError, TaskTimedOut
+from unum_runtime.errors import InvalidToken, InvokeError, StoreError, TaskTimedOut
 from unum_runtime.model.checkpoint import Failure, Status, Success
-from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Guard
 from unum_runtime.protocol import holder
 from unum_runtime.protocol.failing import fail_invocation
 from unum_runtime.protocol.runtime import Call, Elsewhere
-
-ASK = "arn:aws:states:::lambda:invoke.waitForTaskToken"
-PAYLOAD = {"token.$": "$$.Task.Token", "input.$": "$"}
-WAITING = {"Type": "Task", "Resource": ASK, "Parameters": {"FunctionName": "F", "Payload": PAYLOAD}}
-ASKING = {"StartAt": "Ask", "States": {"Ask": {**WAITING, "End": True}}}
-AGAIN = [{"ErrorEquals": ["Again"], "IntervalSeconds": 1, "MaxAttempts": 2}]
-
-
-@dataclass
-class Asking:
-    """A platform with a Task `Ask` that waits, one `Before` and one `After` it."""
-
-    platform: Platform
-    tokens: list[str]
-    later: list[tuple[int, Envelope]] = field(default_factory=list)
-
-    def begun(self) -> str:
-        """An execution that waits, and its token."""
-        self.platform.start()
-        self.platform.deliver_all()
-        return self.tokens[-1]
-
-    def event(self) -> Envelope:
-        """The event for `Ask`, not delivered yet."""
-        self.platform.start()
-        (event,) = self.platform.sent
-        self.platform.sent = []
-        return event
-
-    def answer(self, token: str, result: Any = "yes", request: str = "") -> None:
-        outcome = result if isinstance(result, Failure) else Success(result)
-        holder.hand_in(self.platform.runtime(), token, outcome, request)
-
-    def answered(self, token: str, result: Any = "yes", request: str = "") -> None:
-        """The answer, and all that follows."""
-        self.answer(token, result, request)
-        self.platform.deliver_all()
-
-    def beat(self, token: str) -> None:
-        holder.beat(self.platform.runtime(), token)
-
-    def pass_time(self, seconds: float) -> None:
-        """Time passes; what is due is delivered, in order."""
-        clock = self.platform.clock
-        end_ms = clock.ms + int(seconds * 1000)
-        while self.later and self.later[0][0] <= end_ms:
-            due_ms, event = self.later.pop(0)
-            clock.ms = max(clock.ms, due_ms)
-            self.deliver(event)
-            self.platform.deliver_all()
-        clock.ms = end_ms
-
-    def deliver(self, event: Envelope) -> str | None:
-        """Why the event was refused, if it was."""
-        try:
-            self.platform.deliver(event)
-        except RefusedDelivery as refused:
-            return str(refused)
-        return None
-
-    def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
-        before = self.platform.sent
-        self.platform.sent = []
-        for address, payload, due_ms in events:
-            self.platform.invoke([(address, payload)])
-            self.later.append((due_ms, self.platform.sent.pop()))
-        self.platform.sent = before
-        self.later.sort(key=lambda each: each[0])
-
-    @property
-    def outcome(self) -> Any:
-        ending = self.platform.ending()
-        return ending and ending.outcome
-
-
-def asking(code: Callable[[Any], Any] | None = None, guard: Guard = Guard.READ, **fields: Any) -> Asking:
-    tokens: list[str] = []
-
-    def ask(event: Any) -> Any:
-        if event["token"] not in tokens:
-            tokens.append(event["token"])
-        return code(event) if code else Elsewhere()
-
-    definition = chain("F/Before", "F/Ask", "F/After")
-    definition["States"]["Ask"] |= {**WAITING, **fields}
-    options = {"F": FunctionOptions(guard=guard)}
-    platform = Platform.of(definition, options, F=lambda event: ask(event) if "token" in (event or ()) else event)
-    found = Asking(platform, tokens)
-    platform.options["timer"] = found
-    platform.options["own_address"] = "F:1"
-    return found
 
 
 @pytest.fixture
@@ -529,3 +437,18 @@ def broken(part: Any, method: str, error: Exception) -> Iterator[None]:
         patch.setattr(part, method, fail)
         with pytest.raises(type(error)):
             yield
+
+
+def test_an_execution_whose_time_is_over_waits_for_nobody() -> None:
+    found = asking()
+    found.platform.workflow = replace(found.platform.workflow, timeout_s=60)
+    token = found.begun()
+    found.pass_time(59)
+    assert found.outcome is None
+    found.pass_time(2)
+    ending = found.platform.ending()
+    assert ending is not None
+    assert (ending.status, ending.outcome.error) == (Status.TIMED_OUT, "States.Timeout")
+    with pytest.raises(TaskTimedOut):
+        found.answered(token)
+    assert found.platform.ending() == ending

@@ -162,6 +162,18 @@ def test_an_execution_is_named_by_the_token(aws: boto3.Session, clients: Clients
     assert named["ExecutionArn"].endswith(":mine")
 
 
+def test_an_execution_that_was_started_before_is_the_same_one(
+    aws: boto3.Session, clients: Clients, machine: str
+) -> None:
+    parameters = {"StateMachineArn": machine, "Input": {"a": 1}}
+    started = call("states:startExecution", parameters, clients=clients, token="t-1")
+    aws.client("stepfunctions").stop_execution(executionArn=started["ExecutionArn"])
+    again = call("states:startExecution", {**parameters, "Input": {"a": 2}}, clients=clients, token="t-1")
+    assert again == {"ExecutionArn": started["ExecutionArn"]}
+    taken = failing("states:startExecution", {**parameters, "Name": "t-1", "Input": {"a": 2}}, clients)
+    assert taken.error == "StepFunctions.ExecutionAlreadyExistsException"
+
+
 def test_no_input_of_an_execution_is_an_empty_object(aws: boto3.Session, clients: Clients, machine: str) -> None:
     started = call("states:startExecution", {"StateMachineArn": machine, "Input": None}, clients=clients)
     described = aws.client("stepfunctions").describe_execution(executionArn=started["ExecutionArn"])

@@ -20,7 +20,7 @@ from unum_runtime.protocol.checkpoint import bounded
 from unum_runtime.protocol.compiled import compiled
 from unum_runtime.protocol.elsewhere import Limits, fail, has_begun, known, look, next_look, token
 from unum_runtime.protocol.memo import shared
-from unum_runtime.protocol.moment import Moment
+from unum_runtime.protocol.moment import Moment, deadline
 from unum_runtime.protocol.plan import Commit, Invoke, out_of_time
 from unum_runtime.protocol.recover import Retry, recover
 from unum_runtime.protocol.runtime import Call, Elsewhere, Later, Runtime
@@ -31,6 +31,7 @@ _LIMITS = {"States.Timeout": "TimeoutSeconds", "States.HeartbeatTimeout": "Heart
 
 _Limits: TypeAlias = Mapping[str, float | None]
 _Result: TypeAlias = Success | Failure | Later | Elsewhere
+_Found: TypeAlias = tuple[Success, Way] | Failure | Later | Elsewhere
 
 Done: TypeAlias = Commit | Invoke | Elsewhere
 
@@ -106,17 +107,30 @@ class _Try:
             found = self._work(begun_ms)
         except StatesError as failed:
             found = failure_of(self.task, failed)
-        match found:
-            case Failure():
-                return self.recovered(found, begun_ms)
+        match self._within_execution(found):
+            case Failure() as failure:
+                return self.recovered(failure, begun_ms)
             case Later(job, delay_ms):
                 job = {"since": self._since_ms(begun_ms), "handle": job}
                 return self._again(self.rt.clock.now_ms() + delay_ms, self.envelope.retries, job)
-            case Elsewhere():
-                return found
-        return self._commit(*found, begun_ms)
+            case Elsewhere() as elsewhere:
+                return elsewhere
+            case outcome, way:
+                return self._commit(outcome, way, begun_ms)
 
-    def _work(self, begun_ms: int) -> tuple[Success, Way] | Failure | Later | Elsewhere:
+    def _within_execution(self, found: _Found) -> _Found:
+        """`found`; or, if it is nothing yet, when to look again, because the execution must have ended by then."""
+        deadline_ms = deadline(self.rt.workflow, self.envelope.name.execution)
+        if deadline_ms is None or not isinstance(found, Later | Elsewhere):
+            return found
+        left_ms = max(0, deadline_ms - self.rt.clock.now_ms())
+        return (
+            Later(None, left_ms)
+            if isinstance(found, Elsewhere)
+            else replace(found, delay_ms=min(found.delay_ms, left_ms))
+        )
+
+    def _work(self, begun_ms: int) -> _Found:
         """User code, with the data flow around it.
 
         Raises:

@@ -36,6 +36,22 @@ def finished(resource: Resource, result: Json) -> Json:
     return finish(result) if finish else result
 
 
+def done_before(resource: Resource, parameters: Json, token: str | None, failed: StatesError) -> Json:
+    """The response to a call that had its effect before, in a delivery that died: all that is known of it.
+
+    A machine tells of a name that it ran before only by an error, once that execution has ended; of our own name it
+    means that we started it. When it began is not known here.
+
+    Raises:
+        StatesError: `failed`, which says something else.
+    """
+    taken = "StepFunctions.ExecutionAlreadyExistsException"
+    if (resource.name, failed.error) != ("states:startExecution", taken) or field(parameters, "Name") != token:
+        raise failed
+    machine = str(field(parameters, "StateMachineArn"))
+    return {"ExecutionArn": f"{machine.replace(':stateMachine:', ':execution:', 1)}:{token}"}
+
+
 def field(table: Mapping[str, Json], name: str) -> Json:
     """The field called `name`, however it is spelled; None if there is none."""
     return next((value for key, value in table.items() if folded(key) == folded(name)), None)

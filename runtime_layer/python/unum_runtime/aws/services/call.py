@@ -1,11 +1,12 @@
 """One call of a service, with a JSON object as parameters and a JSON value as result."""
 
-from unum_runtime.aws.services.adjust import adjusted, finished
+from unum_runtime.aws.services.adjust import adjusted, done_before, finished
 from unum_runtime.aws.services.clients import Clients
 from unum_runtime.aws.services.http import invoke_api, invoke_endpoint
 from unum_runtime.aws.services.request import request
 from unum_runtime.aws.services.resource import parse
 from unum_runtime.aws.services.shapes import BadParameter
+from unum_runtime.errors import StatesError
 from unum_runtime.model.ir import Json
 
 
@@ -31,5 +32,9 @@ def call(resource: str, parameters: Json, *, clients: Clients, token: str | None
         case "http:invoke":
             return invoke_endpoint(given, clients)
     called = parse(resource)
-    response = request(called, adjusted(called, given, clients, token), clients, token)
+    asked = adjusted(called, given, clients, token)
+    try:
+        response = request(called, asked, clients, token)
+    except StatesError as failed:
+        response = done_before(called, asked, token, failed)
     return finished(called, response)
