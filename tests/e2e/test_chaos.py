@@ -37,7 +37,7 @@ def test_every_execution_has_one_right_result_whatever_dies(deployment: Deployme
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda name: chaos.start({"items": ITEMS, "deaths": deaths_of(name)}, name=name), names))
     for name in names:
-        ended = chaos.wait(name, timeout_s=150)
+        ended = chaos.wait(name, timeout_s=400)
         assert ended.status is Status.SUCCEEDED, ended
         values = committed(chaos, name)
         assert ended.output == values["Join"][0]

@@ -236,8 +236,8 @@ def endless_patience(patch: pytest.MonkeyPatch) -> None:
 
 
 def idempotency_key_of_the_attempt(patch: pytest.MonkeyPatch) -> None:
-    def call(attempt: run._Try, timeout_s: float | None) -> runtime.Call:
-        made = made_by(attempt, timeout_s)
+    def call(*given: Any) -> runtime.Call:
+        made = made_by(*given)
         return replace(made, idempotency_key=f"{made.idempotency_key} {made.attempt}")
 
     made_by = run._Try._call

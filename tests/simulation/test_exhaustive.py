@@ -53,7 +53,6 @@ PAUSE = Faults(crashes=0, duplicates=0, jumps=1, jump_s=(3,))
     [
         *SMALL,
         *RECOVERING,
-        "nested maps of one row",
         "nested maps of one column",
         "catch of a scope",
         "map without join",
@@ -71,9 +70,7 @@ def test_every_way_with_one_crash(graph: str) -> None:
     assert explore(scenario(graph, faults=CRASH)).is_complete
 
 
-@pytest.mark.parametrize(
-    "graph", [*SMALL, *RECOVERING, "nested maps of one row", "nested maps of one column", "catch of a scope"]
-)
+@pytest.mark.parametrize("graph", [*SMALL, *RECOVERING, "nested maps of one row"])
 def test_every_way_with_one_duplicate(graph: str) -> None:
     assert explore(scenario(graph, faults=DUPLICATE)).is_complete
 
@@ -106,7 +103,7 @@ def test_every_way_with_a_crash_and_a_duplicate(graph: str, collection: Collecti
     assert explore(scenario(graph, faults=BOTH, collection=collection)).is_complete
 
 
-@pytest.mark.parametrize("graph", ["diamond", "empty map", "retry of one branch", "wait in a branch"])
+@pytest.mark.parametrize("graph", ["diamond", "empty map", "retry of one branch"])
 def test_every_way_with_eager_collection(graph: str) -> None:
     assert explore(scenario(graph, faults=CRASH, collection=Collection.EAGER)).is_complete
 

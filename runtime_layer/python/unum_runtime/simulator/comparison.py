@@ -9,10 +9,10 @@ from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
 LIMIT = "States.DataLimitExceeded"
 
 
-def explains(expected: Outcome, found: Outcome) -> bool:
-    """Whether `found` is `expected`, or says that `expected` is too large."""
+def explains(expected: Outcome, found: Outcome, limit: int | None = None) -> bool:
+    """Whether `found` is `expected`, or says that `expected` is too large: larger than `limit`, or than is stored."""
     if isinstance(found, Failure) and found.error == LIMIT and isinstance(expected, Success):
-        return len(to_text(expected.value).encode()) > MAX_OUTCOME_BYTES
+        return len(to_text(expected.value).encode()) > min(limit or MAX_OUTCOME_BYTES, MAX_OUTCOME_BYTES)
     return same_json(_fields(expected), _fields(found))
 
 

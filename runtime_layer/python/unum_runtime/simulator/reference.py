@@ -354,7 +354,7 @@ class Reference:
 
     def _expect(self, checkpoint: Checkpoint, possible: Sequence[Outcome], way: Way | None = None) -> None:
         found = _uncollected(checkpoint)
-        if not any(explains(outcome, found) for outcome in possible):
+        if not any(explains(outcome, found, self.workflow.payload_limit) for outcome in possible):
             raise Unexplained(f"{checkpoint.name}: expected one of {possible}, found {found}")
         if way is not None and isinstance(found, Success) and not same_json(way.to_item(), checkpoint.way.to_item()):
             raise Unexplained(f"{checkpoint.name}: expected to go on with {way}, found {checkpoint.way}")

@@ -1,0 +1,88 @@
+"""ARNs of a workflow and its executions, in the form in which Step Functions names its own."""
+
+import re
+from dataclasses import dataclass
+
+from unum_runtime.errors import ClientError, ExecutionDoesNotExist
+from unum_runtime.model.ir import Home
+
+_ARN = re.compile(r"arn:(?P<partition>[^:]+):states:(?P<region>[^:]*):(?P<account>[^:]*):(?P<kind>[^:]+):(?P<rest>.+)")
+_ALIAS = re.compile(r"arn:(?P<partition>[^:]+):lambda:(?P<region>[^:]+):(?P<account>[^:]+):function:.+")
+
+
+class InvalidArn(ClientError):
+    """What was given is no ARN of the kind that was asked for."""
+
+
+class StateMachineDoesNotExist(ClientError):
+    """The ARN is of another state machine than the workflow of this client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arns:
+    """Writes and reads the ARNs of one workflow; its executions see the same in the context object.
+
+    Attributes:
+        workflow: its name.
+        home: where it runs; None if that is not known.
+    """
+
+    workflow: str
+    home: Home | None
+
+    @property
+    def state_machine(self) -> str:
+        """The workflow's own."""
+        return self._arn("stateMachine")
+
+    def execution(self, name: str) -> str:
+        """That of the execution called `name`."""
+        return f"{self._arn('execution')}:{name}"
+
+    def name_of(self, execution: str) -> str:
+        """The name of an execution by its ARN or its name.
+
+        Raises:
+            InvalidArn: it is neither.
+            ExecutionDoesNotExist: it is an ARN of somewhere else.
+        """
+        if ":" not in execution:
+            return execution
+        match = _ARN.fullmatch(execution)
+        workflow, _, name = match["rest"].partition(":") if match else ("", "", "")
+        if match is None or match["kind"] != "execution" or not name:
+            raise InvalidArn(f"executionArn: expected {self.execution('NAME')}, or a name, got {execution!r}")
+        if workflow != self.workflow or not self._is_here(match):
+            raise ExecutionDoesNotExist(f"executionArn: expected {self.execution('NAME')}, got {execution!r}")
+        return name
+
+    def check_state_machine(self, given: str | None) -> None:
+        """Make sure that `given`, an ARN or a name, is this workflow.
+
+        Raises:
+            InvalidArn: it is neither.
+            StateMachineDoesNotExist: it is something else.
+        """
+        if given is None or given == self.workflow:
+            return
+        match = _ARN.fullmatch(given)
+        if ":" in given and (match is None or match["kind"] != "stateMachine"):
+            raise InvalidArn(f"stateMachineArn: expected {self.state_machine}, or nothing, got {given!r}")
+        if match is None or match["rest"] != self.workflow or not self._is_here(match):
+            raise StateMachineDoesNotExist(f"stateMachineArn: this is a client of {self.state_machine}, got {given!r}")
+
+    def _arn(self, kind: str) -> str:
+        return (self.home or Home()).arn(f"{kind}:{self.workflow}")
+
+    def _is_here(self, arn: re.Match[str]) -> bool:
+        """Whether an ARN is of the region and the account of the workflow, if these are known."""
+        here = self.home
+        return here is None or (here.partition, here.region, here.account) == arn.group(
+            "partition", "region", "account"
+        )
+
+
+def home_of(start_alias: str | None) -> Home | None:
+    """Where the workflow with that start alias runs; None if that is not known."""
+    match = _ALIAS.fullmatch(start_alias or "")
+    return None if match is None else Home(**match.groupdict())

@@ -1,0 +1,85 @@
+"""What is stored of an execution, by the names of its invocations."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from unum_runtime.errors import ClientError
+from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.naming import Frames, Name
+from unum_runtime.protocol.plan import is_start
+
+
+@dataclass
+class Past:
+    """The commits of one execution.
+
+    Attributes:
+        workflow: the version that it runs on.
+        committed: its start record and its steps.
+    """
+
+    workflow: Workflow
+    committed: dict[Name, Checkpoint] = field(default_factory=dict)
+    _steps: dict[Frames, list[int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> "Past":
+        """The past that `checkpoints` are.
+
+        Raises:
+            ClientError: the execution runs on another version.
+        """
+        past = cls(workflow)
+        for checkpoint in checkpoints:
+            past._add(checkpoint)
+        return past
+
+    @property
+    def start(self) -> Checkpoint:
+        """The start record."""
+        return next(checkpoint for name, checkpoint in self.committed.items() if is_start(name))
+
+    @property
+    def latest_ms(self) -> int:
+        """When something was committed last, in milliseconds since 1970."""
+        return max(checkpoint.committed_ms for checkpoint in self.committed.values())
+
+    @property
+    def end(self) -> Checkpoint | None:
+        """The commit that ended the execution; None while it runs."""
+        return next((checkpoint for checkpoint in self.committed.values() if checkpoint.ending is not None), None)
+
+    def after(self, name: Name) -> Checkpoint | None:
+        """The first commit after `name` in its scope."""
+        step = min((step for step in self._steps.get(name.frames, ()) if step > name.step), default=None)
+        return None if step is None else self.committed[replace(name, step=step)]
+
+    def has_begun(self, frames: Frames) -> bool:
+        """Whether the branch with `frames` has committed something."""
+        return frames in self._steps
+
+    def _add(self, checkpoint: Checkpoint) -> None:
+        name, ours = checkpoint.name, self.workflow
+        if not is_start(name) and checkpoint.digest != ours.digest:
+            raise ClientError(
+                f"{name}: ran on version {checkpoint.digest} of workflow {ours.name!r}, "
+                f"but this is version {ours.digest}; give the definition that was deployed then"
+            )
+        self.committed[name] = checkpoint
+        self._steps.setdefault(name.frames, []).append(name.step)
+
+
+def failed_with(checkpoint: Checkpoint) -> Failure | None:
+    """The failure that its state came to, also where that was caught or is retried; None where there was none."""
+    return checkpoint.outcome if isinstance(checkpoint.outcome, Failure) else checkpoint.way.caught
+
+
+def is_kept_success(checkpoint: Checkpoint) -> bool:
+    """Whether its state is known to have succeeded."""
+    return not isinstance(checkpoint.outcome, Collected) and failed_with(checkpoint) is None
+
+
+def may_be_success(checkpoint: Checkpoint) -> bool:
+    """Whether its state has succeeded if control went on from it as usual; its value was collected."""
+    return checkpoint.phase is Phase.LEFT and failed_with(checkpoint) is None
