@@ -6,6 +6,7 @@ EMULATOR := emulator/.venv
 UV := $(BIN)/uv
 LOCK = $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 --quiet
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
+SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated) tests/golden/test_recorded_under_faults.py
 export PYTHONDONTWRITEBYTECODE := 1
 
 .PHONY: demo test check lint unit e2e simulate bench emulator setup lock format clean
@@ -24,10 +25,11 @@ lint: setup  ## linters, types, architecture
 	$(BIN)/mypy --config-file emulator/pyproject.toml
 	$(BIN)/lint-imports
 
-unit: setup  ## all tests that need no emulator, with coverage
+unit: setup  ## all tests that need no emulator; the searches without coverage, which would take them three times as long
 	$(BIN)/coverage erase
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not e2e" tests --cov --cov-report=
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not e2e" tests $(SEARCHES:%=--ignore=%) --cov --cov-report=
 	$(BIN)/coverage report
+	$(BIN)/python -m pytest -n 2 $(SEARCHES)
 
 e2e: setup  ## the emulator's contract, then real deployments
 	$(EMULATOR)/bin/python -m pytest -c emulator/pyproject.toml emulator/tests

@@ -16,7 +16,7 @@ from case import EXECUTION_NAME, INPUT, OUTPUT, PARAMETERS, RESULT, TASK
 from timing import microseconds
 
 from unum_constructs.compiler import compile_workflow
-from unum_runtime.asl.program import program
+from unum_runtime.asl.languages import program
 from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.moment import Moment
 

@@ -67,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_describe(commands)
     _add_wait(commands)
     _add_steps(commands)
+    _add_history(commands)
     return parser
 
 
@@ -169,6 +170,12 @@ def _add_wait(commands: _Commands) -> None:
 def _add_steps(commands: _Commands) -> None:
     parser = _add(commands, "steps", "executions", "list an execution's committed steps")
     _add_execution(parser)
+
+
+def _add_history(commands: _Commands) -> None:
+    parser = _add(commands, "history", "history", "tell what happened in an execution, in events as of Step Functions")
+    _add_execution(parser)
+    parser.add_argument("--file", metavar="FILE", required=True, help=f"the version that it runs on: {_DEFINITION}")
 
 
 def _add_definition(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from unum_constructs.compiler.options import FunctionOptions
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
 from unum_runtime.model.ir import Guard, Workflow
+from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, EVENT_LIFE_S
 
 MAX_NAME = 80
@@ -69,6 +70,18 @@ def checked_hop_budget(workflow: Construct, hop_budget: int) -> int:
     if hop_budget < 1:
         raise ConstructError(workflow, f"hop_budget: expected at least 1 step, got {hop_budget}")
     return hop_budget
+
+
+def checked_payload_limit(workflow: Construct, payload_limit: int | None) -> int | None:
+    """`payload_limit`.
+
+    Raises:
+        ConstructError: nothing could be passed on, or it is more than what is stored.
+    """
+    if payload_limit is not None and not 1 <= payload_limit <= MAX_OUTCOME_BYTES:
+        expected = f"expected 1 to {MAX_OUTCOME_BYTES} bytes, which is what is stored"
+        raise ConstructError(workflow, f"payload_limit: {expected}; got {payload_limit}")
+    return payload_limit
 
 
 def checked_event_age_s(workflow: Construct, max_event_age: Duration | None) -> int | None:

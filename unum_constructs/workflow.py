@@ -30,6 +30,7 @@ from unum_constructs.settings import (
     checked_event_age_s,
     checked_hop_budget,
     checked_name,
+    checked_payload_limit,
     checked_retention_s,
     options_of,
 )
@@ -69,6 +70,9 @@ class UnumWorkflow(Construct):
             begins with no Task; one that calls services, if Tasks do; one that hands on events which have had to wait.
         collection: when outcomes go that nobody can need any more: with their expiry, which costs nothing, or at once.
         hop_budget: how many steps may lie between the start and any other, so that a loop which never ends fails.
+        payload_limit: how many bytes a state's output may have, as JSON; more fails it with
+            ``States.DataLimitExceeded``. For definitions that rely on the limit of Step Functions, 262,144; without, as
+            much as is stored.
 
     Raises:
         ConstructError: an argument cannot be used; says which and why.
@@ -104,6 +108,7 @@ class UnumWorkflow(Construct):
         entry_architecture: lambda_.Architecture | None = None,
         collection: Collection = Collection.TTL,
         hop_budget: int = DEFAULT_HOP_BUDGET,
+        payload_limit: int | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
         self.workflow_name = checked_name(self, workflow_name)
@@ -120,6 +125,7 @@ class UnumWorkflow(Construct):
             self._compiled(bound, options, given),
             collection=collection,
             hop_budget=checked_hop_budget(self, hop_budget),
+            payload_limit=checked_payload_limit(self, payload_limit),
         )
         self._bound = bound
         self._architecture = entry_architecture or lambda_.Architecture.ARM_64

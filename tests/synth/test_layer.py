@@ -55,7 +55,7 @@ def test_a_layer_with_jsonata_evaluates_it(tmp_path: Path) -> None:
     definition = {"QueryLanguage": "JSONata", **machine(P={"Type": "Pass", "Output": "{% 1 + 1 %}", "End": True})}
     content = layer_content(compile_workflow(definition, name="Flow", functions=None), runtime_folder())
     code = """
-from unum_runtime.asl.program import program
+from unum_runtime.asl.languages import program
 from unum_runtime.asl.scene import Scene
 from unum_runtime.handler import load_workflow
 print(program(load_workflow("Flow").states["P"]).leave(1, 1, Scene({}, {}, 0, "")).value)

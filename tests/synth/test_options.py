@@ -139,6 +139,14 @@ def test_eager_collection_is_allowed_to_every_function_and_known_at_run_time() -
         assert "dynamodb:UpdateItem" in statement["Action"]
 
 
+def test_payload_limit() -> None:
+    deployment = Deployment.new()
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, payload_limit=262_144)
+    assert flow._workflow.payload_limit == 262_144
+    with pytest.raises(ConstructError, match=r"^Stack/Flow: payload_limit: expected 1 to 380000 bytes.*; got 400000"):
+        Deployment.of(chain("A"), "A", payload_limit=400_000)
+
+
 def test_hop_budget_without_a_step() -> None:
     with pytest.raises(ConstructError, match="Stack/Flow: hop_budget: expected at least 1 step, got 0"):
         Deployment.of(chain("A"), "A", hop_budget=0)

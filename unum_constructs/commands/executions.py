@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         # First, so that nothing else is asked for with an input that is none.
         value = execution_input(options.input) if options.command == "start" else None
-        client = _client(options)
+        client = connected(options)
         match options.command:
             case "start":
                 _start(client, value, options)
@@ -83,7 +83,7 @@ def _steps(client: Client, options: argparse.Namespace) -> None:
     table.close()
 
 
-def _client(options: argparse.Namespace) -> Client:
+def connected(options: argparse.Namespace) -> Client:
     if options.stack is None and None in (options.table, options.workflow):
         raise UsageError("expected --stack STACK, or --table TABLE and --workflow NAME, and to start --start-alias ARN")
     try:

@@ -6,7 +6,8 @@ import pytest
 
 from unum_runtime.asl.failures import NoChoiceMatched, ResultPathMatchFailure, RuntimeFailure
 from unum_runtime.asl.jsonpath import JsonPathProgram
-from unum_runtime.asl.program import Left, program
+from unum_runtime.asl.languages import program
+from unum_runtime.asl.program import Left
 from unum_runtime.asl.scene import Scene
 from unum_runtime.model.ir import Catcher, Form, Json, Task
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.golden.recordings import cases, needed
 from unum_constructs.compiler.dataset_tasks import with_tasks
-from unum_runtime.asl.program import program
+from unum_runtime.asl.languages import program
 from unum_runtime.asl.scene import Scene
 from unum_runtime.aws import items
 from unum_runtime.errors import StatesError

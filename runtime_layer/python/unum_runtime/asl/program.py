@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from unum_runtime.asl.scene import Scene
-from unum_runtime.model.ir import Catcher, Choice, Json, Language, Map, State, Work
+from unum_runtime.model.ir import Json
 
 
 class Left(NamedTuple):
@@ -70,19 +70,3 @@ class Program(Protocol):
     def failure(self, raw: Json, scene: Scene) -> tuple[str | None, str | None]:
         """Of a Fail: the error's name and its cause; each None where the state names none."""
         ...
-
-
-def program(state: State) -> Program:
-    """The fields of `state`, ready to run; nothing is checked or compiled yet."""
-    rules = state.rules if isinstance(state, Choice) else ()
-    default = state.default if isinstance(state, Choice) else None
-    catchers: tuple[Catcher, ...] = state.catch if isinstance(state, Work) else ()
-    if state.language is Language.JSONATA:
-        from unum_runtime.asl.jsonata.program import JsonataProgram  # noqa: PLC0415 - only where a workflow needs it
-
-        takes_objects = isinstance(state, Map) and state.distributed
-        has_result = isinstance(state, Work)
-        return JsonataProgram(state.data, rules, default, catchers, has_result=has_result, takes_objects=takes_objects)
-    from unum_runtime.asl.jsonpath import JsonPathProgram  # noqa: PLC0415 - beside the other
-
-    return JsonPathProgram(state.data, rules, default, catchers)

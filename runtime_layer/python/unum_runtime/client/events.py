@@ -58,13 +58,14 @@ def events(workflow: Workflow, checkpoints: Iterable[Checkpoint], *, now_ms: int
         ClientError: the execution runs on another version.
     """
     past, journal = Past.of(workflow, checkpoints), Journal()
-    details = data(input=_known(past.start)) | {"roleArn": workflow.home.role_arn}
+    details = data(input=_known(past.start)) | ({"roleArn": workflow.home.role_arn} if workflow.home.role_arn else {})
     began = Event(type="ExecutionStarted", at_ms=past.start.committed_ms, previous=None, details=details)
     account = Account(journal, journal.add(began))
     _Thread(past, Passages(workflow), (), account).follow(past.start)
-    if past.end is not None:
-        journal.end(_ending(past.end, account.last))
-    return journal.shaped(until_ms=max(now_ms, past.latest_ms))
+    if past.end is None:
+        return journal.shaped(until_ms=max(now_ms, past.latest_ms))
+    journal.end(_ending(past.end, account.last))
+    return journal.shaped(until_ms=max(account.last.at_ms, past.latest_ms))
 
 
 def _ending(checkpoint: Checkpoint, last: Event) -> Event:
@@ -87,6 +88,11 @@ class _End(NamedTuple):
     last: Event
     checkpoint: Checkpoint | None = None
     effect: Effect | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the branch ended with a failure."""
+        return isinstance(self.effect, BranchFailed)
 
 
 @dataclass
@@ -196,11 +202,11 @@ class _Thread:
     def _fan_out(self, scope: Scope, opened: Open | None) -> Checkpoint | None:
         """Tell of a fan-out; its commit, or what stands for one where the Task after it joins the branches."""
         state, commit = self.past.workflow.fan_out(scope.state), self.past.committed.get(scope.join)
-        needs_all = state.quorum is None and not (isinstance(state, Map) and state.tolerates)
+        needs_all = not _tolerates(state)
         is_over = self.past.after(scope.join) is not None if commit is None else self._succeeded(commit)
         started = self.account.start(state, scope.size, self._opened_ms(scope), scope.generation)
         ends = self._branches(scope, opened, started, succeeds=needs_all and is_over)
-        told = [(end.last, isinstance(end.effect, BranchFailed)) for end in ends.values()]
+        told = [(end.last, end.has_failed) for end in ends.values()]
         self.account.last = reason(told, started, succeeded=is_over)
         if commit is None and opened is not None:
             commit = joined(opened, _whole(ends))
@@ -226,6 +232,7 @@ class _Thread:
 
     def _branches(self, scope: Scope, opened: Open | None, started: Event, *, succeeds: bool) -> Mapping[int, _End]:
         """Tell of each branch that has begun; how far it has come, by its index."""
+        goes_on = _tolerates(self.past.workflow.fan_out(scope.state))
         at_once = range(scope.size) if opened is None else started_at_once(opened)
         waiting, ends = deque((index, started) for index in at_once), dict[int, _End]()
         while waiting:
@@ -233,7 +240,7 @@ class _Thread:
             account = self.account.branch(index, before)
             thread = _Thread(self.past, self.passages, scope.branch(index), account, succeeds)
             ends[index] = end = thread._branch(scope, opened, index)
-            if opened is not None and isinstance(end.effect, Complete | BranchFailed):
+            if opened is not None and (isinstance(end.effect, Complete) or (goes_on and end.has_failed)):
                 waiting += ((following, end.last) for following in started_after(opened, index))
         return ends
 
@@ -247,7 +254,7 @@ class _Thread:
         is_collected = end.checkpoint is not None and isinstance(end.checkpoint.outcome, Collected)
         if isinstance(end.effect, Complete) or (is_collected and self.succeeds):
             return end._replace(last=self.account.iterate(state, "Succeeded"))
-        if isinstance(end.effect, BranchFailed):
+        if end.has_failed:
             return end._replace(last=self.account.iterate(state, "Failed"))
         if commit is not None and not is_collected:
             self.account.iterate(state, "Aborted", commit.committed_ms)
@@ -297,21 +304,31 @@ class _Thread:
             if isinstance(state, FanOut) and not state.pure:
                 return None
             self.account.enter(state, None)
-            if isinstance(state, Choice | Fail) or (isinstance(state, Work) and state.catch):
+            is_certain = not isinstance(state, Choice | Fail) and not (isinstance(state, Work) and state.catch)
+            if is_certain or (target is not None and isinstance(self._state(target), Task | Wait | FanOut)):
+                self.account.exit(state, None)
+            if not is_certain:
                 return None
-            self.account.exit(state, None)
             name = state.next
         return None
 
     def _jump(self, checkpoint: Checkpoint) -> Checkpoint | None:
         """Go on with `checkpoint`; how control came there is not known."""
         state = self._state(checkpoint.state)
-        if isinstance(state, Task | Wait | FanOut):
-            self.account.enter(state, None)
-        return checkpoint if isinstance(state, FanOut) else self._invoke(checkpoint.name, state, None)
+        self.account.enter(state, None)
+        if isinstance(state, Task | Wait):
+            return self._invoke(checkpoint.name, state, None)
+        if self._succeeded(checkpoint) and checkpoint.phase is Phase.LEFT:
+            self.account.exit(state, _known(checkpoint), checkpoint.committed_ms)
+        return checkpoint
 
     def _state(self, name: str) -> State:
         return self.past.workflow.states[name]
+
+
+def _tolerates(state: FanOut) -> bool:
+    """Whether branches of `state` may fail without failing it."""
+    return state.quorum is not None or (isinstance(state, Map) and state.tolerates)
 
 
 def _whole(ends: Mapping[int, _End]) -> Mapping[int, tuple[Checkpoint, Complete | BranchFailed]]:

@@ -37,7 +37,7 @@ class Event:
 
     type: str
     at_ms: int
-    previous: "Event | None"
+    previous: "Event | None" = field(repr=False)
     details: Mapping[str, Json] | None = None
     index: tuple[int, ...] = ()
     retries: int = 0

@@ -1,5 +1,6 @@
 """What is stored of an execution, by the names of its invocations."""
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -33,6 +34,8 @@ class Past:
         past = cls(workflow)
         for checkpoint in checkpoints:
             past._add(checkpoint)
+        for steps in past._steps.values():
+            steps.sort()
         return past
 
     @property
@@ -52,8 +55,9 @@ class Past:
 
     def after(self, name: Name) -> Checkpoint | None:
         """The first commit after `name` in its scope."""
-        step = min((step for step in self._steps.get(name.frames, ()) if step > name.step), default=None)
-        return None if step is None else self.committed[replace(name, step=step)]
+        steps = self._steps.get(name.frames, [])
+        position = bisect_right(steps, name.step)
+        return self.committed[replace(name, step=steps[position])] if position < len(steps) else None
 
     def has_begun(self, frames: Frames) -> bool:
         """Whether the branch with `frames` has committed something."""

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase
-from unum_runtime.model.ir import Fail, FanOut, State, Task, Workflow
+from unum_runtime.model.ir import Fail, FanOut, Map, State, Task, Wait, Workflow
 from unum_runtime.model.naming import Name, Scope
 from unum_runtime.protocol.plan import (
     BranchFailed,
@@ -166,8 +166,15 @@ class _Survey:
                 self.invoked[name] = state
             case Open(scope):
                 self.opened[scope] = effect
+            case BranchFailed(execution, frames) if not self._goes_on(frames[-1].state):
+                pass
             case Complete(execution, frames) | BranchFailed(execution, frames):
                 self.completed.setdefault(Scope.around(execution, frames), set()).add(frames[-1].index)
+
+    def _goes_on(self, fan_out: str) -> bool:
+        """Whether other branches begin when one has failed."""
+        state = self.workflow.fan_out(fan_out)
+        return state.quorum is not None or (isinstance(state, Map) and state.tolerates)
 
     def _count_branches(self, scope: Scope, opened: Open) -> None:
         begun = [started_after(opened, index) for index in self.completed.get(scope, ())]
@@ -223,10 +230,13 @@ class _Survey:
 
         Where that is a failure, the first Fail among them is where it happened, else the last of them.
         """
+        target = _target(effect)
+        if target in entered and isinstance(self.workflow.states[target], Wait):
+            entered = entered[: entered.index(target) + 1]  # what comes after it was only looked at
         fails = [name for name in entered if isinstance(self.workflow.states[name], Fail)]
         places = (fails or entered[-1:])[:1] if _fails(effect) else []
         failed = {name for place in places for name in self._with_scopes(place, _failed_branch_of(effect))}
-        counted_later = {_target(effect)}
+        counted_later = {target}
         for name in reversed(entered):
             if name in counted_later:
                 counted_later.clear()

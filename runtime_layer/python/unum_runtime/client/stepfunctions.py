@@ -210,11 +210,31 @@ class StepFunctionsClient:
         """
         name = self._arns.name_of(executionArn)
         page = Page.asked(maxResults, nextToken, of=name, reverse=reverseOrder)
-        told, following = page.of(self._events(name))
+        told, following = page.of(self.events(executionArn=name))
         shown: GetExecutionHistoryOutput = {
             "events": told if includeExecutionData else [without_data(event) for event in told]
         }
         return shown if following is None else {**shown, "nextToken": following}
+
+    def events(self, *, executionArn: str) -> list[HistoryEvent]:
+        """All that has happened in an execution; boto3 has nothing like it, where each page reads it all again.
+
+        Args:
+            executionArn: its ARN or its name.
+
+        Raises:
+            ExecutionDoesNotExist: there is none of that name in the workflow.
+            InvalidArn: `executionArn` is neither an ARN nor a name.
+            ClientError: the client has no definition, or one of another version.
+        """
+        if self._definition is None:
+            raise ClientError(
+                "definition: expected the workflow's definition, got None; only with that a history can be told"
+            )
+        store, workflow = self._client.store, self._client.workflow
+        record = history.start_record(store, workflow, self._arns.name_of(executionArn))
+        steps = history.steps(store, workflow, record.name.execution)
+        return events(self._definition, [record, *steps], now_ms=self._client.clock.now_ms())
 
     def get_paginator(self, operation_name: str) -> "Paginator":
         """What gives page after page of ``get_execution_history``.
@@ -225,16 +245,6 @@ class StepFunctionsClient:
         if operation_name != "get_execution_history":
             raise ClientError(f"operation_name: expected 'get_execution_history', got {operation_name!r}")
         return Paginator(self)
-
-    def _events(self, name: str) -> list[HistoryEvent]:
-        if self._definition is None:
-            raise ClientError(
-                "definition: expected the workflow's definition, got None; only with that a history can be told"
-            )
-        store, workflow = self._client.store, self._client.workflow
-        record = history.start_record(store, workflow, name)
-        steps = history.steps(store, workflow, record.name.execution)
-        return events(self._definition, [record, *steps], now_ms=self._client.clock.now_ms())
 
     def _described(self, description: Description) -> DescribeExecutionOutput:
         described: DescribeExecutionOutput = {

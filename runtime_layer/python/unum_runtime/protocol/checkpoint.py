@@ -100,7 +100,7 @@ def bounded(outcome: Outcome, way: Way = STRAIGHT, *, what: str = "output", limi
 
     Args:
         outcome: any.
-        way: how control goes on from it; its variables are stored beside it.
+        way: how control goes on from it; that is stored beside it.
         what: what it is, for the cause.
         limit: how many bytes it may have; None for as many as are stored.
     """
@@ -109,9 +109,9 @@ def bounded(outcome: Outcome, way: Way = STRAIGHT, *, what: str = "output", limi
     size = len(to_text(outcome.value).encode())
     if limit is not None and size > limit:
         return _too_large(f"the {what} has {size} bytes; at most {limit} are allowed")
-    if way.variables:
-        size += len(to_text(dict(way.variables)).encode())
-        what += " with the variables"
+    if way is not STRAIGHT:
+        size += sum(len(str(value).encode()) for value in way.to_item().values())
+        what += " with the variables" if way.variables else ""
     if size > MAX_OUTCOME_BYTES:
         return _too_large(f"the {what} has {size} bytes; at most {MAX_OUTCOME_BYTES} are stored")
     return outcome

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from functools import lru_cache
 
-from unum_runtime.asl.program import Program, program
+from unum_runtime.asl.languages import program
+from unum_runtime.asl.program import Program
 from unum_runtime.model.ir import State, Workflow
 
 

@@ -7,7 +7,8 @@ from itertools import islice
 from typing import TypeAlias
 
 from unum_runtime.asl import recovery
-from unum_runtime.asl.program import Left, Program, program
+from unum_runtime.asl.languages import program
+from unum_runtime.asl.program import Left, Program
 from unum_runtime.asl.scene import Scene
 from unum_runtime.clock import SkippingClock
 from unum_runtime.errors import StatesError

@@ -1,0 +1,96 @@
+"""``unum history`` against DynamoDB in this process."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from unum_constructs.compiler import compile_workflow
+from unum_runtime.simulator.local import LocalWorkflow
+from unum_runtime.store.dynamodb import DynamoStore
+
+ADDRESS = ("--table", "states", "--workflow", "w")
+DEFINITION = {
+    "StartAt": "Each",
+    "States": {
+        "Each": {
+            "Type": "Map",
+            "ItemProcessor": {
+                "StartAt": "Half",
+                "States": {"Half": {"Type": "Task", "Resource": "half", "End": True}},
+            },
+            "Next": "Done",
+        },
+        "Done": {"Type": "Pass", "End": True},
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def executions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A table with an execution that succeeded and one that failed."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    with mock_aws():
+        client: Any = boto3.client("dynamodb")
+        client.create_table(
+            TableName="states",
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+        )
+        workflow = compile_workflow(DEFINITION, name="w", functions=None)
+        local = LocalWorkflow(workflow, {"half": lambda event, _: event / 2}, DynamoStore(client, "states"))
+        local.run("good", [2])
+        local.run("bad", ["two"])
+        yield
+
+
+@pytest.fixture
+def definition(file: Callable[..., Path]) -> Path:
+    return file("flow.asl.json", DEFINITION)
+
+
+def test_a_table(unum: Any, definition: Path) -> None:
+    ran = unum("history", "good", *ADDRESS, "--file", str(definition))
+    heading, *rows = (line.split() for line in ran.out.splitlines())
+    assert (ran.code, heading) == (0, ["ID", "PREVIOUS", "AFTER", "EVENT", "INDEX", "STATE", "ERROR"])
+    assert rows[0] == ["1", "-", "0", "ms", "ExecutionStarted", "-", "-"]
+    assert [row[4:] for row in rows if row[4].startswith(("Lambda", "MapIt"))] == [
+        ["MapIterationStarted", "0", "Each"],
+        ["LambdaFunctionScheduled", "0", "Half"],
+        ["LambdaFunctionStarted", "0", "Half"],
+        ["LambdaFunctionSucceeded", "0", "Half"],
+        ["MapIterationSucceeded", "0", "Each"],
+    ]
+    (passed,) = (row for row in rows if row[4] == "PassStateExited")
+    assert passed[2].startswith("~")
+    failed = unum("history", "bad", *ADDRESS, "--file", str(definition)).out
+    assert failed.splitlines()[-1].split()[-3:] == ["-", "-", "TypeError"]
+
+
+def test_json_as_of_the_aws_command_line(unum: Any, definition: Path) -> None:
+    ran = unum("history", "arn:aws:states:us-east-1:1:execution:w:good", *ADDRESS, "--file", str(definition), "--json")
+    found = json.loads(ran.out)["events"]
+    assert (found[0]["type"], found[0]["id"]) == ("ExecutionStarted", 1)
+    assert found[0]["timestamp"] < found[-1]["timestamp"]
+    assert found[-1]["executionSucceededEventDetails"]["output"] == "[1.0]"
+
+
+def test_what_is_refused(unum: Any, definition: Path, file: Callable[..., Path]) -> None:
+    ran = unum("history", "nobody", *ADDRESS, "--file", str(definition))
+    assert (ran.code, ran.out) == (1, "")
+    assert "workflow 'w' has no execution 'nobody'" in ran.err
+    other = file("other.asl.json", {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}})
+    ran = unum("history", "good", *ADDRESS, "--file", str(other))
+    assert ran.code == 1
+    assert "but this is version" in ran.err
+    assert unum("history", "good", *ADDRESS, "--file", "nowhere.json").code == 2
+    assert unum("history", "good", *ADDRESS).code == 2

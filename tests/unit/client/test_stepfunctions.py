@@ -1,0 +1,194 @@
+"""The client in the shape of boto3's, against a memory store and a workflow that runs in this process."""
+
+import base64
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import botocore.session
+import pytest
+from botocore.validate import validate_parameters
+
+from unum_runtime.client.stepfunctions import StepFunctionsClient
+from unum_runtime.errors import ClientError, WaitTimedOut
+from unum_runtime.model.ir import Home
+
+DOUBLE = {"StartAt": "Double", "States": {"Double": {"Type": "Task", "Resource": "double", "End": True}}}
+HERE = "arn:aws:states:us-east-1:000000000000"
+ARN = f"{HERE}:execution:w:n"
+
+
+def double(event: Any, _context: Any) -> Any:
+    return event["n"] * 2
+
+
+@pytest.fixture
+def deployment(deploy: Callable[..., Any]) -> Any:
+    return deploy(DOUBLE, double=double)
+
+
+@pytest.fixture
+def client(deployment: Any) -> StepFunctionsClient:
+    return StepFunctionsClient(deployment.client, definition=deployment.local.workflow)
+
+
+def check_shape(operation: str, output: Any) -> None:
+    """Make sure that `output` has the members and the types that AWS documents for the operation."""
+    model = botocore.session.get_session().get_service_model("stepfunctions").operation_model(operation)
+    assert set(output) <= set(model.output_shape.members)
+    validate_parameters(output, model.output_shape)
+
+
+def test_an_execution_is_started_and_described(client: StepFunctionsClient) -> None:
+    started = client.start_execution(stateMachineArn=f"{HERE}:stateMachine:w", name="n", input='{"n": 21}')
+    check_shape("StartExecution", started)
+    assert started["executionArn"] == ARN
+    described = client.describe_execution(executionArn=started["executionArn"])
+    check_shape("DescribeExecution", described)
+    assert (described["status"], described["input"], described["output"]) == ("SUCCEEDED", '{"n":21}', "42")
+    assert (described["name"], described["stateMachineArn"]) == ("n", f"{HERE}:stateMachine:w")
+    assert started["startDate"] == described["startDate"] <= described["stopDate"]
+
+
+def test_the_end_can_be_waited_for(client: StepFunctionsClient) -> None:
+    ended = client.start_sync_execution(input='{"n": 4}')
+    check_shape("StartSyncExecution", ended)
+    assert (ended["status"], ended["output"]) == ("SUCCEEDED", "8")
+    assert ended["executionArn"] == f"{HERE}:execution:w:{ended['name']}"
+
+
+def test_a_failure_has_error_and_cause(client: StepFunctionsClient) -> None:
+    ended = client.start_sync_execution()
+    assert (ended["status"], ended["error"], ended["input"]) == ("FAILED", "KeyError", "{}")
+    assert "errorMessage" in ended["cause"]
+    assert "output" not in ended
+
+
+def test_a_running_execution_has_no_end(deployment: Any, client: StepFunctionsClient) -> None:
+    deployment.alias.is_open = False
+    client.start_execution(name="n")
+    described = client.describe_execution(executionArn="n")
+    assert described["status"] == "RUNNING"
+    assert described.keys().isdisjoint(("stopDate", "output", "error", "cause"))
+    with pytest.raises(WaitTimedOut):
+        client.start_sync_execution(name="n", timeout_s=1)
+
+
+def test_executions_see_the_same_arns(deploy: Callable[..., Any]) -> None:
+    definition = {
+        "StartAt": "Tell",
+        "States": {"Tell": {"Type": "Pass", "Parameters": {"Arn.$": "$$.Execution.Id"}, "End": True}},
+    }
+    deployment = deploy(definition)
+    home = Home(region="us-east-1", account="000000000000")
+    workflow = replace(deployment.local.workflow, home=home)
+    replace(deployment.local, workflow=workflow).run("n", {})
+    client = StepFunctionsClient(deployment.client)
+    assert client.describe_execution(executionArn=ARN)["output"] == f'{{"Arn":"{ARN}"}}'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ({"input": "{"}, "InvalidExecutionInput", "input: expected JSON text, got '{'"),
+        ({"input": {"n": 1}}, "InvalidExecutionInput", "input: expected JSON text"),
+        ({"name": "a b"}, "InvalidName", "name: expected 1 to 80 characters"),
+        ({"name": "n", "input": "1"}, "ExecutionAlreadyExists", "was started with another input"),
+        ({"stateMachineArn": "a:b"}, "InvalidArn", f"expected {HERE}:stateMachine:w"),
+        ({"stateMachineArn": ARN}, "InvalidArn", f"expected {HERE}:stateMachine:w"),
+        ({"stateMachineArn": "v"}, "StateMachineDoesNotExist", "got 'v'"),
+        ({"stateMachineArn": f"{HERE}:stateMachine:v"}, "StateMachineDoesNotExist", "this is a client of"),
+    ],
+)
+def test_starts_that_are_refused(client: StepFunctionsClient, arguments: dict[str, Any], error: str, said: str) -> None:
+    client.start_execution(name="n", input='{"n": 21}')
+    with pytest.raises(getattr(client.exceptions, error), match=said):
+        client.start_execution(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ("nobody", "ExecutionDoesNotExist"),
+        (f"{HERE}:execution:w:nobody", "ExecutionDoesNotExist"),
+        (f"{HERE}:execution:v:n", "ExecutionDoesNotExist"),
+        ("arn:aws:states:eu-west-1:000000000000:execution:w:n", "ExecutionDoesNotExist"),
+        ("arn:aws:states:us-east-1:1:execution:w", "InvalidArn"),
+        (f"{HERE}:stateMachine:w", "InvalidArn"),
+        ("w:n", "InvalidArn"),
+    ],
+)
+def test_executions_that_are_not_there(client: StepFunctionsClient, given: str, error: str) -> None:
+    client.start_execution(name="n", input='{"n": 21}')
+    for ask in (client.describe_execution, client.get_execution_history):
+        with pytest.raises(getattr(client.exceptions, error)):
+            ask(executionArn=given)
+
+
+def test_where_nothing_tells_the_region_any_is_taken(deployment: Any) -> None:
+    deployment.client.start({"n": 1}, name="n")
+    client = StepFunctionsClient(replace(deployment.client, start_alias=None))
+    assert client.describe_execution(executionArn=ARN)["output"] == "2"
+
+
+def test_a_history_has_the_shape_of_boto3(client: StepFunctionsClient) -> None:
+    client.start_execution(name="n", input='{"n": 21}')
+    shown = client.get_execution_history(executionArn=ARN)
+    check_shape("GetExecutionHistory", shown)
+    assert [event["type"] for event in shown["events"]] == [
+        "ExecutionStarted",
+        "TaskStateEntered",
+        "LambdaFunctionScheduled",
+        "LambdaFunctionStarted",
+        "LambdaFunctionSucceeded",
+        "TaskStateExited",
+        "ExecutionSucceeded",
+    ]
+    assert all(isinstance(event["timestamp"], datetime) for event in shown["events"])
+    assert "nextToken" not in shown
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_history_is_read_page_by_page(client: StepFunctionsClient, *, reverse: bool) -> None:
+    client.start_execution(name="n", input='{"n": 21}')
+    pages = list(
+        client.get_paginator("get_execution_history").paginate(
+            executionArn="n", reverseOrder=reverse, PaginationConfig={"PageSize": 3}
+        )
+    )
+    assert [len(page["events"]) for page in pages] == [3, 3, 1]
+    ids = [event["id"] for page in pages for event in page["events"]]
+    assert ids == (list(range(7, 0, -1)) if reverse else list(range(1, 8)))
+
+
+def test_a_history_without_data(client: StepFunctionsClient) -> None:
+    client.start_execution(name="n", input='{"n": 21}')
+    shown = client.get_execution_history(executionArn="n", includeExecutionData=False)
+    assert "21" not in str([event["stateEnteredEventDetails"] for event in shown["events"][1:2]])
+    assert shown["events"][0]["executionStartedEventDetails"] == {}
+
+
+@pytest.mark.parametrize("token", ["", "?", "WzFd", base64.b64encode(b'["m", 3, false]').decode(), "\xe4"])
+def test_a_token_of_another_history_is_refused(client: StepFunctionsClient, token: str) -> None:
+    client.start_execution(name="n", input='{"n": 21}')
+    with pytest.raises(client.exceptions.InvalidToken, match="nextToken: expected what the page before returned"):
+        client.get_execution_history(executionArn="n", nextToken=token)
+
+
+def test_a_token_keeps_to_its_order(client: StepFunctionsClient) -> None:
+    client.start_execution(name="n", input='{"n": 21}')
+    token = client.get_execution_history(executionArn="n", maxResults=2)["nextToken"]
+    assert client.get_execution_history(executionArn="n", maxResults=2, nextToken=token)["events"][0]["id"] == 3
+    with pytest.raises(client.exceptions.InvalidToken):
+        client.get_execution_history(executionArn="n", maxResults=2, nextToken=token, reverseOrder=True)
+
+
+def test_what_a_history_needs(deployment: Any, client: StepFunctionsClient) -> None:
+    client.start_execution(name="n", input='{"n": 21}')
+    with pytest.raises(ClientError, match="definition: expected the workflow's definition"):
+        StepFunctionsClient(deployment.client).get_execution_history(executionArn="n")
+    with pytest.raises(ClientError, match="maxResults: expected 0 to 1000, got 1001"):
+        client.get_execution_history(executionArn="n", maxResults=1001)
+    with pytest.raises(ClientError, match="operation_name: expected 'get_execution_history'"):
+        client.get_paginator("list_executions")

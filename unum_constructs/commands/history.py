@@ -1,0 +1,81 @@
+"""``unum history``: the events of an execution of a deployed workflow."""
+
+import argparse
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from unum_constructs.commands.executions import connected
+from unum_constructs.commands.failure import CommandFailed
+from unum_constructs.commands.given import compiled_or_failed
+from unum_constructs.commands.shown import print_json
+from unum_runtime.client.amounts import duration_text
+from unum_runtime.client.journal import HistoryEvent
+from unum_runtime.client.stepfunctions import StepFunctionsClient
+from unum_runtime.errors import UnumError
+from unum_runtime.model.ir import Json
+
+HEADINGS = ("ID", "PREVIOUS", "AFTER", "EVENT", "INDEX", "STATE", "ERROR")
+_RIGHT = frozenset({"ID", "PREVIOUS", "AFTER"})
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the events: a table, or JSON as ``aws stepfunctions get-execution-history`` prints it.
+
+    Raises:
+        UsageError: the file cannot be read, or the workflow is not found.
+        CommandFailed: there is no such execution, it runs on another version, or AWS failed.
+    """
+    client = connected(options)
+    definition = compiled_or_failed(options.file, client.workflow)
+    try:
+        events = StepFunctionsClient(client, definition=definition).events(executionArn=options.execution)
+    except UnumError as error:
+        raise CommandFailed(str(error)) from error
+    if options.json:
+        print_json({"events": [_plain(event) for event in events]})
+    else:
+        _print_table([HEADINGS, *_rows(events)])
+
+
+def _plain(event: HistoryEvent) -> dict[str, Json]:
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in event.items()}
+
+
+def _rows(events: list[HistoryEvent]) -> Iterator[tuple[str, ...]]:
+    state: dict[int, str] = {}
+    for event in events:
+        details: dict[str, Json] = next((event[name] for name in event if name.endswith("EventDetails")), {})
+        own = event.get("unum", {})
+        # What a Task does says nothing of its name; the event before it does.
+        state[event["id"]] = name = details.get("name") or _inherited(event, state)
+        after_ms = round((event["timestamp"] - events[0]["timestamp"]).total_seconds() * 1000)
+        yield (
+            str(event["id"]),
+            str(event["previousEventId"] or "-"),
+            ("~" if "approximate" in own else "") + duration_text(max(after_ms, 0)),
+            event["type"],
+            ".".join(map(str, own.get("index", ()))) or "-",
+            name or "-",
+            details.get("error", ""),
+        )
+
+
+def _inherited(event: HistoryEvent, state: dict[int, str]) -> str:
+    is_own = event["type"].startswith("Execution")
+    return "" if is_own else state.get(event["previousEventId"], "")
+
+
+def _print_table(rows: Iterable[tuple[str, ...]]) -> None:
+    rows = [tuple(map(_printable, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (
+            cell.rjust(width) if heading in _RIGHT else cell.ljust(width)
+            for heading, cell, width in zip(HEADINGS, row, widths, strict=True)
+        )
+        print("  ".join(cells).rstrip())
+
+
+def _printable(text: str) -> str:
+    """`text` without what would move a terminal's cursor."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in text)
