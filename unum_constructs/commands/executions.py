@@ -84,6 +84,11 @@ def _steps(client: Client, options: argparse.Namespace) -> None:
 
 
 def connected(options: argparse.Namespace) -> Client:
+    """The client of the workflow that `options` name.
+
+    Raises:
+        UsageError: they do not name one.
+    """
     if options.stack is None and None in (options.table, options.workflow):
         raise UsageError("expected --stack STACK, or --table TABLE and --workflow NAME, and to start --start-alias ARN")
     try:

@@ -5,6 +5,7 @@ token can say beside that has to come from the functions' environments.
 """
 
 import re
+import struct
 from collections.abc import Iterator
 
 from unum_constructs.compiler.report import Report, shown
@@ -15,8 +16,9 @@ _TOKEN = re.compile(r"[$#]\{Token\[")
 # Partition, region and account of an ARN may be tokens: they do not become part of the IR.
 _PART = r"(?:\$\{Token\[[^\]]*\]\}|[^:$]*)"
 _ARN_PREFIX = re.compile(rf"arn:{_PART}:(?:lambda|states):{_PART}:{_PART}:")
-# The CDK writes tokens of numbers as such huge negative numbers (aws-cdk-lib, core/lib/private/encoding.ts).
-_NUMBER_TOKENS = (-1.8881545897087e289, -1.8881545897089e289)
+# The CDK writes tokens of numbers as huge negative numbers that begin with these bits, and end with the token's own
+# number (aws-cdk-lib, core/lib/private/encoding.ts).
+_NUMBER_TOKEN = b"\xfb\xff"
 
 
 def check_tokens(definition: Json, report: Report) -> None:
@@ -43,5 +45,4 @@ def is_token(value: Json) -> bool:
     """Whether `value` is or contains a token that would become part of the IR."""
     if isinstance(value, str):
         return _TOKEN.search(_ARN_PREFIX.sub("", value)) is not None
-    lowest, highest = sorted(_NUMBER_TOKENS)
-    return isinstance(value, float) and lowest <= value <= highest
+    return isinstance(value, float) and struct.pack(">d", value).startswith(_NUMBER_TOKEN)
