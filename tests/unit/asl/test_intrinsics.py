@@ -4,6 +4,7 @@ Where nothing is recorded, what is expected comes from the specification (Append
 failure is called States.IntrinsicFailure comes from the specification alone.
 """
 
+import json
 import uuid
 from contextlib import suppress
 from typing import Any
@@ -215,11 +216,17 @@ def test_base64_and_json_there_and_back(text: str) -> None:
     JSON, JSON, st.sampled_from(["ArrayContains", "ArrayGetItem", "ArrayPartition", "MathAdd", "Hash", "StringSplit"])
 )
 def test_a_function_fails_in_one_way_only(left: Any, right: Any, name: str) -> None:
+    found: Any = "failed"
     with suppress(IntrinsicFailure):
-        evaluate(f"States.{name}($.left, $.right)", {"left": left, "right": right})
+        found = evaluate(f"States.{name}($.left, $.right)", {"left": left, "right": right})
+    assert json.loads(json.dumps(found)) == found
 
 
 @given(st.text(alphabet="States.Format(',)$[]{}\\ 01", max_size=30))
 def test_any_text_is_an_expression_or_a_mistake(text: str) -> None:
-    with suppress(PathSyntaxError):
-        paths_of(f"States.{text}")
+    try:
+        found = paths_of(f"States.{text}")
+    except PathSyntaxError as mistake:
+        assert str(mistake)  # noqa: PT017 - either is right, and nothing else
+    else:
+        assert all(path.text in text for path in found)

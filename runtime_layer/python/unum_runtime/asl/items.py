@@ -3,13 +3,13 @@
 (Developer guide, Map state input and output fields: ItemsPath, ItemSelector, ItemBatcher.)
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
+from unum_runtime.asl.batches import batches
 from unum_runtime.asl.failures import RuntimeFailure, excerpt
 from unum_runtime.asl.numbers import number
 from unum_runtime.asl.scene import Scene
-from unum_runtime.asl.serialize import dumps
 from unum_runtime.asl.templates import Template
 from unum_runtime.model.ir import Json
 
@@ -64,24 +64,4 @@ def batched(values: list[Json], batcher: Mapping[str, Json], data: Json, scene: 
     most = number(batcher, "MaxItemsPerBatch", data, scene)
     most_bytes = number(batcher, "MaxInputBytesPerBatch", data, scene)
     common = {"BatchInput": Template(batcher["BatchInput"]).render(data, scene)} if "BatchInput" in batcher else {}
-    room = None if most_bytes is None else most_bytes - _size({**common, "Items": []})
-    return [{**common, "Items": batch} for batch in _batches(values, most, room)]
-
-
-def _batches(values: Iterable[Json], most: float | None, room: float | None) -> Iterator[list[Json]]:
-    batch: list[Json] = []
-    used = 0
-    for value in values:
-        size = 0 if room is None else _size(value) + 1  # and a comma
-        is_full = len(batch) == most or (room is not None and used + size > room + 1)
-        if batch and is_full:
-            yield batch
-            batch, used = [], 0
-        batch.append(value)
-        used += size
-    if batch:
-        yield batch
-
-
-def _size(value: Json) -> int:
-    return len(dumps(value).encode())
+    return batches(values, most_items=most, most_bytes=most_bytes, extra=common)

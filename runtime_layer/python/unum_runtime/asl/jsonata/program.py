@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from unum_runtime.asl.batches import batches
 from unum_runtime.asl.failures import NoChoiceMatched
-from unum_runtime.asl.jsonata.batches import batches
 from unum_runtime.asl.jsonata.failures import QueryEvaluationError
 from unum_runtime.asl.jsonata.names import Names
 from unum_runtime.asl.jsonata.templates import Template, inside

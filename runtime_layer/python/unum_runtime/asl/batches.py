@@ -9,7 +9,7 @@ _ENVELOPE: dict[str, Json] = {"Items": []}
 
 
 def batches(
-    items: Iterable[Json], *, most_items: int | None, most_bytes: int | None, extra: dict[str, Json]
+    items: Iterable[Json], *, most_items: float | None, most_bytes: float | None, extra: dict[str, Json]
 ) -> list[Json]:
     """Inputs of the branches: each has as many of `items` as fit, in order, and at least one.
 
@@ -23,7 +23,7 @@ def batches(
     return [extra | {"Items": batch} for batch in _grouped(items, most_items, room)]
 
 
-def _grouped(items: Iterable[Json], most_items: int | None, room: int | None) -> Iterator[list[Json]]:
+def _grouped(items: Iterable[Json], most_items: float | None, room: float | None) -> Iterator[list[Json]]:
     batch: list[Json] = []
     used = 0
     for item in items:
