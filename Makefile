@@ -6,7 +6,7 @@ EMULATOR := emulator/.venv
 UV := $(BIN)/uv
 LOCK = $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 --quiet
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
-SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated) tests/golden/test_recorded_under_faults.py
+SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop) tests/golden/test_recorded_under_faults.py
 export PYTHONDONTWRITEBYTECODE := 1
 
 .PHONY: demo test check lint unit e2e simulate bench emulator setup lock format clean
