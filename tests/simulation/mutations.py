@@ -342,10 +342,6 @@ def straggler_does_not_tidy_up(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(perform, "take_back", lambda *_: None)
 
 
-def nobody_goes_on_for_one_that_died(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(perform, "_go_on", lambda *_: None)
-
-
 def scopes_inside_are_not_collected(patch: pytest.MonkeyPatch) -> None:
     tree = collect._tree
     patch.setattr(collect, "_tree", lambda rt, found: tree(rt, replace(found, opens=None)))
@@ -513,23 +509,12 @@ MUTATIONS: dict[str, Mutation] = {
         scenario={"collection": Collection.EAGER},
     ),
     "scopes inside of a failed one are not collected": Mutation(
-        graph="failing map in a branch",
+        graph="catch of a scope around a map",
         faults=NONE,
         breaks=Invariant.NOTHING_LEAKS,
         patch=scopes_inside_are_not_collected,
         scenario={"collection": Collection.EAGER},
         is_near=False,
-    ),
-    "nobody goes on for one that died": Mutation(
-        graph="map without join",
-        faults=CRASH,
-        breaks=Invariant.NO_LOST_WORK,
-        patch=nobody_goes_on_for_one_that_died,
-        scenario={"collection": Collection.EAGER},
-        is_near=False,
-    ),
-    "tolerated failure fails": Mutation(
-        graph="tolerated failures", faults=CRASH, breaks=Invariant.CONSISTENT, patch=tolerated_failure_fails
     ),
 }
 """Every mistake by name."""
