@@ -32,6 +32,7 @@ from unum_runtime.protocol import (
     step,
 )
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.trail import Trail
 from unum_runtime.simulator import Faults, Invariant, engine
 from unum_runtime.simulator.store import SimulatedStore
 
@@ -63,6 +64,7 @@ class Mutation:
 DUPLICATE = Faults(crashes=0, duplicates=1)
 CRASH = Faults(crashes=1, duplicates=0)
 BOTH = Faults(crashes=1, duplicates=1)
+NONE = Faults(crashes=0, duplicates=0)
 
 
 class CountingStore(SimulatedStore):
@@ -158,9 +160,9 @@ def short_life(patch: pytest.MonkeyPatch) -> None:
 
 
 def plan_from_own_outcome(patch: pytest.MonkeyPatch) -> None:
-    def commit(rt: Runtime, effect: plan.Commit) -> plan.Effect:
+    def commit(rt: Runtime, effect: plan.Commit, trail: Trail) -> plan.Effect:
         own = checkpoint.draft(rt, effect)
-        checkpoint.commit(rt, effect)
+        checkpoint.commit(rt, effect, trail)
         return plan.plan(rt.workflow, own)
 
     patch.setattr(step, "commit", commit)
@@ -174,7 +176,7 @@ def invoke_before_commit(patch: pytest.MonkeyPatch) -> None:
         if isinstance(effect, ingress.Ready):
             outcome = run.run(rt, envelope, task, effect.input)
             perform.perform(rt, plan.plan(rt.workflow, checkpoint.draft(rt, outcome)), envelope.routes)
-            effect = checkpoint.commit(rt, outcome)
+            effect = checkpoint.commit(rt, outcome, Trail())
         perform.perform(rt, effect, envelope.routes)
 
     patch.setattr(engine, "step", work)
@@ -182,12 +184,12 @@ def invoke_before_commit(patch: pytest.MonkeyPatch) -> None:
 
 
 def complete_before_commit(patch: pytest.MonkeyPatch) -> None:
-    def commit(rt: Runtime, effect: plan.Commit) -> plan.Effect:
+    def commit(rt: Runtime, effect: plan.Commit, trail: Trail) -> plan.Effect:
         following = plan.plan(rt.workflow, checkpoint.draft(rt, effect))
         if isinstance(following, plan.Complete):
             scope = Scope.around(following.execution, following.frames)
             fanin._fills(rt, scope, following.frames[-1].index)
-        return checkpoint.commit(rt, effect)
+        return checkpoint.commit(rt, effect, trail)
 
     patch.setattr(step, "commit", commit)
 
@@ -274,10 +276,10 @@ def joined_without_variables(patch: pytest.MonkeyPatch) -> None:
 
 
 def retry_without_commit(patch: pytest.MonkeyPatch) -> None:
-    def commit(rt: Runtime, effect: plan.Commit) -> plan.Effect:
+    def commit(rt: Runtime, effect: plan.Commit, trail: Trail) -> plan.Effect:
         if effect.phase is Phase.RETRIED:
             return plan.plan(rt.workflow, checkpoint.draft(rt, effect))
-        return checkpoint.commit(rt, effect)
+        return checkpoint.commit(rt, effect, trail)
 
     patch.setattr(perform, "commit", commit)
 
@@ -329,6 +331,20 @@ def tolerated_failure_fails(patch: pytest.MonkeyPatch) -> None:
         return [fanin._failed(rt, scope, failure, fanin.origin(rt, scope))]
 
     patch.setattr(perform, "fail", fail)
+
+
+def failed_scope_is_not_collected(patch: pytest.MonkeyPatch) -> None:
+    failed = fanin._failed
+    patch.setattr(fanin, "_failed", lambda *given: replace(failed(*given), joins=None))
+
+
+def straggler_does_not_tidy_up(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(perform, "take_back", lambda *_: None)
+
+
+def scopes_inside_are_not_collected(patch: pytest.MonkeyPatch) -> None:
+    tree = collect._tree
+    patch.setattr(collect, "_tree", lambda rt, found: tree(rt, replace(found, opens=None)))
 
 
 def start_named_by_delivery(rt: Runtime, request_id: str, event: Json) -> None:
@@ -478,8 +494,27 @@ MUTATIONS: dict[str, Mutation] = {
         breaks=Invariant.CONSISTENT,
         patch=tolerated_failures_counted_twice,
     ),
-    "tolerated failure fails": Mutation(
-        graph="tolerated failures", faults=CRASH, breaks=Invariant.CONSISTENT, patch=tolerated_failure_fails
+    "failed scope is not collected": Mutation(
+        graph="catch of a scope",
+        faults=NONE,
+        breaks=Invariant.NOTHING_LEAKS,
+        patch=failed_scope_is_not_collected,
+        scenario={"collection": Collection.EAGER},
+    ),
+    "straggler does not tidy up": Mutation(
+        graph="catch of a scope",
+        faults=NONE,
+        breaks=Invariant.NOTHING_LEAKS,
+        patch=straggler_does_not_tidy_up,
+        scenario={"collection": Collection.EAGER},
+    ),
+    "scopes inside of a failed one are not collected": Mutation(
+        graph="catch of a scope around a map",
+        faults=NONE,
+        breaks=Invariant.NOTHING_LEAKS,
+        patch=scopes_inside_are_not_collected,
+        scenario={"collection": Collection.EAGER},
+        is_near=False,
     ),
 }
 """Every mistake by name."""

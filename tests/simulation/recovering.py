@@ -229,6 +229,19 @@ RECOVERING: dict[str, Graph] = {
         {**dict.fromkeys("cde", varying), "b": every_time, "other": lambda event, _context: event["error"]["Error"]},
         {"input": 1},
     ),
+    "catch of a scope around a map": Graph(
+        machine(
+            P=parallel(
+                machine(M=map_(machine(B=task("b")), MaxConcurrency=1)),
+                machine(C=task("c")),
+                following="D",
+                Catch=catch("D"),
+            ),
+            D=task("d"),
+        ),
+        {"b": varying, "c": every_time, "d": varying},
+        [1, 2, 3],
+    ),
     "retry of a scope then catch": Graph(
         machine(
             M=map_(machine(B=task("b")), "D", Retry=retry("States.TaskFailed"), Catch=catch("D")),

@@ -270,6 +270,25 @@ def test_late_success_of_a_branch_whose_fan_out_was_retried_meanwhile(collection
     assert play.runs_of("D") == [1]
 
 
+def test_crash_after_settling_a_fan_out_of_which_a_sibling_takes_back_what_it_wrote() -> None:
+    play = stage("condition after a map", collection=Collection.EAGER)
+    play.deliver("start")
+    play.finish()
+    play.deliver("B")
+    play.proceed_to(Primitive.ADD)
+    play.fail(Fault.NONE)  # has ended, and has yet to look whether the fan-out is settled
+    play.deliver("B")
+    play.proceed_to(Primitive.QUERY)
+    play.proceed_to(Primitive.CREATE)
+    play.fail(Fault.CRASH_AFTER)  # has joined the results, and not sent what follows
+    first = play.world.running[-1]
+    play.finish()
+    assert first not in play.world.running
+    play.result()
+    assert play.runs_of("B") == [1, 1]
+    assert play.runs_of("C") == [1]
+
+
 def test_crash_between_a_retry_and_its_event() -> None:
     play = stage("retry of a task")
     play.deliver("start")

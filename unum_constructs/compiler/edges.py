@@ -117,6 +117,8 @@ def store_operations(workflow: Workflow, function: str) -> frozenset[Operation]:
         operations.add(Operation.READ)  # the host reads start records that clients have written
     for reach in _reaches(workflow, function):
         operations |= _underway(workflow, reach)
+        if workflow.collection is Collection.EAGER and reach.failed:
+            operations |= {Operation.READ, Operation.LIST}  # whether a scope around is settled, and what it has stored
     joins = {task.name for task in hosted}
     for state in workflow.states.values():
         if isinstance(state, FanOut) and not state.pure and state.join in joins:

@@ -75,6 +75,10 @@ class RefusedDelivery(UnumError):
     """The event must not be worked on, and another delivery would not change that."""
 
 
+class OutcomeCollected(RefusedDelivery):
+    """What the event leads to was collected, because all that follows from it is committed."""
+
+
 class NotOurEvent(UnumError):
     """The event is not an envelope of a workflow that this function hosts, in the version that it has."""
 
@@ -89,6 +93,10 @@ class StoreError(UnumError):
 
 class InvokeError(UnumError):
     """A function could not be invoked."""
+
+
+class NoRoute(InvokeError):
+    """The function knows no way to send an event there, or then."""
 
 
 class LeaseHeldError(UnumError):

@@ -181,6 +181,12 @@ def checkpoint_key(workflow: str, name: Name) -> Key:
     return Key(shard_partition(workflow, scope, last.shard), f"{last.index:09d}.{name.step:09d}")
 
 
+def place_in_shard(key: Key) -> tuple[int, int]:
+    """The branch and the step of a checkpoint whose key is in a shard's partition."""
+    index, step = key.sort.split(".")
+    return int(index), int(step)
+
+
 def completion_key(workflow: str, scope: Scope, shard: int) -> Key:
     """Where the completion set of `shard` is stored: in a partition of its own, which no join has to read."""
     return Key(_bounded(f"{_scope_path(workflow, scope)}~{shard}/done"), "done")

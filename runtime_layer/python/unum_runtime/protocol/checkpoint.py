@@ -7,21 +7,27 @@ from unum_runtime.model.checkpoint import STRAIGHT, Checkpoint, Failure, Item, O
 from unum_runtime.model.naming import Name, checkpoint_key
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES, Commit, Effect, Finish, Open, is_start, plan
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.trail import Trail
 
 MAX_ERROR_LENGTH = 256
 MAX_CAUSE_LENGTH = 32_768
 """In characters; what is longer is cut. Source of both: AWS Step Functions API Reference, "TaskFailedEventDetails"."""
 
 
-def commit(rt: Runtime, effect: Commit) -> Effect:
+def commit(rt: Runtime, effect: Commit, trail: Trail) -> Effect:
     """Create the checkpoint if it is absent; of a Task that another is committed by, none is created.
+
+    Args:
+        rt: the runtime.
+        effect: what is to be committed.
+        trail: of this delivery; told whether the outcome is its own.
 
     Returns:
         What follows from the committed outcome, which is another delivery's if that was faster.
 
     Raises:
         InconsistentHistory: the name is taken by another state, or by another version of the workflow.
-        RefusedDelivery: the committed outcome was collected, so all that follows from it is committed too.
+        OutcomeCollected: all that follows from the committed outcome is committed too.
         StoreError: it is not known whether the checkpoint was written; the next delivery will find out.
     """
     checkpoint = draft(rt, effect)
@@ -33,8 +39,10 @@ def commit(rt: Runtime, effect: Commit) -> Effect:
     key = checkpoint_key(rt.workflow.name, checkpoint.name)
     winner = rt.store.create(key, checkpoint.to_item(), expires_at_s=rt.expires_at_s())
     if winner is None:
+        trail.created.append(checkpoint)
         _log(rt, checkpoint, "committed")
         return following
+    trail.found.append(checkpoint.name)
     committed = verified(rt, checkpoint.name, checkpoint.state, winner)
     _log(rt, committed, "adopted")
     return plan(rt.workflow, committed)

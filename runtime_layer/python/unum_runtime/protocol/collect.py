@@ -2,18 +2,36 @@
 
 Under `Collection.TTL` they expire, and nothing is ever deleted: the checkpoint is its own tombstone. Under
 `Collection.EAGER` whoever has committed an outcome and sent what follows from it turns what it was made of into
-tombstones: a node its parent, a join all branches, their completion sets and the checkpoint that opened the fan-out.
-From then on no delivery of the parent can matter, for its successors have committed; a late one finds the tombstone.
-The start record and the checkpoint that ended the execution are kept.
+tombstones: a node its parent, whoever settles a fan-out all that its branches have stored, at any depth, and the
+checkpoint that opened it. From then on no delivery of those can matter, for their successors have committed; a late one
+finds the tombstone. The start record and the checkpoint that ended the execution are kept.
+
+Branches may still run when their fan-out is settled, because another has failed, or because a quorum is enough. What a
+delivery writes before that, the collector sees, since it looks after the commit; so a delivery that has written
+something looks last of all whether a scope around is settled, and if so, it takes back what it wrote.
 
 Source of the scheme: Unum, "Garbage collection"; there the checkpoint is deleted and a late duplicate runs again.
 """
 
+from collections.abc import Iterable, Iterator
+
+from unum_runtime.model.checkpoint import Checkpoint, Collected, Item
 from unum_runtime.model.envelope import Envelope, Neighbours, Results
 from unum_runtime.model.ir import Collection
-from unum_runtime.model.naming import Key, Name, Scope, checkpoint_key, completion_key, root_key, shard_partition
-from unum_runtime.protocol.plan import is_start
+from unum_runtime.model.naming import (
+    Key,
+    Name,
+    Scope,
+    checkpoint_key,
+    completion_key,
+    failed_key,
+    place_in_shard,
+    root_key,
+    shard_partition,
+)
+from unum_runtime.protocol.plan import Commit, is_start
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.trail import Trail, scopes_around
 
 
 def collect_behind(rt: Runtime, envelope: Envelope) -> None:
@@ -21,25 +39,90 @@ def collect_behind(rt: Runtime, envelope: Envelope) -> None:
     if rt.collection is Collection.TTL:
         return
     if isinstance(envelope.input, Results):
-        rt.store.collect(_scope_keys(rt, envelope.input.scope))
-    elif envelope.name.step > 0 and not isinstance(envelope.input, Neighbours):  # the branch after it needs the same
+        collect_scope(rt, envelope.input.scope)
+    elif not isinstance(envelope.input, Neighbours):  # the branch after it needs the same
         rt.store.collect(_parent_key(rt, envelope.name))
+
+
+def collect_commit(rt: Runtime, effect: Commit) -> None:
+    """Collect what the outcome of `effect` was made of; it is committed and what follows is sent."""
+    if effect.joins is None:
+        rt.store.collect(_parent_key(rt, effect.name))
+    else:
+        collect_scope(rt, effect.joins)
 
 
 def collect_scope(rt: Runtime, scope: Scope) -> None:
     """Collect all that a scope has stored; what it came to is committed and what follows is sent."""
-    if rt.collection is Collection.EAGER:
-        rt.store.collect(_scope_keys(rt, scope))
+    rt.store.collect(_scope_keys(rt, scope))
+
+
+def settled_around(rt: Runtime, trail: Trail) -> dict[Scope, Item]:
+    """The outermost settled scopes around what a delivery came to, each with what it came to."""
+    paths = list(trail.paths())
+    keys = {key: scope for path in paths for scope in path for key in _outcome_keys(rt, scope)}
+    found = rt.store.read(keys) if keys else {}
+    settled: dict[Scope, Item] = {}
+    for key, scope in keys.items():
+        if key in found:
+            settled.setdefault(scope, found[key])
+    outermost = (next((scope for scope in path if scope in settled), None) for path in paths)
+    return {scope: settled[scope] for scope in outermost if scope is not None}
+
+
+def take_back(rt: Runtime, trail: Trail, settled: Iterable[Scope]) -> None:
+    """Collect what a delivery wrote inside of `settled` scopes."""
+    over = frozenset(settled)
+    for checkpoint in trail.created:
+        if not over.isdisjoint(scopes_around(checkpoint.name.execution, checkpoint.name.frames)):
+            rt.store.collect(_tree(rt, checkpoint))
+    for end in trail.ended:
+        around = scopes_around(end.execution, end.frames)
+        if not over.isdisjoint(around):
+            rt.store.collect(_set_keys(rt, around[-1], [end.frames[-1].shard]))
 
 
 def _parent_key(rt: Runtime, name: Name) -> list[Key]:
     parent = Name(name.execution, name.frames, name.step - 1)
-    return [] if is_start(parent) else [checkpoint_key(rt.workflow.name, parent)]
+    return [] if name.step == 0 or is_start(parent) else [checkpoint_key(rt.workflow.name, parent)]
+
+
+def _outcome_keys(rt: Runtime, scope: Scope) -> list[Key]:
+    """Where there is something when `scope` is settled: its outcome, or that of the Task that joins its results."""
+    names = [scope.join]
+    if rt.workflow.fan_out(scope.state).join is not None:
+        names.append(Name(scope.execution, scope.frames, scope.iteration + 1))
+    return [checkpoint_key(rt.workflow.name, name) for name in names]
 
 
 def _scope_keys(rt: Runtime, scope: Scope) -> list[Key]:
-    keys = [checkpoint_key(rt.workflow.name, scope.origin)]
+    """All that a scope has stored; last what opened it, so that its tombstone says that the rest is collected."""
+    keys = [key for checkpoint in _stored(rt, scope) for key in _tree(rt, checkpoint)]
+    return [*keys, *_set_keys(rt, scope, range(scope.shards)), checkpoint_key(rt.workflow.name, scope.origin)]
+
+
+def _tree(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
+    """A checkpoint inside of a settled scope, with all that the fan-out has stored that it opened."""
+    if isinstance(checkpoint.outcome, Collected):
+        return []
+    if checkpoint.opens is not None:
+        return _scope_keys(rt, checkpoint.opens)
+    return [checkpoint_key(rt.workflow.name, checkpoint.name)]
+
+
+def _stored(rt: Runtime, scope: Scope) -> Iterator[Checkpoint]:
+    """All checkpoints of the branches of `scope`."""
     for shard in range(scope.shards):
-        keys += rt.store.query(shard_partition(rt.workflow.name, scope, shard))
-        keys.append(completion_key(rt.workflow.name, scope, shard))
-    return keys if scope.shards == 1 else [*keys, root_key(rt.workflow.name, scope)]
+        for key, item in rt.store.query(shard_partition(rt.workflow.name, scope, shard)).items():
+            index, step = place_in_shard(key)
+            yield Checkpoint.from_item(Name(scope.execution, scope.branch(index), step), item)
+
+
+def _set_keys(rt: Runtime, scope: Scope, shards: Iterable[int]) -> list[Key]:
+    """Where the branches of `shards` add themselves when they end."""
+    keys = [completion_key(rt.workflow.name, scope, shard) for shard in shards]
+    if scope.shards > 1:
+        keys.append(root_key(rt.workflow.name, scope))
+    if rt.workflow.fan_out(scope.state).quorum is not None:
+        keys.append(failed_key(rt.workflow.name, scope))
+    return keys

@@ -17,6 +17,7 @@ from unum_runtime.protocol.plan import Invoke
 from unum_runtime.protocol.run import is_over, recovered
 from unum_runtime.protocol.runtime import Elsewhere, Runtime
 from unum_runtime.protocol.step import step
+from unum_runtime.protocol.trail import Trail
 
 
 def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
@@ -34,7 +35,7 @@ def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
         LeaseHeldError: the work is being done; this must be done again, in case it is not done in the end.
         UnumError: something did not answer; this must be done again.
     """
-    state = admit(rt, envelope)
+    state, trail = admit(rt, envelope), Trail()
     if not isinstance(state, Task) or is_over(envelope, state):
         step(rt, envelope)
         return
@@ -47,6 +48,8 @@ def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
         if isinstance(done, Invoke):  # of another try: the invocation has no outcome yet
             perform(rt, done, envelope.routes)
             return
-        effect = commit(rt, done)
-    perform(rt, effect, envelope.routes)
+        effect = commit(rt, done, trail)
+    else:
+        trail.found.append(envelope.name)
+    perform(rt, effect, envelope.routes, trail)
     collect_behind(rt, envelope)

@@ -14,12 +14,12 @@ from unum_runtime.model.envelope import Results
 from unum_runtime.model.ir import FanOut, Map
 from unum_runtime.model.naming import (
     SHARD_SIZE,
-    Key,
     Name,
     Scope,
     checkpoint_key,
     completion_key,
     failed_key,
+    place_in_shard,
     root_key,
     shard_partition,
 )
@@ -82,7 +82,7 @@ def joined(rt: Runtime, scope: Scope) -> Commit:
 
     Raises:
         InconsistentHistory: not exactly one result for every branch.
-        RefusedDelivery: the results were collected, because what was made of them is committed.
+        OutcomeCollected: the results were collected, because what was made of them is committed.
     """
     fan_out = rt.workflow.fan_out(scope.state)
     ends = _ends(rt, scope, fan_out.quorum)
@@ -94,10 +94,10 @@ def joined(rt: Runtime, scope: Scope) -> Commit:
     value = None if opened is None else opened.arrival.value
     results = [effect.value for _, effect in ends if isinstance(effect, Complete)]
     if too_many_failed(fan_out, value, len(ends) - len(results), scope.size, moment):
-        return replace(_failed(rt, scope, exceeded(), opened), joins=scope)
+        return _failed(rt, scope, exceeded(), opened)
     left = join(fan_out, value, results, moment)
     if isinstance(left, Failure):
-        return replace(_failed(rt, scope, left, opened), joins=scope)
+        return _failed(rt, scope, left, opened)
     way = Way(variables=left.variables)
     return Commit(scope.join, fan_out.name, Phase.LEFT, Success(left.value), way, joins=scope, as_of_ms=as_of_ms)
 
@@ -122,15 +122,15 @@ def origin(rt: Runtime, scope: Scope) -> Open:
 def _failed(rt: Runtime, scope: Scope, failure: Failure, opened: Open | None) -> Commit:
     """What the scope's fan-out state comes to by `failure`; `opened` is needed where it has retriers or catchers."""
     if opened is None:
-        return Commit(scope.join, scope.state, Phase.LEFT, failure)
+        return Commit(scope.join, scope.state, Phase.LEFT, failure, joins=scope)
     arrival, now_ms = opened.arrival, rt.clock.now_ms()
     moment = replace(arrival.moment, seed=str(scope.join))
     match recover(arrival.state, failure, arrival.value, moment, retries=opened.retries, now_ms=now_ms):
         case Retry(retries, due_ms):
             way = Way(variables=moment.variables, caught=failure, retries=retries, until_ms=due_ms)
-            return Commit(scope.join, scope.state, Phase.RETRIED, Success(arrival.value), way)
+            return Commit(scope.join, scope.state, Phase.RETRIED, Success(arrival.value), way, joins=scope)
         case Settled(outcome, way):
-            return Commit(scope.join, scope.state, Phase.LEFT, outcome, way)
+            return Commit(scope.join, scope.state, Phase.LEFT, outcome, way, joins=scope)
 
 
 def _needs_origin(rt: Runtime, fan_out: FanOut) -> bool:
@@ -166,7 +166,9 @@ def _branches(rt: Runtime, scope: Scope) -> Iterator[Checkpoint | None]:
     """The last checkpoint of each branch, in their order; None where there is none."""
     for shard in range(scope.shards):
         items = rt.store.query(shard_partition(rt.workflow.name, scope, shard))
-        last = {index: (step, item) for (index, step), item in ((_position(key), item) for key, item in items.items())}
+        last = {
+            index: (step, item) for (index, step), item in ((place_in_shard(key), item) for key, item in items.items())
+        }
         first = shard * SHARD_SIZE
         for index in range(first, first + scope.shard_size(shard)):
             step, item = last.get(index, (0, None))
@@ -194,11 +196,6 @@ def _end(rt: Runtime, scope: Scope, index: int, checkpoint: Checkpoint | None) -
             f"{scope.join}: expected {scope.size} results of {scope.state!r}, but branch {index} has none"
         )
     return checkpoint, effect
-
-
-def _position(key: Key) -> tuple[int, int]:
-    index, step = key.sort.split(".")
-    return int(index), int(step)
 
 
 def _after(scope: Scope) -> Name:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from unum_runtime.errors import NotOurEvent, RefusedDelivery
+from unum_runtime.errors import NotOurEvent, OutcomeCollected, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint
-from unum_runtime.model.envelope import Envelope, Neighbours, Value
+from unum_runtime.model.envelope import Envelope, Neighbours, Results, Value
 from unum_runtime.model.ir import Guard, Pattern, State, Task
 from unum_runtime.model.naming import Key, Scope, checkpoint_key
 from unum_runtime.protocol.checkpoint import draft, verified
@@ -51,7 +51,10 @@ def look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Re
     """
     known = None if fresh or _is_unguarded(envelope, state) else _committed(rt, envelope)
     if known is None:
-        return _input(rt, envelope)
+        try:
+            return _input(rt, envelope)
+        except OutcomeCollected as collected:
+            known = _made_of(rt, envelope, collected)
     check_look(rt, envelope, state)
     return plan(rt.workflow, known)
 
@@ -72,6 +75,23 @@ def _committed(rt: Runtime, envelope: Envelope) -> Checkpoint | None:
     if not items.keys().isdisjoint(around):
         raise RefusedDelivery(f"{envelope.name}: the fan-out around it is settled without this branch")
     return None
+
+
+def _made_of(rt: Runtime, envelope: Envelope, collected: OutcomeCollected) -> Checkpoint:
+    """What was made of an input that is collected: the Task's outcome, or what the fan-out came to whose results it is.
+
+    Raises:
+        OutcomeCollected: nothing is, because a scope around is settled.
+    """
+    states = {envelope.name: envelope.state}
+    if isinstance(envelope.input, Results):
+        states[envelope.input.scope.join] = envelope.input.scope.state
+    keys = {checkpoint_key(rt.workflow.name, name): name for name in states}
+    items = rt.store.read(keys)
+    for key, name in keys.items():
+        if key in items:
+            return verified(rt, name, states[name], items[key])
+    raise collected
 
 
 def _scope_key(rt: Runtime, envelope: Envelope) -> list[Key]:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from itertools import chain
 
-from unum_runtime.errors import RefusedDelivery
-from unum_runtime.model.checkpoint import Failure, Phase
+from unum_runtime.errors import NoRoute, RefusedDelivery
+from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Phase
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Task
+from unum_runtime.model.ir import Collection, Task
 from unum_runtime.model.naming import Scope
-from unum_runtime.protocol.checkpoint import commit
-from unum_runtime.protocol.collect import collect_scope
+from unum_runtime.protocol.checkpoint import commit, verified
+from unum_runtime.protocol.collect import collect_commit, collect_scope, settled_around, take_back
 from unum_runtime.protocol.fanin import complete, fail
 from unum_runtime.protocol.meeting import meet
 from unum_runtime.protocol.plan import (
@@ -22,32 +22,53 @@ from unum_runtime.protocol.plan import (
     Meet,
     Open,
     branch,
+    plan,
     started_at_once,
 )
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.trail import Trail
 
 MAX_EVENT_BYTES = 1_000_000
 """The largest asynchronous payload. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
 
 
-def perform(rt: Runtime, effect: Effect, routes: Mapping[str, str]) -> None:
-    """Do `effect` and all that follows from it in this sandbox.
+def perform(rt: Runtime, effect: Effect, routes: Mapping[str, str], trail: Trail | None = None) -> None:
+    """Do `effect` and all that follows from it in this sandbox; collect what nobody can need any more then.
 
     Args:
         rt: the runtime.
         effect: what was planned from a committed outcome.
         routes: addresses that travel with the execution.
+        trail: of this delivery, if it has one yet.
     """
+    trail = trail or Trail()
     wave: list[Effect] = [effect]
-    joined: list[Scope] = []
+    commits: list[Commit] = []
     while wave:
-        joined += [effect.joins for effect in wave if isinstance(effect, Commit) and effect.joins is not None]
+        commits += [effect for effect in wave if isinstance(effect, Commit)]
+        trail.ended += [effect for effect in wave if isinstance(effect, Complete | BranchFailed)]
         invokes = [effect for effect in wave if isinstance(effect, Invoke)]
         refused = _send(rt, invokes, routes)
-        followed = (_follow(rt, effect) for effect in wave if not isinstance(effect, Invoke))
+        followed = (_follow(rt, effect, trail) for effect in wave if not isinstance(effect, Invoke))
         wave = [*refused, *chain.from_iterable(followed)]
-    for scope in joined:
-        collect_scope(rt, scope)
+    if rt.collection is Collection.EAGER:
+        for commit_ in commits:
+            collect_commit(rt, commit_)
+        trail.collected += [commit_.joins for commit_ in commits if commit_.joins is not None]
+        tidy_up(rt, trail, routes)
+
+
+def tidy_up(rt: Runtime, trail: Trail, routes: Mapping[str, str]) -> None:
+    """Take back what this delivery wrote for scopes that are settled.
+
+    It may have come in place of one that settled a scope and died before it sent what follows; of what that would find
+    once more, others may have taken something back. So it goes on from the outcome of the scope itself.
+    """
+    settled = settled_around(rt, trail)
+    if trail.found:
+        for scope, item in settled.items():
+            _go_on(rt, scope, item, routes)
+    take_back(rt, trail, settled)
 
 
 def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope:
@@ -65,22 +86,34 @@ def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope
     )
 
 
-def _follow(rt: Runtime, effect: Effect) -> list[Effect]:
+def _go_on(rt: Runtime, scope: Scope, item: Item, routes: Mapping[str, str]) -> None:
+    """Do what follows from the outcome of a settled scope, unless others did, and collect the scope."""
+    if TOMBSTONE in item or item["state"] != scope.state:  # or else a Task has joined the results, and sees to it
+        return
+    try:
+        perform(rt, plan(rt.workflow, verified(rt, scope.join, scope.state, item)), routes)
+    except NoRoute as unknown:  # a delivery that had settled the scope would know the way
+        rt.log("refused", reason=str(unknown))
+    else:
+        collect_scope(rt, scope)
+
+
+def _follow(rt: Runtime, effect: Effect, trail: Trail) -> list[Effect]:
     """Do an effect that is no invocation; what has to be done next.
 
     Where something was collected, all that follows from this effect is done, but not from the others beside it.
     """
     try:
-        return _done(rt, effect)
+        return _done(rt, effect, trail)
     except RefusedDelivery as refused:
         rt.log("refused", reason=str(refused))
         return []
 
 
-def _done(rt: Runtime, effect: Effect) -> list[Effect]:
+def _done(rt: Runtime, effect: Effect, trail: Trail) -> list[Effect]:
     match effect:
         case Commit():
-            return [commit(rt, effect)]
+            return [commit(rt, effect, trail)]
         case Meet():
             return list(meet(rt, effect))
         case Open():

@@ -7,7 +7,7 @@ effects; doing an effect twice does no harm, because each ends in a commit, a se
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from unum_runtime.errors import RefusedDelivery
+from unum_runtime.errors import OutcomeCollected
 from unum_runtime.model.checkpoint import (
     STRAIGHT,
     Checkpoint,
@@ -114,7 +114,7 @@ class Commit:
         way: how control goes on from it, where that is not as usual.
         duration_ms: how long user code ran for it; 0 where there was none.
         attempt: how often it had been tried before.
-        joins: the scope whose results it was made of, if it was.
+        joins: the scope whose results, or whose failure, it was made of, if it was.
         as_of_ms: when what it was made of was committed, if that settles it; so that every delivery plans the same.
     """
 
@@ -144,7 +144,7 @@ def plan(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
     """What has to happen after `checkpoint`.
 
     Raises:
-        RefusedDelivery: it was collected, because all that follows from it is committed.
+        OutcomeCollected: all that follows from it is committed.
     """
     moment = moment_of(workflow, checkpoint)
     if checkpoint.phase is Phase.RETRIED and isinstance(checkpoint.outcome, Success):
@@ -216,7 +216,7 @@ def is_start(name: Name) -> bool:
 def _arrive(workflow: Workflow, checkpoint: Checkpoint, moment: Moment) -> Arrival:
     """Where control comes to after `checkpoint`."""
     if isinstance(checkpoint.outcome, Collected):
-        raise RefusedDelivery(f"{checkpoint.name}: was collected, because what follows from it is committed")
+        raise OutcomeCollected(f"{checkpoint.name}: was collected, because what follows from it is committed")
     if isinstance(checkpoint.outcome, Failure):
         return Failed(workflow.start_at if is_start(checkpoint.name) else checkpoint.state, checkpoint.outcome)
     value = checkpoint.outcome.value

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from unum_runtime.clock import Clock
-from unum_runtime.errors import InvokeError
+from unum_runtime.errors import NoRoute
 from unum_runtime.model.ir import Collection, Json, Pattern, Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.store.base import Store
@@ -55,7 +55,7 @@ class NoTimer:
 
     def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
         """See `Timer.schedule`."""
-        raise InvokeError(f"no timer: {len(events)} events have to wait, and this function has nothing to keep them")
+        raise NoRoute(f"no timer: {len(events)} events have to wait, and this function has nothing to keep them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +161,11 @@ class Runtime:
         """Where to invoke `function`.
 
         Raises:
-            InvokeError: neither this function's environment nor the envelope knows it.
+            NoRoute: neither this function's environment nor the envelope knows it.
         """
         address = carried.get(function) or self.routes.get(function)
         if address is None:
-            raise InvokeError(f"no route to function {function!r}: neither in the environment nor in the envelope")
+            raise NoRoute(f"no route to function {function!r}: neither in the environment nor in the envelope")
         return address
 
     def not_after_s(self, execution: Execution, due_ms: int | None = None) -> int:

@@ -11,16 +11,18 @@
 A delivery may die between any two of these; the next delivery of the same event goes on from what was committed.
 """
 
+from unum_runtime.errors import OutcomeCollected
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.checkpoint import commit
 from unum_runtime.protocol.collect import collect_behind
 from unum_runtime.protocol.elsewhere import forget
 from unum_runtime.protocol.ingress import Ready, admit, look_up
 from unum_runtime.protocol.lease import claim_invocation
-from unum_runtime.protocol.perform import perform
+from unum_runtime.protocol.perform import perform, tidy_up
 from unum_runtime.protocol.plan import Commit, Invoke
 from unum_runtime.protocol.run import run
 from unum_runtime.protocol.runtime import Elsewhere, Runtime
+from unum_runtime.protocol.trail import Trail
 
 
 def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
@@ -36,17 +38,24 @@ def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
         LeaseHeldError: the work is being done; the event must be delivered again, in case it is not done in the end.
         UnumError: something did not answer; the event must be delivered again.
     """
-    state = admit(rt, envelope)
+    state, trail = admit(rt, envelope), Trail()
     with claim_invocation(rt, envelope, state) as claim:
-        effect = look_up(rt, envelope, state, fresh=fresh)
+        try:
+            effect = look_up(rt, envelope, state, fresh=fresh)
+        except OutcomeCollected:
+            trail.found.append(envelope.name)
+            tidy_up(rt, trail, envelope.routes)
+            raise
         if isinstance(effect, Ready):
             claim.insist()
             done = run(rt, envelope, state, effect.input)
             if not isinstance(done, Commit):
                 _leave_open(rt, done, envelope)
                 return
-            effect = commit(rt, done)
-    perform(rt, effect, envelope.routes)
+            effect = commit(rt, done, trail)
+        else:
+            trail.found.append(envelope.name)
+    perform(rt, effect, envelope.routes, trail)
     collect_behind(rt, envelope)
     forget(rt, envelope, state)
 

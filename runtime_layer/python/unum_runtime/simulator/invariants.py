@@ -1,13 +1,12 @@
 """What must hold whatever the platform does; numbered as in the design."""
 
-from dataclasses import replace
 from enum import Enum
 
 from unum_runtime.client import history
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Status, to_text
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Collection, FanOut, Guard, Json, Task
+from unum_runtime.model.ir import Collection, Guard, Json
 from unum_runtime.model.naming import Key, Name, checkpoint_key, execution_partition, memo_key
 from unum_runtime.protocol.runtime import Call, Later
 from unum_runtime.simulator.comparison import explains, same_json
@@ -158,17 +157,10 @@ def check_end(world: World) -> Ending:
 
 
 def _check_collected(world: World) -> None:
-    """Under `Collection.EAGER` no outcome is kept but input and result, unless a crash left it to its expiry.
-
-    A completion set may be left: a branch that is delivered twice may add itself after the join has emptied it. What a
-    failed fan-out leaves is kept until it expires, because its branches may still run.
-    """
+    """Under `Collection.EAGER` nothing is kept but input and result, unless a crash left it to its expiry."""
     assert world.execution is not None  # noqa: S101 - it has ended
-    assert world.ending is not None  # noqa: S101 - the same
     is_eager = world.scenario.collection is Collection.EAGER
-    failed = filter(world.is_failed_fan_out, world.records.values())
-    has_failed = world.ending.status is not Status.SUCCEEDED or any(failed)
-    if not is_eager or has_failed or world.left.failures < world.scenario.faults.failures:
+    if not is_eager or world.left.failures < world.scenario.faults.failures:
         return
     left = [key for key in world.store.uncollected() if _is_own(world, key) and key not in _result_keys(world)]
     if left:
@@ -176,15 +168,13 @@ def _check_collected(world: World) -> None:
 
 
 def _result_keys(world: World) -> list[Key]:
-    """Where the result is; and where it was made, if it is too large to lie there too."""
+    """Where the result is."""
     workflow = world.scenario.workflow
     assert world.execution is not None  # noqa: S101 - it has ended
     last = history.last_step(world.store, workflow.name, world.execution)
     if last is None:
         return []
-    is_apart = not isinstance(workflow.states[last.state], Task | FanOut)
-    names = [last.name, replace(last.name, step=last.name.step - 1)] if is_apart else [last.name]
-    return [checkpoint_key(workflow.name, name) for name in names]
+    return [checkpoint_key(workflow.name, last.name)]
 
 
 def _check_view(world: World, reference: Reference, delivery: Delivery, event: Json) -> None:

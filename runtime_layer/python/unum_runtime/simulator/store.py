@@ -24,8 +24,10 @@ class SimulatedStore(MemoryStore):
             yield from ((key, expiry) for key, (_, expiry) in kept.items() if not self._passed(expiry))
 
     def uncollected(self) -> Iterator[Key]:
-        """Every key at which an outcome is still kept."""
-        yield from (key for key, _ in self.expiries() if OUTCOME_FIELDS & self._items.get(key, ({}, 0))[0].keys())
+        """Every key at which an outcome is still kept, or a set that is not empty."""
+        for key, _ in self.expiries():
+            if OUTCOME_FIELDS & self._items.get(key, ({}, 0))[0].keys() or self._sets.get(key, ((), 0))[0]:
+                yield key
 
     def digest(self) -> int:
         """A number that tells whether two stores have the same content."""

@@ -9,7 +9,6 @@ from typing import Self
 
 from unum_runtime.model.checkpoint import Ending, Item, read_start_record, start_record
 from unum_runtime.model.envelope import Envelope, is_envelope
-from unum_runtime.model.ir import FanOut
 from unum_runtime.model.naming import Execution, Key, Name, start_key
 from unum_runtime.simulator.faults import EVENT_AGE_S, Faults
 from unum_runtime.simulator.past import Author
@@ -221,11 +220,6 @@ class World:
     def author(self, event: Event) -> Author:
         """Who commits what a delivery of `event` creates."""
         return Author(self.own_name(event), event.retries)
-
-    def is_failed_fan_out(self, record: Record) -> bool:
-        """Whether `record` says that the branches of a fan-out failed."""
-        is_fan_out = isinstance(self.scenario.workflow.states.get(str(record.item.get("state"))), FanOut)
-        return is_fan_out and not record.item.keys().isdisjoint(("error", "caught_error"))
 
     def is_over(self) -> bool:
         """Whether nothing is left that the platform owes the execution."""

@@ -1,0 +1,40 @@
+"""What one delivery wrote and found, as far as it may have to clear it away itself, or make up for one that died."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from unum_runtime.model.checkpoint import Checkpoint
+from unum_runtime.model.naming import Execution, Frames, Name, Scope
+from unum_runtime.protocol.plan import BranchFailed, Complete
+
+
+@dataclass(slots=True)
+class Trail:
+    """What one delivery wrote and found.
+
+    Attributes:
+        created: the checkpoints that it created.
+        found: the invocations whose outcomes it found committed. Where there are any, it may have come in place of a
+            delivery that died; where there are none, it has not.
+        ended: the ends of branches that it added to the sets of their scopes.
+        collected: the scopes that it collected.
+    """
+
+    created: list[Checkpoint] = field(default_factory=list)
+    found: list[Name] = field(default_factory=list)
+    ended: list[Complete | BranchFailed] = field(default_factory=list)
+    collected: list[Scope] = field(default_factory=list)
+
+    def paths(self) -> Iterator[list[Scope]]:
+        """The scopes around each thing that it came to, outermost first; none inside a scope that it collected."""
+        names = [*self.found, *(checkpoint.name for checkpoint in self.created)]
+        places = {(place.execution, place.frames) for place in (*names, *self.ended)}
+        for place in places:
+            around = scopes_around(*place)
+            if not any(scope in self.collected for scope in around):
+                yield around
+
+
+def scopes_around(execution: Execution, frames: Frames) -> list[Scope]:
+    """All scopes that a branch with `frames` lies in, outermost first."""
+    return [Scope.around(execution, frames[:depth]) for depth in range(1, len(frames) + 1)]
