@@ -88,7 +88,7 @@ class UnumWorkflow(Construct):
         failure_queue: what it could not go on from, for 14 days; also events that waited in `timer` and could not be
             handed on.
         failure_alarm: goes off when something is in that queue; actions may be added to it.
-        start_alias: the only way in.
+        start_alias: the only way in; its `function_arn` is what a Task of another workflow starts executions by.
         timer: what keeps events that have to wait; None where none have to.
         activities: queues of the activities that Tasks wait in, by name.
     """

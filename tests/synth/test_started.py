@@ -19,7 +19,7 @@ def starting(parameters: Machine, then: str | None = None) -> Machine:
     return {**task("arn:aws:states:::states:startExecution.sync:2", then), "Parameters": parameters}
 
 
-def family(shared: bool = False) -> tuple[Deployment, UnumWorkflow]:
+def family(*, shared: bool = False) -> tuple[Deployment, UnumWorkflow]:
     """A parent and its child, whose function takes part in both if it is `shared`."""
     deployment = Deployment.new()
     first = function(deployment.stack, "A")
@@ -75,23 +75,16 @@ def test_a_start_alias_that_is_used_in_a_text_too_is_put_in_everywhere() -> None
     assert alias in invoked(deployment)
 
 
-@pytest.mark.parametrize("first", [True, False], ids=["at its beginning", "later"])
-def test_a_workflow_may_start_itself(first: bool) -> None:
-    states = {"Start": starting(ITSELF)} if first else {"A": task("A", "Start"), "Start": starting(ITSELF)}
-    deployment = Deployment.new()
-    functions = {} if first else {"A": function(deployment.stack, "A")}
-    deployment.flow(machine(**states), functions, "Parent")
-    start = "Parent/Services" if first else "A"
-    assert f"{deployment.logical_id(start)}.Arn:start-Parent" in invoked(deployment)
-    assert deployment.services(start)["Parent"]["carried"] == ["$start"]
+@pytest.mark.parametrize(
+    ("before", "start"),
+    [({}, "Flow/Services"), ({"A": task("A", "Start")}, "A"), ({"P": {"Type": "Pass", "Next": "Start"}}, "Flow/Entry")],
+)
+def test_a_workflow_may_start_itself(before: dict[str, Machine], start: str) -> None:
+    deployment = Deployment.of(machine(**before, Start=starting(ITSELF)), *(before.keys() & {"A"}))
+    alias = f"{deployment.logical_id(start)}.Arn:start-Flow"
+    assert alias in invoked(deployment, "Flow/Permissions/$services")
+    assert deployment.services(start)["Flow"]["carried"] == ["$start"]
     assert deployment.properties(start)["RecursiveLoop"] == "Allow"
-
-
-def test_a_workflow_that_begins_with_no_task_may_start_itself() -> None:
-    definition = machine(P={"Type": "Pass", "Next": "Start"}, Start=starting(ITSELF))
-    deployment = Deployment.of(definition)
-    assert f"{deployment.logical_id('Flow/Entry')}.Arn:start-Flow" in invoked(deployment, "Flow/Permissions/$services")
-    assert deployment.properties("Flow/Entry")["RecursiveLoop"] == "Allow"
 
 
 def test_an_arn_names_a_workflow_of_another_app() -> None:

@@ -112,7 +112,7 @@ def _activities(root: IConstruct) -> dict[str, str]:
 
 
 def _is_needless(statement: iam.PolicyStatement, functions: Collection[lambda_.FunctionBase]) -> bool:
-    """Whether `statement` allows nothing but to invoke functions of the workflow, or what is not done or known anyway."""
+    """Whether `statement` allows what is not done here, or what follows from the workflow's functions and Tasks."""
     if _EVENTS.issuperset(statement.actions) or _EXECUTIONS.issuperset(statement.actions):
         return True
     ours = {arn for function in functions for arn in (function.function_arn, f"{function.function_arn}:*")}
