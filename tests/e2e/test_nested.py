@@ -55,7 +55,7 @@ def test_a_second_delivery_starts_no_second_child(deployment: Deployment, client
     )
     services = deployment.outputs["Nested"]["Services"]
     for _ in range(2):
-        deployment.invoke(services, event.to_json())
+        assert deployment.invoke(services, event.to_json()) is None
     assert client.wait("twice", timeout_s=90).output["Output"] == {"n": 4, "key": "twice child"}
     assert runs(deployment, "twice child") == 1
 
