@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from unum_constructs.compiler.edges import ENTRY, function_edges, store_operations, timed_functions, uses_timer
+from unum_constructs.compiler.started import arguments_of
 from unum_runtime.model.ir import Form, Json, State, Workflow
 
 
@@ -93,7 +94,7 @@ def _calls(workflow: Workflow) -> set[tuple[str, str]]:
     if not services:
         return set()
     # Needs botocore's models, which a workflow without such Tasks does without.
-    from unum_constructs.compiler.task_permissions import arguments_of, task_statements  # noqa: PLC0415
+    from unum_constructs.compiler.task_permissions import task_statements  # noqa: PLC0415
 
     return {
         (action, resource)

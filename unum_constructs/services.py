@@ -1,14 +1,15 @@
 """What the function that calls services for a workflow's Tasks is allowed: the calls that the definition has."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from aws_cdk import Aws, Fn
 from aws_cdk import aws_iam as iam
 
 from unum_constructs.callbacks import ACTIVITY
 from unum_constructs.compiler.service_permissions import Statement
-from unum_constructs.compiler.task_permissions import arguments_of, task_statements
+from unum_constructs.compiler.started import arguments_of
+from unum_constructs.compiler.task_permissions import OWN_ALIAS, task_statements
 from unum_runtime.model.ir import Form, Json, Task, Workflow
 
 _PLACEHOLDER = re.compile(r"\$\{(?P<name>[^{}#@]+)(?:(?P<kind>[#@])(?P<part>\d))?\}")
@@ -24,15 +25,19 @@ _IN_PARTS = {
 ``${Value1#3}`` is the one at index 3 between slashes, ``${Value1@6}`` the one at index 6 between colons."""
 
 
-def calling(workflow: Workflow, values: Mapping[str, str]) -> Iterator[iam.PolicyStatement]:
+def calling(
+    workflow: Workflow, values: Mapping[str, str], *, own_alias: str, aliases: Collection[str]
+) -> Iterator[iam.PolicyStatement]:
     """To make the calls of all service Tasks of `workflow`.
 
     Args:
         workflow: the workflow.
         values: CDK tokens by the name of the placeholder that stands for them in the IR.
+        own_alias: ARN of its start alias.
+        aliases: those of the placeholders that stand for start aliases of workflows.
     """
-    known = {**values, **_DEPLOYMENT}
-    for actions, resources in _merged(workflow).items():
+    known = {**values, **_DEPLOYMENT, OWN_ALIAS: own_alias}
+    for actions, resources in _merged(workflow, aliases).items():
         arns = [_PLACEHOLDER.sub(lambda match: _value(match, known), arn) for arn in resources]
         yield iam.PolicyStatement(actions=[*actions], resources=arns)
 
@@ -46,18 +51,18 @@ def _value(match: re.Match[str], known: Mapping[str, str]) -> str:
     )
 
 
-def _merged(workflow: Workflow) -> Mapping[tuple[str, ...], list[str]]:
+def _merged(workflow: Workflow, aliases: Collection[str]) -> Mapping[tuple[str, ...], list[str]]:
     """All resources by what is done to them; where something may be done to all, others need not be named."""
     resources: dict[tuple[str, ...], dict[str, None]] = {}
-    for statement in _statements(workflow):
+    for statement in _statements(workflow, aliases):
         resources.setdefault(statement.actions, {}).update(dict.fromkeys(statement.resources))
     return {actions: ["*"] if "*" in arns else [*arns] for actions, arns in resources.items()}
 
 
-def _statements(workflow: Workflow) -> Iterator[Statement]:
+def _statements(workflow: Workflow, aliases: Collection[str]) -> Iterator[Statement]:
     for task in workflow.tasks:
         if task.form is Form.SERVICE and not str(task.resource).startswith(ACTIVITY):
-            yield from task_statements(task, _parameters(task))
+            yield from task_statements(task, _parameters(task), aliases)
 
 
 def _parameters(task: Task) -> Json:

@@ -13,7 +13,9 @@ from unum_constructs.compiler.edges import (
     store_operations,
     timed_functions,
 )
+from unum_constructs.compiler.started import starts_itself
 from unum_constructs.host import Host
+from unum_runtime.model.envelope import START
 from unum_runtime.model.ir import Task, Wait, Workflow
 
 Targets: TypeAlias = Mapping[str, tuple[str, ...]]
@@ -28,7 +30,7 @@ class Wiring:
         start: the function that executions start in; may be `ENTRY`.
         edges: for every function, and `ENTRY` if there is one, those that it can invoke.
         references: for every function, those whose versions its environment names.
-        carried: functions whose versions travel in the envelopes.
+        carried: functions whose versions travel in the envelopes; and `START`, where the workflow starts itself.
     """
 
     start: str
@@ -71,6 +73,8 @@ def wire(workflow: Workflow, hosts: Mapping[str, Host]) -> Wiring:
     carried = _unique((*planned.carried, *left_out))
     named = edges[start] if start == ENTRY else forward[start]
     references = {**forward, start: _unique(key for key in (*named, *carried) if key != start)}
+    if any(map(starts_itself, workflow.tasks)):
+        carried = (*carried, START)
     if start != ENTRY:
         hosts[start].references.update(hosts[key] for key in references[start])
     return Wiring(start, edges, references, carried)
@@ -79,7 +83,8 @@ def wire(workflow: Workflow, hosts: Mapping[str, Host]) -> Wiring:
 def operations(workflow: Workflow, wiring: Wiring, key: str) -> frozenset[Operation]:
     """What the function `key`, which may be `ENTRY`, does in the table."""
     own = store_operations(workflow, key)
-    return own | {Operation.READ} if key == wiring.start else own  # of start records, also at an entry that was added
+    # Of start records, also at an entry that was added; and of the end of an execution that somebody waits for.
+    return own | {Operation.READ, Operation.LIST} if key == wiring.start else own
 
 
 def timer_targets(workflow: Workflow) -> tuple[str, ...]:

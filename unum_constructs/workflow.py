@@ -14,6 +14,7 @@ from unum_constructs import callbacks, permissions
 from unum_constructs.compiler.edges import ENTRY, recursive_functions, timed_functions
 from unum_constructs.compiler.options import FunctionOptions
 from unum_constructs.compiler.resources import SERVICES
+from unum_constructs.compiler.started import is_only_started, started
 from unum_constructs.definition import Definition
 from unum_constructs.errors import ConstructError
 from unum_constructs.failure_handler import FailureHandler
@@ -39,6 +40,7 @@ from unum_constructs.timer import WorkflowTimer
 from unum_constructs.wiring import one_key_each, operations, timer_targets, wire
 from unum_constructs.wrapping import hosts_of
 from unum_runtime.errors import DefinitionError
+from unum_runtime.model.envelope import START
 from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection, Workflow
 
 
@@ -86,7 +88,7 @@ class UnumWorkflow(Construct):
         failure_queue: what it could not go on from, for 14 days; also events that waited in `timer` and could not be
             handed on.
         failure_alarm: goes off when something is in that queue; actions may be added to it.
-        start_alias: the only way in.
+        start_alias: the only way in; its `function_arn` is what a Task of another workflow starts executions by.
         timer: what keeps events that have to wait; None where none have to.
         activities: queues of the activities that Tasks wait in, by name.
     """
@@ -128,9 +130,12 @@ class UnumWorkflow(Construct):
             payload_limit=checked_payload_limit(self, payload_limit),
         )
         self._bound = bound
+        self._started = self._started_by(compiled)
         self._architecture = entry_architecture or lambda_.Architecture.ARM_64
         if any(task.function == SERVICES for task in compiled.tasks):
             self._hosts[SERVICES] = services_host(self, "Services", self._architecture)
+        for other in self._started.values():
+            self._hosts[SERVICES].references.update(other._hosts.values())  # noqa: SLF001 - one of its own kind
         self._workflow = one_key_each(compiled, self._hosts)
         check_leases(self, self._workflow, **limits)
         self._check_use()
@@ -194,6 +199,17 @@ class UnumWorkflow(Construct):
                     self, f"functions[{key!r}]: takes part in another workflow called {name!r}; change `workflow_name`"
                 )
 
+    def _started_by(self, workflow: Workflow) -> Mapping[str, "UnumWorkflow"]:
+        """The workflows that Tasks of `workflow` start, by the placeholder that stands for their start alias."""
+        named = {started(task) for task in workflow.tasks}
+        values = {f"${{{name}}}": value for name, value in self._bound.values.items()}
+        wanted = {value: text for text, value in values.items() if text in named}
+        if not wanted:
+            return {}
+        every = (each for each in self.node.root.node.find_all() if isinstance(each, UnumWorkflow))
+        others = {each.start_alias.function_arn: each for each in every if each is not self}
+        return {text: others[arn] for arn, text in wanted.items() if arn in others}
+
     def _timer(self) -> WorkflowTimer | None:
         targets = timer_targets(self._workflow)
         if not targets:
@@ -248,7 +264,7 @@ class UnumWorkflow(Construct):
             host.send_failures(failures, after=policy)
         else:
             claimed.handler.hand_on(self.workflow_name, failures.handler)
-        if key in recursive_functions(self._workflow) or self._answered(key):
+        if key in recursive_functions(self._workflow) or self._answered(key) or self._begins_again(key):
             host.allow_recursion()
         host.serve(self.workflow_name, self.layer, self._service_of(key))
         return policy
@@ -259,7 +275,9 @@ class UnumWorkflow(Construct):
         if key == SERVICES:
             from unum_constructs.services import calling  # noqa: PLC0415 - loads the models of all services
 
-            yield from calling(self._workflow, self._bound.values)
+            yield from calling(
+                self._workflow, self._bound.values, own_alias=self._own_start_alias, aliases=self._started
+            )
             yield from self._bound.statements
         yield permissions.storing(self.table, operations(self._workflow, self._wiring, key))
         yield from permissions.invoking([self.failure_handler] if reports else [])
@@ -280,10 +298,20 @@ class UnumWorkflow(Construct):
     def _waits(self, key: str) -> bool:
         return key in timed_functions(self._workflow)
 
+    def _begins_again(self, key: str) -> bool:
+        """Whether executions start other executions in the function `key`."""
+        return key == self._wiring.start and START in self._wiring.carried
+
     def _service(self) -> Mapping[str, Any]:
         """What `unum_runtime.handler.Service` says for every function."""
         service = {"table": self.table.table_name, "hosts": [], "routes": {}, "retention_s": self._retention_s}
-        return service | {"values": dict(self._bound.values)} if self._bound.values else service
+        return service | {"values": self._values} if self._values else service
+
+    @property
+    def _values(self) -> Mapping[str, str]:
+        """What every function puts into the IR; not start aliases, by which functions could depend on each other."""
+        left = {text for text in self._started if is_only_started(self._workflow, text)}
+        return {name: value for name, value in self._bound.values.items() if f"${{{name}}}" not in left}
 
     def _service_of(self, key: str) -> Mapping[str, Any]:
         """What it says for the function `key`."""
@@ -292,6 +320,9 @@ class UnumWorkflow(Construct):
             "hosts": [] if key == ENTRY else [key],
             "routes": {target: self._hosts[target].version_arn for target in self._wiring.references[key]},
         }
+        if key == SERVICES:
+            aliases = {START + text: other.start_alias.function_arn for text, other in self._started.items()}
+            service["routes"] = {**service["routes"], **aliases}
         if self.activities and key == SERVICES:
             service["activities"] = {name: queue.queue_url for name, queue in self.activities.items()}
         if self.timer and self._waits(key):
@@ -299,6 +330,11 @@ class UnumWorkflow(Construct):
         if key != self._wiring.start:
             return service
         return service | {"carried": list(self._wiring.carried), "start_alias": self._alias_name}
+
+    @property
+    def _own_start_alias(self) -> str:
+        """The ARN of the start alias, without a reference to it: it depends on what this is a part of."""
+        return f"{self._hosts[self._wiring.start].function.function_arn}:{self._alias_name}"
 
     @property
     def _alias_name(self) -> str:

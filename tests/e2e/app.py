@@ -11,6 +11,7 @@ from tests.e2e.chaos.stack import Chaos
 from tests.e2e.failures.stack import Failures
 from tests.e2e.guards.stack import Guards
 from tests.e2e.language.stack import Language
+from tests.e2e.nested.stack import Nested
 from tests.e2e.probes.stack import Probes
 
 # The emulator enforces IAM here, and refuses the bootstrap's roles, because it is not reached by TLS.
@@ -26,6 +27,7 @@ for stack in (
     Language,
     Failures,
     Callbacks,
+    Nested,
 ):
     stack(app, stack.__name__)
 app.synth()

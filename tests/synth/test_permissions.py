@@ -12,28 +12,29 @@ from unum_constructs.store import ACTIONS
 
 COMMIT = ["dynamodb:PutItem"]
 READ = ["dynamodb:BatchGetItem", "dynamodb:GetItem"]
+LIST = ["dynamodb:Query"]
 INVOKE = ["lambda:InvokeFunction"]
 
 
 def test_chain() -> None:
     deployment = Deployment.of(chain("A", "B"), "A", "B")
-    store = (sorted(COMMIT + READ), [f"{deployment.logical_id('Flow/Table')}.Arn"])
+    table = [f"{deployment.logical_id('Flow/Table')}.Arn"]
     report = (INVOKE, [f"{deployment.logical_id('Flow/OnFailure/Handler')}.Arn:*"])
     assert deployment.statements("Flow/Permissions/A") == [
         (INVOKE, [f"{deployment.logical_id('B')}.Arn:*"]),
-        store,
+        (sorted(COMMIT + READ + LIST), table),  # it tells how executions have ended
         report,
     ]
-    assert deployment.statements("Flow/Permissions/B") == [store, report]
+    assert deployment.statements("Flow/Permissions/B") == [(sorted(COMMIT + READ), table), report]
     assert deployment.properties("Flow/Permissions/A")["Roles"] == [{"Ref": deployment.logical_id("ARole")}]
 
 
 def test_map_reads_and_completes() -> None:
     deployment = Deployment.of(machine(A=task("A", "M"), M=a_map(chain("B"), then="C"), C=task("C")), *"ABC")
     actions = {key: set(deployment.statements(f"Flow/Permissions/{key}")[-2][0]) for key in "ABC"}
-    assert actions["A"] == {*COMMIT, *READ}
+    assert actions["A"] == {*COMMIT, *READ, *LIST}
     assert actions["B"] == {*COMMIT, *READ, "dynamodb:UpdateItem"}
-    assert actions["C"] == {*COMMIT, *READ, "dynamodb:Query"}
+    assert actions["C"] == {*COMMIT, *READ, *LIST}
 
 
 def test_every_operation_has_its_actions() -> None:
@@ -115,7 +116,7 @@ def test_grant_read() -> None:
     reader = iam.Role(deployment.stack, "Reader", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
     assert flow.grant_read(reader).success
     table = f"{deployment.logical_id('Flow/Table')}.Arn"
-    assert deployment.statements("Reader/DefaultPolicy") == [(sorted([*READ, "dynamodb:Query"]), [table])]
+    assert deployment.statements("Reader/DefaultPolicy") == [(sorted([*READ, *LIST]), [table])]
 
 
 def test_key_of_an_encrypted_table() -> None:

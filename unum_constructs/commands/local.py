@@ -15,10 +15,10 @@ from unum_runtime.client.live import LiveTable
 from unum_runtime.client.picture.draw import draw
 from unum_runtime.client.progress import progress
 from unum_runtime.client.records import Description, Step
-from unum_runtime.client.request import checked_input
 from unum_runtime.errors import InvalidExecutionInput, UnumError
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.protocol.record import checked_input
 from unum_runtime.simulator.local import LocalWorkflow
 
 

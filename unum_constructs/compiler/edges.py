@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from unum_constructs.compiler.flow import Reach, entering, has_lanes, leaving
+from unum_constructs.compiler.started import starts_itself
 from unum_runtime.model.ir import Collection, FanOut, Guard, Pattern, Task, Workflow
 
 ENTRY = "$entry"
@@ -92,7 +93,9 @@ def routes(workflow: Workflow) -> Routes:
 
 def recursive_functions(workflow: Workflow) -> tuple[str, ...]:
     """The functions that can come to be invoked again as a consequence of their own invocation."""
-    edges = function_edges(workflow)
+    edges = {**function_edges(workflow)}
+    for task in filter(starts_itself, workflow.tasks):
+        edges[task.function] += (start_host(workflow),)
     timed = timed_functions(workflow)
     return tuple(function for function in edges if function in timed or function in _closure(edges, function))
 

@@ -23,6 +23,8 @@ from unum_runtime.model.ir import Json
 _INVOKE = ["lambda:InvokeFunction"]
 _EVENTS = frozenset(("events:PutTargets", "events:PutRule", "events:DescribeRule"))
 """For the rules by which Step Functions learns that a job has ended; here somebody asks the job."""
+_EXECUTIONS = frozenset(("states:StartExecution", "states:DescribeExecution", "states:StopExecution"))
+"""For starting executions; whose they are, and so what has to be allowed, the Task itself says."""
 
 _LANGUAGES = {sfn.QueryLanguage.JSON_PATH: "JSONPath", sfn.QueryLanguage.JSONATA: "JSONata"}
 _INTRINSIC = re.compile(r"Ref|Fn::\w+")
@@ -110,8 +112,8 @@ def _activities(root: IConstruct) -> dict[str, str]:
 
 
 def _is_needless(statement: iam.PolicyStatement, functions: Collection[lambda_.FunctionBase]) -> bool:
-    """Whether `statement` allows nothing but to invoke functions of the workflow, or to make rules for events."""
-    if _EVENTS.issuperset(statement.actions):
+    """Whether `statement` allows what is not done here, or what follows from the workflow's functions and Tasks."""
+    if _EVENTS.issuperset(statement.actions) or _EXECUTIONS.issuperset(statement.actions):
         return True
     ours = {arn for function in functions for arn in (function.function_arn, f"{function.function_arn}:*")}
     return statement.actions == _INVOKE and ours.issuperset(statement.resources)

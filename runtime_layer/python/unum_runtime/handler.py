@@ -27,7 +27,7 @@ from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.aws.timer import SqsTimer
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import NotOurEvent, RefusedDelivery
-from unum_runtime.model.envelope import Envelope, is_envelope, named_start, start_writer
+from unum_runtime.model.envelope import START, Envelope, is_envelope, named_start, start_writer
 from unum_runtime.model.identity import event_name
 from unum_runtime.model.ir import Home, Json, Pattern, Workflow
 from unum_runtime.protocol import door
@@ -55,8 +55,8 @@ class Service:
     Attributes:
         table: DynamoDB table of the workflow.
         hosts: keys of the workflow's functions that this function is.
-        routes: version ARNs of functions by key.
-        carried: keys of the functions whose ARNs travel with an execution that starts here.
+        routes: version ARNs of functions by key, and ARNs of other workflows' start aliases.
+        carried: keys of the functions, and of start aliases, whose ARNs travel with an execution that starts here.
         start_alias: name of the alias that outsiders start the workflow through; None where it starts elsewhere.
         retention_s: how long items are kept, in seconds.
         timer: URL of the queue that keeps events which have to wait; None where this function sends none.
@@ -135,7 +135,7 @@ def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> R
         clock=_CLOCK,
         call=lambda call, value: _call(service, call, value, context),
         hosts=frozenset(service.hosts),
-        routes={**service.routes, **dict.fromkeys(service.hosts, own_arn)},
+        routes={**service.routes, **dict.fromkeys(service.hosts, own_arn), **_own_start(service, own_arn)},
         carried=service.carried,
         retention_s=service.retention_s,
         collection=load_workflow(workflow).collection,
@@ -146,6 +146,11 @@ def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> R
         timer=_timer(service.timer),
         own_address=own_arn,
     )
+
+
+def _own_start(service: Service, own_arn: str) -> Mapping[str, str]:
+    """The address of the start alias, where executions start in this function."""
+    return {START: f"{own_arn.rpartition(':')[0]}:{service.start_alias}"} if service.start_alias else {}
 
 
 def _call(service: Service, call: Call, value: Json, context: Any) -> Any:

@@ -167,13 +167,13 @@ def test_tokens_become_values_and_statements_are_carried_over(stack: Stack) -> N
     assert {task.resource for task in compiled(definition).tasks} == {"dynamodb:putItem", "sqs:sendMessage"}
 
 
-def test_rules_for_events_are_not_needed(stack: Stack) -> None:
+def test_rules_for_events_and_what_the_task_itself_says_are_not_needed(stack: Stack) -> None:
     child = sfn.StateMachine(stack, "Child", definition_body=sfn.DefinitionBody.from_chainable(sfn.Pass(stack, "P")))
     start = tasks.StepFunctionsStartExecution(
         stack, "Start", state_machine=child, integration_pattern=sfn.IntegrationPattern.RUN_JOB
     )
     definition = Definition.from_chainable(start)
-    assert actions(definition) == ["states:StartExecution", "states:DescribeExecution", "states:StopExecution"]
+    assert actions(definition) == []
     assert compiled(definition).task("Start").pattern is Pattern.SYNC
 
 

@@ -8,20 +8,19 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client import history
-from unum_runtime.client.amounts import time_text
 from unum_runtime.client.pauses import Pauses, Waiter
 from unum_runtime.client.progress import Progress, progress
 from unum_runtime.client.records import Description, Started, Step, moment
-from unum_runtime.client.request import checked_input, checked_name, same_input
 from unum_runtime.client.sharing import START_LEASE_MS, Sharing
 from unum_runtime.client.tasks import ActivityTask, Tasks
 from unum_runtime.clock import Clock, SystemClock
-from unum_runtime.errors import ClientError, ExecutionAlreadyExists, StoreError
-from unum_runtime.model.checkpoint import Checkpoint, Status, read_start_record, start_record, to_text
+from unum_runtime.errors import ClientError, StoreError
+from unum_runtime.model.checkpoint import Checkpoint, Status, start_record, to_text
 from unum_runtime.model.envelope import Writer, start_request
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution, Name, lease_key, start_key
 from unum_runtime.protocol.lease import Lease, maintain_by_default
+from unum_runtime.protocol.record import checked_input, checked_name, recorded
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Invoker
 from unum_runtime.store.base import Store
 
@@ -300,18 +299,8 @@ class Client:
 
     def _recorded(self, draft: Checkpoint) -> Checkpoint:
         """The start record that is stored: `draft` itself, or the one that was first."""
-        name = draft.name.execution.name
         expires_at_s = draft.committed_ms // 1000 + self.retention_s
-        item = self.store.create(start_key(self.workflow, name), draft.to_item(), expires_at_s=expires_at_s)
-        if item is None:
-            return draft
-        record = read_start_record(name, item)
-        if not same_input(record, draft):
-            raise ExecutionAlreadyExists(
-                f"execution {name!r} of workflow {self.workflow!r} was started with another input "
-                f"at {time_text(moment(record.committed_ms))}; nothing was stored: use another name, or the same input"
-            )
-        return record
+        return recorded(self.store, self.workflow, draft, expires_at_s=expires_at_s)
 
     def _record(self, name: str) -> Checkpoint:
         return history.start_record(self.store, self.workflow, name)

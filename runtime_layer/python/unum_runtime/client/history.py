@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from unum_runtime.errors import ExecutionDoesNotExist
-from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, read_start_record
+from unum_runtime.model.checkpoint import Checkpoint, Ending, Item
 from unum_runtime.model.naming import (
     Execution,
     Frames,
@@ -12,35 +11,11 @@ from unum_runtime.model.naming import (
     Scope,
     execution_partition,
     shard_partition,
-    start_key,
 )
+from unum_runtime.protocol.record import last_step, start_record
 from unum_runtime.store.base import Store
 
-
-def start_record(store: Store, workflow: str, execution_name: str) -> Checkpoint:
-    """The start record of an execution; its outcome is the execution's input.
-
-    Raises:
-        ExecutionDoesNotExist: there is none of that name.
-    """
-    key = start_key(workflow, execution_name)
-    item = store.read([key]).get(key)
-    if item is None:
-        raise ExecutionDoesNotExist(
-            f"workflow {workflow!r} has no execution {execution_name!r}: it never started, or its retention has passed"
-        )
-    return read_start_record(execution_name, item)
-
-
-def last_step(store: Store, workflow: str, execution: Execution) -> Checkpoint | None:
-    """The last step of the top level; None while there is none.
-
-    It is the one that ends an execution: no other follows it.
-    """
-    newest = store.query(execution_partition(workflow, execution), newest=1)
-    for key, item in newest.items():
-        return Checkpoint.from_item(Name(execution, (), int(key.sort)), item)
-    return None
+__all__ = ["ending", "last_step", "start_record", "steps"]
 
 
 def ending(store: Store, workflow: str, execution: Execution) -> Ending | None:

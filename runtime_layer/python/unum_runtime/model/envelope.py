@@ -14,6 +14,9 @@ WIRE_VERSION = 1
 MARK = "$unum"
 """The field that tells an envelope, and a start request, from any other event; its value is the wire version."""
 
+START = "$start"
+"""Among the routes: the workflow's own start alias; with the placeholder of another workflow behind it, that one's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -165,6 +168,21 @@ def start_request(execution_name: str, writer: Writer | None = None) -> dict[str
     """
     request = {MARK: WIRE_VERSION, "start": execution_name}
     return request if writer is None else request | {"writer": list(writer)}
+
+
+def register_request(execution_name: str, text: str) -> dict[str, Json]:
+    """The event with which a Task has a start record written for it; it is answered, and begins nothing.
+
+    Args:
+        execution_name: the execution.
+        text: its input, as JSON text.
+    """
+    return {MARK: WIRE_VERSION, "register": execution_name, "input": text}
+
+
+def describe_request(execution_name: str) -> dict[str, Json]:
+    """The event that is answered with how an execution is."""
+    return {MARK: WIRE_VERSION, "describe": execution_name}
 
 
 def named_start(event: Json) -> str | None:

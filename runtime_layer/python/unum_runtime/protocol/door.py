@@ -1,7 +1,8 @@
-"""The start alias as the door for whoever has a task token: requests as JSON, answers as JSON.
+"""The start alias as the door for whoever has a task token, or names an execution: requests and answers as JSON.
 
 Through it a holder needs no access to the store. What it may send, beside the token, is what it could do to the Task in
-any case: so nothing here has to be trusted but the token.
+any case: so nothing here has to be trusted but the token. Who may start executions may ask for them by name; see
+`reception`.
 """
 
 import json
@@ -12,7 +13,7 @@ from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.ir import Json
-from unum_runtime.protocol import holder
+from unum_runtime.protocol import holder, reception
 from unum_runtime.protocol.checkpoint import bounded
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import Runtime
@@ -20,6 +21,7 @@ from unum_runtime.protocol.runtime import Runtime
 INVALID_OUTPUT, INVALID_REQUEST = "InvalidOutput", "ValidationException"
 
 _FORMS = '"output" as JSON text; "error" and "cause"; "heartbeat": true; or "worker"'
+_KINDS = ("token", "register", "describe")
 
 
 def request(token: str, *, request_id: str = "", **content: Json) -> dict[str, Json]:
@@ -36,15 +38,16 @@ def request(token: str, *, request_id: str = "", **content: Json) -> dict[str, J
 
 
 def is_request(event: Json) -> bool:
-    """Whether `event` claims to be from a holder."""
-    return isinstance(event, dict) and {MARK, "token"} <= event.keys()
+    """Whether `event` claims to be from a holder, or from a Task that starts executions."""
+    return isinstance(event, dict) and MARK in event and not event.keys().isdisjoint(_KINDS)
 
 
 def answer(rt: Runtime, event: Mapping[str, Json]) -> Json:
-    """Do what a holder asks for.
+    """Do what is asked for.
 
     Returns:
-        An empty object; or what was wrong as ``error``, named as Step Functions names it, and ``message``.
+        What `reception` finds, or an empty object; or what was wrong as ``error``, named as Step Functions names it,
+        and ``message``.
 
     Raises:
         UnumError: it is not known whether it was done; the request must be repeated.
@@ -70,6 +73,10 @@ def _answered(rt: Runtime, event: Mapping[str, Json]) -> Json:
             holder.beat(rt, token)
         case {"token": str(token), "worker": str(worker)}:
             holder.take(rt, token, worker, request_id)
+        case {"register": str(name), "input": str(text)}:
+            return reception.register(rt, name, text)
+        case {"describe": str(name)}:
+            return reception.describe(rt, name)
         case _:
             return _refusal(INVALID_REQUEST, f'expected "token" and one of {_FORMS}; got {sorted(event)}')
     return {}

@@ -229,6 +229,7 @@ class _Try:
             timeout_s=timeout_s,
             token=given,
             job=None if self.envelope.job is None else self.envelope.job["handle"],
+            start_aliases=self.rt.start_aliases(self.envelope.routes) if self.task.resource else {},
         )
 
 

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from unum_runtime.clock import Clock
 from unum_runtime.errors import NoRoute
+from unum_runtime.model.envelope import START
 from unum_runtime.model.ir import Collection, Json, Pattern, Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.store.base import Store
@@ -74,6 +75,8 @@ class Call:
         timeout_s: how long it may take, in seconds; None for no limit of its own.
         token: what whoever hands in the result has to show; empty where nobody does.
         job: what the service that works on it has to be asked by; None before it has begun.
+        start_aliases: of a service, the workflows that it may start executions of: the ARN of each one's start alias,
+            by what stands for it in parameters.
     """
 
     execution: str
@@ -87,6 +90,7 @@ class Call:
     timeout_s: float | None = None
     token: str = field(default="", repr=False)
     job: Json = None
+    start_aliases: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,15 @@ class Runtime:
         if address is None:
             raise NoRoute(f"no route to function {function!r}: neither in the environment nor in the envelope")
         return address
+
+    def start_aliases(self, carried: Mapping[str, str]) -> Mapping[str, str]:
+        """The start aliases of workflows that Tasks start, by what stands for them in parameters.
+
+        That is the ARN in the context object for the workflow itself, and a placeholder for any other.
+        """
+        own = self.workflow.home.arn(f"stateMachine:{self.workflow.name}")
+        known = {**self.routes, **carried}
+        return {key.removeprefix(START) or own: known[key] for key in known if key.startswith(START)}
 
     def not_after_s(self, execution: Execution, due_ms: int | None = None) -> int:
         """Until when an event of `execution` that is sent now, or at `due_ms`, may be delivered, in seconds since 1970.

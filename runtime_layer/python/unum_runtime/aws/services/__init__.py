@@ -8,5 +8,6 @@ from unum_runtime.aws.services.call import call
 from unum_runtime.aws.services.clients import Clients
 from unum_runtime.aws.services.roles import Roles
 from unum_runtime.aws.services.sync import Running, begin, delay_ms, poll, stop
+from unum_runtime.aws.services.workflows import addressed
 
-__all__ = ["Clients", "Roles", "Running", "begin", "call", "delay_ms", "poll", "stop"]
+__all__ = ["Clients", "Roles", "Running", "addressed", "begin", "call", "delay_ms", "poll", "stop"]

@@ -1,5 +1,6 @@
 """One call of a service, with a JSON object as parameters and a JSON value as result."""
 
+from unum_runtime.aws.services import workflows
 from unum_runtime.aws.services.adjust import adjusted, done_before, finished
 from unum_runtime.aws.services.clients import Clients
 from unum_runtime.aws.services.http import invoke_api, invoke_endpoint
@@ -33,6 +34,8 @@ def call(resource: str, parameters: Json, *, clients: Clients, token: str | None
             return invoke_endpoint(given, clients)
     called = parse(resource)
     asked = adjusted(called, given, clients, token)
+    if alias := workflows.start_alias(called, asked):
+        return workflows.start(alias, asked, clients)
     try:
         response = request(called, asked, clients, token)
     except StatesError as failed:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from unum_runtime.asl.serialize import dumps
+from unum_runtime.aws.services import workflows
 from unum_runtime.aws.services.adjust import field, parsed
 from unum_runtime.aws.services.call import call
 from unum_runtime.aws.services.clients import Clients
@@ -47,8 +48,10 @@ def begin(resource: str, parameters: Json, *, clients: Clients, token: str) -> J
     response = call(called.name, parameters, clients=clients, token=token)
     if called.name == "ecs:runTask" and not response.get("Tasks"):
         raise StatesError("States.TaskFailed", dumps(response))
-    handle = JOBS[called.name].handle
-    return {name: _filled(template, (response, parameters)) for name, template in handle.items()}
+    templates = JOBS[called.name].handle
+    handle = {name: _filled(template, (response, parameters)) for name, template in templates.items()}
+    alias = workflows.start_alias(called, parameters)
+    return handle | {workflows.ALIAS: alias} if alias else handle
 
 
 def poll(resource: str, handle: Json, *, clients: Clients) -> Running | Json:
@@ -60,9 +63,7 @@ def poll(resource: str, handle: Json, *, clients: Clients) -> Running | Json:
     """
     called = parse(resource)
     job = JOBS[called.name]
-    # The description is a plain response, without what the integration says of the HTTP response.
-    description = request(replace(called, operation=job.describe), handle, clients)
-    plain = {name: value for name, value in description.items() if not name.startswith("Sdk")}
+    plain = _description(called, job, handle, clients)
     status = _at(plain, job.status)
     if status not in (*job.succeeded, *job.failed):
         return Running(status or "")
@@ -80,7 +81,7 @@ def stop(resource: str, handle: Json, *, clients: Clients) -> None:
     """
     called = parse(resource)
     job = JOBS[called.name]
-    if job.stop:
+    if job.stop and workflows.ALIAS not in handle:  # what a workflow has started goes on
         parameters = {name: _filled(template, (handle,)) for name, template in job.stopped.items()}
         request(replace(called, operation=job.stop), parameters, clients)
 
@@ -88,6 +89,14 @@ def stop(resource: str, handle: Json, *, clients: Clients) -> None:
 def delay_ms(resource: str, polls: int) -> int:
     """How long to wait before the next look at a job that has been looked at `polls` times."""
     return min(LONGEST_MS, int(JOBS[parse(resource).name].first_ms * GROWTH ** min(polls, 20)))
+
+
+def _description(called: Resource, job: Job, handle: Mapping[str, Json], clients: Clients) -> dict[str, Json]:
+    """How the job is, without what an integration says of the HTTP response."""
+    if workflows.ALIAS in handle:
+        return workflows.describe(handle, clients)
+    description = request(replace(called, operation=job.describe), handle, clients)
+    return {name: value for name, value in description.items() if not name.startswith("Sdk")}
 
 
 def _result(called: Resource, job: Job, description: Json, handle: Mapping[str, Json]) -> Json:

@@ -1,0 +1,79 @@
+"""Tasks that start executions of another workflow, and of their own, with nothing allowed but the start aliases."""
+
+import json
+import time
+from dataclasses import replace
+
+import pytest
+
+from tests.e2e.conftest import Deployment
+from unum_runtime.client import Client, Description, history
+from unum_runtime.model.checkpoint import Status
+from unum_runtime.model.envelope import Envelope, Value
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def client(deployment: Deployment) -> Client:
+    return deployment.client("Nested")
+
+
+def run(client: Client, case: str, n: int, key: str) -> Description:
+    return client.run({"case": case, "n": n, "key": key}, timeout_s=90)
+
+
+def runs(deployment: Deployment, key: str) -> int:
+    item = deployment.table("Nested", "RunsTable").get_item(Key={"key": key}).get("Item")
+    return 0 if item is None else int(item["runs"])
+
+
+def test_a_task_waits_for_the_child_and_has_its_result(deployment: Deployment, client: Client) -> None:
+    ended = run(client, "json", 5, "json")
+    assert ended.status is Status.SUCCEEDED, ended
+    assert ended.output["Status"] == "SUCCEEDED"
+    assert ended.output["Output"] == {"n": 20, "key": "json child"}
+    assert ended.output["Input"] == {"n": 10, "key": "json child"}
+    assert ":execution:NestedChild" in ended.output["ExecutionArn"].replace("-", "")
+    assert (runs(deployment, "json"), runs(deployment, "json child")) == (1, 1)
+
+
+def test_a_second_delivery_starts_no_second_child(deployment: Deployment, client: Client) -> None:
+    first = client.start({"case": "json", "n": 1, "key": "first"}, name="first")
+    client.wait("first", timeout_s=90)
+    known = next(step.checkpoint for step in client.steps(first.name) if step.state == "Json")
+    client.start({"case": "json", "n": 1, "key": "twice"}, name="twice")
+    execution = history.start_record(client.store, client.workflow, "twice").name.execution
+    event = Envelope(
+        workflow=client.workflow,
+        digest=known.digest,
+        name=replace(known.name, execution=execution),
+        state="Json",
+        input=Value({"case": "json", "n": 2, "key": "twice"}, execution.started_ms),
+        not_after_s=int(time.time()) + 600,
+        routes={},
+    )
+    services = deployment.outputs["Nested"]["Services"]
+    for _ in range(2):
+        assert deployment.invoke(services, event.to_json()) is None
+    assert client.wait("twice", timeout_s=90).output["Output"] == {"n": 4, "key": "twice child"}
+    assert runs(deployment, "twice child") == 1
+
+
+def test_the_result_is_text_where_step_functions_has_it_so(client: Client) -> None:
+    ended = run(client, "text", 3, "text")
+    assert json.loads(ended.output["output"]) == {"n": 6, "key": "text"}
+
+
+def test_a_child_that_fails_fails_the_task(client: Client) -> None:
+    ended = run(client, "text", -1, "bad")
+    assert (ended.status, ended.error) == (Status.FAILED, "States.TaskFailed")
+    child = json.loads(str(ended.cause))
+    assert (child["Name"], child["Status"], child["Error"]) == ("bad", "FAILED", "ValueError")
+
+
+def test_a_workflow_starts_itself(client: Client) -> None:
+    ended = run(client, "itself", 2, "again")
+    assert ended.output["ExecutionArn"].endswith(":again-2")
+    assert client.wait("again-2", timeout_s=60).output["ExecutionArn"].endswith(":again-1")
+    assert client.wait("again-1", timeout_s=60).output == {"case": "itself", "n": 0, "key": "again"}
