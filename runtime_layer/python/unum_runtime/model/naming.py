@@ -87,6 +87,16 @@ class Name:
         """How many steps lie between the start and this one."""
         return self.step + sum(frame.iteration for frame in self.frames)
 
+    @property
+    def following(self) -> "Name":
+        """The name of the step after it, in the same scope."""
+        return Name(self.execution, self.frames, self.step + 1)
+
+    @property
+    def scopes(self) -> "tuple[Scope, ...]":
+        """The scopes of all fan-outs around the invocation, outermost first."""
+        return tuple(Scope.around(self.execution, self.frames[: depth + 1]) for depth in range(len(self.frames)))
+
     def __str__(self) -> str:
         scopes = "".join(f"/{escape(f.state)}@{f.iteration}.{f.generation}[{f.index}]" for f in self.frames)
         return f"{self.execution}{scopes}#{self.step}"
@@ -124,7 +134,7 @@ class Scope:
 
     @property
     def join(self) -> Name:
-        """Name of the fan-out's own outcome."""
+        """Name of the fan-out's own outcome; where a Task is certain to join its results, that of the Task."""
         return Name(self.execution, self.frames, self.iteration)
 
     @property
@@ -179,6 +189,14 @@ def checkpoint_key(workflow: str, name: Name) -> Key:
     scope = Scope.around(name.execution, name.frames)
     last = name.frames[-1]
     return Key(shard_partition(workflow, scope, last.shard), f"{last.index:09d}.{name.step:09d}")
+
+
+def join_keys(workflow: str, name: Name) -> tuple[Key, ...]:
+    """Where it is stored what the fan-outs around `name` came to, outermost first.
+
+    As long as `name` has no outcome, they came to something without it; or the execution was stopped.
+    """
+    return tuple(checkpoint_key(workflow, scope.join) for scope in name.scopes)
 
 
 def completion_key(workflow: str, scope: Scope, shard: int) -> Key:
