@@ -201,7 +201,7 @@ class _Survey:
             self._count_surely(fan_out.next)
 
     def _count_uncommitted(self, name: Name, state: str) -> None:
-        """Count an invocation without a commit; of Tasks that are never committed, the one that commits for them tells."""
+        """Count an invocation without a commit; of Tasks that are never committed, the commit for them tells."""
         committed = self.committed.get(name)
         if committed is None:
             self._change(state, running=1)

@@ -388,7 +388,7 @@ class Workflow:
         return state.committed_by if isinstance(state, Task) else None
 
     def committer(self, name: str) -> str:
-        """The state that commits under the name of an invocation of the state called `name`: itself, or a Task after it."""
+        """The state whose commit counts for that of the state called `name`: itself, or a Task after it."""
         following = self.committed_by(name)
         return name if following is None else self.committer(following)
 
@@ -406,7 +406,7 @@ class Workflow:
         The Task that is certain to follow has its name then, and commits under that.
         """
         state = self.states.get(name)
-        return isinstance(state, FanOut) and state.join is not None or self.committed_by(name) is not None
+        return (isinstance(state, FanOut) and state.join is not None) or self.committed_by(name) is not None
 
     @cached_property
     def has_variables(self) -> bool:

@@ -148,20 +148,9 @@ def plan(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
     """
     if checkpoint.ending is not None and checkpoint.is_stop:
         return Finish(checkpoint.name.execution, checkpoint.ending)
-    moment = moment_of(workflow, checkpoint)
     if checkpoint.phase is Phase.RETRIED and isinstance(checkpoint.outcome, Success):
         return _again(checkpoint, checkpoint.outcome.value)
-    match _within_limits(workflow, checkpoint, moment, _arrive(workflow, checkpoint, moment)):
-        case AtTask(task) as arrival if task.meets_previous:
-            return Meet(_invoke(_follower(workflow, checkpoint), arrival))
-        case AtTask() | AtWait() as arrival:
-            return _invoke(_follower(workflow, checkpoint), arrival)
-        case AtFanOut() as arrival:
-            return _open(checkpoint, arrival)
-        case Ended(state, value):
-            return _end(workflow, checkpoint, state, Success(value))
-        case Failed(state, failure):
-            return _end(workflow, checkpoint, state, failure)
+    return _onward(workflow, checkpoint)
 
 
 def moment_of(workflow: Workflow, checkpoint: Checkpoint) -> Moment:
@@ -213,6 +202,22 @@ def budget_exceeded(workflow: Workflow) -> Failure:
 def is_start(name: Name) -> bool:
     """Whether `name` is that of a start record."""
     return not name.frames and name.step == START_STEP
+
+
+def _onward(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
+    """What has to happen where control goes on from `checkpoint`."""
+    moment = moment_of(workflow, checkpoint)
+    match _within_limits(workflow, checkpoint, moment, _arrive(workflow, checkpoint, moment)):
+        case AtTask(task) as arrival if task.meets_previous:
+            return Meet(_invoke(_follower(workflow, checkpoint), arrival))
+        case AtTask() | AtWait() as arrival:
+            return _invoke(_follower(workflow, checkpoint), arrival)
+        case AtFanOut() as arrival:
+            return _open(checkpoint, arrival)
+        case Ended(state, value):
+            return _end(workflow, checkpoint, state, Success(value))
+        case Failed(state, failure):
+            return _end(workflow, checkpoint, state, failure)
 
 
 def _arrive(workflow: Workflow, checkpoint: Checkpoint, moment: Moment) -> Arrival:
