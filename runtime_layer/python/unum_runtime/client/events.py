@@ -65,8 +65,12 @@ def events(workflow: Workflow, checkpoints: Iterable[Checkpoint], *, now_ms: int
     _Thread(past, Passages(workflow), (), account).follow(past.start)
     if past.end is None:
         return journal.shaped(until_ms=max(now_ms, past.latest_ms))
-    journal.end(_ending(past.end, account.last))
-    return journal.shaped(until_ms=max(account.last.at_ms, past.latest_ms))
+    last, until_ms = account.last, max(account.last.at_ms, past.latest_ms)
+    if past.stop is not None:  # before a Wait was over, perhaps, that leads to the last event
+        until_ms = max(past.stop.committed_ms, past.latest_ms)
+        last = journal.latest(until_ms=until_ms)
+    journal.end(_ending(past.end, last))
+    return journal.shaped(until_ms=until_ms)
 
 
 def _ending(checkpoint: Checkpoint, last: Event) -> Event:
