@@ -161,7 +161,8 @@ def test_every_way_with_a_stop(graph: str, faults: Faults) -> None:
 )
 @pytest.mark.parametrize("collection", Collection)
 def test_every_order_with_a_stop(graph: str, collection: Collection) -> None:
-    assert explore(scenario(graph, faults=STOP, collection=collection)).is_complete
+    faults = replace(STOP, concurrency=3)
+    assert explore(scenario(graph, faults=faults, collection=collection)).is_complete
 
 
 @pytest.mark.parametrize("graph", ["chain", "map", "fan-out first"])
