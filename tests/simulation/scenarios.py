@@ -13,11 +13,14 @@ CRASH = Faults(crashes=1, duplicates=0)
 DUPLICATE = Faults(crashes=0, duplicates=1)
 BOTH = Faults(crashes=1, duplicates=1)
 HARSH = Faults(crashes=3, duplicates=3, throttles=2, losses=1, jumps=2, concurrency=3)
+STOP = Faults(crashes=0, duplicates=0, stops=1)
+STOPS = Faults(crashes=2, duplicates=2, throttles=1, losses=1, jumps=1, stops=2, concurrency=3)
 LATE = Faults(crashes=1, duplicates=4, jumps=4, jump_s=(3 * HOUR_S, 5 * HOUR_S), concurrency=1)
 
 RANDOM: dict[str, dict[str, Any]] = {
     "everything": {"faults": HARSH, "tick_ms": 1},
     "eager": {"faults": HARSH, "tick_ms": 1, "collection": Collection.EAGER},
+    "stopped": {"faults": STOPS, "tick_ms": 1},
     "late": {"faults": LATE, "tick_ms": 1, "by_client": True, "retention_s": 15 * HOUR_S},
 }
 """Fields of a scenario, for random searches."""

@@ -14,7 +14,9 @@ from unum_runtime.simulator.ports import Primitive
 from unum_runtime.simulator.world import Delivery, Event, World
 
 HOURS_S, DAYS_S = 5 * 3600, 8 * 24 * 3600
-PLENTY = Faults(crashes=9, duplicates=9, throttles=9, losses=9, jumps=9, jump_s=(HOURS_S, DAYS_S), concurrency=9)
+PLENTY = Faults(
+    crashes=9, duplicates=9, throttles=9, losses=9, jumps=9, jump_s=(HOURS_S, DAYS_S), stops=9, concurrency=9
+)
 
 
 class Order(Enum):

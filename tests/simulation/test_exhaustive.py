@@ -1,7 +1,9 @@
 """Everything that may happen to small graphs, within bounds."""
 
+from dataclasses import replace
+
 import pytest
-from scenarios import BOTH, CRASH, DUPLICATE, scenario
+from scenarios import BOTH, CRASH, DUPLICATE, STOP, scenario
 
 from unum_runtime.model.ir import Collection
 from unum_runtime.simulator import Faults, explore
@@ -120,6 +122,52 @@ def test_every_order_without_faults(graph: str) -> None:
 def test_every_way_with_a_loss_and_a_throttle(graph: str) -> None:
     faults = Faults(crashes=0, duplicates=0, throttles=1, losses=1, concurrency=1)
     assert explore(scenario(graph, faults=faults)).is_complete
+
+
+@pytest.mark.parametrize("faults", [replace(STOP, crashes=1), replace(STOP, duplicates=1)], ids=["crash", "duplicate"])
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "chain",
+        "three rounds",
+        "uncommitted tasks",
+        "leased chain",
+        "wait before a task",
+        "retry of a task",
+        "polled task",
+        "timeout during a wait",
+    ],
+)
+def test_every_way_with_a_stop(graph: str, faults: Faults) -> None:
+    assert explore(scenario(graph, faults=faults)).is_complete
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "diamond",
+        "map",
+        "limited map",
+        "loop in a map",
+        "nested maps of one row",
+        "uncommitted tasks in a map",
+        "unguarded map",
+        "wait in a branch",
+        "catch of a scope",
+        "tolerated failures",
+        "retry of one branch",
+        "retry of a parallel",
+    ],
+)
+@pytest.mark.parametrize("collection", Collection)
+def test_every_order_with_a_stop(graph: str, collection: Collection) -> None:
+    faults = replace(STOP, concurrency=3)
+    assert explore(scenario(graph, faults=faults, collection=collection)).is_complete
+
+
+@pytest.mark.parametrize("graph", ["chain", "map", "fan-out first"])
+def test_every_order_with_two_stops(graph: str) -> None:
+    assert explore(scenario(graph, faults=replace(STOP, stops=2))).is_complete
 
 
 def test_every_way_with_a_duplicate_hours_and_days_later() -> None:

@@ -3,7 +3,7 @@
 import os
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from building import machine, map_, parallel, pass_, task
@@ -17,6 +17,7 @@ from unum_runtime.simulator import Context, Faults, Scenario, search
 
 EXAMPLES = int(os.environ.get("UNUM_SIMULATION_EXAMPLES", "60"))
 FAULTS = Faults(crashes=2, duplicates=2, throttles=1, losses=1, jumps=1, concurrency=3)
+STOPPED = replace(FAULTS, stops=1)
 RUNS_EACH = 5
 MAX_ITEMS = 3
 TIMEOUTS = st.sampled_from([None, None, 9])
@@ -115,20 +116,28 @@ def definitions(draw: st.DrawFn) -> Json:
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(definitions(), st.integers(0, 1_000), st.sampled_from(Collection), st.booleans(), TIMEOUTS)
+@given(
+    definitions(),
+    st.integers(0, 1_000),
+    st.sampled_from(Collection),
+    st.booleans(),
+    TIMEOUTS,
+    st.sampled_from([FAULTS, FAULTS, STOPPED]),
+)
 def test_generated_workflows(
     definition: Json,
     salt: int,
     collection: Collection,
     by_client: bool,  # noqa: FBT001 - drawn
     timeout_s: int | None,
+    faults: Faults,
 ) -> None:
     timeout = {} if timeout_s is None else {"TimeoutSeconds": timeout_s}
     scenario = Scenario(
         workflow=compile_workflow(definition | timeout, name="generated", functions=["moody"]),
         functions={"moody": Moody(salt)},
         input=[1, 2],
-        faults=FAULTS,
+        faults=faults,
         collection=collection,
         by_client=by_client,
         tick_ms=1,

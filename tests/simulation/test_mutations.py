@@ -3,6 +3,7 @@
 import pytest
 from mutations import MUTATIONS, Mutation
 from scenarios import scenario
+from stop_mutations import STOP_MUTATIONS
 
 from unum_runtime.simulator import Violation, explore, search
 
@@ -10,7 +11,10 @@ MAX_STATES = 5_000
 SEEDS = range(1_000)
 
 
-@pytest.mark.parametrize("mutation", [pytest.param(mutation, id=name) for name, mutation in MUTATIONS.items()])
+ALL = MUTATIONS | STOP_MUTATIONS
+
+
+@pytest.mark.parametrize("mutation", [pytest.param(mutation, id=name) for name, mutation in ALL.items()])
 def test_a_mistake_is_found(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
     mutation.patch(monkeypatch)
     broken = scenario(mutation.graph, faults=mutation.faults, **mutation.scenario)

@@ -27,9 +27,11 @@ def check_success(description: Description) -> None:
     """Make sure that an execution that has ended has a result.
 
     Raises:
-        CommandFailed: it failed; names error and cause.
+        CommandFailed: it failed, or was stopped; names error and cause.
     """
-    if description.status is Status.FAILED:
+    if description.status is Status.ABORTED:
+        raise CommandFailed(f"execution {description.name} was stopped{_reason(description)}")
+    if description.status is not Status.SUCCEEDED:
         failure = failure_text(description.error, description.cause)
         raise CommandFailed(f"execution {description.name} failed: {failure}")
 
@@ -46,7 +48,9 @@ def print_description(description: Description) -> None:
     match description.status:
         case Status.SUCCEEDED:
             print(f"output   {_line(description.output)}")
-        case Status.FAILED:
+        case Status.FAILED | Status.TIMED_OUT:
+            print(f"error    {failure_text(description.error, description.cause)}")
+        case Status.ABORTED if description.error or description.cause:
             print(f"error    {failure_text(description.error, description.cause)}")
 
 
@@ -59,6 +63,11 @@ def failure_text(error: str | None, cause: str | None) -> str:
     except (ValueError, TypeError, KeyError):
         text = cause or ""  # no report of an exception, but text
     return ": ".join(filter(None, (error or "(the Fail state names no error)", text)))
+
+
+def _reason(description: Description) -> str:
+    given = filter(None, (description.error, description.cause))
+    return "".join(f": {text}" for text in given)
 
 
 def _plain(value: Any) -> Json:

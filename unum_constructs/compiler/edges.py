@@ -155,6 +155,8 @@ def _underway(workflow: Workflow, reach: Reach) -> set[Operation]:
         operations |= _after_failure(workflow.fan_out(name))
     if any(workflow.task(name).meets_previous for name in reach.tasks):
         operations.add(Operation.ADD)
+    if reach.waits_inside:
+        operations.add(Operation.READ)  # whether something around the branch was settled, or stopped, meanwhile
     return operations
 
 

@@ -21,12 +21,14 @@ class Reach:
         ended: names of the fan-outs of which a branch can end on the way.
         failed: names of the fan-outs that can fail on the way.
         waits: whether there can be a Wait on the way, or one before a fan-out is retried.
+        waits_inside: whether there can be a Wait in a branch on the way.
     """
 
     tasks: tuple[str, ...]
     ended: tuple[str, ...]
     failed: tuple[str, ...]
     waits: bool
+    waits_inside: bool
 
 
 class _Where(Enum):
@@ -67,6 +69,7 @@ def _follow(workflow: Workflow, *starts: _Point) -> Reach:
         ended=_names(workflow, seen, FanOut, _Where.BRANCH),
         failed=_names(workflow, seen, FanOut, _Where.FAILED),
         waits=any(_waits(workflow.states[name], where) for name, where in seen),
+        waits_inside=any(workflow.states[name].scope for name in _names(workflow, seen, Wait, _Where.BEFORE)),
     )
 
 

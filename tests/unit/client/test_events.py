@@ -296,7 +296,7 @@ def test_after_a_failure_no_iteration_begins_unless_that_is_tolerated(tolerated:
 BOTH = machine(
     Both={
         "Type": "Parallel",
-        "Branches": [machine(Bad=task("crash", End=True)), machine(Good=task("same", End=True))],
+        "Branches": [machine(Good=task("same", End=True)), machine(Bad=task("crash", End=True))],
         "End": True,
     }
 )
@@ -314,7 +314,7 @@ def test_a_branch_that_fails_fails_the_parallel() -> None:
 
 
 def test_iterations_that_came_to_no_end_are_aborted() -> None:
-    definition = machine(Each={"Type": "Map", "ItemProcessor": BOTH["States"]["Both"]["Branches"][0], "End": True})
+    definition = machine(Each={"Type": "Map", "ItemProcessor": BOTH["States"]["Both"]["Branches"][1], "End": True})
     workflow, checkpoints = executed(definition, [1, 2])
     found = told(workflow, [each for each in checkpoints if [frame.index for frame in each.name.frames] != [1]])
     counted = Counter(lines(found))

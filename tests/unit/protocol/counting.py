@@ -14,6 +14,7 @@ from unum_runtime.store.memory import MemoryStore
 class CountingStore:
     inner: Store = field(default_factory=MemoryStore)
     calls: Counter[str] = field(default_factory=Counter)
+    keys_read: int = 0
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
         self.calls["create"] += 1
@@ -21,7 +22,9 @@ class CountingStore:
 
     def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
         self.calls["read"] += 1
-        return self.inner.read(keys)
+        wanted = list(keys)
+        self.keys_read += len(wanted)
+        return self.inner.read(wanted)
 
     def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
         self.calls["query"] += 1

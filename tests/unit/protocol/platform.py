@@ -3,12 +3,14 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from unum_constructs.compiler import compile_workflow
 from unum_constructs.compiler.options import FunctionOptions
 from unum_runtime.client import history
+from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, Ending
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Workflow
@@ -80,9 +82,10 @@ class Platform:
         step(self.runtime(), event)
 
     def deliver_all(self) -> None:
-        """Deliver every event that was sent and all that follow, each once."""
+        """Deliver every event that was sent and all that follow, each once; as Lambda, take no offence at a refusal."""
         while self.sent:
-            self.deliver(self.sent.pop(0))
+            with suppress(RefusedDelivery):
+                self.deliver(self.sent.pop(0))
 
     def run(self, name: str = "e", value: Any = None) -> Ending | None:
         self.start(name, value)

@@ -72,3 +72,30 @@ def test_an_empty_map_costs_nothing() -> None:
     _, store = run(map_and_join(), Guard.COMMIT, [])
     assert store.calls["create"] == 3
     assert store.calls["add"] == 0
+
+
+def nested(depth: int) -> dict[str, Any]:
+    """A Task in `depth` Maps."""
+    definition: dict[str, Any] = {"StartAt": "Item", "States": {"Item": {"Type": "Task", "Resource": "F", "End": True}}}
+    for level in range(depth):
+        around = {"Type": "Map", "ItemProcessor": definition, "End": True}
+        definition = {"StartAt": f"Map{level}", "States": {f"Map{level}": around}}
+    return definition
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_a_branch_is_looked_up_in_one_request_with_the_fan_outs_around_it(depth: int) -> None:
+    value: Any = 7
+    for _ in range(depth):
+        value = [value]
+    _, unguarded = run(nested(depth), Guard.COMMIT, value)
+    _, store = run(nested(depth), Guard.READ, value)
+    assert store.calls - unguarded.calls == {"read": 1}
+    assert store.keys_read - unguarded.keys_read == 1 + depth
+
+
+def test_the_next_branch_in_a_lane_is_looked_up_in_one_request() -> None:
+    definition = nested(1)
+    definition["States"]["Map0"]["MaxConcurrency"] = 1
+    _, store = run(definition, Guard.COMMIT, [1, 2, 3])
+    assert (store.calls["read"] - 1, store.keys_read - 1) == (3, 6)  # but for the start record, which the test reads

@@ -340,8 +340,9 @@ def test_branches_have_tokens_of_their_own() -> None:
     assert waiting.outcome == Success([0, 10, 20])
 
 
-def test_an_answer_for_an_execution_that_has_ended_does_nothing() -> None:
-    broken = {"StartAt": "Fails", "States": {"Fails": {"Type": "Fail", "Error": "Broken"}}}
+def test_an_answer_for_an_execution_that_has_ended_is_too_late() -> None:
+    fails = {"Type": "Task", "Resource": "B", "Next": "Fails"}
+    broken = {"StartAt": "B", "States": {"B": fails, "Fails": {"Type": "Fail", "Error": "Broken"}}}
     both = {"Type": "Parallel", "Branches": [ASKING, broken], "End": True}
     definition = {"StartAt": "Both", "States": {"Both": both}}
     tokens: list[str] = []
@@ -350,10 +351,11 @@ def test_an_answer_for_an_execution_that_has_ended_does_nothing() -> None:
         tokens.append(event["token"])
         return Elsewhere()
 
-    waiting = Asking(Platform.of(definition, F=ask), tokens)
+    waiting = Asking(Platform.of(definition, F=ask, B=lambda event: event), tokens)
     token = waiting.begun()
     assert waiting.outcome == Failure("Broken", None)
-    waiting.answered(token)
+    with pytest.raises(TaskTimedOut):
+        waiting.answered(token)
     ending = waiting.platform.ending()
     assert ending
     assert ending.status is Status.FAILED

@@ -199,15 +199,16 @@ def parallel(**fields: Any) -> dict[str, Any]:
 
 
 def test_a_failed_fan_out_begins_anew_in_branches_of_its_own() -> None:
-    names = []
+    names: list[str] = []
 
     def function(event: Any, context: Any) -> Any:
         names.append(context.unum.invocation.partition("/")[2])
         return event
 
-    workflow = local(machine(P=parallel(Retry=[EVER])), F=fails_with(Flaky()), G=function)
+    both = {**parallel(Retry=[EVER]), "Branches": [machine(C=task("G")), machine(B=task("F"))]}
+    workflow = local(machine(P=both), F=fails_with(Flaky()), G=function)
     assert workflow.run("e", 7) == succeeded([7, 7])
-    assert names == ["P@2.0[1]#0", "P@4.1[1]#0"]
+    assert names == ["P@2.0[0]#0", "P@4.1[0]#0"]
     of_p = [(step.phase, step.outcome, step.way.retries) for step in steps(workflow) if step.state == "P"]
     assert of_p == [
         (Phase.ENTERED, Success(7), ()),

@@ -187,7 +187,7 @@ class Client:
             ExecutionDoesNotExist: there is none of that name.
         """
         execution = self._record(name).name.execution
-        return map(Step.of, history.steps(self.store, self.workflow, execution))
+        return map(Step.of, self._steps(execution))
 
     def progress(self, name: str, definition: Workflow) -> Mapping[str, Progress]:
         """How far an execution has come in each state, for a picture of it.
@@ -221,7 +221,7 @@ class Client:
         while True:
             # Asked before the steps are listed: what an ended execution has committed is all there then.
             has_ended = self._describe(record).status is not Status.RUNNING
-            listed = history.steps(self.store, self.workflow, record.name.execution)
+            listed = self._steps(record.name.execution)
             fresh = [checkpoint for checkpoint in listed if checkpoint.name not in seen]
             seen.update(checkpoint.name for checkpoint in fresh)
             yield from map(Step.of, sorted(fresh, key=lambda checkpoint: checkpoint.committed_ms))
@@ -307,6 +307,11 @@ class Client:
 
     def _last(self, record: Checkpoint) -> Checkpoint | None:
         return history.last_step(self.store, self.workflow, record.name.execution)
+
+    def _steps(self, execution: Execution) -> Iterator[Checkpoint]:
+        """All steps; a stop record is none, for it is of no state."""
+        listed = history.steps(self.store, self.workflow, execution)
+        return (checkpoint for checkpoint in listed if not checkpoint.is_stop)
 
     def _describe(self, record: Checkpoint) -> Description:
         return Description.of(record, self._last(record))

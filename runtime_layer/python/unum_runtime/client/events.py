@@ -6,7 +6,7 @@ tells is left out: values that were collected, the data of a Task that another c
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from unum_runtime.client.account import Account
@@ -43,6 +43,7 @@ _ENDINGS: Mapping[Status, str] = {
     Status.SUCCEEDED: "ExecutionSucceeded",
     Status.FAILED: "ExecutionFailed",
     Status.TIMED_OUT: "ExecutionTimedOut",
+    Status.ABORTED: "ExecutionAborted",
 }
 
 
@@ -64,8 +65,12 @@ def events(workflow: Workflow, checkpoints: Iterable[Checkpoint], *, now_ms: int
     _Thread(past, Passages(workflow), (), account).follow(past.start)
     if past.end is None:
         return journal.shaped(until_ms=max(now_ms, past.latest_ms))
-    journal.end(_ending(past.end, account.last))
-    return journal.shaped(until_ms=max(account.last.at_ms, past.latest_ms))
+    last, until_ms = account.last, max(account.last.at_ms, past.latest_ms)
+    if past.stop is not None:  # before a Wait was over, perhaps, that leads to the last event
+        until_ms = max(past.stop.committed_ms, past.latest_ms)
+        last = journal.latest(until_ms=until_ms)
+    journal.end(_ending(past.end, last))
+    return journal.shaped(until_ms=until_ms)
 
 
 def _ending(checkpoint: Checkpoint, last: Event) -> Event:
@@ -183,15 +188,16 @@ class _Thread:
     def _work(self, task: Task, name: Name, entered: Value | None) -> Checkpoint | None:
         """Tell of a Task; the next commit."""
         checkpoint = self.past.committed.get(name)
-        this = Try(self.past.workflow, task, name, entered, checkpoint)
+        own = checkpoint if checkpoint is not None and checkpoint.state == task.name else None
+        this = Try(self.past.workflow, task, name, entered, own)
         this.tell_start(self.account)
-        if checkpoint is not None:
-            this.tell_end(self.account, checkpoint, succeeded=self._succeeded(checkpoint))
-            return checkpoint
-        if task.committed_by is None or self.past.after(name) is None:
+        if own is not None:
+            this.tell_end(self.account, own, succeeded=self._succeeded(own))
+            return own
+        if task.committed_by is None or checkpoint is None:
             return None
         this.tell_passing(self.account)
-        return self._guess(task.next, name)
+        return self._guess(task.next, replace(name, step=name.step - 1))
 
     def _succeeded(self, checkpoint: Checkpoint) -> bool:
         """Whether its state is known to have succeeded; of a collected value, what followed tells."""
@@ -201,9 +207,9 @@ class _Thread:
 
     def _fan_out(self, scope: Scope, opened: Open | None) -> Checkpoint | None:
         """Tell of a fan-out; its commit, or what stands for one where the Task after it joins the branches."""
-        state, commit = self.past.workflow.fan_out(scope.state), self.past.committed.get(scope.join)
+        state, commit = self.past.workflow.fan_out(scope.state), self.past.outcome_of(scope)
         needs_all = not _tolerates(state)
-        is_over = self.past.after(scope.join) is not None if commit is None else self._succeeded(commit)
+        is_over = scope.join in self.past.committed if commit is None else self._succeeded(commit)
         started = self.account.start(state, scope.size, self._opened_ms(scope), scope.generation)
         ends = self._branches(scope, opened, started, succeeds=needs_all and is_over)
         told = [(end.last, end.has_failed) for end in ends.values()]
@@ -215,7 +221,7 @@ class _Thread:
         elif is_over:
             self.account.end(state, succeeded=True)
             self.account.exit(state, None)
-            return self._guess(state.next, scope.join)
+            return self._guess(state.next, scope.origin)
         return commit
 
     def _opened_ms(self, scope: Scope) -> int | None:
@@ -248,7 +254,7 @@ class _Thread:
         """Tell of this branch, if it is known to have begun."""
         if opened is None and not self.succeeds and not self.past.has_begun(self.frames):
             return _End(self.account.last)
-        state, commit = self.past.workflow.fan_out(scope.state), self.past.committed.get(scope.join)
+        state, commit = self.past.workflow.fan_out(scope.state), self.past.outcome_of(scope)
         self.account.iterate(state, "Started")
         end = self.follow(self._begin(opened, index) if opened else self._guess_begin(state, index, scope))
         is_collected = end.checkpoint is not None and isinstance(end.checkpoint.outcome, Collected)

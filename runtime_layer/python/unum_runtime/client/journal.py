@@ -64,10 +64,16 @@ class Journal:
 
     def shaped(self, *, until_ms: int) -> list[HistoryEvent]:
         """The events by time up to `until_ms`, numbered from 1; so a Wait that lasts has not been left."""
-        events = sorted((event for event in self._events if event.at_ms <= until_ms), key=lambda event: event.at_ms)
-        events += [] if self._last is None else [self._last]
+        events = [*self._by_time(until_ms), *([] if self._last is None else [self._last])]
         ids = {event: number for number, event in enumerate(events, start=1)}
         return [_shaped(event, ids) for event in events]
+
+    def latest(self, *, until_ms: int) -> Event:
+        """The last event by time up to `until_ms`, before which there is one."""
+        return self._by_time(until_ms)[-1]
+
+    def _by_time(self, until_ms: int) -> list[Event]:
+        return sorted((event for event in self._events if event.at_ms <= until_ms), key=lambda event: event.at_ms)
 
 
 def data(**values: Known) -> dict[str, Json]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase
 from unum_runtime.model.ir import Workflow
-from unum_runtime.model.naming import Frames, Name
+from unum_runtime.model.naming import Frames, Name, Scope
 from unum_runtime.protocol.plan import is_start
 
 
@@ -18,10 +18,12 @@ class Past:
     Attributes:
         workflow: the version that it runs on.
         committed: its start record and its steps.
+        stop: the stop record, in the place of the step that would have been next; None where there is none.
     """
 
     workflow: Workflow
     committed: dict[Name, Checkpoint] = field(default_factory=dict)
+    stop: Checkpoint | None = None
     _steps: dict[Frames, list[int]] = field(default_factory=dict)
 
     @classmethod
@@ -51,7 +53,13 @@ class Past:
     @property
     def end(self) -> Checkpoint | None:
         """The commit that ended the execution; None while it runs."""
-        return next((checkpoint for checkpoint in self.committed.values() if checkpoint.ending is not None), None)
+        ends = (checkpoint for checkpoint in self.committed.values() if checkpoint.ending is not None)
+        return self.stop or next(ends, None)
+
+    def outcome_of(self, scope: Scope) -> Checkpoint | None:
+        """The commit of a fan-out itself; None where the Task that joins its results has committed in its place."""
+        checkpoint = self.committed.get(scope.join)
+        return checkpoint if checkpoint is not None and checkpoint.state == scope.state else None
 
     def after(self, name: Name) -> Checkpoint | None:
         """The first commit after `name` in its scope."""
@@ -65,6 +73,9 @@ class Past:
 
     def _add(self, checkpoint: Checkpoint) -> None:
         name, ours = checkpoint.name, self.workflow
+        if checkpoint.is_stop:
+            self.stop = checkpoint
+            return
         if not is_start(name) and checkpoint.digest != ours.digest:
             raise ClientError(
                 f"{name}: ran on version {checkpoint.digest} of workflow {ours.name!r}, "

@@ -37,7 +37,7 @@ class Reach(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     STOPPED = "stopped"
-    """It was invoked, and the execution failed before it committed."""
+    """It was invoked, and the execution failed or was stopped before it committed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,16 +75,17 @@ def progress(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> Mapping[s
 
     Args:
         workflow: the version that the execution runs on.
-        checkpoints: its committed steps, and its start record if a client wrote one.
+        checkpoints: its committed steps, its start record if a client wrote one, and its stop record.
 
     Raises:
         ClientError: the execution runs on another version.
     """
-    survey = _Survey(workflow)
+    survey, over = _Survey(workflow), False
     for checkpoint in checkpoints:
-        survey.add(checkpoint)
+        over = over or checkpoint.ending is not None
+        if not checkpoint.is_stop:
+            survey.add(checkpoint)
     survey.count_open_ends()
-    over = any(checkpoint.ending for checkpoint in survey.committed.values())
     return {name: replace(survey.found[name], over=over) for name in workflow.states}
 
 
@@ -143,15 +144,19 @@ class _Survey:
         for scope, opened in self.opened.items():
             self._count_branches(scope, opened)
         for scope in self.opened:
-            if scope.join not in self.committed:
+            if not self._has_outcome(scope):
                 self._count_fan_out(scope)
         for scope in self.collected:
-            if scope.join not in self.committed:
+            if not self._has_outcome(scope):
                 self._change(scope.state, succeeded=1)
                 self._count_surely(self.workflow.fan_out(scope.state).next)
         for name, state in self.invoked.items():
-            if name not in self.committed:
-                self._count_uncommitted(name, state)
+            self._count_uncommitted(name, state)
+
+    def _has_outcome(self, scope: Scope) -> bool:
+        """Whether a fan-out itself has committed, and not the Task that joins its results."""
+        checkpoint = self.committed.get(scope.join)
+        return checkpoint is not None and checkpoint.state == scope.state
 
     def _check_version(self, checkpoint: Checkpoint) -> None:
         if not is_start(checkpoint.name) and checkpoint.digest != self.workflow.digest:
@@ -192,22 +197,19 @@ class _Survey:
         self._change(scope.state, succeeded=1)
         fan_out = self.workflow.fan_out(scope.state)
         if fan_out.join is not None:
-            self.invoked[Name(scope.execution, scope.frames, scope.iteration + 1)] = fan_out.join
+            self.invoked[scope.join] = fan_out.join
             self._count_surely(fan_out.next)
 
     def _count_uncommitted(self, name: Name, state: str) -> None:
-        """Count an invocation without a commit; of Tasks that are never committed, the commit after them tells."""
-        passed = []
-        last: str | None = state
-        while last is not None and self.workflow.committed_by(last) is not None:
-            passed.append(last)
-            last = self.workflow.committed_by(last)
-        if not passed or Name(name.execution, name.frames, name.step + len(passed)) not in self.committed:
+        """Count an invocation without a commit; of Tasks that are never committed, the commit for them tells."""
+        committed = self.committed.get(name)
+        if committed is None:
             self._change(state, running=1)
-            return
-        for each in passed:
-            self._change(each, succeeded=1)
-            self._count_surely(self.workflow.states[each].next)
+        elif committed.state == self.workflow.committer(state):
+            while (following := self.workflow.committed_by(state)) is not None:
+                self._change(state, succeeded=1)
+                self._count_surely(self.workflow.states[state].next)
+                state = following
 
     def _count_collected(self, checkpoint: Checkpoint) -> None:
         """Count what followed a commit whose value is gone, which it only is when all that follows has committed."""

@@ -40,6 +40,7 @@ class Status(StrEnum):
     SUCCEEDED = "SUCCEEDED"
     FAILED = "FAILED"
     TIMED_OUT = "TIMED_OUT"
+    ABORTED = "ABORTED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +132,10 @@ class Checkpoint:
 
     Attributes:
         name: the invocation.
-        state: its state.
+        state: its state; empty in a start record and in a stop record.
         phase: whether `outcome` is what the state was entered with or what it came to.
         outcome: the value or the failure, or that it was collected.
-        digest: of the workflow's IR that wrote it.
+        digest: of the workflow's IR that wrote it; empty where `state` is.
         committed_ms: when, in milliseconds since 1970.
         duration_ms: how long user code ran; 0 where there was none.
         attempt: which delivery of its event wrote it, from 0, as far as that is known.
@@ -154,6 +155,11 @@ class Checkpoint:
     way: Way = STRAIGHT
     opens: Scope | None = None
     ending: Ending | None = None
+
+    @property
+    def is_stop(self) -> bool:
+        """Whether it is a stop record: the step that it takes the place of never comes."""
+        return self.ending is not None and self.ending.status is Status.ABORTED
 
     def to_item(self) -> Item:
         """The checkpoint as a flat item; the name is in the key."""
@@ -242,6 +248,30 @@ def start_record(execution: Execution, value: Json) -> Checkpoint:
 def read_start_record(execution_name: str, item: Item) -> Checkpoint:
     """The start record as it was stored; the time of the start, part of the execution's identity, is in it."""
     return Checkpoint.from_item(Name(Execution(execution_name, int(item["at"])), (), START_STEP), item)
+
+
+def stop_record(name: Name, failure: Failure, stopped_ms: int) -> Checkpoint:
+    """The checkpoint that ends an execution in place of its next step at the top level, `name`.
+
+    Args:
+        name: of that step.
+        failure: error and cause that whoever stopped it gave.
+        stopped_ms: when, in milliseconds since 1970.
+    """
+    return Checkpoint(
+        name=name,
+        state="",
+        phase=Phase.LEFT,
+        outcome=failure,
+        digest="",
+        committed_ms=stopped_ms,
+        ending=Ending(Status.ABORTED, failure),
+    )
+
+
+def is_stop_record(item: Item) -> bool:
+    """Whether `item` is that of a stop record."""
+    return item.get("status") == Status.ABORTED
 
 
 def to_text(value: Json) -> str:

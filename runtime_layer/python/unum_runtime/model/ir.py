@@ -387,6 +387,27 @@ class Workflow:
         state = self.states.get(name)
         return state.committed_by if isinstance(state, Task) else None
 
+    def committer(self, name: str) -> str:
+        """The state whose commit counts for that of the state called `name`: itself, or a Task after it."""
+        following = self.committed_by(name)
+        return name if following is None else self.committer(following)
+
+    def committers(self, name: str) -> frozenset[str]:
+        """All states of which one may commit under the name of an invocation of the state called `name`.
+
+        Where it joins the results of a fan-out, the fan-out itself does if they cannot be joined.
+        """
+        joined = (each.name for each in self.states.values() if isinstance(each, FanOut) and each.join == name)
+        return frozenset((self.committer(name), *joined))
+
+    def passes_name_on(self, name: str) -> bool:
+        """Whether what the state called `name` came to is not committed where all goes well.
+
+        The Task that is certain to follow has its name then, and commits under that.
+        """
+        state = self.states.get(name)
+        return (isinstance(state, FanOut) and state.join is not None) or self.committed_by(name) is not None
+
     @cached_property
     def has_variables(self) -> bool:
         """Whether something travels beside the data: variables, or the execution's input."""

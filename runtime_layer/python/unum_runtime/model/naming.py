@@ -87,6 +87,16 @@ class Name:
         """How many steps lie between the start and this one."""
         return self.step + sum(frame.iteration for frame in self.frames)
 
+    @property
+    def following(self) -> "Name":
+        """The name of the step after it, in the same scope."""
+        return Name(self.execution, self.frames, self.step + 1)
+
+    @property
+    def scopes(self) -> "tuple[Scope, ...]":
+        """The scopes of all fan-outs around the invocation, outermost first."""
+        return scopes_around(self.execution, self.frames)
+
     def __str__(self) -> str:
         scopes = "".join(f"/{escape(f.state)}@{f.iteration}.{f.generation}[{f.index}]" for f in self.frames)
         return f"{self.execution}{scopes}#{self.step}"
@@ -124,7 +134,7 @@ class Scope:
 
     @property
     def join(self) -> Name:
-        """Name of the fan-out's own outcome."""
+        """Name of the fan-out's own outcome; where a Task is certain to join its results, that of the Task."""
         return Name(self.execution, self.frames, self.iteration)
 
     @property
@@ -140,6 +150,11 @@ class Scope:
     def shard_size(self, shard: int) -> int:
         """How many branches `shard` has."""
         return min(SHARD_SIZE, self.size - shard * SHARD_SIZE)
+
+
+def scopes_around(execution: Execution, frames: Frames) -> tuple[Scope, ...]:
+    """All scopes that a branch with `frames` lies in, outermost first."""
+    return tuple(Scope.around(execution, frames[:depth]) for depth in range(1, len(frames) + 1))
 
 
 class Key(NamedTuple):
@@ -185,6 +200,14 @@ def place_in_shard(key: Key) -> tuple[int, int]:
     """The branch and the step of a checkpoint whose key is in a shard's partition."""
     index, step = key.sort.split(".")
     return int(index), int(step)
+
+
+def join_keys(workflow: str, name: Name) -> tuple[Key, ...]:
+    """Where it is stored what the fan-outs around `name` came to, outermost first.
+
+    As long as `name` has no outcome, they came to something without it; or the execution was stopped.
+    """
+    return tuple(checkpoint_key(workflow, scope.join) for scope in name.scopes)
 
 
 def completion_key(workflow: str, scope: Scope, shard: int) -> Key:

@@ -64,21 +64,25 @@ def draft(rt: Runtime, effect: Commit) -> Checkpoint:
 
 
 def verified(rt: Runtime, name: Name, state: str, item: Item) -> Checkpoint:
-    """The checkpoint that is stored under `name`.
+    """The checkpoint that is stored under `name`, of an invocation of `state`; or the execution's stop record.
 
     Raises:
-        InconsistentHistory: it is of another state, or of another version of the workflow.
+        InconsistentHistory: it is of a state that does not commit there, or of another version of the workflow.
     """
     checkpoint = Checkpoint.from_item(name, item)
-    if is_start(name):
+    if is_start(name) or checkpoint.is_stop:
         return checkpoint
     found = (checkpoint.state, checkpoint.digest)
-    if found != (state, rt.workflow.digest):
+    if found != (state, rt.workflow.digest) and not _is_of_committer(rt, state, checkpoint):
         raise InconsistentHistory(
             f"{name}: expected the outcome of {state!r} by IR {rt.workflow.digest}, "
             f"found that of {found[0]!r} by IR {found[1]}; was a name used by two deployments?"
         )
     return checkpoint
+
+
+def _is_of_committer(rt: Runtime, state: str, checkpoint: Checkpoint) -> bool:
+    return checkpoint.digest == rt.workflow.digest and checkpoint.state in rt.workflow.committers(state)
 
 
 def _log(rt: Runtime, checkpoint: Checkpoint, how: str) -> None:
@@ -113,7 +117,7 @@ def bounded(outcome: Outcome, way: Way = STRAIGHT, *, what: str = "output", limi
         limit: how many bytes it may have; None for as many as are stored.
     """
     if isinstance(outcome, Failure):
-        return Failure(_cut(outcome.error, MAX_ERROR_LENGTH), _cut(outcome.cause, MAX_CAUSE_LENGTH))
+        return shortened(outcome)
     size = len(to_text(outcome.value).encode())
     if limit is not None and size > limit:
         return _too_large(f"the {what} has {size} bytes; at most {limit} are allowed")
@@ -123,6 +127,11 @@ def bounded(outcome: Outcome, way: Way = STRAIGHT, *, what: str = "output", limi
     if size > MAX_OUTCOME_BYTES:
         return _too_large(f"the {what} has {size} bytes; at most {MAX_OUTCOME_BYTES} are stored")
     return outcome
+
+
+def shortened(failure: Failure) -> Failure:
+    """`failure` with as much of its error and cause as is stored."""
+    return Failure(_cut(failure.error, MAX_ERROR_LENGTH), _cut(failure.cause, MAX_CAUSE_LENGTH))
 
 
 def _too_large(fault: str) -> Failure:

@@ -27,11 +27,12 @@ from unum_runtime.model.naming import (
     failed_key,
     place_in_shard,
     root_key,
+    scopes_around,
     shard_partition,
 )
 from unum_runtime.protocol.plan import Commit, is_start
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.protocol.trail import Trail, scopes_around
+from unum_runtime.protocol.trail import Trail
 
 
 def collect_behind(rt: Runtime, envelope: Envelope) -> None:
@@ -60,12 +61,9 @@ def collect_scope(rt: Runtime, scope: Scope) -> None:
 def settled_around(rt: Runtime, trail: Trail) -> dict[Scope, Item]:
     """The outermost settled scopes around what a delivery came to, each with what it came to."""
     paths = list(trail.paths())
-    keys = {key: scope for path in paths for scope in path for key in _outcome_keys(rt, scope)}
+    keys = {checkpoint_key(rt.workflow.name, scope.join): scope for path in paths for scope in path}
     found = rt.store.read(keys) if keys else {}
-    settled: dict[Scope, Item] = {}
-    for key, scope in keys.items():
-        if key in found:
-            settled.setdefault(scope, found[key])
+    settled = {keys[key]: item for key, item in found.items()}
     outermost = (next((scope for scope in path if scope in settled), None) for path in paths)
     return {scope: settled[scope] for scope in outermost if scope is not None}
 
@@ -85,14 +83,6 @@ def take_back(rt: Runtime, trail: Trail, settled: Iterable[Scope]) -> None:
 def _parent_key(rt: Runtime, name: Name) -> list[Key]:
     parent = Name(name.execution, name.frames, name.step - 1)
     return [] if name.step == 0 or is_start(parent) else [checkpoint_key(rt.workflow.name, parent)]
-
-
-def _outcome_keys(rt: Runtime, scope: Scope) -> list[Key]:
-    """Where there is something when `scope` is settled: its outcome, or that of the Task that joins its results."""
-    names = [scope.join]
-    if rt.workflow.fan_out(scope.state).join is not None:
-        names.append(Name(scope.execution, scope.frames, scope.iteration + 1))
-    return [checkpoint_key(rt.workflow.name, name) for name in names]
 
 
 def _scope_keys(rt: Runtime, scope: Scope) -> list[Key]:

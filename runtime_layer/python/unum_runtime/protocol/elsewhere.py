@@ -22,7 +22,7 @@ from unum_runtime.errors import RefusedDelivery, StatesError
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success, to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Json, Pattern, State, Task
-from unum_runtime.model.naming import Key, Name, answer_key, lease_key, pending_key
+from unum_runtime.model.naming import Key, answer_key, lease_key, pending_key
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import Elsewhere, Later, Runtime
 
@@ -150,7 +150,7 @@ def check_look(rt: Runtime, envelope: Envelope, state: State) -> None:
 def forget(rt: Runtime, envelope: Envelope, state: State) -> None:
     """Collect what was stored for this try and those before it; the outcome is committed and what follows is sent."""
     if rt.collection is Collection.EAGER and isinstance(state, Task) and state.pattern is Pattern.CALLBACK:
-        digests = [_digest(envelope.name, attempt) for attempt in range(sum(envelope.retries) + 1)]
+        digests = [_digest(envelope, attempt) for attempt in range(sum(envelope.retries) + 1)]
         keys = (pending_key, answer_key)
         rt.store.collect(key(rt.workflow.name, digest) for digest in digests for key in keys)
 
@@ -204,16 +204,19 @@ def _answer(rt: Runtime, envelope: Envelope) -> Item | None:
 
 
 def _pending_key(rt: Runtime, envelope: Envelope) -> Key:
-    return pending_key(rt.workflow.name, _digest(envelope.name, sum(envelope.retries)))
+    return pending_key(rt.workflow.name, _digest(envelope, sum(envelope.retries)))
 
 
 def _answer_key(rt: Runtime, envelope: Envelope) -> Key:
-    return answer_key(rt.workflow.name, _digest(envelope.name, sum(envelope.retries)))
+    return answer_key(rt.workflow.name, _digest(envelope, sum(envelope.retries)))
 
 
-def _digest(name: Name, attempt: int) -> str:
-    """Names one try of an invocation; it is no secret, and tells nothing."""
-    return hashlib.sha256(f"{name}+{attempt}".encode()).hexdigest()
+def _digest(envelope: Envelope, attempt: int) -> str:
+    """Names one try of an invocation; it is no secret, and tells nothing.
+
+    The state is in it, because a Task that is not checkpointed has the same name as the one that commits for it.
+    """
+    return hashlib.sha256(f"{envelope.name}+{attempt} {envelope.state}".encode()).hexdigest()
 
 
 def taken_key(pending: Key) -> Key:

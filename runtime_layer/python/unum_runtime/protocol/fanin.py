@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from unum_runtime.errors import InconsistentHistory, StoreError
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase, Success, Way
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Phase, Success, Way
 from unum_runtime.model.envelope import Results
 from unum_runtime.model.ir import FanOut, Map
 from unum_runtime.model.naming import (
@@ -19,6 +19,7 @@ from unum_runtime.model.naming import (
     checkpoint_key,
     completion_key,
     failed_key,
+    join_keys,
     place_in_shard,
     root_key,
     shard_partition,
@@ -74,7 +75,7 @@ def go_on(rt: Runtime, scope: Scope) -> Invoke | Commit:
     follower = rt.workflow.fan_out(scope.state).join
     if follower is None:
         return joined(rt, scope)
-    return Invoke(_after(scope), follower, Results(scope))
+    return Invoke(scope.join, follower, Results(scope))
 
 
 def joined(rt: Runtime, scope: Scope) -> Commit:
@@ -110,7 +111,10 @@ def origin(rt: Runtime, scope: Scope) -> Open:
         InconsistentHistory: it says something else than the frames.
     """
     key = checkpoint_key(rt.workflow.name, scope.origin)
-    item = rt.store.read([key]).get(key)
+    return _opened(rt, scope, rt.store.read([key]).get(key))
+
+
+def _opened(rt: Runtime, scope: Scope, item: Item | None) -> Open:
     if item is None:
         raise StoreError(f"{scope.origin}: the checkpoint that opened {scope.state!r} is missing; has it expired?")
     opened = plan(rt.workflow, Checkpoint.from_item(scope.origin, item))
@@ -138,11 +142,19 @@ def _needs_origin(rt: Runtime, fan_out: FanOut) -> bool:
 
 
 def _next_in_lane(rt: Runtime, scope: Scope, index: int) -> list[Invoke | Meet | Commit]:
-    """The branch that begins when branch `index` has ended, where only so many run at once."""
+    """The branch that begins when branch `index` has ended, where only so many run at once.
+
+    None does where this fan-out or one around it is settled, or the execution was stopped; the same request asks that.
+    """
     fan_out = rt.workflow.fan_out(scope.state)
     if not isinstance(fan_out, Map) or not fan_out.has_limit:
         return []
-    opened = origin(rt, scope)
+    own = checkpoint_key(rt.workflow.name, scope.origin)
+    around = join_keys(rt.workflow.name, Name(scope.execution, scope.branch(index), step=0))
+    items = rt.store.read([own, *around])
+    if not items.keys().isdisjoint(around):
+        return []
+    opened = _opened(rt, scope, items.get(own))
     return [branch(opened, following) for following in started_after(opened, index)]
 
 
@@ -196,7 +208,3 @@ def _end(rt: Runtime, scope: Scope, index: int, checkpoint: Checkpoint | None) -
             f"{scope.join}: expected {scope.size} results of {scope.state!r}, but branch {index} has none"
         )
     return checkpoint, effect
-
-
-def _after(scope: Scope) -> Name:
-    return Name(scope.execution, scope.frames, scope.iteration + 1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from unum_runtime.errors import InvalidToken, TaskTimedOut
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.naming import Key, answer_key, checkpoint_key, lease_key, pending_key
+from unum_runtime.model.naming import Key, answer_key, checkpoint_key, join_keys, lease_key, pending_key
 from unum_runtime.protocol.elsewhere import DIGEST_LENGTH, HEARTBEAT, By, nudge, result_item, taken_key
 from unum_runtime.protocol.runtime import Runtime
 
@@ -88,7 +88,8 @@ class _Pending:
         item: what was stored when the token was given out.
         answer_key: where the result is.
         answer: the result's item; None if there is none.
-        is_over: whether the invocation is committed, so that no result can matter.
+        is_over: whether the invocation is committed, or something around it is settled without it; so no result can
+            matter. That is so when the execution was stopped, too.
     """
 
     key: Key
@@ -118,9 +119,10 @@ def _pending(rt: Runtime, given: str) -> _Pending:
         raise InvalidToken("no Task gave out this token, or longer ago than items are kept")
     if TOMBSTONE in item:
         return _Pending(key, item, result, None, is_over=True)
-    committed = checkpoint_key(rt.workflow.name, Envelope.from_json(json.loads(str(item["value"]))).name)
-    found = rt.store.read([result, committed])
-    return _Pending(key, item, result, found.get(result), is_over=committed in found)
+    name = Envelope.from_json(json.loads(str(item["value"]))).name
+    found = rt.store.read([result, checkpoint_key(rt.workflow.name, name), *join_keys(rt.workflow.name, name)])
+    answer = found.pop(result, None)
+    return _Pending(key, item, result, answer, is_over=bool(found))
 
 
 def _timed_out() -> TaskTimedOut:

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from unum_runtime.errors import NotOurEvent, OutcomeCollected, RefusedDelivery
-from unum_runtime.model.checkpoint import Checkpoint
-from unum_runtime.model.envelope import Envelope, Neighbours, Results, Value
+from unum_runtime.model.checkpoint import Checkpoint, is_stop_record
+from unum_runtime.model.envelope import Envelope, Neighbours, Value
 from unum_runtime.model.ir import Guard, Pattern, State, Task
-from unum_runtime.model.naming import Key, Scope, checkpoint_key
+from unum_runtime.model.naming import checkpoint_key, join_keys
 from unum_runtime.protocol.checkpoint import draft, verified
 from unum_runtime.protocol.elsewhere import check_look
 from unum_runtime.protocol.fanin import joined
@@ -60,49 +60,47 @@ def look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Re
 
 
 def _is_unguarded(envelope: Envelope, state: State) -> bool:
-    """Whether nobody is asked: where no user code runs there is nothing to guard, unless somebody was waited for."""
+    """Whether nobody is asked: where the guard says so, unless somebody was waited for.
+
+    Where no user code runs there is nothing to guard, but in a branch only a look tells that the execution was stopped.
+    """
     if not isinstance(state, Task):
-        return True
+        return not envelope.name.frames
     has_waited = state.pattern is Pattern.CALLBACK and envelope.job is not None
     return state.guard is Guard.COMMIT and not has_waited
 
 
 def _committed(rt: Runtime, envelope: Envelope) -> Checkpoint | None:
-    own, *around = keys = [checkpoint_key(rt.workflow.name, envelope.name), *_scope_key(rt, envelope)]
-    items = rt.store.read(keys)
+    """The outcome of `envelope`; it is looked up in one request with what the fan-outs around it came to.
+
+    An outcome goes on even if they are settled: by this delivery, perhaps, which died before it could say so.
+
+    Raises:
+        RefusedDelivery: the execution was stopped; or a fan-out was settled without this branch.
+    """
+    own, around = checkpoint_key(rt.workflow.name, envelope.name), join_keys(rt.workflow.name, envelope.name)
+    items = rt.store.read([own, *around])
+    settled = [items[key] for key in around if key in items]
+    if any(map(is_stop_record, settled)):
+        raise RefusedDelivery(f"{envelope.name}: the execution was stopped")
     if own in items:
         return verified(rt, envelope.name, envelope.state, items[own])
-    if not items.keys().isdisjoint(around):
-        raise RefusedDelivery(f"{envelope.name}: the fan-out around it is settled without this branch")
+    if settled:
+        raise RefusedDelivery(f"{envelope.name}: a fan-out around it is settled without this branch")
     return None
 
 
 def _made_of(rt: Runtime, envelope: Envelope, collected: OutcomeCollected) -> Checkpoint:
-    """What was made of an input that is collected: the Task's outcome, or what the fan-out came to whose results it is.
+    """What was made of an input that is collected: the Task's outcome, or that of the fan-out whose results it is.
 
     Raises:
         OutcomeCollected: nothing is, because a scope around is settled.
     """
-    states = {envelope.name: envelope.state}
-    if isinstance(envelope.input, Results):
-        states[envelope.input.scope.join] = envelope.input.scope.state
-    keys = {checkpoint_key(rt.workflow.name, name): name for name in states}
-    items = rt.store.read(keys)
-    for key, name in keys.items():
-        if key in items:
-            return verified(rt, name, states[name], items[key])
-    raise collected
-
-
-def _scope_key(rt: Runtime, envelope: Envelope) -> list[Key]:
-    """Where the outcome of the scope around would be: one without this branch, because that has not ended.
-
-    It is looked up between the steps of a branch only, to save reads.
-    """
-    name = envelope.name
-    if not name.frames or name.step == 0:
-        return []
-    return [checkpoint_key(rt.workflow.name, Scope.around(name.execution, name.frames).join)]
+    key = checkpoint_key(rt.workflow.name, envelope.name)
+    item = rt.store.read([key]).get(key)
+    if item is None:
+        raise collected
+    return verified(rt, envelope.name, envelope.state, item)
 
 
 def _input(rt: Runtime, envelope: Envelope) -> Ready | Commit:

@@ -88,7 +88,7 @@ def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope
 
 def _go_on(rt: Runtime, scope: Scope, item: Item, routes: Mapping[str, str]) -> None:
     """Do what follows from the outcome of a settled scope, unless others did, and collect the scope."""
-    if TOMBSTONE in item or item["state"] != scope.state:  # or else a Task has joined the results, and sees to it
+    if TOMBSTONE in item or item["state"] != scope.state:  # or else a Task has joined the results
         return
     try:
         perform(rt, plan(rt.workflow, verified(rt, scope.join, scope.state, item)), routes)

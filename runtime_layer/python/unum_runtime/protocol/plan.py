@@ -146,20 +146,11 @@ def plan(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
     Raises:
         OutcomeCollected: all that follows from it is committed.
     """
-    moment = moment_of(workflow, checkpoint)
+    if checkpoint.ending is not None and checkpoint.is_stop:
+        return Finish(checkpoint.name.execution, checkpoint.ending)
     if checkpoint.phase is Phase.RETRIED and isinstance(checkpoint.outcome, Success):
         return _again(checkpoint, checkpoint.outcome.value)
-    match _within_limits(workflow, checkpoint, moment, _arrive(workflow, checkpoint, moment)):
-        case AtTask(task) as arrival if task.meets_previous:
-            return Meet(_invoke(_next(checkpoint.name), arrival))
-        case AtTask() | AtWait() as arrival:
-            return _invoke(_next(checkpoint.name), arrival)
-        case AtFanOut() as arrival:
-            return _open(checkpoint, arrival)
-        case Ended(state, value):
-            return _end(workflow, checkpoint, state, Success(value))
-        case Failed(state, failure):
-            return _end(workflow, checkpoint, state, failure)
+    return _onward(workflow, checkpoint)
 
 
 def moment_of(workflow: Workflow, checkpoint: Checkpoint) -> Moment:
@@ -213,6 +204,22 @@ def is_start(name: Name) -> bool:
     return not name.frames and name.step == START_STEP
 
 
+def _onward(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
+    """What has to happen where control goes on from `checkpoint`."""
+    moment = moment_of(workflow, checkpoint)
+    match _within_limits(workflow, checkpoint, moment, _arrive(workflow, checkpoint, moment)):
+        case AtTask(task) as arrival if task.meets_previous:
+            return Meet(_invoke(_follower(workflow, checkpoint), arrival))
+        case AtTask() | AtWait() as arrival:
+            return _invoke(_follower(workflow, checkpoint), arrival)
+        case AtFanOut() as arrival:
+            return _open(checkpoint, arrival)
+        case Ended(state, value):
+            return _end(workflow, checkpoint, state, Success(value))
+        case Failed(state, failure):
+            return _end(workflow, checkpoint, state, failure)
+
+
 def _arrive(workflow: Workflow, checkpoint: Checkpoint, moment: Moment) -> Arrival:
     """Where control comes to after `checkpoint`."""
     if isinstance(checkpoint.outcome, Collected):
@@ -242,8 +249,13 @@ def _resume_at(workflow: Workflow, checkpoint: Checkpoint) -> str | None:
     return checkpoint.way.goes_to or workflow.states[checkpoint.state].next
 
 
-def _next(name: Name) -> Name:
-    return Name(name.execution, name.frames, name.step + 1)
+def _follower(workflow: Workflow, checkpoint: Checkpoint) -> Name:
+    """The name of the invocation that follows: steps are only taken by what is committed.
+
+    So the one who commits next is always at the step right after the last one that is committed.
+    """
+    is_left = checkpoint.phase is Phase.LEFT
+    return checkpoint.name if is_left and workflow.passes_name_on(checkpoint.state) else checkpoint.name.following
 
 
 def _invoke(name: Name, arrival: AtTask | AtWait) -> Invoke:
@@ -257,14 +269,14 @@ def _again(checkpoint: Checkpoint, value: Json) -> Invoke:
     """The fan-out that failed, entered with `value`, begins anew, with an event of its own, because that may wait."""
     way = checkpoint.way
     entered = Value(value, checkpoint.committed_ms, way.variables)
-    return Invoke(_next(checkpoint.name), checkpoint.state, entered, way.until_ms, way.retries)
+    return Invoke(checkpoint.name.following, checkpoint.state, entered, way.until_ms, way.retries)
 
 
 def _open(checkpoint: Checkpoint, arrival: AtFanOut) -> Open | Commit:
     name, state = checkpoint.name, arrival.state.name
     if is_start(name):  # a client wrote the start record, and it knows no sizes: commit them first
         way = Way(variables=arrival.moment.variables)
-        return Commit(_next(name), state, Phase.ENTERED, Success(arrival.value), way)
+        return Commit(name.following, state, Phase.ENTERED, Success(arrival.value), way)
     retries = checkpoint.way.retries if (checkpoint.phase, checkpoint.state) == (Phase.ENTERED, state) else ()
     scope = Scope(name.execution, name.frames, state, name.step + 1, sum(retries), len(arrival.inputs))
     return Open(scope, arrival, retries)
@@ -274,10 +286,10 @@ def _end(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcom
     """The scope of `checkpoint` ends with `outcome` after `state`."""
     name = checkpoint.name
     if is_start(name):
-        return Commit(_next(name), state, Phase.LEFT, outcome)
+        return Commit(name.following, state, Phase.LEFT, outcome)
     successor = workflow.committed_by(checkpoint.state)
     if successor is not None:  # a failure: another delivery may have succeeded, and the successor's commit decides
-        return Commit(_next(name), successor, Phase.LEFT, outcome)
+        return Commit(name, successor, Phase.LEFT, outcome)
     if not name.frames:
         return _finish(workflow, checkpoint, state, outcome)
     if isinstance(outcome, Success):
@@ -288,7 +300,7 @@ def _end(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcom
 def _finish(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcome) -> Commit | Finish:
     """The execution ends with `outcome`, which is in the same item unless that would be too large."""
     if checkpoint.outcome != outcome and _size(checkpoint.outcome) + _size(outcome) > MAX_OUTCOME_BYTES:
-        return Commit(_next(checkpoint.name), state, Phase.LEFT, outcome)
+        return Commit(checkpoint.name.following, state, Phase.LEFT, outcome)
     status = Status.SUCCEEDED if isinstance(outcome, Success) else Status.FAILED
     if moment_of(workflow, checkpoint).is_late:
         status, outcome = Status.TIMED_OUT, out_of_time(workflow)

@@ -217,6 +217,8 @@ class _Try:
 
     def _call(self, timeout_s: float | None, given: str) -> Call:
         invocation = str(self.envelope.name)
+        if self.task.committed_by is not None:  # the name is also that of the Task which commits for this one
+            invocation += f" {self.task.name}"
         return Call(
             execution=self.envelope.name.execution.name,
             invocation=invocation,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from unum_runtime.model.checkpoint import Checkpoint
-from unum_runtime.model.naming import Execution, Frames, Name, Scope
+from unum_runtime.model.naming import Name, Scope, scopes_around
 from unum_runtime.protocol.plan import BranchFailed, Complete
 
 
@@ -25,7 +25,7 @@ class Trail:
     ended: list[Complete | BranchFailed] = field(default_factory=list)
     collected: list[Scope] = field(default_factory=list)
 
-    def paths(self) -> Iterator[list[Scope]]:
+    def paths(self) -> Iterator[tuple[Scope, ...]]:
         """The scopes around each thing that it came to, outermost first; none inside a scope that it collected."""
         names = [*self.found, *(checkpoint.name for checkpoint in self.created)]
         places = {(place.execution, place.frames) for place in (*names, *self.ended)}
@@ -33,8 +33,3 @@ class Trail:
             around = scopes_around(*place)
             if not any(scope in self.collected for scope in around):
                 yield around
-
-
-def scopes_around(execution: Execution, frames: Frames) -> list[Scope]:
-    """All scopes that a branch with `frames` lies in, outermost first."""
-    return [Scope.around(execution, frames[:depth]) for depth in range(1, len(frames) + 1)]

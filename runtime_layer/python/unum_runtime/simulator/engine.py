@@ -7,10 +7,12 @@ from functools import partial
 from typing import Any
 
 from unum_runtime.errors import InvokeError, LeaseHeldError, RefusedDelivery, StoreError
+from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import checkpoint_key
 from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.protocol.step import step
+from unum_runtime.protocol.stop import stop as stop_execution
 from unum_runtime.simulator.faults import REDELIVERIES_S
 from unum_runtime.simulator.invariants import (
     Broken,
@@ -54,6 +56,7 @@ def begin(world: World, event: Event, *, is_copy: bool) -> None:
         event=event,
         is_copy=is_copy,
         knew=key is not None and key in world.store.read([key]),
+        was_stopped=world.is_stopped,
         pending=_NOTHING,
     )
     world.say(delivery, lambda: "is delivered once more" if is_copy else "is delivered")
@@ -167,17 +170,28 @@ def _protocol(world: World, delivery: Delivery, ports: Ports) -> None:
         collection=scenario.collection,
         delivery=delivery.id,
     )
-    if delivery.event.envelope is None:
+    if delivery.event.stop is not None:
+        _stop_execution(world, runtime, delivery.event.stop)
+    elif delivery.event.envelope is None:
         scenario.entry(runtime, REQUEST_ID, json.loads(delivery.event.payload))
     else:
         step(runtime, delivery.event.envelope)
 
 
+def _stop_execution(world: World, runtime: Runtime, failure: Failure) -> None:
+    assert world.execution is not None  # noqa: S101 - only what has begun is stopped
+    found = stop_execution(runtime, world.execution, failure).ending
+    if found != world.ending:
+        detail = f"whoever stopped the execution was told {found}, but it ended with {world.ending}"
+        raise _Found(Broken(Invariant.ONE_RESULT, detail))
+
+
 def _user_code(world: World, delivery: Delivery, call: Call, event: Json) -> Any:
     invocation = world.own_name(delivery.event)
     assert invocation is not None  # noqa: S101 - user code runs in executions that are recorded
-    run = world.runs.get(invocation, 0)
-    world.runs[invocation] = run + 1
+    work = (invocation, call.state)
+    run = world.runs.get(work, 0)
+    world.runs[work] = run + 1
     world.say(delivery, lambda: f"user code of {call.state} with {_short(event)}")
     try:
         check_run(world, delivery, call, event)

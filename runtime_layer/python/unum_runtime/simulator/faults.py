@@ -37,6 +37,7 @@ class Faults:
         losses: the platform gives up an event, which goes to the dead letters.
         jumps: the clock is put forward while no delivery runs.
         jump_s: how far it may be put forward, in seconds.
+        stops: somebody stops the execution.
         concurrency: how many deliveries may run at the same time, interleaved at every call.
     """
 
@@ -46,6 +47,7 @@ class Faults:
     losses: int = 0
     jumps: int = 0
     jump_s: tuple[int, ...] = (5 * HOUR_S, 9 * HOUR_S, 8 * 24 * HOUR_S)
+    stops: int = 0
     concurrency: int = 2
 
     def __post_init__(self) -> None:

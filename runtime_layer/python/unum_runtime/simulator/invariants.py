@@ -4,7 +4,7 @@ from enum import Enum
 
 from unum_runtime.client import history
 from unum_runtime.errors import StatesError
-from unum_runtime.model.checkpoint import Checkpoint, Ending, Status, to_text
+from unum_runtime.model.checkpoint import Checkpoint, Ending, Status, is_stop_record, to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Guard, Json
 from unum_runtime.model.naming import Key, Name, checkpoint_key, execution_partition, memo_key
@@ -15,7 +15,7 @@ from unum_runtime.simulator.past import Author, Past
 from unum_runtime.simulator.ports import Answer, Primitive
 from unum_runtime.simulator.recovery import Due, deadline_ms, due_retry
 from unum_runtime.simulator.reference import Reference, Unexplained
-from unum_runtime.simulator.world import Delivery, Event, Record, World
+from unum_runtime.simulator.world import Delivery, Event, Record, Work, World
 
 LONGEST_MS = 10**12
 """Longer than anything waits."""
@@ -30,6 +30,7 @@ class Invariant(Enum):
     NO_RERUN = (4, "no re-run after commit")
     NOTHING_LEAKS = (5, "nothing leaks")
     SAME_VIEW = (7, "user code sees what it would see alone")
+    STOPPED = (8, "nothing starts after a stop")
 
     def __str__(self) -> str:
         number, name = self.value
@@ -100,12 +101,18 @@ def check_result(world: World) -> None:
 def check_consistent(world: World) -> None:
     """Whether a failure-free run with the committed outcomes ends as the execution did.
 
+    One that was stopped must not have come to an end by them.
+
     Raises:
         Broken: it does not.
     """
     if world.ending is None or _ending(world) is None:
         return
     _, expected = _failure_free(world)
+    if world.is_stopped:
+        if expected is not None:
+            raise Broken(Invariant.CONSISTENT, f"was stopped, but a failure-free run ends with {expected}")
+        return
     if expected is None or not _is_same(expected, world.ending):
         raise Broken(Invariant.CONSISTENT, f"ended with {world.ending}, a failure-free run with {expected}")
 
@@ -118,12 +125,15 @@ def check_run(world: World, delivery: Delivery, call: Call, event: Json) -> None
     """
     name = world.own_name(delivery.event)
     assert name is not None  # noqa: S101 - user code runs in executions that are recorded
-    if delivery.knew and world.scenario.workflow.task(call.state).guard is not Guard.COMMIT:
+    is_guarded = world.scenario.workflow.task(call.state).guard is not Guard.COMMIT
+    if delivery.knew and is_guarded:
         raise Broken(Invariant.NO_RERUN, f"{delivery} runs user code, but its outcome was committed before")
+    if delivery.was_stopped and is_guarded:
+        raise Broken(Invariant.STOPPED, f"{delivery} runs user code, but the execution was stopped before")
     reference, _ = _failure_free(world)
-    if name not in reference.unsettled:
-        _check_view(world, reference, delivery, event)
-    _check_idempotency_key(world, name, call.idempotency_key)
+    if (name, call.state) not in reference.unsettled:
+        _check_view(world, reference, delivery, call.state, event)
+    _check_idempotency_key(world, (name, call.state), call.idempotency_key)
 
 
 def check_again(world: World, delivery: Delivery, event: Event) -> None:
@@ -177,10 +187,10 @@ def _result_keys(world: World) -> list[Key]:
     return [checkpoint_key(workflow.name, last.name)]
 
 
-def _check_view(world: World, reference: Reference, delivery: Delivery, event: Json) -> None:
+def _check_view(world: World, reference: Reference, delivery: Delivery, state: str, event: Json) -> None:
     name = world.own_name(delivery.event)
     visit = name and reference.visits.get(name)
-    if not visit:
+    if not visit or visit.task.name != state:
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code runs, but no failure-free run comes to it")
     if world.clock.ms < (visit.due_ms or 0):
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code runs before {visit.due_ms}, which is its time")
@@ -202,13 +212,13 @@ def _due_again(world: World, delivery: Delivery, again: Envelope, answer: Answer
     return due
 
 
-def _check_idempotency_key(world: World, invocation: Name, key: str) -> None:
-    seen = world.idempotency_keys.setdefault(invocation, key)
+def _check_idempotency_key(world: World, work: Work, key: str) -> None:
+    seen = world.idempotency_keys.setdefault(work, key)
     if seen != key:
-        raise Broken(Invariant.SAME_VIEW, f"{invocation}: the idempotency key was {seen}, and now is {key}")
-    others = [other for other, used in world.idempotency_keys.items() if used == key and other != invocation]
+        raise Broken(Invariant.SAME_VIEW, f"{work}: the idempotency key was {seen}, and now is {key}")
+    others = [other for other, used in world.idempotency_keys.items() if used == key and other != work]
     if others:
-        raise Broken(Invariant.SAME_VIEW, f"{invocation}: the idempotency key {key} is also that of {others[0]}")
+        raise Broken(Invariant.SAME_VIEW, f"{work}: the idempotency key {key} is also that of {others[0]}")
 
 
 def _check_place(world: World, delivery: Delivery, key: Key) -> None:
@@ -259,7 +269,7 @@ def _failure_free(world: World) -> tuple[Reference, Ending | None]:
 
     def committed(name: Name) -> Checkpoint | None:
         record = world.records.get(checkpoint_key(workflow.name, name))
-        return None if record is None else Checkpoint.from_item(name, record.item)
+        return None if record is None or is_stop_record(record.item) else Checkpoint.from_item(name, record.item)
 
     def author(name: Name) -> Author:
         return world.records[checkpoint_key(workflow.name, name)].author

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
+from unum_runtime.model.checkpoint import Failure
 from unum_runtime.simulator import engine
 from unum_runtime.simulator.faults import EVENT_AGE_S, RUN_S, Fault
 from unum_runtime.simulator.ports import READS, SENDS, Answer
@@ -22,6 +23,7 @@ class Kind(StrEnum):
     NUDGE = "nudge"
     JUMP = "jump"
     WAIT = "wait"
+    STOP = "stop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ class Move:
 
     @property
     def is_fault(self) -> bool:
-        """Whether the platform does something that it had better not."""
-        return self.fault is not Fault.NONE or self.kind in (Kind.DUPLICATE, Kind.LOSE, Kind.JUMP)
+        """Whether the platform does something that it had better not, or somebody stops the execution."""
+        return self.fault is not Fault.NONE or self.kind in (Kind.DUPLICATE, Kind.LOSE, Kind.JUMP, Kind.STOP)
 
 
 def moves(world: World) -> list[Move]:
@@ -56,6 +58,7 @@ def moves(world: World) -> list[Move]:
         *_deliver(world),
         *_move_events(world),
         *_jump(world),
+        *_stop(world),
     ]
 
 
@@ -87,6 +90,10 @@ def make(world: World, move: Move) -> None:
             world.left = replace(world.left, jumps=world.left.jumps - 1)
             world.clock.ms += world.left.jump_s[move.index] * 1000
             world.say("clock", lambda: f"{world.left.jump_s[move.index]} s pass")
+        case Kind.STOP:
+            failure = Failure("Stopped", f"{world.left.stops} more may follow")
+            world.left = replace(world.left, stops=world.left.stops - 1)
+            engine.begin(world, Event(b"", None, world.clock.ms, stop=failure), is_copy=True)
         case Kind.WAIT:
             world.clock.ms = max(world.clock.ms, min(event.ready_ms for event in world.waiting))
         case _:
@@ -132,6 +139,12 @@ def _jump(world: World) -> Iterator[Move]:
         is_possible = not world.running or jump_s < RUN_S
         if is_possible and all(now_s + jump_s <= limit_s for limit_s in limits):
             yield Move(Kind.JUMP, index)
+
+
+def _stop(world: World) -> Iterator[Move]:
+    """Somebody stops the execution, at any time as long as it is known."""
+    if world.left.stops and len(world.running) < world.left.concurrency and world.store.read([world.start_key]):
+        yield Move(Kind.STOP, 0)
 
 
 def _proceed(world: World, index: int, delivery: Delivery) -> Iterator[Move]:

@@ -12,12 +12,14 @@ class Author:
     """Whose delivery wrote a checkpoint.
 
     Attributes:
-        name: the invocation; None for the start record.
+        name: the invocation; None for the start record and a stop record.
         retries: how often each of its retriers had been used.
+        state: the state that the event was for; None where the execution was started by it.
     """
 
     name: Name | None
     retries: tuple[int, ...]
+    state: str | None
 
 
 @dataclass(frozen=True, slots=True)

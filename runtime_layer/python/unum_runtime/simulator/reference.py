@@ -19,7 +19,7 @@ from unum_runtime.model.checkpoint import (
     Success,
     Way,
 )
-from unum_runtime.model.ir import Json, Map, Task, Workflow
+from unum_runtime.model.ir import FanOut, Json, Map, Task, Workflow
 from unum_runtime.model.naming import Execution, Frame, Frames, Name
 from unum_runtime.protocol.advance import (
     Arrival,
@@ -95,6 +95,7 @@ class Point:
         value: what it is entered with.
         moment: when.
         retries: how often each retrier was used of the fan-out that begins anew here.
+        joins: whether `last` is a fan-out that leaves its outcome, and with it the name, to the Task ahead.
     """
 
     name: Name
@@ -103,6 +104,12 @@ class Point:
     value: Json
     moment: Moment
     retries: tuple[int, ...] = ()
+    joins: bool = False
+
+    @property
+    def before(self) -> Name:
+        """How far the scope had come before."""
+        return self.name if self.joins else replace(self.name, step=self.name.step - 1)
 
     @property
     def is_first(self) -> bool:
@@ -119,14 +126,14 @@ class Reference:
         execution: the execution.
         past: what is committed.
         visits: what user code of each invocation that can be reached is to see.
-        unsettled: invocations that come after an outcome which is not committed; so what they see may differ.
+        unsettled: invocations and Tasks that come after an outcome which is not committed; so what they see may differ.
     """
 
     workflow: Workflow
     execution: Execution
     past: Past
     visits: dict[Name, Visit] = field(default_factory=dict)
-    unsettled: set[Name] = field(default_factory=set)
+    unsettled: set[tuple[Name, str]] = field(default_factory=set)
 
     def run(self, value: Json) -> Ending | None:
         """How the execution ends that is started with `value`; None when that depends on what is not committed yet.
@@ -171,8 +178,7 @@ class Reference:
             return arrival
         if self._is_late(point.moment.entered_ms):
             return Failed(point.last, out_of_time(self.workflow))
-        before = replace(point.name, step=point.name.step - 1)
-        if not isinstance(arrival, Ended) and before.hops >= self.workflow.hop_budget:
+        if not isinstance(arrival, Ended) and point.before.hops >= self.workflow.hop_budget:
             return Failed(point.last, budget_exceeded(self.workflow))
         return arrival
 
@@ -201,30 +207,28 @@ class Reference:
     def _task(self, point: Point, arrival: AtTask) -> Point | End | None:
         moment = replace(arrival.moment, seed=str(point.name), visited=0)
         visit = self.visits[point.name] = Visit(arrival.task, arrival.value, moment, arrival.due_ms)
-        names, task = self._committers(point.name, arrival.task)
-        checkpoint = self._committed(names[-1], task.name)
+        task = self._committer(point.name, arrival.task)
+        checkpoint = self._committed(point.name, task.name)
         if checkpoint is None:
             return None
         author = self.past.author(checkpoint.name)
         outcome = _uncollected(checkpoint)
         is_limit = isinstance(outcome, Failure) and outcome.error == LIMIT
-        if author.name not in names and not is_limit and not self._is_unkept(checkpoint, arrival.due_ms):
+        if author.name != point.name and not is_limit and not self._is_unkept(checkpoint, arrival.due_ms):
             raise Unexplained(f"{checkpoint.name}: the outcome of {task.name!r} comes from a delivery of {author.name}")
-        if author.name == point.name:
+        if author.name == point.name and author.state in (None, arrival.task.name):
             self._expect_task(checkpoint, visit, author.retries)
         return self._after(checkpoint, task.next)
 
-    def _committers(self, name: Name, task: Task) -> tuple[list[Name], Task]:
-        """The invocations from `task` to the Task whose commit stands for its own, and that Task.
+    def _committer(self, name: Name, task: Task) -> Task:
+        """The Task whose commit stands for that of `task`, under the same name.
 
         What the others came to is known to nobody but the deliveries that saw it.
         """
-        names = [name]
         while task.committed_by is not None:
-            names.append(replace(names[-1], step=names[-1].step + 1))
             task = self.workflow.task(task.committed_by)
-        self.unsettled.update(names[1:])
-        return names, task
+            self.unsettled.add((name, task.name))
+        return task
 
     def _expect_task(self, checkpoint: Checkpoint, visit: Visit, retries: tuple[int, ...]) -> None:
         """What user code returned may be anything; that it failed must have led where it did."""
@@ -263,13 +267,13 @@ class Reference:
         retries = point.retries if point.last == state.name else ()
         ends = list(self._branches(point.name, arrival, sum(retries)))
         failed = [end for end in ends if end and isinstance(end.outcome, Failure)]
-        checkpoint = self._committed(point.name, state.name)
+        checkpoint = self._outcome_of(point.name, state)
         tolerates = isinstance(state, Map) and state.tolerates
         if failed and not tolerates:
             return self._failed(checkpoint, arrival, failed, retries)
         done = [end for end in ends if end]
         if len(done) < size:
-            if checkpoint:
+            if self.past.committed(point.name):
                 missing = size - len(done)
                 raise Unexplained(f"{point.name}: {state.name!r} has an outcome, but {missing} branches have none")
             return None
@@ -289,7 +293,7 @@ class Reference:
     def _joined(
         self, point: Point, arrival: AtFanOut, left: Left | Failure, moment: Moment, retries: tuple[int, ...]
     ) -> Point | End | None:
-        state, checkpoint = arrival.state, self._committed(point.name, arrival.state.name)
+        state, checkpoint = arrival.state, self._outcome_of(point.name, arrival.state)
         if checkpoint and isinstance(left, Failure):
             return self._failed(checkpoint, arrival, [End(left, moment.entered_ms)], retries)
         if checkpoint:
@@ -297,8 +301,8 @@ class Reference:
             return self._after(checkpoint, state.next)
         if state.join is None or isinstance(left, Failure):
             return None
-        follower = replace(point.name, step=point.name.step + 1)
-        return Point(follower, state.name, state.next, left.value, replace(moment, variables=left.variables))
+        after = replace(moment, variables=left.variables)
+        return Point(point.name, state.name, state.next, left.value, after, joins=True)
 
     def _failed(
         self, checkpoint: Checkpoint | None, arrival: AtFanOut, failed: Sequence[End], retries: tuple[int, ...]
@@ -351,6 +355,12 @@ class Reference:
         if checkpoint and checkpoint.state != state:
             raise Unexplained(f"{name}: expected an outcome of {state!r}, found one of {checkpoint.state!r}")
         return checkpoint
+
+    def _outcome_of(self, name: Name, state: FanOut) -> Checkpoint | None:
+        """The outcome of a fan-out itself; none where the Task that joins its results has committed in its place."""
+        checkpoint = self.past.committed(name)
+        is_joined = checkpoint and state.join and checkpoint.state == self.workflow.committer(state.join)
+        return None if is_joined else self._committed(name, state.name)
 
     def _expect(self, checkpoint: Checkpoint, possible: Sequence[Outcome], way: Way | None = None) -> None:
         found = _uncollected(checkpoint)

@@ -5,9 +5,9 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Self, TypeAlias
 
-from unum_runtime.model.checkpoint import Ending, Item, read_start_record, start_record
+from unum_runtime.model.checkpoint import Ending, Failure, Item, Status, read_start_record, start_record
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.naming import Execution, Key, Name, start_key
 from unum_runtime.simulator.faults import EVENT_AGE_S, Faults
@@ -27,6 +27,7 @@ class Event:
         sent_ms: when it was accepted, in milliseconds since 1970.
         ready_ms: from when on it can be delivered.
         returned: how often a function sent it back.
+        stop: of a request to stop the execution, the error and cause that it gives; None for any other event.
     """
 
     payload: bytes
@@ -34,6 +35,7 @@ class Event:
     sent_ms: int
     ready_ms: int = 0
     returned: int = 0
+    stop: Failure | None = None
 
     @classmethod
     def of(cls, payload: bytes, sent_ms: int, due_ms: int = 0) -> Self:
@@ -49,10 +51,14 @@ class Event:
 
     @property
     def until_s(self) -> int:
-        """The last moment at which a delivery of it can do anything, in seconds since 1970."""
+        """The last moment at which a delivery of it can do anything, in seconds since 1970; 0 for a request to stop."""
+        if self.stop is not None:
+            return 0
         return self.sent_ms // 1000 + EVENT_AGE_S if self.envelope is None else self.envelope.not_after_s
 
     def __str__(self) -> str:
+        if self.stop is not None:
+            return "stop"
         return "start" if self.envelope is None else f"{self.envelope.name} {self.envelope.state}"
 
 
@@ -65,6 +71,7 @@ class Delivery:
         event: what it delivers.
         is_copy: it is an additional one; the event does not depend on it.
         knew: its outcome was committed when it began.
+        was_stopped: the execution was stopped when it began.
         history: the answers that it got.
         digest: tells histories apart.
         pending: what it asks for.
@@ -75,6 +82,7 @@ class Delivery:
     event: Event
     is_copy: bool
     knew: bool
+    was_stopped: bool
     history: History = ()
     digest: int = 0
     pending: Operation
@@ -98,7 +106,11 @@ class Delivery:
 
     def key(self) -> tuple[object, ...]:
         """What makes a difference to what can follow."""
-        return (self.event, self.is_copy, self.knew, self.digest)
+        return (self.event, self.is_copy, self.knew, self.was_stopped, self.digest)
+
+
+Work: TypeAlias = tuple[Name, str]
+"""What user code runs for: an invocation and a Task; a Task that is not checkpointed shares its name with the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +143,8 @@ class World:
         dead: events that the platform gave up.
         running: deliveries.
         delivered: how many deliveries there were.
-        runs: how often user code ran, by invocation.
-        idempotency_keys: the key that user code saw, by invocation.
+        runs: how often user code ran, by invocation and Task.
+        idempotency_keys: the key that user code saw, by the same.
         records: every item that was created, whatever became of it.
         execution: the identity of the execution, once it is recorded.
         ending: how the execution ended, as first seen.
@@ -148,8 +160,8 @@ class World:
     dead: list[Event] = field(default_factory=list)
     running: list[Delivery] = field(default_factory=list)
     delivered: int = 0
-    runs: dict[Name, int] = field(default_factory=dict)
-    idempotency_keys: dict[Name, str] = field(default_factory=dict)
+    runs: dict[Work, int] = field(default_factory=dict)
+    idempotency_keys: dict[Work, str] = field(default_factory=dict)
     records: dict[Key, Record] = field(default_factory=dict)
     execution: Execution | None = None
     ending: Ending | None = None
@@ -215,11 +227,19 @@ class World:
         """The invocation that a delivery of `event` may run user code for; None where that is not settled yet."""
         if event.envelope is not None:
             return event.envelope.name
+        if event.stop is not None:
+            return None
         return self.execution and Name(self.execution, (), 1)
 
     def author(self, event: Event) -> Author:
         """Who commits what a delivery of `event` creates."""
-        return Author(self.own_name(event), event.retries)
+        state = None if event.envelope is None else event.envelope.state
+        return Author(self.own_name(event), event.retries, state)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the execution was stopped before it ended."""
+        return self.ending is not None and self.ending.status is Status.ABORTED
 
     def is_over(self) -> bool:
         """Whether nothing is left that the platform owes the execution."""

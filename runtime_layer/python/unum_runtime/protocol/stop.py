@@ -1,0 +1,56 @@
+"""Stopping an execution: the place of its next step is taken, so that step never comes.
+
+At the top level whoever commits next is always at the step right after the last one that is committed. So a record that
+is created there, if nothing is, meets whatever would have come next: either that was first, and the stop looks again,
+or it finds the record in its place, and has nothing to do any more. Hence an execution that is stopped has one result.
+
+User code that runs then is not interrupted. No other starts where the guard looks before it does: at the top level the
+record is found in the place of the own outcome, in a branch in that of what a fan-out around it came to.
+
+Source: AWS Step Functions API Reference, "StopExecution".
+"""
+
+from unum_runtime.model.checkpoint import Checkpoint, Failure, stop_record
+from unum_runtime.model.naming import START_STEP, Execution, Name, checkpoint_key, execution_partition
+from unum_runtime.protocol.checkpoint import shortened
+from unum_runtime.protocol.runtime import Runtime
+
+
+def stop(rt: Runtime, execution: Execution, failure: Failure) -> Checkpoint:
+    """Stop `execution`, which has a start record, unless it has ended.
+
+    Nothing of the workflow is needed but its name and its store: any version's function can stop executions of all.
+
+    Args:
+        rt: the runtime.
+        execution: the execution.
+        failure: error and cause that it is to end with, either of them None for none; what is too long is cut.
+
+    Returns:
+        The commit that it ended with: the stop record of this call or of another, or what it had come to before.
+
+    Raises:
+        StoreError: it is not known whether it was stopped; stop it again.
+    """
+    last = _last_step(rt, execution)
+    name = Name(execution, (), START_STEP) if last is None else last.name
+    while last is None or last.ending is None:
+        name = name.following
+        last = _created(rt, stop_record(name, shortened(failure), rt.clock.now_ms()))
+    return last
+
+
+def _last_step(rt: Runtime, execution: Execution) -> Checkpoint | None:
+    for key, item in rt.store.query(execution_partition(rt.workflow.name, execution), newest=1).items():
+        return Checkpoint.from_item(Name(execution, (), int(key.sort)), item)
+    return None
+
+
+def _created(rt: Runtime, record: Checkpoint) -> Checkpoint:
+    """`record`, if nothing was there before; else what is there."""
+    key = checkpoint_key(rt.workflow.name, record.name)
+    winner = rt.store.create(key, record.to_item(), expires_at_s=rt.expires_at_s())
+    if winner is not None:
+        return Checkpoint.from_item(record.name, winner)
+    rt.log("stopped", execution=record.name.execution.name, invocation=str(record.name))
+    return record
