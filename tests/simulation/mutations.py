@@ -468,7 +468,7 @@ MUTATIONS: dict[str, Mutation] = {
         graph="two failures", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=retry_without_commit
     ),
     "retry of a scope planned from own outcome": Mutation(
-        graph="two failures", faults=CRASH, breaks=Invariant.SAME_VIEW, patch=plan_from_own_outcome
+        graph="two failures", faults=CRASH, breaks=Invariant.SAME_VIEW, patch=plan_from_own_outcome, is_near=False
     ),
     "retried scope in the names of before": Mutation(
         graph="retry of a parallel", faults=CRASH, breaks=Invariant.CONSISTENT, patch=scopes_without_generation

@@ -11,6 +11,7 @@ from unum_runtime.model.checkpoint import Checkpoint, Failure, Status, stop_reco
 from unum_runtime.model.naming import Name
 from unum_runtime.protocol import checkpoint, ingress, plan, run, runtime, step, stop
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.trail import Trail
 from unum_runtime.simulator import Faults, Invariant
 
 STOP = Faults(crashes=0, duplicates=0, stops=1)
@@ -43,8 +44,8 @@ def branches_begin_without_a_look(patch: pytest.MonkeyPatch) -> None:
 
 
 def loser_to_a_stop_goes_on(patch: pytest.MonkeyPatch) -> None:
-    def commit(rt: Runtime, effect: plan.Commit) -> plan.Effect:
-        following = checkpoint.commit(rt, effect)
+    def commit(rt: Runtime, effect: plan.Commit, trail: Trail) -> plan.Effect:
+        following = checkpoint.commit(rt, effect, trail)
         if isinstance(following, plan.Finish) and following.ending.status is Status.ABORTED:
             return plan.plan(rt.workflow, checkpoint.draft(rt, effect))
         return following
