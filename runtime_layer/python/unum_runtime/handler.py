@@ -13,18 +13,14 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import botocore.session
-
-from unum_runtime.aws.activities import Activities
-from unum_runtime.aws.configuration import client_config
+from unum_runtime.aws.clients import client, connecting
 from unum_runtime.aws.invoker import LambdaInvoker
-from unum_runtime.aws.timer import SqsTimer
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import NotOurEvent, RefusedDelivery
 from unum_runtime.model.envelope import Envelope, is_envelope, named_start, start_writer
@@ -42,6 +38,9 @@ from unum_runtime.time_limit import time_limit
 
 WORKFLOWS_FOLDER = "unum_workflows"
 """Where a layer has its workflow's IR: beside the package `unum_runtime`, wherever the layer is on the path."""
+
+LONGEST_INIT_WAIT_S = 2.0
+"""How long the init phase, for which Lambda allows 10 seconds, waits for connections that do not come about."""
 
 UserHandler: TypeAlias = Callable[[Json, Any], Any]
 
@@ -155,9 +154,15 @@ def _call(service: Service, call: Call, value: Json, context: Any) -> Any:
             returned = user_handler()(value, context)
             return Elsewhere() if call.pattern is Pattern.CALLBACK else returned
         if call.resource.startswith(ACTIVITY):
-            Activities(_sqs(), service.activities).offer(call.resource.removeprefix(ACTIVITY), call.token, value)
-            return Elsewhere()
+            return _offer(service, call, value)
         return _service_handler()(call, value, _CLOCK)
+
+
+def _offer(service: Service, call: Call, value: Json) -> Elsewhere:
+    from unum_runtime.aws.activities import Activities  # noqa: PLC0415 - few functions offer Tasks to workers
+
+    Activities(client("sqs"), service.activities).offer(str(call.resource).removeprefix(ACTIVITY), call.token, value)
+    return Elsewhere()
 
 
 def _logger(context: Any) -> Callable[..., None]:
@@ -236,34 +241,27 @@ def _service_handler() -> Callable[[Call, Json, Clock], Any]:
 
 
 @cache
-def _session() -> Any:
-    return botocore.session.get_session()
-
-
-@cache
 def _store(table: str) -> Store:
-    return DynamoStore(_session().create_client("dynamodb", config=client_config()), table)
+    return DynamoStore(client("dynamodb"), table)
 
 
 @cache
 def _invoker() -> Invoker:
-    return LambdaInvoker(_session().create_client("lambda", config=client_config()))
+    return LambdaInvoker(client("lambda"))
 
 
 @cache
 def _timer(queue_url: str | None) -> Timer:
     if queue_url is None:
         return NoTimer()
-    return SqsTimer(_sqs(), queue_url, _CLOCK)
+    from unum_runtime.aws.timer import SqsTimer  # noqa: PLC0415 - many workflows have no events that wait
 
-
-@cache
-def _sqs() -> Any:
-    return _session().create_client("sqs", config=client_config())
+    return SqsTimer(client("sqs"), queue_url, _CLOCK)
 
 
 def _initialize() -> None:
     """Do during Lambda's init phase what would delay the first delivery, and fail there if it cannot be done."""
+    opened = connecting(*map(client, _called()))  # while the user's code is imported
     for name, service in services().items():
         tasks = load_workflow(name).tasks
         called = [task.resource for task in tasks if task.resource is not None and task.function in service.hosts]
@@ -274,6 +272,14 @@ def _initialize() -> None:
     _invoker()
     if "UNUM_HANDLER" in os.environ:
         user_handler()
+    opened.join(LONGEST_INIT_WAIT_S)
+
+
+def _called() -> Iterator[str]:
+    """The services that every step calls, or many."""
+    yield from ("dynamodb", "lambda")
+    if any(service.timer for service in services().values()):
+        yield "sqs"
 
 
 if "UNUM_WORKFLOWS" in os.environ:

@@ -5,9 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from unum_runtime.errors import InvokeError
+from unum_runtime.wire.failures import call_errors
 
 PARALLEL_CALLS = 16
 """Calls in flight at once; each takes some 30 ms, of which Lambda's CPU works less than one."""
@@ -48,5 +47,5 @@ class LambdaInvoker:
     def _invoke(self, address: str, payload: bytes) -> None:
         try:
             self.client.invoke(FunctionName=address, InvocationType="Event", Payload=payload)
-        except (ClientError, BotoCoreError) as error:
+        except call_errors() as error:
             raise InvokeError(f"{address}: {error}") from error
