@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
@@ -10,6 +10,7 @@ from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import OUTCOME, TOMBSTONE, Item
 from unum_runtime.model.naming import Key
+from unum_runtime.records import dataclass
 from unum_runtime.wire.failures import call_errors, error_code, error_response
 
 PARTITION, SORT, EXPIRY, MEMBERS = "pk", "sk", "ttl", "members"

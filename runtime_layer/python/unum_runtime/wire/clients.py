@@ -105,14 +105,17 @@ def wire_client(service: str, environment: Mapping[str, str]) -> WireClient:
     region = environment.get("AWS_DEFAULT_REGION") or environment.get("AWS_REGION")
     if region is None:
         raise Unsupported("a region that is not in the environment")
+    if environment.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start":
+        raise Unsupported("credentials and connections that outlive a snapshot")
     route = route_to(endpoint(service, region, environment), environment)
     return _CLIENTS[service](Api(route, Signer(service, region, _credentials(environment))))
 
 
 def _credentials(environment: Mapping[str, str]) -> Credentials:
-    given = [environment.get(name) for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")]
     others = [name for name in _OTHER_SOURCES if name in environment]
-    match given:
-        case [str(key_id), str(secret)] if not others:
+    if others:
+        raise Unsupported(f"what {' and '.join(others)} say")
+    match [environment.get(name) for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")]:
+        case [str(key_id), str(secret)]:
             return Credentials(key_id, secret, environment.get("AWS_SESSION_TOKEN"))
-    raise Unsupported(f"credentials that are not in the environment, or a configuration beside it: {others}")
+    raise Unsupported("credentials that are not in the environment")

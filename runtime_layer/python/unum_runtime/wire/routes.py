@@ -86,7 +86,7 @@ def _is_excepted(netloc: str, exceptions: str) -> bool:
     """Whether `exceptions` (``NO_PROXY``) has the host, with or without its port, or a domain that it is in."""
     host = netloc.lower().rpartition("@")[2]
     names = [name.strip().lstrip(".").lower() for name in exceptions.split(",")]
-    return "*" in names or any(
+    return exceptions == "*" or any(
         each == name or each.endswith(f".{name}") for each in (host, host.partition(":")[0]) for name in names if name
     )
 
