@@ -71,6 +71,18 @@ def test_the_normal_path_loads_neither_botocore_nor_what_takes_long() -> None:
     command = [sys.executable, "-S", "-c", code]  # without `site`, whose editable packages load more
     completed = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)  # noqa: S603 - ours
     loaded = completed.stdout.split()
-    slow = {"boto3", "botocore", "urllib3", "http.client", "email", "ssl", "uuid", "random", "pathlib", "asyncio"}
+    slow = {
+        "boto3",
+        "botocore",
+        "urllib3",
+        "http.client",
+        "email",
+        "ssl",
+        "uuid",
+        "random",
+        "pathlib",
+        "datetime",
+        "asyncio",
+    }
     assert slow & set(loaded) == set()
     assert not [name for name in loaded if name.startswith("unum_runtime.aws.services")]

@@ -1,7 +1,7 @@
 """A visit of one state: its fields in their order, what is seen of them, and what a failure leads to."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from io import BytesIO
 from itertools import islice
 from typing import TypeAlias
@@ -34,6 +34,7 @@ from unum_runtime.protocol.moment import Moment
 from unum_runtime.protocol.recover import Retry, recover
 from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.protocol.user_code import call, event_of, shaped
+from unum_runtime.records import dataclass
 from unum_runtime.simulator.local import Context, Queue
 from unum_runtime.simulator.trial import Given, Mock
 from unum_runtime.store.memory import MemoryStore

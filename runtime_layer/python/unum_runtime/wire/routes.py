@@ -1,6 +1,5 @@
 """How a service is reached: directly, or through the proxy that the environment names."""
 
-from base64 import b64encode
 from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -94,4 +93,6 @@ def _is_excepted(netloc: str, exceptions: str) -> bool:
 def _authorization(user: str | None, password: str | None) -> str | None:
     if user is None:
         return None
+    from base64 import b64encode  # noqa: PLC0415 - few proxies want to know
+
     return "Basic " + b64encode(f"{unquote(user)}:{unquote(password or '')}".encode()).decode()
