@@ -27,6 +27,9 @@ WORKFLOWS_FOLDER = "unum_workflows"
 LEFT_OUT = frozenset({"__pycache__", "client", "simulator"})
 """Folders of the package that no function needs."""
 
+SOURCES_ALONE = frozenset({"services", "items"})
+"""Folders of which the bytecode is left out: the one function that loads them loads botocore, which takes longer."""
+
 JSONATA = "jsonata-python"
 """The distribution that evaluates JSONata; only workflows with such states have it in their layer."""
 
@@ -77,12 +80,9 @@ def layer_content(workflow: Workflow, runtime: Path) -> Content:
 
 def bytecode(content: Content) -> Content:
     """What Python finds in place of the modules in `content`, where its version is the one that runs now."""
-    modules = ((Path(path), data) for path, data in content.items() if path.endswith(".py"))
+    modules = {PurePosixPath(path): data for path, data in content.items() if path.endswith(".py")}
     return {
-        (path.parent / "__pycache__" / f"{path.stem}.{sys.implementation.cache_tag}.pyc").as_posix(): _compiled(
-            path, data
-        )
-        for path, data in modules
+        _beside(path): _compiled(path, data) for path, data in modules.items() if SOURCES_ALONE.isdisjoint(path.parts)
     }
 
 
@@ -120,9 +120,9 @@ def _beside(module: PurePosixPath) -> str:
 
 
 @cache
-def _compiled(path: str, source: bytes) -> bytes:
+def _compiled(path: PurePosixPath, source: bytes) -> bytes:
     """Bytecode that nobody compares with its source again. Source: PEP 552, "Deterministic pycs"."""
-    code = compile(source, f"/opt/{path}", "exec", dont_inherit=True)
+    code = compile(source, f"/opt/{path}", "exec", dont_inherit=True, optimize=0)
     unchecked = 1
     return MAGIC_NUMBER + unchecked.to_bytes(4, "little") + source_hash(source) + marshal.dumps(code)
 

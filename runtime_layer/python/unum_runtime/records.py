@@ -4,6 +4,7 @@
 seventy such classes, and making them was two thirds of what importing those modules took. Here all classes share their
 methods but for `__init__`. To type checkers, to `dataclasses.fields` and to `dataclasses.replace` they are dataclasses.
 A class that inherits from one of them has to be made here too.
+A class that inherits from one of them has to be made here too.
 """
 
 import dataclasses

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -57,6 +58,17 @@ def test_another_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UNUM_CLIENT", "boto")
     with pytest.raises(ValueError, match="UNUM_CLIENT: expected 'wire', 'botocore' or nothing, got 'boto'"):
         clients.client("dynamodb")
+
+
+def test_connections_are_open_before_the_first_call() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(10)
+        endpoint = f"http://localhost:{listener.getsockname()[1]}"
+        client = wire_client("dynamodb", ENVIRONMENT | {"AWS_ENDPOINT_URL": endpoint})
+        clients.connecting(client, object()).join(10)
+        listener.accept()[0].close()
+    (connection,) = client._api.connections._idle
+    connection.close()
 
 
 def test_that_nobody_is_there_is_left_to_the_first_call() -> None:

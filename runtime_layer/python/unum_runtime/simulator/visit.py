@@ -1,11 +1,12 @@
 """A visit of one state: its fields in their order, what is seen of them, and what a failure leads to."""
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from itertools import islice
 from typing import TypeAlias
 
+from unum_runtime import records
 from unum_runtime.asl import recovery
 from unum_runtime.asl.languages import program
 from unum_runtime.asl.program import Left, Program
@@ -34,7 +35,6 @@ from unum_runtime.protocol.moment import Moment
 from unum_runtime.protocol.recover import Retry, recover
 from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.protocol.user_code import call, event_of, shaped
-from unum_runtime.records import dataclass
 from unum_runtime.simulator.local import Context, Queue
 from unum_runtime.simulator.trial import Given, Mock
 from unum_runtime.store.memory import MemoryStore
@@ -43,7 +43,7 @@ _Done: TypeAlias = tuple[Left, str | None] | Failure
 """What a state is left with, and the state after it; or its failure."""
 
 
-@dataclass(frozen=True)
+@records.dataclass(frozen=True)
 class Staged(Moment):
     """A moment whose context object is given.
 
