@@ -1,10 +1,9 @@
 """Frozen dataclasses that take a tenth of the time to make.
 
 `dataclasses.dataclass` compiles up to seven methods for each frozen class. The modules that every step needs have some
-seventy such classes, and making them was two thirds of what importing those modules took. Here all classes share their
-methods but for `__init__`. To type checkers, to `dataclasses.fields` and to `dataclasses.replace` they are dataclasses.
-A class that inherits from one of them has to be made here too.
-A class that inherits from one of them has to be made here too.
+seventy such classes, and making them was two thirds of what importing those modules took. Here nothing is compiled:
+classes share methods, or have closures over the names of their fields. To type checkers, to `dataclasses.fields` and to
+`dataclasses.replace` they are dataclasses. A class that inherits from one of them has to be made here too.
 """
 
 import dataclasses

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from botocore.retries.standard import ThrottledRetryableChecker, TransientRetryableChecker
 from botocore.session import get_session
 
 from tests.unit.wire.conftest import HANG_UP, Peer, Request, answer
 from unum_runtime.wire import retries
 from unum_runtime.wire.clients import WireClient, wire_client
 from unum_runtime.wire.failures import CallError, Unsupported, call_errors, error_code
-from unum_runtime.wire.retries import MAX_ATTEMPTS, pause_s
+from unum_runtime.wire.retries import MAX_ATTEMPTS, is_transient, pause_s
 
 Start = Callable[..., Peer]
 Connect = Callable[..., Any]
@@ -129,7 +130,7 @@ def test_pauses_grow_and_are_longer_where_there_were_too_many_requests(monkeypat
     monkeypatch.setattr("random.uniform", lambda _low, high: high)
     monkeypatch.setattr(retries, "MAX_PAUSE_S", 20.0)
     silence = CallError("no answer")
-    throttled = CallError("", {"Error": {"Code": "ThrottlingException"}, "ResponseMetadata": {"HTTPStatusCode": 400}})
+    throttled = refused("ThrottlingException", 400)
     assert [pause_s(attempt, silence) for attempt in range(3)] == [0.05, 0.1, 0.2]
     assert [pause_s(attempt, throttled) for attempt in range(6)] == [1, 2, 4, 8, 16, 20]
 
@@ -170,3 +171,17 @@ def test_errors_of_botocore_are_errors_of_calls_too() -> None:
     assert isinstance(failed, call_errors())
     assert error_code(failed) == "Throttling"
     assert error_code(ValueError()) is None
+
+
+def test_what_passes_is_what_botocore_says_passes() -> None:
+    names = [*ThrottledRetryableChecker._THROTTLED_ERROR_CODES, *TransientRetryableChecker._TRANSIENT_ERROR_CODES]
+    for name in names:
+        assert is_transient(refused(name, 400)), name
+    for status in TransientRetryableChecker._TRANSIENT_STATUS_CODES:
+        assert is_transient(refused("Other", status)), status
+    assert not is_transient(refused("ConditionalCheckFailedException", 400))
+    assert not is_transient(refused("AccessDeniedException", 403))
+
+
+def refused(name: str, status: int) -> CallError:
+    return CallError(name, {"Error": {"Code": name}, "ResponseMetadata": {"HTTPStatusCode": status}})
