@@ -14,9 +14,22 @@ MAX_PAUSE_S = 20.0
 """The longest pauses before the first retry, before it where there were too many requests, and before any."""
 
 _THROTTLED = frozenset(
-    "BandwidthLimitExceeded EC2ThrottledException LimitExceededException PriorRequestNotComplete "
-    "ProvisionedThroughputExceededException RequestLimitExceeded RequestThrottled RequestThrottledException SlowDown "
-    "ThrottledException Throttling ThrottlingException TooManyRequestsException TransactionInProgressException".split()
+    {
+        "BandwidthLimitExceeded",
+        "EC2ThrottledException",
+        "LimitExceededException",
+        "PriorRequestNotComplete",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "SlowDown",
+        "ThrottledException",
+        "Throttling",
+        "ThrottlingException",
+        "TooManyRequestsException",
+        "TransactionInProgressException",
+    }
 )
 _TIMED_OUT = frozenset({"RequestTimeout", "RequestTimeoutException"})
 _OUT_OF_ORDER = frozenset({500, 502, 503, 504})
