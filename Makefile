@@ -38,8 +38,9 @@ e2e: setup  ## the emulator's contract, then real deployments
 simulate: setup  ## search the protocol for violations for MINUTES=30
 	$(BIN)/python tests/simulation/search.py --minutes $(or $(MINUTES),30)
 
-bench: setup  ## what data flow costs a Task, beside the interpreter in moto
+bench: setup  ## what data flow costs a Task, beside the interpreter in moto; what the layer adds to a cold start
 	$(BIN)/python benchmarks/dataflow.py
+	$(BIN)/python benchmarks/cold_start.py
 
 emulator: setup  ## a shell in which AWS is the emulator
 	@$(BIN)/python -m unum_emulator.shell

@@ -1,10 +1,17 @@
-"""The layer of a workflow: the runtime and the workflow's IR, the same bytes on every machine."""
+"""The layer of a workflow: the runtime and the workflow's IR, the same sources on every machine.
+
+Beside the sources lies their bytecode, for Lambda cannot keep what Python compiles there. It is made by the Python that
+synthesizes, and functions with another minor version pass over it; so the layer's digest is that of the sources alone.
+"""
 
 import hashlib
+import marshal
+import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.metadata import distribution
-from importlib.util import find_spec
-from pathlib import Path
+from importlib.util import MAGIC_NUMBER, find_spec, source_hash
+from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
 from aws_cdk import Stage
@@ -19,6 +26,9 @@ WORKFLOWS_FOLDER = "unum_workflows"
 
 LEFT_OUT = frozenset({"__pycache__", "client", "simulator"})
 """Folders of the package that no function needs."""
+
+SOURCES_ALONE = frozenset({"services", "items"})
+"""Folders of which the bytecode is left out: the one function that loads them loads botocore, which takes longer."""
 
 JSONATA = "jsonata-python"
 """The distribution that evaluates JSONata; only workflows with such states have it in their layer."""
@@ -37,7 +47,7 @@ class WorkflowLayer(lambda_.LayerVersion):
     def __init__(self, scope: Construct, construct_id: str, *, workflow: Workflow) -> None:
         content = layer_content(workflow, runtime_folder())
         self.digest = digest(content)
-        folder = _written(content, _staging_folder(scope) / f"unum-{self.digest}")
+        folder = _written({**content, **bytecode(content)}, _staging_folder(scope) / f"unum-{self.digest}")
         super().__init__(
             scope,
             construct_id,
@@ -68,6 +78,14 @@ def layer_content(workflow: Workflow, runtime: Path) -> Content:
     return dict(sorted(files.items()))
 
 
+def bytecode(content: Content) -> Content:
+    """What Python finds in place of the modules in `content`, where its version is the one that runs now."""
+    modules = {PurePosixPath(path): data for path, data in content.items() if path.endswith(".py")}
+    return {
+        _beside(path): _compiled(path, data) for path, data in modules.items() if SOURCES_ALONE.isdisjoint(path.parts)
+    }
+
+
 def digest(content: Content) -> str:
     """SHA-256 over paths and bytes alone: not times, modes, or the order in a folder."""
     seen = hashlib.sha256()
@@ -94,6 +112,19 @@ def _jsonata() -> Iterator[tuple[str, bytes]]:
         is_module = path.suffix == ".py" and path.parts[0] == "jsonata" and "cli" not in path.parts
         if is_module or path.name.startswith("LICENSE"):
             yield path.as_posix(), _text(Path(str(installed.locate_file(path))))
+
+
+def _beside(module: PurePosixPath) -> str:
+    """Where Python looks for the bytecode of `module`. Source: PEP 3147, "PYC Repository Directories"."""
+    return str(module.parent / "__pycache__" / f"{module.stem}.{sys.implementation.cache_tag}.pyc")
+
+
+@cache
+def _compiled(path: PurePosixPath, source: bytes) -> bytes:
+    """Bytecode that nobody compares with its source again. Source: PEP 552, "Deterministic pycs"."""
+    code = compile(source, f"/opt/{path}", "exec", dont_inherit=True, optimize=0)
+    unchecked = 1
+    return MAGIC_NUMBER + unchecked.to_bytes(4, "little") + source_hash(source) + marshal.dumps(code)
 
 
 def _text(file: Path) -> bytes:

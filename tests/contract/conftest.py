@@ -1,14 +1,20 @@
-"""Every store under one suite: memory, DynamoDB under moto, DynamoDB in the emulator (marked e2e)."""
+"""Every store under one suite: memory, DynamoDB under moto, DynamoDB in the emulator (marked e2e).
+
+The table is reached with botocore and with our own client.
+"""
 
 import threading
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
+import requests
 from botocore.config import Config
 from moto import mock_aws
 
@@ -16,7 +22,10 @@ from unum_emulator.process import Emulator
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.memory import MemoryStore
+from unum_runtime.wire.clients import WireClient, wire_client
 
+REGION = "us-east-1"
+EMULATED = ("emulator", "emulator-wire")
 EMULATOR_PYTHON = Path(__file__).parents[2] / "emulator" / ".venv" / "bin" / "python"
 
 
@@ -53,8 +62,32 @@ def clock() -> MovableClock:
     return MovableClock()
 
 
+class Moto(BaseHTTPRequestHandler):
+    """Answers over a socket as moto does, which stands before the library that this asks with."""
+
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1  # the answer in one piece
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        url = f"https://dynamodb.{REGION}.amazonaws.com{self.path}"
+        found = requests.post(url, body, headers=dict(self.headers), timeout=10)
+        self.send_response(found.status_code)
+        self.send_header("Content-Length", str(len(found.content)))
+        self.end_headers()
+        self.wfile.write(found.content)
+
+    def log_message(self, *_: Any) -> None:
+        """Nobody reads it."""
+
+
 @pytest.fixture(
-    params=["memory", "moto", pytest.param("emulator", marks=[pytest.mark.e2e, pytest.mark.enable_socket])],
+    params=[
+        "memory",
+        "moto",
+        "moto-wire",
+        *(pytest.param(each, marks=[pytest.mark.e2e, pytest.mark.enable_socket]) for each in EMULATED),
+    ],
 )
 def store(request: pytest.FixtureRequest, clock: MovableClock) -> Iterator[Store]:
     match request.param:
@@ -62,11 +95,46 @@ def store(request: pytest.FixtureRequest, clock: MovableClock) -> Iterator[Store
             yield MemoryStore(clock)
         case "moto":
             with mock_aws():
-                store = _dynamo_store(clock, {"region_name": "us-east-1"})
+                store = _dynamo_store(clock, {"region_name": REGION})
                 yield replace(store, client=OneAtATime(store.client))
-        case _:
+        case "moto-wire":
+            with (
+                mock_aws(),
+                _moto() as endpoint,
+                _with_wire(_dynamo_store(clock, {"region_name": REGION}), endpoint) as store,
+            ):
+                yield replace(store, client=OneAtATime(store.client))
+        case emulated:
             endpoint = request.getfixturevalue("emulator_endpoint")
-            yield _dynamo_store(clock, {"region_name": "us-east-1", "endpoint_url": endpoint})
+            store = _dynamo_store(clock, {"region_name": REGION, "endpoint_url": endpoint})
+            if emulated == "emulator":
+                yield store
+            else:
+                with _with_wire(store, endpoint) as store:
+                    yield store
+
+
+@contextmanager
+def _moto() -> Iterator[str]:
+    """The URL of a server before moto."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Moto) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@contextmanager
+def _with_wire(store: DynamoStore, endpoint: str) -> Iterator[DynamoStore]:
+    environment = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": REGION}
+    client = wire_client("dynamodb", environment | {"AWS_ENDPOINT_URL": endpoint})
+    yield replace(store, client=client)
+    _close(client)
+
+
+def _close(client: WireClient) -> None:
+    """Python warns of sockets that are forgotten; in Lambda they end with the sandbox."""
+    for connection in client._api.connections._idle:
+        connection.close()
 
 
 @pytest.fixture(scope="session")

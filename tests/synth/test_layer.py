@@ -1,10 +1,12 @@
 """The layer: the runtime and the IR, the same bytes everywhere."""
 
+import io
 import os
 import py_compile
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,12 @@ from aws_cdk import App, Stack
 
 from tests.synth.machines import chain, machine
 from unum_constructs.compiler import compile_workflow
-from unum_constructs.layer import Content, WorkflowLayer, digest, layer_content, runtime_folder
+from unum_constructs.layer import Content, WorkflowLayer, bytecode, digest, layer_content, runtime_folder
 from unum_runtime import handler
 from unum_runtime.model.ir import Workflow
+
+SOURCES_KB, LAYER_KB = 300, 600
+"""Budgets for the layer of a small workflow, zipped: sources, and all of it."""
 
 
 @pytest.fixture
@@ -86,6 +91,34 @@ def test_all_that_lambda_calls_can_be_loaded(workflow: Workflow, tmp_path: Path)
         "import unum_runtime.aws.forwarder as f, unum_runtime.service_function as s; print(f.handle and s.handle and 1)"
     )
     assert ran(content, tmp_path, code) == "1\n"
+
+
+def test_bytecode_is_used_without_a_look_at_the_sources(workflow: Workflow, tmp_path: Path) -> None:
+    content = layer_content(workflow, runtime_folder())
+    changed = {path: b"raise AssertionError" if path.endswith("handler.py") else data for path, data in content.items()}
+    code = "import unum_runtime.handler as h; print(h.__cached__.endswith('.pyc'), h.handle.__code__.co_filename)"
+    own = str(tmp_path / "python" / "unum_runtime" / "handler.py")
+    assert ran({**changed, **bytecode(content)}, tmp_path, code) == f"True {own}\n"
+
+
+def test_the_same_source_makes_the_same_bytecode(workflow: Workflow, runtime: Path) -> None:
+    made = [bytecode(layer_content(workflow, folder)) for folder in (runtime_folder(), runtime)]
+    assert made[0] == made[1]
+    assert f"python/unum_runtime/__pycache__/handler.{sys.implementation.cache_tag}.pyc" in made[0]
+
+
+def test_size(workflow: Workflow) -> None:
+    content = layer_content(workflow, runtime_folder())
+    assert zipped_kb(content) < SOURCES_KB
+    assert zipped_kb({**content, **bytecode(content)}) < LAYER_KB
+
+
+def zipped_kb(content: Content) -> float:
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, data in content.items():
+            archive.writestr(path, data)
+    return len(zipped.getvalue()) / 1000
 
 
 def test_same_on_every_machine(workflow: Workflow, runtime: Path) -> None:

@@ -20,7 +20,7 @@ UnumError
     └── WaitTimedOut
 """
 
-from dataclasses import dataclass
+from unum_runtime.records import dataclass
 
 
 class UnumError(Exception):

@@ -16,10 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NoReturn
 
-import botocore.session
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
-
+from unum_runtime.aws.clients import botocore_client
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.errors import InconsistentHistory, InvokeError, NotOurEvent, RefusedDelivery
 from unum_runtime.handler import Service, runtime_of, services, services_in
@@ -31,6 +28,7 @@ from unum_runtime.protocol import door
 from unum_runtime.protocol.failing import fail_invocation
 from unum_runtime.protocol.runtime import Call, NoTimer, Runtime
 from unum_runtime.protocol.start import resume, start
+from unum_runtime.wire.failures import call_errors
 
 UNKNOWN = "Lambda.Unknown"
 THROTTLED = "Lambda.TooManyRequestsException"
@@ -193,7 +191,7 @@ def _look_up(address: str) -> tuple[str, Mapping[str, Service]]:
     """
     try:
         found = _client().get_function_configuration(FunctionName=address)
-    except (ClientError, BotoCoreError) as error:
+    except call_errors() as error:
         raise InvokeError(f"{address}: {error}") from error
     environment = found.get("Environment", {})
     if "Error" in environment:
@@ -212,8 +210,7 @@ def _client() -> Any:
 
     Source: AWS Lambda Developer Guide, "Lambda quotas".
     """
-    config = Config(retries={"mode": "standard", "max_attempts": 10}, tcp_keepalive=True)
-    return botocore.session.get_session().create_client("lambda", config=config)
+    return botocore_client("lambda", retries=10)
 
 
 def _failure(record: Mapping[str, Json]) -> Failure:

@@ -1,7 +1,8 @@
 """What Lambda calls instead of the user's handler.
 
 The function's environment says which workflows it serves (`UNUM_WORKFLOWS`, see `Service`) and which handler is the
-user's (`UNUM_HANDLER`); with ``UNUM_MAINTAIN_LEASES=0`` leases are not renewed. Three kinds of events arrive:
+user's (`UNUM_HANDLER`); with ``UNUM_MAINTAIN_LEASES=0`` leases are not renewed, and `UNUM_CLIENT` chooses a client
+of AWS (`unum_runtime.aws.clients`). Three kinds of events arrive:
 
 * through a start alias: from outsiders. The event begins an execution, or is a request by somebody who has a task
   token; it is never read as an envelope;
@@ -13,18 +14,14 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import field, replace
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeAlias
 
-import botocore.session
-
-from unum_runtime.aws.activities import Activities
-from unum_runtime.aws.configuration import client_config
+from unum_runtime.aws.clients import client, connecting
 from unum_runtime.aws.invoker import LambdaInvoker
-from unum_runtime.aws.timer import SqsTimer
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import NotOurEvent, RefusedDelivery
 from unum_runtime.model.envelope import START, Envelope, is_envelope, named_start, start_writer
@@ -36,12 +33,16 @@ from unum_runtime.protocol.lease import maintain_by_default
 from unum_runtime.protocol.runtime import Call, Elsewhere, Invoker, NoTimer, Runtime, Timer
 from unum_runtime.protocol.start import resume, start
 from unum_runtime.protocol.step import step
+from unum_runtime.records import dataclass
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.time_limit import time_limit
 
 WORKFLOWS_FOLDER = "unum_workflows"
 """Where a layer has its workflow's IR: beside the package `unum_runtime`, wherever the layer is on the path."""
+
+LONGEST_INIT_WAIT_S = 2.0
+"""How long the init phase, for which Lambda allows 10 seconds, waits for connections that do not come about."""
 
 UserHandler: TypeAlias = Callable[[Json, Any], Any]
 
@@ -160,9 +161,15 @@ def _call(service: Service, call: Call, value: Json, context: Any) -> Any:
             returned = user_handler()(value, context)
             return Elsewhere() if call.pattern is Pattern.CALLBACK else returned
         if call.resource.startswith(ACTIVITY):
-            Activities(_sqs(), service.activities).offer(call.resource.removeprefix(ACTIVITY), call.token, value)
-            return Elsewhere()
+            return _offer(service, call, value)
         return _service_handler()(call, value, _CLOCK)
+
+
+def _offer(service: Service, call: Call, value: Json) -> Elsewhere:
+    from unum_runtime.aws.activities import Activities  # noqa: PLC0415 - few functions offer Tasks to workers
+
+    Activities(client("sqs"), service.activities).offer(str(call.resource).removeprefix(ACTIVITY), call.token, value)
+    return Elsewhere()
 
 
 def _logger(context: Any) -> Callable[..., None]:
@@ -196,9 +203,11 @@ def load_workflow(name: str) -> Workflow:
         FileNotFoundError: no folder on the path has it.
     """
     for folder in sys.path:
-        file = Path(folder) / WORKFLOWS_FOLDER / f"{name}.json"
-        if file.is_file():
-            return Workflow.from_json(_with_values(name, file.read_text(encoding="utf-8")))
+        with (
+            suppress(FileNotFoundError, NotADirectoryError),
+            open(f"{folder}/{WORKFLOWS_FOLDER}/{name}.json", encoding="utf-8") as file,  # noqa: PTH123 - 6 ms of import
+        ):
+            return Workflow.from_json(_with_values(name, file.read()))
     file_name = f"{WORKFLOWS_FOLDER}/{name}.json"
     raise FileNotFoundError(f"{file_name} is in none of {sys.path}; is the workflow's layer attached?")
 
@@ -241,34 +250,27 @@ def _service_handler() -> Callable[[Call, Json, Clock], Any]:
 
 
 @cache
-def _session() -> Any:
-    return botocore.session.get_session()
-
-
-@cache
 def _store(table: str) -> Store:
-    return DynamoStore(_session().create_client("dynamodb", config=client_config()), table)
+    return DynamoStore(client("dynamodb"), table)
 
 
 @cache
 def _invoker() -> Invoker:
-    return LambdaInvoker(_session().create_client("lambda", config=client_config()))
+    return LambdaInvoker(client("lambda"))
 
 
 @cache
 def _timer(queue_url: str | None) -> Timer:
     if queue_url is None:
         return NoTimer()
-    return SqsTimer(_sqs(), queue_url, _CLOCK)
+    from unum_runtime.aws.timer import SqsTimer  # noqa: PLC0415 - many workflows have no events that wait
 
-
-@cache
-def _sqs() -> Any:
-    return _session().create_client("sqs", config=client_config())
+    return SqsTimer(client("sqs"), queue_url, _CLOCK)
 
 
 def _initialize() -> None:
     """Do during Lambda's init phase what would delay the first delivery, and fail there if it cannot be done."""
+    opened = connecting(*map(client, _called()))  # while the user's code is imported
     for name, service in services().items():
         tasks = load_workflow(name).tasks
         called = [task.resource for task in tasks if task.resource is not None and task.function in service.hosts]
@@ -279,6 +281,14 @@ def _initialize() -> None:
     _invoker()
     if "UNUM_HANDLER" in os.environ:
         user_handler()
+    opened.join(LONGEST_INIT_WAIT_S)
+
+
+def _called() -> Iterator[str]:
+    """The services that every step calls, or many."""
+    yield from ("dynamodb", "lambda")
+    if any(service.timer for service in services().values()):
+        yield "sqs"
 
 
 if "UNUM_WORKFLOWS" in os.environ:

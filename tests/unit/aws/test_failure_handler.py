@@ -139,6 +139,7 @@ def deployed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deploy
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("UNUM_CLIENT", "botocore")  # moto stands in its way
     folder = tmp_path / handler.WORKFLOWS_FOLDER
     folder.mkdir()
     workflow = compile_workflow(A_TO_B, name="Flow", functions=None)

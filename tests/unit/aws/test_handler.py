@@ -59,6 +59,7 @@ def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("UNUM_CLIENT", "botocore")  # moto stands in its way
     with mock_aws():
         yield boto3.client("sqs")
 

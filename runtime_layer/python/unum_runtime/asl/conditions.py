@@ -1,7 +1,6 @@
 """Choice rules of JSONPath states: data tests, and And, Or, Not over them (specification, JSONPath Choice Rules)."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias, TypeVar
 
@@ -13,6 +12,7 @@ from unum_runtime.asl.places import element, member
 from unum_runtime.asl.scene import Scene
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
+from unum_runtime.records import dataclass
 
 _Test: TypeAlias = Callable[[Json, Scene], bool]
 """Whether a rule holds for (effective input, scene)."""

@@ -7,7 +7,6 @@ give a copy, or the raw input, which ResultPath needs afterwards, changes with i
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from unum_runtime.asl.failures import RuntimeFailure
 from unum_runtime.asl.path_syntax import PathSyntaxError
@@ -17,6 +16,7 @@ from unum_runtime.asl.scene import Scene
 from unum_runtime.asl.templates import Template, compile_template
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
+from unum_runtime.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,11 @@ which every cold start would pay.
 import json
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from unum_runtime.model.ir import Json
+from unum_runtime.records import dataclass
 
 Key: TypeAlias = str | int
 """The name of a field, or the index of an item."""

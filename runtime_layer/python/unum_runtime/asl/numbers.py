@@ -5,13 +5,13 @@ In place of a number a definition may have ``${Name}``, which becomes the text o
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from unum_runtime.asl.dataflow import select
 from unum_runtime.asl.failures import RuntimeFailure, excerpt
 from unum_runtime.asl.scene import Scene
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.model.ir import Json
+from unum_runtime.records import dataclass
 
 _LONGEST_S = 99_999_999
 

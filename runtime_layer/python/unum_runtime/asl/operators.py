@@ -5,12 +5,12 @@ Where types do not fit, a comparison is false, and so is that of true with 1.
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from unum_runtime.asl.timestamps import instant
 from unum_runtime.asl.wildcards import matcher
 from unum_runtime.model.ir import Json
+from unum_runtime.records import dataclass
 
 ValueTest: TypeAlias = Callable[[Json], bool]
 """Whether something holds for a value."""

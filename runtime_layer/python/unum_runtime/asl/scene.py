@@ -1,12 +1,16 @@
 """What the expressions of a state may refer to beside the state's own data."""
 
-import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from unum_runtime.model.ir import Json
+from unum_runtime.records import dataclass
+
+if TYPE_CHECKING:
+    from random import Random
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,8 @@ class Scene:
     seed: str = ""
 
     @cached_property
-    def random(self) -> random.Random:
+    def random(self) -> "Random":
         """Where ``States.UUID``, ``States.MathRandom``, ``$random()`` and ``$uuid()`` take their numbers from."""
-        return random.Random(self.seed)  # noqa: S311 - to be repeatable is the point; nothing secret is made of it
+        from random import Random  # noqa: PLC0415 - few workflows need it
+
+        return Random(self.seed)  # noqa: S311 - to be repeatable is the point; nothing secret is made of it

@@ -6,11 +6,12 @@ the second.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from unum_runtime.asl.filters import Filter, Key, bracketed
 from unum_runtime.model.ir import Json
+from unum_runtime.records import dataclass
 
 Select: TypeAlias = Callable[[Json], Sequence[Json] | None]
 

@@ -1,6 +1,5 @@
 """Payload templates, such as ``Parameters``, ``ResultSelector`` and ``Assign`` (specification, Payload Template)."""
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from unum_runtime.asl.expressions import Expression, compile_expression
@@ -9,6 +8,7 @@ from unum_runtime.asl.places import element, member
 from unum_runtime.asl.scene import Scene
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
+from unum_runtime.records import dataclass
 
 _DYNAMIC = ".$"
 

@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from unum_runtime.errors import InvokeError, StatesError
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Json
+from unum_runtime.wire.failures import call_errors
 
 
 class SqsClient(Protocol):
@@ -81,5 +80,5 @@ class Activities:
     def _call(self, operation: str, activity: str, **parameters: Any) -> Any:
         try:
             return getattr(self.client, operation)(QueueUrl=self.queues[activity], **parameters)
-        except (ClientError, BotoCoreError) as error:
+        except call_errors() as error:
             raise InvokeError(f"activity {activity!r}: {error}") from error

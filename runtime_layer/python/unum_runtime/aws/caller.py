@@ -4,10 +4,9 @@ import json
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.ir import Json
+from unum_runtime.wire.failures import call_errors
 
 
 class LambdaClient(Protocol):
@@ -35,7 +34,7 @@ class LambdaCaller:
         try:
             response = self.client.invoke(FunctionName=address, Payload=payload)
             answer = json.load(response["Payload"])
-        except (ClientError, BotoCoreError) as error:
+        except call_errors() as error:
             raise InvokeError(f"{address}: {error}") from error
         if "FunctionError" in response:
             raise InvokeError(f"{address}: {response['FunctionError']}: {json.dumps(answer)}")

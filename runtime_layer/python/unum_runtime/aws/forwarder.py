@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import botocore.session
-
-from unum_runtime.aws.configuration import client_config
+from unum_runtime.aws.clients import client
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.aws.timer import MAX_BATCH, Delayed, SqsTimer
 from unum_runtime.clock import Clock, SystemClock
@@ -70,11 +68,8 @@ class Forwarder:
 @cache
 def forwarder() -> Forwarder:
     """The forwarder of this function."""
-    session: Any = botocore.session.get_session()
     clock = SystemClock()
-    invoker = LambdaInvoker(session.create_client("lambda", config=client_config()))
-    timer = SqsTimer(session.create_client("sqs", config=client_config()), os.environ["UNUM_TIMER"], clock)
-    return Forwarder(invoker, timer, clock)
+    return Forwarder(LambdaInvoker(client("lambda")), SqsTimer(client("sqs"), os.environ["UNUM_TIMER"], clock), clock)
 
 
 if "UNUM_TIMER" in os.environ:

@@ -1,13 +1,15 @@
 """Asynchronous invocation of Lambda functions."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, Protocol
-
-from botocore.exceptions import BotoCoreError, ClientError
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 from unum_runtime.errors import InvokeError
+from unum_runtime.records import dataclass
+from unum_runtime.wire.failures import call_errors
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 PARALLEL_CALLS = 16
 """Calls in flight at once; each takes some 30 ms, of which Lambda's CPU works less than one."""
@@ -28,7 +30,6 @@ class LambdaInvoker:
     """
 
     client: LambdaClient
-    _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(PARALLEL_CALLS))
 
     def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
         """Invoke (address, payload) each, in parallel when there are several; returns when Lambda accepted all.
@@ -45,8 +46,14 @@ class LambdaInvoker:
         for accepted in [self._pool.submit(self._invoke, *event) for event in events]:
             accepted.result()
 
+    @cached_property
+    def _pool(self) -> "ThreadPoolExecutor":
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few functions have several successors
+
+        return ThreadPoolExecutor(PARALLEL_CALLS)
+
     def _invoke(self, address: str, payload: bytes) -> None:
         try:
             self.client.invoke(FunctionName=address, InvocationType="Event", Payload=payload)
-        except (ClientError, BotoCoreError) as error:
+        except call_errors() as error:
             raise InvokeError(f"{address}: {error}") from error

@@ -7,14 +7,13 @@ the address of the version that it is for, so that queue and forwarder are the s
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
-
-from botocore.exceptions import BotoCoreError, ClientError
 
 from unum_runtime.clock import Clock
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.checkpoint import to_text
+from unum_runtime.records import dataclass
+from unum_runtime.wire.failures import call_errors
 
 MAX_DELAY_S = 900
 """Source: Amazon SQS API Reference, SendMessage, DelaySeconds."""
@@ -91,7 +90,7 @@ class SqsTimer:
         ]
         try:
             response = self.client.send_message_batch(QueueUrl=self.queue_url, Entries=entries)
-        except (ClientError, BotoCoreError) as error:
+        except call_errors() as error:
             raise InvokeError(f"timer {self.queue_url}: {error}") from error
         for failed in response.get("Failed", ()):
             address = batch[int(failed["Id"])][0].address

@@ -80,8 +80,8 @@ class Client:
         import boto3  # noqa: PLC0415 - see above
         from botocore.config import Config  # noqa: PLC0415 - the same
 
-        from unum_runtime.aws.invoker import PARALLEL_CALLS, LambdaInvoker  # noqa: PLC0415 - imports botocore
-        from unum_runtime.store.dynamodb import DynamoStore  # noqa: PLC0415 - imports botocore
+        from unum_runtime.aws.invoker import PARALLEL_CALLS, LambdaInvoker  # noqa: PLC0415 - the same
+        from unum_runtime.store.dynamodb import DynamoStore  # noqa: PLC0415 - the same
 
         session = session or boto3.Session()
         config = Config(max_pool_connections=PARALLEL_CALLS, retries={"mode": "standard", "max_attempts": 5})

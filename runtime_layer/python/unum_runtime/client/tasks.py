@@ -89,8 +89,8 @@ class Tasks:
         import boto3  # noqa: PLC0415 - so that everything else runs where no AWS client is installed
         from botocore.config import Config  # noqa: PLC0415 - the same
 
-        from unum_runtime.aws.activities import Activities  # noqa: PLC0415 - imports botocore
-        from unum_runtime.aws.caller import LambdaCaller  # noqa: PLC0415 - imports botocore
+        from unum_runtime.aws.activities import Activities  # noqa: PLC0415 - the same
+        from unum_runtime.aws.caller import LambdaCaller  # noqa: PLC0415 - the same
 
         session = session or boto3.Session()
         config = Config(retries={"mode": "standard", "max_attempts": 5})

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TypeAlias
 
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import START_STEP, Execution, Name, Scope
+from unum_runtime.records import dataclass
 
 Item: TypeAlias = dict[str, str | int]
 """A stored item without its key: flat, so that every backend can hold it."""

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, TypeAlias
 
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, Frame, Name, Scope
+from unum_runtime.records import dataclass
 
 WIRE_VERSION = 1
 MARK = "$unum"

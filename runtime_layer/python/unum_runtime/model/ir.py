@@ -10,10 +10,12 @@ follow a fan-out (`join`), so that the results of its branches can be passed by 
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, TypeAlias
+
+from unum_runtime.records import dataclass
 
 IR_VERSION = 1
 

@@ -10,8 +10,9 @@ the scope that fan-out N opened in branch 7 of fan-out M.
 """
 
 import hashlib
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
+
+from unum_runtime.records import dataclass
 
 SHARD_SIZE = 256
 """Branches per completion shard: as many indexes as keep the shard's item near 1 KB, one DynamoDB write unit."""

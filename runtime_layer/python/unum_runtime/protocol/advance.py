@@ -3,7 +3,7 @@
 Deterministic: whoever calls it with the same committed value and moment gets the same answer.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from unum_runtime.asl import recovery
@@ -15,6 +15,7 @@ from unum_runtime.model.naming import SHARD_SIZE
 from unum_runtime.protocol import handover
 from unum_runtime.protocol.compiled import compiled
 from unum_runtime.protocol.moment import INPUT, Moment, deadline
+from unum_runtime.records import dataclass
 
 MAX_PURE_STEPS = 25_000
 """Pure states in one go, as many as Step Functions allows events; an endless loop without a Task ends with an error."""

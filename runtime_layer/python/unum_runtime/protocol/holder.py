@@ -5,7 +5,6 @@ See `unum_runtime.protocol.elsewhere` for the Task's side.
 
 import hmac
 import json
-from dataclasses import dataclass
 
 from unum_runtime.errors import InvalidToken, TaskTimedOut
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success
@@ -13,6 +12,7 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Key, answer_key, checkpoint_key, join_keys, lease_key, pending_key
 from unum_runtime.protocol.elsewhere import DIGEST_LENGTH, HEARTBEAT, By, nudge, result_item, taken_key
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.records import dataclass
 
 
 def hand_in(rt: Runtime, given: str, result: Success | Failure, request: str = "") -> None:

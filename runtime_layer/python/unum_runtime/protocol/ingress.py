@@ -1,7 +1,5 @@
 """What a delivery finds before user code runs: is it in time, is its outcome known, what is its input."""
 
-from dataclasses import dataclass
-
 from unum_runtime.errors import NotOurEvent, OutcomeCollected, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, is_stop_record
 from unum_runtime.model.envelope import Envelope, Neighbours, Value
@@ -13,6 +11,7 @@ from unum_runtime.protocol.fanin import joined
 from unum_runtime.protocol.meeting import neighbours
 from unum_runtime.protocol.plan import Commit, Effect, Invoke, plan
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 
 from unum_runtime.clock import Clock
 from unum_runtime.errors import LeaseHeldError, LeaseStolenError, StoreError
@@ -20,6 +19,7 @@ from unum_runtime.model.envelope import Envelope, Writer
 from unum_runtime.model.ir import Guard, State, Task
 from unum_runtime.model.naming import START_STEP, Key, checkpoint_key, lease_key
 from unum_runtime.protocol.runtime import EVENT_LIFE_S, Log, Runtime, silent
+from unum_runtime.records import dataclass
 from unum_runtime.store.base import Store
 
 LEASE_MS = 45_000

@@ -3,14 +3,15 @@
 All of it derives from what is committed, so every delivery sees the same.
 """
 
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import field, replace
 from functools import lru_cache
 
 from unum_runtime.asl.scene import Scene
 from unum_runtime.model.ir import Json, Workflow
 from unum_runtime.model.naming import Execution
+from unum_runtime.records import dataclass
 
 INPUT = "$input"
 """Where the execution's input is among the variables, if the workflow keeps it; no variable has such a name."""
@@ -107,4 +108,5 @@ def deadline(workflow: Workflow, execution: Execution) -> int | None:
 @lru_cache(maxsize=256)
 def timestamp(ms: int) -> str:
     """RFC 3339 with milliseconds, as Step Functions writes times."""
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    seconds, rest_ms = divmod(ms, 1000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{rest_ms:03d}Z"

@@ -4,7 +4,6 @@ Every delivery of an event, and every loser of a commit, plans from the same com
 effects; doing an effect twice does no harm, because each ends in a commit, a set, or an event for a named invocation.
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from unum_runtime.errors import OutcomeCollected
@@ -36,6 +35,7 @@ from unum_runtime.protocol.advance import (
     branch_start,
 )
 from unum_runtime.protocol.moment import INPUT, Moment
+from unum_runtime.records import dataclass
 
 MAX_OUTCOME_BYTES = 380_000
 """The largest outcome that is stored; DynamoDB takes items of 400 KB, key and names included."""

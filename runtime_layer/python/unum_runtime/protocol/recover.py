@@ -1,6 +1,5 @@
 """What a failure of a Task or of a fan-out leads to: another try, a catcher, or the end of its scope."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from unum_runtime.asl import recovery
@@ -8,6 +7,7 @@ from unum_runtime.model.checkpoint import Failure, Outcome, Success, Way
 from unum_runtime.model.ir import Json, Work
 from unum_runtime.protocol.advance import Failed, fall_back
 from unum_runtime.protocol.moment import Moment, deadline
+from unum_runtime.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

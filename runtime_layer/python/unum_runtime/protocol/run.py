@@ -5,7 +5,7 @@ What it comes to is an outcome to commit, whatever failed; or the event of anoth
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -25,6 +25,7 @@ from unum_runtime.protocol.plan import Commit, Invoke, out_of_time
 from unum_runtime.protocol.recover import Retry, recover
 from unum_runtime.protocol.runtime import Call, Elsewhere, Later, Runtime
 from unum_runtime.protocol.user_code import call, event_of, needs_input_after, shaped
+from unum_runtime.records import dataclass
 
 _LIMITS = {"States.Timeout": "TimeoutSeconds", "States.HeartbeatTimeout": "HeartbeatSeconds"}
 """Fields that say how long a try may take, by what it comes to then. User code that runs here sends no heartbeats."""

@@ -1,15 +1,16 @@
 """Everything that a delivery touches, injected: the simulator and the tests put their own parts in."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
-from uuid import uuid4
 
 from unum_runtime.clock import Clock
 from unum_runtime.errors import NoRoute
 from unum_runtime.model.envelope import START
 from unum_runtime.model.ir import Collection, Json, Pattern, Workflow
 from unum_runtime.model.naming import Execution
+from unum_runtime.records import dataclass
 from unum_runtime.store.base import Store
 
 EVENT_LIFE_S = 8 * 3600
@@ -155,7 +156,7 @@ class Runtime:
     collection: Collection = Collection.TTL
     log: Log = field(default=silent)
     remaining_ms: Callable[[], int] = lambda: MAX_DELIVERY_MS
-    delivery: str = field(default_factory=lambda: uuid4().hex)
+    delivery: str = field(default_factory=lambda: os.urandom(16).hex())
     code: str = ""
     maintain_leases: bool = False
     timer: Timer = field(default_factory=NoTimer)

@@ -3,15 +3,15 @@
 import json
 import traceback
 from itertools import dropwhile
-from pathlib import Path
 
+import unum_runtime
 from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.ir import Form, Json, Language, Pattern, Task
 from unum_runtime.protocol.runtime import Call, Elsewhere, Later, Runtime
 
-_RUNTIME_FOLDER = str(Path(__file__).parents[1])
+_RUNTIME_FOLDER = unum_runtime.__path__[0]
 
 
 def event_of(task: Task, arguments: Json) -> Json:

@@ -6,6 +6,7 @@ from io import BytesIO
 from itertools import islice
 from typing import TypeAlias
 
+from unum_runtime import records
 from unum_runtime.asl import recovery
 from unum_runtime.asl.languages import program
 from unum_runtime.asl.program import Left, Program
@@ -42,7 +43,7 @@ _Done: TypeAlias = tuple[Left, str | None] | Failure
 """What a state is left with, and the state after it; or its failure."""
 
 
-@dataclass(frozen=True)
+@records.dataclass(frozen=True)
 class Staged(Moment):
     """A moment whose context object is given.
 

@@ -1,18 +1,17 @@
 """The store on one DynamoDB table: partition key ``pk``, sort key ``sk``, expiry in ``ttl``."""
 
-import random
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
-
-from botocore.exceptions import BotoCoreError, ClientError
 
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import OUTCOME, TOMBSTONE, Item
 from unum_runtime.model.naming import Key
+from unum_runtime.records import dataclass
+from unum_runtime.wire.failures import call_errors, error_code, error_response
 
 PARTITION, SORT, EXPIRY, MEMBERS = "pk", "sk", "ttl", "members"
 OWNER, UNTIL_MS = "owner", "until"
@@ -21,6 +20,7 @@ BATCH_SIZE = 100
 BATCH_ROUNDS = 8
 """How often keys that DynamoDB left unprocessed are asked for again."""
 FIRST_PAUSE_S = 0.05
+FAILED_CONDITION = "ConditionalCheckFailedException"
 
 Attributes: TypeAlias = dict[str, dict[str, Any]]
 """An item in DynamoDB's own notation."""
@@ -97,8 +97,8 @@ class DynamoStore:
                     ExpressionAttributeNames=names,
                     ExpressionAttributeValues={":one": {"N": "1"}},
                 )
-            except (ClientError, BotoCoreError) as error:
-                if not _is_failed_condition(error):
+            except call_errors() as error:
+                if error_code(error) != FAILED_CONDITION:
                     raise StoreError(f"UpdateItem {self.table} {key}: {error}") from error
 
     def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
@@ -157,12 +157,10 @@ class DynamoStore:
                 ExpressionAttributeValues=_to_attributes(values),
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
-        except ClientError as error:
-            if not _is_failed_condition(error):
+        except call_errors() as error:
+            if error_code(error) != FAILED_CONDITION:
                 raise StoreError(f"PutItem {self.table} {key}: {error}") from error
-            return _from_attributes(error.response.get("Item", {}))  # type: ignore[arg-type]  # its type lacks it
-        except BotoCoreError as error:
-            raise StoreError(f"PutItem {self.table} {key}: {error}") from error
+            return _from_attributes(error_response(error).get("Item", {}))
         return None
 
     def _update(
@@ -180,11 +178,9 @@ class DynamoStore:
                 ExpressionAttributeValues=values,
                 ReturnValues="ALL_NEW",
             )
-        except ClientError as error:
-            if _is_failed_condition(error):
+        except call_errors() as error:
+            if error_code(error) == FAILED_CONDITION:
                 return None
-            raise StoreError(f"UpdateItem {self.table} {key}: {error}") from error
-        except BotoCoreError as error:
             raise StoreError(f"UpdateItem {self.table} {key}: {error}") from error
         return frozenset(map(int, response["Attributes"][MEMBERS]["NS"]))
 
@@ -198,7 +194,7 @@ class DynamoStore:
             rest = response.get("UnprocessedKeys")
             if not rest:
                 return
-            time.sleep(random.uniform(0, FIRST_PAUSE_S * 2**round_))  # noqa: S311 - jitter, no secret
+            _pause(round_)
         unread = sum(len(table["Keys"]) for table in rest.values())
         some = f"{unread} of {len(keys)} keys"
         raise StoreError(f"BatchGetItem {self.table}: {some} unprocessed after {BATCH_ROUNDS} rounds")
@@ -231,11 +227,17 @@ class DynamoStore:
     def _call(self, operation: str, **parameters: Any) -> Any:
         try:
             return getattr(self.client, operation)(**parameters)
-        except (ClientError, BotoCoreError) as error:
+        except call_errors() as error:
             raise StoreError(f"{operation} {self.table}: {error}") from error
 
     def _now_s(self) -> int:
         return self.clock.now_ms() // 1000
+
+
+def _pause(round_: int) -> None:
+    from random import uniform  # noqa: PLC0415 - few sandboxes come here
+
+    time.sleep(uniform(0, FIRST_PAUSE_S * 2**round_))  # noqa: S311 - jitter, no secret
 
 
 def _key(key: Key) -> Attributes:
@@ -252,10 +254,3 @@ def _from_attributes(attributes: Attributes) -> Item:
         for name, value in attributes.items()
         if name not in (PARTITION, SORT, EXPIRY)
     }
-
-
-def _is_failed_condition(error: Exception) -> bool:
-    return (
-        isinstance(error, ClientError)
-        and error.response.get("Error", {}).get("Code") == "ConditionalCheckFailedException"
-    )

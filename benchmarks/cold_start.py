@@ -1,0 +1,207 @@
+"""What the layer adds to the start of a function's process, under AWS's own runtime client for Python.
+
+    python benchmarks/cold_start.py [--json] [--runs 21]
+
+A run is a process of the emulator's interpreter, from its creation until user code begins, and until it wants an event.
+Services are at an address where nobody speaks TLS: opening a connection costs what it takes before the first byte.
+Kinds of functions take turns, so that what else the machine does befalls all of them.
+"""
+
+import argparse
+import io
+import json
+import os
+import re
+import resource
+import socket
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from unum_constructs.compiler import compile_workflow
+from unum_constructs.layer import Content, bytecode, layer_content, runtime_folder
+
+PYTHON = Path(__file__).parents[1] / "emulator" / ".venv" / "bin" / "python"
+MACHINE = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "a", "End": True}}}
+WORKFLOW = "Flow"
+FUNCTION = "import os, time\nos.write({pipe}, b'%d' % time.time_ns())\ndef handle(event, context): pass\n"
+BOTO3 = "import boto3\nfor name in ('dynamodb', 'lambda'): boto3.client(name)\n"
+SLOWEST_MODULES = 15
+
+
+class Kind(NamedTuple):
+    """A kind of function: the layers that it has, what its own code begins with, and its environment."""
+
+    layer: str | None = None
+    prelude: str = ""
+    environment: Mapping[str, str] = {}
+
+
+KINDS = {
+    "no layer": Kind(),
+    "no layer, two clients of boto3": Kind(prelude=BOTO3),
+    "layer": Kind("compiled"),
+    "layer without bytecode": Kind("sources"),
+    "layer, UNUM_CLIENT=botocore": Kind("compiled", environment={"UNUM_CLIENT": "botocore"}),
+}
+
+
+class Start(NamedTuple):
+    """Milliseconds from the process's creation to user code, and to the first request for an event.
+
+    `cpu_ms` is what all of it took of a processor, which other programs on the machine change less.
+    """
+
+    user_code_ms: float
+    ready_ms: float
+    cpu_ms: float
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--runs", type=int, default=21, help="of each kind")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = measured(Path(folder), options.runs)
+    print(json.dumps(found, indent=2) if options.json else table(found))
+
+
+def measured(folder: Path, runs: int) -> dict[str, Any]:
+    """Medians and what they are to those without the layer, the layer's size, and its slowest modules."""
+    sources = layer_content(compile_workflow(MACHINE, name=WORKFLOW, functions=None), runtime_folder())
+    compiled = {**sources, **bytecode(sources)}
+    _write(sources, folder / "sources")
+    _write(compiled, folder / "compiled")
+    (folder / "function").mkdir()
+    starts: dict[str, list[Start]] = {name: [] for name in KINDS}
+    for _ in range(runs):
+        for name, kind in KINDS.items():
+            starts[name].append(started(folder, kind))
+    medians = {name: Start(*map(statistics.median, zip(*each, strict=True))) for name, each in starts.items()}
+    bare = medians["no layer"]
+    return {
+        "starts": {
+            name: {
+                **each._asdict(),
+                "added_ms": each.ready_ms - bare.ready_ms,
+                "added_cpu_ms": each.cpu_ms - bare.cpu_ms,
+            }
+            for name, each in medians.items()
+        },
+        "layer_kb": {"sources": _zipped_kb(sources), "with bytecode": _zipped_kb(compiled)},
+        "modules_ms": modules(folder),
+    }
+
+
+def started(folder: Path, kind: Kind) -> Start:
+    """One start of a function of `kind`."""
+    readable, writable = os.pipe()
+    (folder / "function" / "code_of_user.py").write_text(kind.prelude + FUNCTION.format(pipe=writable))
+    handler = "unum_runtime.handler.handle" if kind.layer else "code_of_user.handle"
+    program = f"from awslambdaric.__main__ import main; main(['awslambdaric', '{handler}'])"
+    with socket.create_server(("127.0.0.1", 0)) as runtime_api, nobody() as services:
+        environment = _environment(folder, kind, runtime_api.getsockname()[1], services)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        began_ns = time.time_ns()
+        process = subprocess.Popen([PYTHON, "-S", "-c", program], env=environment, pass_fds=[writable])  # noqa: S603 - ours
+        asked, _ = runtime_api.accept()
+        ready_ns = time.time_ns()
+        process.kill()
+        process.wait()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        asked.close()
+    os.close(writable)
+    with os.fdopen(readable) as told:
+        user_code_ms, ready_ms = (int(told.read()) - began_ns) / 1e6, (ready_ns - began_ns) / 1e6
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Start(user_code_ms, ready_ms, cpu_s * 1000)
+
+
+@contextmanager
+def nobody() -> Iterator[int]:
+    """The port of somebody who hangs up at once."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=_hang_up, args=[listener])
+        thread.start()
+        yield listener.getsockname()[1]
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def _hang_up(listener: socket.socket) -> None:
+    with suppress(OSError):
+        while True:
+            listener.accept()[0].close()
+
+
+def _environment(folder: Path, kind: Kind, runtime_api: int, services: int) -> dict[str, str]:
+    packages = next(PYTHON.parents[1].glob("lib/python*/site-packages"))
+    layer = [str(folder / kind.layer / "python")] if kind.layer else []
+    service = {"table": "t", "hosts": ["a"], "routes": {}, "retention_s": 1}
+    about = {"UNUM_WORKFLOWS": json.dumps({WORKFLOW: service}), "UNUM_HANDLER": "code_of_user.handle"}
+    return {
+        "AWS_LAMBDA_RUNTIME_API": f"127.0.0.1:{runtime_api}",
+        "AWS_ENDPOINT_URL": f"https://127.0.0.1:{services}",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "PYTHONDONTWRITEBYTECODE": "1",  # Lambda's file system cannot be written to
+        "PYTHONPATH": os.pathsep.join([str(folder / "function"), *layer, str(packages)]),
+        **(about if kind.layer else {}),
+        **kind.environment,
+    }
+
+
+def modules(folder: Path) -> dict[str, float]:
+    """The modules that take longest to import, in ms without what they import in turn: medians of 5 processes."""
+    times: dict[str, list[float]] = {}
+    command = [PYTHON, "-S", "-X", "importtime", "-c", "import awslambdaric.bootstrap, unum_runtime.handler"]
+    environment = _environment(folder, KINDS["layer"], 0, 0)
+    del environment["UNUM_WORKFLOWS"], environment["UNUM_HANDLER"]
+    for _ in range(5):
+        report = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stderr  # noqa: S603
+        *_, report = report.partition("awslambdaric.bootstrap")
+        for own_us, name in re.findall(r"import time: +(\d+) \| +\d+ \| +(\S+)", report):
+            times.setdefault(name, []).append(int(own_us) / 1000)
+    medians = {name: statistics.median(each) for name, each in times.items()}
+    return dict(sorted(medians.items(), key=lambda item: -item[1])[:SLOWEST_MODULES])
+
+
+def table(found: dict[str, Any]) -> str:
+    """`found` for humans."""
+    rows = [f"{'':32}user code    ready    added      cpu    added"]
+    rows += [
+        f"{name:32}{start['user_code_ms']:9.1f}{start['ready_ms']:9.1f}{start['added_ms']:9.1f}"
+        f"{start['cpu_ms']:9.1f}{start['added_cpu_ms']:9.1f}"
+        for name, start in found["starts"].items()
+    ]
+    rows += ["", *(f"layer, {name}: {kb:.0f} KB zipped" for name, kb in found["layer_kb"].items()), ""]
+    rows += [f"{ms:6.1f} ms {name}" for name, ms in found["modules_ms"].items()]
+    return "\n".join(rows)
+
+
+def _write(content: Content, folder: Path) -> None:
+    for path, data in content.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+
+
+def _zipped_kb(content: Content) -> float:
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, data in content.items():
+            archive.writestr(path, data)
+    return len(zipped.getvalue()) / 1000
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""One API of AWS: requests are signed, sent, and sent again where that may help."""
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from unum_runtime.wire.connections import Connections
+from unum_runtime.wire.failures import CallError
+from unum_runtime.wire.responses import Response
+from unum_runtime.wire.retries import MAX_ATTEMPTS, is_transient, pause_s
+from unum_runtime.wire.routes import Route
+from unum_runtime.wire.signing import Signer
+
+
+class Api:
+    """A service in a region; threads may share it."""
+
+    def __init__(self, route: Route, signer: Signer) -> None:
+        self._route = route
+        self._signer = signer
+        self.connections = Connections(route)
+
+    def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Response:
+        """The answer to a request, which must do no harm when it arrives twice.
+
+        Args:
+            path: encoded.
+            headers: of this request, under their names in small letters.
+            body: of the request.
+
+        Raises:
+            CallError: there was none, or it was an error.
+        """
+        for attempt in range(MAX_ATTEMPTS - 1):
+            try:
+                return self._post(path, headers, body)
+            except CallError as error:
+                if not is_transient(error):
+                    raise
+                time.sleep(pause_s(attempt, error))
+        return self._post(path, headers, body)
+
+    def _post(self, path: str, headers: Mapping[str, str], body: bytes) -> Response:
+        full_path = self._route.path + path
+        headers = {"host": self._route.name, **headers}
+        signed = self._signer.sign("POST", full_path, headers, body, time.time())  # anew: signatures have a time
+        try:
+            response = self.connections.exchange(_message(full_path, signed, body))
+        except OSError as error:
+            raise CallError(f"{self._route.name}: {type(error).__name__}: {error}") from error
+        if response.status // 100 != 2:  # noqa: PLR2004 - all of them are success
+            raise _failure(response)
+        return response
+
+
+def _message(path: str, headers: Mapping[str, str], body: bytes) -> bytes:
+    unsigned = {"user-agent": "unum-runtime", "content-length": str(len(body)), **_trace()}
+    lines = [f"{name}: {value}\r\n" for name, value in {**headers, **unsigned}.items()]
+    return f"POST {path} HTTP/1.1\r\n{''.join(lines)}\r\n".encode("latin-1") + body
+
+
+def _trace() -> dict[str, str]:
+    """The header by which Lambda notices functions that call each other for ever.
+
+    Source: AWS Lambda Developer Guide, "Use Lambda recursive loop detection to prevent infinite loops".
+    """
+    trace_id = os.environ.get("_X_AMZN_TRACE_ID")
+    return {"x-amzn-trace-id": quote(trace_id, safe="-=;:+&[]{}\"',")} if trace_id else {}
+
+
+def _failure(response: Response) -> CallError:
+    """The error that was answered: a header names it, or the body does."""
+    try:
+        said = json.loads(response.body)
+    except ValueError:
+        said = None
+    body: dict[str, Any] = said if isinstance(said, dict) else {}
+    named: str = response.headers.get("x-amzn-errortype") or body.get("__type") or str(response.status)
+    code = named.partition(":")[0].rpartition("#")[2]
+    message = body.get("message") or body.get("Message") or response.body[:200].decode(errors="replace")
+    known = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": response.status}}
+    return CallError(f"{code}: {message}", {**body, **known})

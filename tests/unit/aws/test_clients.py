@@ -1,0 +1,100 @@
+"""Which client it is."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from unum_runtime.aws import clients
+from unum_runtime.wire.clients import DynamoDb, wire_client
+
+ENVIRONMENT = {"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "test"}
+
+
+@pytest.fixture(autouse=True)
+def function(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    clients.client.cache_clear()
+    yield
+    clients.client.cache_clear()
+
+
+def is_ours(client: Any) -> bool:
+    return isinstance(client, DynamoDb)
+
+
+def test_ours_where_nothing_is_said() -> None:
+    assert is_ours(clients.client("dynamodb"))
+
+
+def test_botocore_s_where_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    monkeypatch.setenv("UNUM_CLIENT", "botocore")
+    client = clients.client("dynamodb")
+    assert not is_ours(client)
+    assert client.meta.config.retries["total_max_attempts"] == 6, "as many as ours"
+
+
+@pytest.mark.parametrize("choice", [None, "wire"])
+def test_botocore_s_where_ours_cannot_and_who_wanted_ours_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], choice: str | None
+) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    monkeypatch.setenv("AWS_LAMBDA_INITIALIZATION_TYPE", "snap-start")
+    if choice is not None:
+        monkeypatch.setenv("UNUM_CLIENT", choice)
+    assert not is_ours(clients.client("dynamodb"))
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["message"] for line in lines] == ["botocore is the client of dynamodb"] * (choice is not None)
+
+
+def test_another_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNUM_CLIENT", "boto")
+    with pytest.raises(ValueError, match="UNUM_CLIENT: expected 'wire', 'botocore' or nothing, got 'boto'"):
+        clients.client("dynamodb")
+
+
+def test_connections_are_open_before_the_first_call() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(10)
+        endpoint = f"http://localhost:{listener.getsockname()[1]}"
+        client = wire_client("dynamodb", ENVIRONMENT | {"AWS_ENDPOINT_URL": endpoint})
+        clients.connecting(client, object()).join(10)
+        listener.accept()[0].close()
+    (connection,) = client._api.connections._idle
+    connection.close()
+
+
+def test_that_nobody_is_there_is_left_to_the_first_call() -> None:
+    nobody = wire_client("dynamodb", ENVIRONMENT | {"AWS_ENDPOINT_URL": "http://localhost:1"})
+    thread = clients.connecting(nobody, object())
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_the_normal_path_loads_neither_botocore_nor_what_takes_long() -> None:
+    code = "import sys, unum_runtime.handler; print(*sys.modules)"
+    command = [sys.executable, "-S", "-c", code]  # without `site`, whose editable packages load more
+    completed = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)  # noqa: S603 - ours
+    loaded = completed.stdout.split()
+    slow = {
+        "boto3",
+        "botocore",
+        "urllib3",
+        "http.client",
+        "email",
+        "ssl",
+        "uuid",
+        "random",
+        "pathlib",
+        "datetime",
+        "asyncio",
+    }
+    assert slow & set(loaded) == set()
+    assert not [name for name in loaded if name.startswith("unum_runtime.aws.services")]

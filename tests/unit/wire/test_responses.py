@@ -1,0 +1,72 @@
+"""Answers as they come over the wire."""
+
+import io
+
+import pytest
+
+from unum_runtime.wire.responses import BadResponse, Response, Unanswered, read_response
+
+
+def read(text: str) -> Response:
+    return read_response(io.BytesIO(text.replace("\n", "\r\n").encode()))
+
+
+def test_as_long_as_it_says_and_no_longer() -> None:
+    stream = io.BytesIO(
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-A:  b \r\n\r\n{}HTTP/1.1 404 \r\ncontent-length:0\r\n\r\n"
+    )
+    assert read_response(stream) == (200, {"content-length": "2", "x-a": "b"}, b"{}", False)
+    assert read_response(stream) == (404, {"content-length": "0"}, b"", False)
+
+
+def test_in_chunks() -> None:
+    response = read("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n3;a=b\nabc\nA\n0123456789\n0\nTrailer: x\n\nrest")
+    assert (response.body, response.is_last) == (b"abc0123456789", False)
+
+
+def test_to_the_end() -> None:
+    response = read("HTTP/1.1 200 OK\n\nall of it")
+    assert (response.body, response.is_last) == (b"all of it", True)
+
+
+def test_without_a_body() -> None:
+    assert read("HTTP/1.1 204 No Content\n\nrest")[2:] == (b"", False)
+
+
+def test_interim_answers_are_passed_over() -> None:
+    assert read("HTTP/1.1 100 Continue\n\nHTTP/1.1 202 Accepted\nContent-Length: 0\n\n").status == 202
+
+
+@pytest.mark.parametrize(
+    ("head", "is_last"),
+    [
+        ("HTTP/1.1 200 OK\nConnection: Close", True),
+        ("HTTP/1.0 200 OK", True),
+        ("HTTP/1.0 200 OK\nConnection: keep-alive", False),
+    ],
+)
+def test_whether_the_connection_stays(head: str, is_last: bool) -> None:  # noqa: FBT001 - a case of its table
+    assert read(f"{head}\nContent-Length: 0\n\n").is_last == is_last
+
+
+def test_nothing_at_all() -> None:
+    with pytest.raises(Unanswered):
+        read("")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "HTTP/1.1 200 OK\nContent-Length: 3\n\nab",
+        "HTTP/1.1 200 OK\nContent-Len",
+        "HTTP/1.1 200 OK\nContent-Length: many\n\n",
+        "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n5\nabc",
+        "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\nabc\n",
+        "HTTP/2 200\n\n",
+        "SSH-2.0-OpenSSH\n",
+        "HTTP/1.1 OK\n\n",
+    ],
+)
+def test_what_breaks_off_or_is_no_answer(text: str) -> None:
+    with pytest.raises(BadResponse):
+        read(text)
