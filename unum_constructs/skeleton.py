@@ -1,8 +1,8 @@
 """A workflow without its data flow: what it does when nothing is known of its data but how much there is.
 
 Tasks hand on texts of a given size, Maps have a given number of branches, loops a given number of rounds, and every
-other Choice takes its first way that does not fail. What the protocol does is left as it is: guards, collection,
-which states are committed, and what a join has to read.
+other Choice takes its first way that does not fail. A loop with a fan-out right before its Choice has one round. What
+the protocol does is left as it is: guards, collection, which states are committed, and what a join has to read.
 """
 
 from collections import Counter
@@ -32,6 +32,8 @@ _ROUND = "round"
 _AGAIN: Json = {
     "And": [{"Variable": f"$.{_ROUND}", "IsPresent": True}, {"Variable": f"$.{_ROUND}", "NumericGreaterThan": 0}]
 }
+_NEW: Json = {"Variable": f"$.{_ROUND}", "IsPresent": False}
+"""No Task has run since the scope began, or since a fan-out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +115,16 @@ def _decided(workflow: Workflow, choice: Choice) -> Choice:
     back = [target for target in targets if choice.name in _reached(workflow, target)]
     ways = [target for target in targets if target not in back]
     onward = next((target for target in ways if not isinstance(workflow.states[target], Fail)), (ways or back)[0])
-    return replace(choice, rules=tuple((_AGAIN, target) for target in back[:1]), default=onward)
+    rules = ((rule, target) for target in back[:1] for rule in _rules(workflow, choice, target))
+    return replace(choice, rules=tuple(rules), default=onward)
+
+
+def _rules(workflow: Workflow, choice: Choice, back: str) -> list[Json]:
+    """When `choice` leads back: also on its first visit, if a Task in the loop counts the rounds from then on."""
+    names = [name for name in _reached(workflow, back) if choice.name in _reached(workflow, name)]
+    loop = [workflow.states[name] for name in names]
+    has_task = any(isinstance(state, Task) for state in loop)
+    return [_AGAIN, _NEW] if has_task and not any(isinstance(state, FanOut) for state in loop) else [_AGAIN]
 
 
 def _reached(workflow: Workflow, start: str) -> set[str]:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from unum_constructs import graph as g
 from unum_constructs.compiler import compile_workflow
 from unum_constructs.cost import NoResult, estimate, total
+from unum_constructs.definition import Definition
 from unum_constructs.skeleton import Amounts
 from unum_runtime.model.ir import Collection, Json, Workflow
 
@@ -94,6 +96,15 @@ def test_a_loop_has_as_many_rounds_as_it_is_said_to_have_and_ends_where_nothing_
     assert (receipt.tasks, receipt.usage.waits, receipt.usage.waited_ms) == (5, 3, 90_000)
     assert receipt.transitions == 4 + 4 + 3 + 1
     assert receipt.here()["queue"] == pytest.approx(3 * 3 * 0.4)
+
+
+def test_a_loop_behind_a_fan_out_is_entered_and_one_around_a_fan_out_ends() -> None:
+    flow = g.map(g.task("work"), items=g.out) >> g.fold(g.task("add"), items=g.out, initial=0)
+    folding = Definition.from_graph(flow).compile("w", None)
+    assert estimate(folding, amounts=Amounts(items=5, rounds=4)).tasks == 5 + 4
+    again = {"Type": "Choice", "Choices": [{"Variable": "$[0]", "IsNull": True, "Next": "Each"}], "Default": "Use"}
+    around = workflow(Each=each("Again?"), **{"Again?": again}, Use=task())
+    assert estimate(around, amounts=Amounts(items=5, rounds=4)).tasks == 5 + 1
 
 
 def test_given_functions_decide_themselves() -> None:
