@@ -11,11 +11,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from compiling import stacks
+from compiling import STACKS, stacks
 from operations import counted
 
 BOUNDS = Path(__file__).with_name("bounds.json")
-SIZES = (10, 50)
 LINEAR = ("map of 500", "map of 5,000", "commit, ttl")
 SLOPE = 0.02
 """By how much the calls of a wide map may differ from the share that its width has of those of another."""
@@ -44,7 +43,7 @@ def main() -> None:
 def figures() -> Figures:
     """The exact figures by name."""
     executions = {each.name: each.figures for each in counted()}
-    return executions | {f"stack of {each['nodes']} nodes": _exact(each) for each in stacks(SIZES)}
+    return executions | {f"stack of {each['nodes']} nodes": _exact(each) for each in stacks(STACKS[:2])}
 
 
 def _exact(stack: Mapping[str, float]) -> dict[str, int]:

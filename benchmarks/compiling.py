@@ -10,7 +10,7 @@ import argparse
 import gc
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -27,9 +27,9 @@ from unum_constructs.compiler import compile_workflow
 
 STATES = (10, 100, 1_000)
 TARGET_MS = 0.5
-NODES = (10, 50, 200)
-FUNCTIONS = 50
-"""At most; larger stacks have functions with several nodes, as many as fit into the resources that a stack may have."""
+STACKS = ((10, 10), (50, 50), (200, 20))
+"""(nodes, functions): what a stack may have of resources, and a function of environment, keeps functions below 70."""
+
 _CODE = str(Path(__file__).parents[1] / "examples" / "word_count" / "functions" / "sum")
 
 
@@ -42,21 +42,21 @@ def compilations() -> Iterator[dict[str, float]]:
         yield {"states": count, "ms": took_us / 1000, "ms_per_state": took_us / 1000 / count}
 
 
-def stacks(sizes: tuple[int, ...] = NODES) -> Iterator[dict[str, float]]:
+def stacks(sizes: Sequence[tuple[int, int]] = STACKS) -> Iterator[dict[str, float]]:
     """What stacks of several sizes take and have; a first one, which starts the CDK, is not counted."""
-    _stack(2)
-    for count in sizes:
+    _stack(2, 2)
+    for nodes, functions in sizes:
         began, calls = time.perf_counter(), _Calls()
         gc.disable()  # what it frees makes calls, too, and at any time
         with calls:
-            template = _stack(count)
+            template = _stack(nodes, functions)
         took_s = time.perf_counter() - began
         gc.enable()
         yield {
-            "nodes": count,
-            "functions": min(count, FUNCTIONS),
+            "nodes": nodes,
+            "functions": functions,
             "seconds": took_s,
-            "ms_per_node": took_s * 1000 / count,
+            "ms_per_node": took_s * 1000 / nodes,
             "resources": len(template["Resources"]),
             "template_bytes": len(json.dumps(template, separators=(",", ":"))),
             "jsii_calls": calls.count,
@@ -82,13 +82,15 @@ class _Calls:
         process._NodeProcess.send = self._send  # type: ignore[method-assign]  # noqa: SLF001 - the same
 
 
-def _stack(nodes: int) -> dict[str, Any]:
-    """The template of a chain of so many nodes."""
+def _stack(nodes: int, hosts: int) -> dict[str, Any]:
+    """The template of a chain of so many nodes in so many functions."""
     with TemporaryDirectory() as folder:
         app = App(outdir=folder)
         stack = Stack(app, "Stack")
-        functions = {f"F{number}": _function(stack, f"F{number}") for number in range(min(nodes, FUNCTIONS))}
-        UnumWorkflow(stack, "Workflow", definition=Definition.from_asl(_chain(nodes)), functions=functions)
+        functions = {f"F{number}": _function(stack, f"F{number}") for number in range(hosts)}
+        UnumWorkflow(
+            stack, "Workflow", definition=Definition.from_asl(_chain(nodes, nodes // hosts)), functions=functions
+        )
         template: dict[str, Any] = app.synth().get_stack_by_name("Stack").template
         return template
 
@@ -119,9 +121,8 @@ def _state(number: int, name: str, following: str) -> dict[str, Any]:
     return {"Type": "Pass", "Parameters": {"order.$": "$.order"}, "Next": following}
 
 
-def _chain(nodes: int) -> dict[str, Any]:
-    """Neighbours share a function where there are more nodes than functions."""
-    share = -(-nodes // FUNCTIONS)
+def _chain(nodes: int, share: int) -> dict[str, Any]:
+    """Tasks one after the other, of which `share` neighbours have the same function."""
     states: dict[str, Any] = {
         f"Node{number}": {"Type": "Task", "Resource": f"F{number // share}", "Next": f"Node{number + 1}"}
         for number in range(nodes)
