@@ -184,6 +184,7 @@ def _add_start(commands: _Commands) -> None:
 def _add_describe(commands: _Commands) -> None:
     parser = _add(commands, "describe", "executions", "show an execution's status, input and result")
     _add_execution(parser)
+    parser.add_argument("--receipt", action="store_true", help="show what it has used, as far as its steps tell")
 
 
 def _add_wait(commands: _Commands) -> None:
