@@ -9,12 +9,12 @@ UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
 SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop) tests/golden/test_recorded_under_faults.py
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: demo test check lint unit e2e simulate bench emulator setup lock format clean
+.PHONY: demo test check lint unit e2e simulate bench bench-check emulator setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
 
-test: check e2e  ## everything
+test: check bench-check e2e  ## everything
 
 check: lint unit  ## all that needs no emulator
 
@@ -38,9 +38,12 @@ e2e: setup  ## the emulator's contract, then real deployments
 simulate: setup  ## search the protocol for violations for MINUTES=30
 	$(BIN)/python tests/simulation/search.py --minutes $(or $(MINUTES),30)
 
-bench: setup  ## what data flow costs a Task, beside the interpreter in moto; what the layer adds to a cold start
-	$(BIN)/python benchmarks/dataflow.py
+bench: setup  ## all benchmarks, beside peers; writes docs/performance; ARGS=--json prints JSON
+	$(BIN)/python benchmarks/run.py $(ARGS)
 	$(BIN)/python benchmarks/cold_start.py
+
+bench-check: setup  ## what an execution and a stack use, against benchmarks/bounds.json; no times
+	$(BIN)/python benchmarks/check.py
 
 emulator: setup  ## a shell in which AWS is the emulator
 	@$(BIN)/python -m unum_emulator.shell

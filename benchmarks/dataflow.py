@@ -35,10 +35,15 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--only-ours", action="store_true", help="leave moto out")
     options = parser.parse_args()
-    found = {_OURS: ours()} | ({} if options.only_ours else {MOTO: theirs()})
+    found = measured(only_ours=options.only_ours)
     print(json.dumps(found) if options.json else table(found))
     if found[_OURS] > BUDGET_US:
         sys.exit(f"{found[_OURS]:.1f} µs; a visit may take {BUDGET_US} µs")
+
+
+def measured(*, only_ours: bool) -> dict[str, float]:
+    """µs of a visit, here and in moto."""
+    return {_OURS: ours()} | ({} if only_ours else {MOTO: theirs()})
 
 
 def ours() -> float:

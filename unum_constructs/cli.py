@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TypeAlias
 
 from unum_constructs.commands.failure import CommandFailed, UsageError
@@ -21,6 +22,15 @@ _EPILOG = "Exit codes: 0 success; 1 the definition, the execution or AWS failed;
 
 _DEFINITION = "definition in the Amazon States Language, as JSON or YAML, or compiled"
 _JSON = "JSON text, @FILE to read a file, - for standard input"
+
+_AMOUNTS = (
+    ("items", 0, 10, "branches of each Map"),
+    ("rounds", 1, 3, "rounds of each loop"),
+    ("result-bytes", 0, 200, "size of what each Task hands on"),
+    ("duration-ms", 0, 0, "how long the user code of each Task runs"),
+    ("memory-mb", 128, 128, "memory of each function"),
+)
+"""What ``unum cost`` takes for granted: (option, least, default, help)."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_schema(commands)
     _add_run(commands)
     _add_test_state(commands)
+    _add_cost(commands)
     _add_start(commands)
     _add_describe(commands)
     _add_wait(commands)
@@ -148,6 +159,21 @@ def _add_test_state(commands: _Commands) -> None:
     )
 
 
+def _add_cost(commands: _Commands) -> None:
+    parser = _add(commands, "cost", "cost", "estimate what executions of a definition cost, here and elsewhere")
+    _add_definition(parser)
+    for name, least, value, about in _AMOUNTS:
+        parser.add_argument(
+            f"--{name}", metavar="N", type=partial(_count, least), default=value, help=f"{about}; {value} without"
+        )
+    parser.add_argument("--rate", metavar="R/s", help="executions a second, to tell what a month costs")
+    parser.add_argument(
+        "--functions", metavar="MODULE", help="handlers to count with, in place of amounts; see unum run"
+    )
+    parser.add_argument("--input", metavar="JSON", help=f"for the handlers: {_JSON}; {{}} without")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
 def _add_start(commands: _Commands) -> None:
     parser = _add(commands, "start", "executions", "start an execution of a deployed workflow")
     _add_input(parser)
@@ -158,6 +184,7 @@ def _add_start(commands: _Commands) -> None:
 def _add_describe(commands: _Commands) -> None:
     parser = _add(commands, "describe", "executions", "show an execution's status, input and result")
     _add_execution(parser)
+    parser.add_argument("--receipt", action="store_true", help="show what it has used, as far as its steps tell")
 
 
 def _add_wait(commands: _Commands) -> None:
@@ -176,6 +203,12 @@ def _add_history(commands: _Commands) -> None:
     parser = _add(commands, "history", "history", "tell what happened in an execution, in events as of Step Functions")
     _add_execution(parser)
     parser.add_argument("--file", metavar="FILE", required=True, help=f"the version that it runs on: {_DEFINITION}")
+
+
+def _count(least: int, text: str) -> int:
+    if text.isdecimal() and int(text) >= least:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"expected an integer from {least} up, got {text!r}")
 
 
 def _add_definition(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,7 @@ from unum_constructs.commands.stack import Deployed, deployed
 from unum_runtime.client.amounts import time_text
 from unum_runtime.client.client import Client
 from unum_runtime.client.live import LiveTable
+from unum_runtime.client.records import Description
 from unum_runtime.errors import InvalidExecutionInput, InvalidName, UnumError
 
 if TYPE_CHECKING:
@@ -56,10 +57,27 @@ def _start(client: Client, value: object, options: argparse.Namespace) -> None:
 
 def _describe(client: Client, options: argparse.Namespace) -> None:
     description = client.describe(options.execution)
-    if options.json:
+    if options.receipt:
+        _describe_with_receipt(client, description, as_json=options.json)
+    elif options.json:
         print_json(to_json(description))
     else:
         print_description(description)
+
+
+def _describe_with_receipt(client: Client, description: Description, *, as_json: bool) -> None:
+    from unum_constructs.commands.receipt import (  # noqa: PLC0415 - loads the simulator, and few ask for it
+        print_receipt,
+        receipt_json,
+        receipt_of,
+    )
+
+    receipt = receipt_of(client, description.name)
+    if as_json:
+        print_json(to_json(description) | {"receipt": receipt_json(receipt)})
+    else:
+        print_description(description)
+        print_receipt(receipt)
 
 
 def _wait(client: Client, options: argparse.Namespace) -> None:

@@ -71,6 +71,14 @@ def test_describe_as_json(unum: Any) -> None:
     assert shown["started_at"] <= shown["stopped_at"]
 
 
+def test_describe_shows_a_receipt_on_demand(unum: Any) -> None:
+    assert "receipt" not in unum("describe", "good", *ADDRESS).out
+    printed = unum("describe", "good", *ADDRESS, "--receipt").out
+    assert "receipt  1 Tasks, 2 writes of 2 units" in printed
+    receipt = json.loads(unum("describe", "good", *ADDRESS, "--receipt", "--json").out)["receipt"]
+    assert receipt["usd"] == pytest.approx((0.2 + 2 * 0.625) / 1e6, rel=0.01)
+
+
 def test_wait_prints_the_output(unum: Any) -> None:
     ran = unum("wait", "good", *ADDRESS, "--steps")
     assert (ran.code, ran.out) == (0, "0.5\n")

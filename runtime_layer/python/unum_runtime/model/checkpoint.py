@@ -46,9 +46,21 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """A state's value: its output after its own data flow, or what it was entered with."""
+    """A state's value: its output after its own data flow, or what it was entered with.
+
+    Attributes:
+        value: it must not change once `text` was asked for.
+    """
 
     value: Json
+    _texts: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """The value as compact JSON, which is made once: its size is looked at more than once before it is stored."""
+        if not self._texts:
+            self._texts.append(to_text(self.value))
+        return self._texts[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +218,7 @@ def _outcome_to_item(outcome: Outcome | Collected) -> Item:
     if isinstance(outcome, Collected):
         return {TOMBSTONE: 1}
     if isinstance(outcome, Success):
-        return {"value": to_text(outcome.value)}
+        return {"value": outcome.text}
     return {"error": to_text(outcome.error), "cause": to_text(outcome.cause)}
 
 
@@ -275,9 +287,13 @@ def is_stop_record(item: Item) -> bool:
     return item.get("status") == Status.ABORTED
 
 
+_COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+"""One for all, because making one takes as long as encoding a small value."""
+
+
 def to_text(value: Json) -> str:
     """Compact JSON; text that UTF-8 cannot hold (lone surrogates) is escaped."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    text = _COMPACT.encode(value)
     return text if text.isascii() or _is_utf8(text) else json.dumps(value, separators=(",", ":"))
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from unum_runtime.errors import InconsistentHistory
-from unum_runtime.model.checkpoint import STRAIGHT, Checkpoint, Failure, Item, Outcome, Way, to_text
+from unum_runtime.model.checkpoint import STRAIGHT, Checkpoint, Failure, Item, Outcome, Way
 from unum_runtime.model.naming import Name, checkpoint_key
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES, Commit, Effect, Finish, Open, is_start, plan
 from unum_runtime.protocol.runtime import Runtime
@@ -118,7 +118,7 @@ def bounded(outcome: Outcome, way: Way = STRAIGHT, *, what: str = "output", limi
     """
     if isinstance(outcome, Failure):
         return shortened(outcome)
-    size = len(to_text(outcome.value).encode())
+    size = len(outcome.text.encode())
     if limit is not None and size > limit:
         return _too_large(f"the {what} has {size} bytes; at most {limit} are allowed")
     if way is not STRAIGHT:

@@ -156,7 +156,7 @@ class _Try:
         )
         way = Way(variables=left.variables)
         outcome = bounded(Success(left.value), way, limit=self.rt.workflow.payload_limit)
-        return outcome if isinstance(outcome, Failure) else (Success(left.value), way)
+        return outcome if isinstance(outcome, Failure) else (outcome, way)
 
     def _result(self, event: Json, limits: _Limits, begun_ms: int, given: str) -> _Result:
         """What user code comes to, within the time that it may take."""

@@ -87,11 +87,20 @@ class LocalWorkflow:
     collection: Collection = Collection.TTL
 
     def run(self, execution_name: str, value: Json) -> Ending:
-        """Start an execution and deliver every event that comes of it.
+        """Start an execution, deliver every event that comes of it, and say how it ended.
 
         Raises:
             KeyError: the workflow needs a function that `functions` lacks.
             InconsistentHistory: no event is left, but the execution has not ended.
+        """
+        self.deliver(execution_name, value)
+        return self.ending(execution_name)
+
+    def deliver(self, execution_name: str, value: Json) -> None:
+        """Start an execution and deliver every event that comes of it.
+
+        Raises:
+            KeyError: the workflow needs a function that `functions` lacks.
         """
         missing = sorted({task.function for task in self.workflow.tasks if not self._has(task)})
         if missing:
@@ -102,6 +111,13 @@ class LocalWorkflow:
         while queue:
             with suppress(RefusedDelivery):  # as in Lambda, where a refused event is not delivered again
                 step(runtime, Envelope.from_json(json.loads(queue.take())))
+
+    def ending(self, execution_name: str) -> Ending:
+        """How an execution ended of which no event is left.
+
+        Raises:
+            InconsistentHistory: it has not ended.
+        """
         record = history.start_record(self.store, self.workflow.name, execution_name)
         ending = history.ending(self.store, self.workflow.name, record.name.execution)
         if ending is None:

@@ -1,0 +1,74 @@
+"""What executions use of the store and of Lambda: exact figures, from the real runtime on a store that counts.
+
+python benchmarks/operations.py [--json]
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from workloads import Workload, workloads
+
+from unum_runtime.model.ir import Collection, Guard
+from unum_runtime.simulator.metering import metered
+
+FIGURES = ("calls", "units", "moved_bytes", "invocations", "payload_bytes", "items")
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one execution used.
+
+    Attributes:
+        workload: which.
+        guard: of all its Tasks.
+        collection: when its outcomes go.
+        ending: its status, and where it failed the error's name.
+        figures: by the names of `Usage`.
+    """
+
+    workload: str
+    guard: Guard
+    collection: Collection
+    ending: str
+    figures: dict[str, int]
+
+    @property
+    def name(self) -> str:
+        """Of the figures, in bounds and tables."""
+        return f"{self.workload}, {self.guard}, {self.collection}"
+
+
+def counted() -> Iterator[Counted]:
+    """Every workload under every guard and collection policy."""
+    for workload, guard, collection in product(workloads(), Guard, Collection):
+        yield count(workload, guard, collection)
+
+
+def count(workload: Workload, guard: Guard, collection: Collection) -> Counted:
+    """Execute `workload` once."""
+    given = workload.guarded(guard)
+    run = metered(given.workflow, given.functions, given.value, collection=collection)
+    outcome = run.ending.outcome
+    ending = " ".join(filter(None, [run.ending.status, getattr(outcome, "error", None)]))
+    figures = {name: getattr(run.usage, name) for name in FIGURES}
+    return Counted(workload.name, guard, collection, ending, figures)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    found = list(counted())
+    if parser.parse_args().json:
+        print(json.dumps({each.name: each.figures | {"ending": each.ending} for each in found}, indent=1))
+        return
+    print(f"{'':<34}" + "".join(f"{name:>15}" for name in FIGURES))
+    for each in found:
+        print(f"{each.name:<34}" + "".join(f"{each.figures[name]:>15,}" for name in FIGURES) + f"  {each.ending}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Steps of the durable execution SDK, with a service behind it that takes every checkpoint at once."""
+
+from collections.abc import Callable
+from typing import Any
+
+from aws_durable_execution_sdk_python import DurableContext, durable_execution
+from payload import PAYLOAD
+from timing import cpu_microseconds
+
+STEPS = 10
+STATUS = {"START": "STARTED", "SUCCEED": "SUCCEEDED"}
+EXECUTION = {"Id": "execution", "Type": "EXECUTION", "Status": "STARTED", "ExecutionDetails": {"InputPayload": "{}"}}
+EVENT: dict[str, Any] = {
+    "DurableExecutionArn": "arn:aws:lambda:us-east-1:123456789012:function:f:1/durable-execution/e/1",
+    "CheckpointToken": "token",
+    "InitialExecutionState": {"Operations": [EXECUTION], "NextMarker": ""},
+}
+
+
+class Service:
+    """A client of Lambda's API that answers each update with the operation it makes."""
+
+    def checkpoint_durable_execution(self, *, Updates: list[dict[str, Any]], **_: Any) -> dict[str, Any]:  # noqa: N803
+        """Take `Updates`."""
+        operations = [
+            {
+                "Id": update["Id"],
+                "Type": update["Type"],
+                "Status": STATUS[update["Action"]],
+                "StepDetails": {"Attempt": 1, "Result": update.get("Payload")},
+            }
+            for update in Updates
+        ]
+        return {"CheckpointToken": "token", "NewExecutionState": {"Operations": operations}}
+
+
+class Context:
+    """Of Lambda's context what the SDK asks for."""
+
+    aws_request_id = "request"
+    function_name = "f"
+    function_version = "1"
+    invoked_function_arn = "arn:aws:lambda:us-east-1:123456789012:function:f:1"
+    memory_limit_in_mb = "128"
+    log_group_name = log_stream_name = "log"
+    identity = client_context = None
+    tenant_id = None
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Enough."""
+        return 900_000
+
+
+def workflow(steps: int) -> Callable[[], object]:
+    """Runs an execution of so many steps, in one invocation."""
+
+    @durable_execution(boto3_client=Service())
+    def handler(_event: object, context: DurableContext) -> str:
+        for number in range(steps):
+            if context.step(lambda _: PAYLOAD, name=f"step-{number}") != PAYLOAD:
+                raise AssertionError
+        return "done"
+
+    def run() -> None:
+        answer = handler(EVENT, Context())
+        if answer["Status"] != "SUCCEEDED":
+            raise AssertionError(answer)
+
+    return run
+
+
+def main() -> None:
+    """Print what a step adds to an invocation."""
+    alone, together = (cpu_microseconds(workflow(steps), visits=5) for steps in (0, STEPS))
+    print((together - alone) / STEPS)
+
+
+if __name__ == "__main__":
+    main()

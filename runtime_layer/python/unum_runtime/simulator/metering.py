@@ -1,0 +1,244 @@
+"""What an execution uses, counted and not estimated: calls of the store, capacity units, bytes, events.
+
+The runtime is the real one. Which requests DynamoDB gets for each primitive is known from `store.dynamodb`, and how
+they count from `simulator.capacity`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from unum_runtime.aws.invoker import PARALLEL_CALLS
+from unum_runtime.clock import SkippingClock
+from unum_runtime.model.checkpoint import Ending, Item
+from unum_runtime.model.ir import Collection, Json, Workflow
+from unum_runtime.model.naming import Key
+from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.simulator.capacity import PAGE_BYTES, item_size, read_units, set_size, write_units
+from unum_runtime.simulator.local import Function, LocalWorkflow, Queue
+from unum_runtime.store.dynamodb import BATCH_SIZE, EXPIRY, OWNER, UNTIL_MS
+from unum_runtime.store.memory import MemoryStore
+
+
+@dataclass(slots=True)
+class Usage:
+    """What was used.
+
+    Attributes:
+        writes: PutItem and UpdateItem requests.
+        reads: GetItem, BatchGetItem and Query requests; every page of a Query is a request.
+        write_units: of 1 KB.
+        read_units: of 4 KB, strongly consistent.
+        moved_bytes: of items, and of members of sets, in requests and responses.
+        invocations: of functions, the one that started the execution included.
+        rounds: how often a delivery waited for invocations that it made side by side.
+        waits: events that a queue kept until they were due.
+        waited_ms: how long the execution did nothing but wait for them, in milliseconds.
+        payload_bytes: of the events that the functions sent.
+        items: how many are left when the execution has ended.
+        stored_bytes: of those.
+    """
+
+    writes: int = 0
+    reads: int = 0
+    write_units: int = 0
+    read_units: int = 0
+    moved_bytes: int = 0
+    invocations: int = 0
+    rounds: int = 0
+    waits: int = 0
+    waited_ms: int = 0
+    payload_bytes: int = 0
+    items: int = 0
+    stored_bytes: int = 0
+
+    @property
+    def calls(self) -> int:
+        """Requests to the store."""
+        return self.writes + self.reads
+
+    @property
+    def units(self) -> int:
+        """Capacity units, of writes and of reads."""
+        return self.write_units + self.read_units
+
+    def count_write(self, size: int, moved: int) -> None:
+        """A write of an item of `size` bytes, for which `moved` bytes went to the store or came from it."""
+        self.writes += 1
+        self.write_units += write_units(size)
+        self.moved_bytes += moved
+
+    def count_read(self, requests: int, units: int, moved: int) -> None:
+        """Reads that returned `moved` bytes."""
+        self.reads += requests
+        self.read_units += units
+        self.moved_bytes += moved
+
+
+@dataclass
+class MeteredStore(MemoryStore):
+    """A memory store that counts what DynamoDB would.
+
+    An item that has expired is not counted: DynamoDB may have deleted it, or not.
+    """
+
+    usage: Usage = field(default_factory=Usage)
+
+    def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
+        """See `Store.create`."""
+        found = super().create(key, item, expires_at_s=expires_at_s)
+        sent = item_size(key, item | {EXPIRY: expires_at_s})
+        returned = 0 if found is None else self._size(key, found)
+        self.usage.count_write(max(sent, returned), sent + returned)
+        return found
+
+    def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
+        """See `Store.read`."""
+        wanted = list(dict.fromkeys(keys))
+        found = super().read(wanted)
+        sizes = [self._size(key, found[key]) if key in found else 0 for key in wanted]
+        self.usage.count_read(-(-len(wanted) // BATCH_SIZE), sum(map(read_units, sizes)), sum(sizes))
+        return found
+
+    def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
+        """See `Store.query`."""
+        found = super().query(partition, newest=newest)
+        size = sum(self._size(key, item) for key, item in found.items())
+        self.usage.count_read(size // PAGE_BYTES + 1, read_units(size), size)
+        return found
+
+    def collect(self, keys: Iterable[Key]) -> None:
+        """See `Store.collect`."""
+        listed = list(keys)
+        for key in listed:
+            self.usage.count_write(self._kept_size(key), 0)
+        super().collect(listed)
+
+    def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
+        """See `Store.add`."""
+        members = super().add(key, member, expires_at_s=expires_at_s)
+        size = set_size(key, members, expires_at_s)
+        self.usage.count_write(size, set_size(key, [member], expires_at_s) + size)
+        return members
+
+    def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
+        """See `Store.acquire`."""
+        self._count_claim(key, owner, expires_at_ms)
+        return super().acquire(key, owner, expires_at_ms=expires_at_ms)
+
+    def renew(self, key: Key, owner: str, *, expires_at_ms: int) -> bool:
+        """See `Store.renew`."""
+        self._count_claim(key, owner, expires_at_ms)
+        return super().renew(key, owner, expires_at_ms=expires_at_ms)
+
+    def release(self, key: Key, owner: str) -> None:
+        """See `Store.release`."""
+        self._count_claim(key, owner, self.clock.now_ms())
+        super().release(key, owner)
+
+    def count_left(self) -> None:
+        """Count what is stored now; claims that were released are not, for they have expired."""
+        sizes = [self._kept_size(key) for key in (*self._items, *self._sets)]
+        self.usage.items, self.usage.stored_bytes = len(sizes), sum(sizes)
+
+    def _count_claim(self, key: Key, owner: str, until_ms: int) -> None:
+        size = item_size(key, {OWNER: owner, UNTIL_MS: until_ms, EXPIRY: -(-until_ms // 1000)})
+        self.usage.count_write(size, size)
+
+    def _size(self, key: Key, item: Item) -> int:
+        return item_size(key, item | {EXPIRY: self._items[key][1]})
+
+    def _kept_size(self, key: Key) -> int:
+        if key in self._sets:
+            return set_size(key, *self._sets[key])
+        return self._size(key, self._items[key][0]) if key in self._items else 0
+
+
+@dataclass
+class _MeteredQueue:
+    """A queue that counts what it is given."""
+
+    queue: Queue
+    usage: Usage
+
+    def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
+        """See `Invoker.invoke`."""
+        self.usage.invocations += len(events)
+        self.usage.rounds += -(-len(events) // PARALLEL_CALLS)
+        self.usage.payload_bytes += sum(len(payload) for _, payload in events)
+        self.queue.invoke(events)
+
+    def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
+        """See `Timer.schedule`."""
+        self.usage.invocations += len(events)
+        self.usage.waits += len(events)
+        self.usage.payload_bytes += sum(len(payload) for _, payload, _ in events)
+        self.queue.schedule(events)
+
+
+@dataclass(frozen=True)
+class _MeteredWorkflow(LocalWorkflow):
+    usage: Usage = field(default_factory=Usage)
+
+    def _runtime(self, queue: Queue) -> Runtime:
+        metered = _MeteredQueue(queue, self.usage)
+        return replace(super()._runtime(queue), invoker=metered, timer=metered)
+
+
+BEGUN_MS = 1_812_345_678_901
+"""When a metered execution begins, in milliseconds since 1970: a number without zeros at its end, as most are."""
+
+
+class StillClock(SkippingClock):
+    """A clock that only waits turn: so that the same execution has the same sizes whenever it runs."""
+
+    def now_ms(self) -> int:
+        """See `Clock.now_ms`."""
+        return BEGUN_MS + self._skipped_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """An execution that has ended.
+
+    Attributes:
+        usage: what it used.
+        ending: how it ended.
+        store: what is left of it.
+        name: of the execution.
+    """
+
+    usage: Usage
+    ending: Ending
+    store: MemoryStore
+    name: str
+
+
+def metered(
+    workflow: Workflow,
+    functions: Mapping[str, Function],
+    value: Json,
+    *,
+    name: str = "execution",
+    collection: Collection | None = None,
+) -> Metered:
+    """Execute `workflow` once in this process, without faults, and count what it uses.
+
+    Args:
+        workflow: the compiled workflow.
+        functions: a handler (event, context) for each function key or Task name, as in `LocalWorkflow`.
+        value: the execution's input.
+        name: of the execution; keys and events contain it.
+        collection: when stored outcomes go; as the workflow says where none is given.
+
+    Raises:
+        KeyError: a Task has no handler.
+        InconsistentHistory: no event is left, but the execution has not ended.
+    """
+    usage = Usage(invocations=1)
+    clock = StillClock()
+    store = MeteredStore(clock, usage=usage)
+    local = _MeteredWorkflow(workflow, functions, store, clock, collection or workflow.collection, usage)
+    local.deliver(name, value)
+    store.count_left()
+    used = replace(usage, waited_ms=clock.now_ms() - BEGUN_MS)  # without the look at how it ended
+    return Metered(used, local.ending(name), store, name)

@@ -1,0 +1,71 @@
+"""``unum cost``: bills from counts, for people and for programs."""
+
+import json
+from typing import Any
+
+import pytest
+
+STATES = {
+    "One": {"Type": "Task", "Resource": "one", "Next": "Two"},
+    "Two": {"Type": "Task", "Resource": "two", "End": True},
+}
+CHAIN = {"StartAt": "One", "States": STATES}
+FUNCTIONS = "def one(event, context): return event\ndef two(event, context): {}\n"
+
+
+def test_the_table_has_a_column_for_each_way_to_run_it(unum: Any, file: Any) -> None:
+    file("chain.json", CHAIN)
+    ran = unum("cost", "chain.json", "--duration-ms", "100", "--rate", "10/s")
+    assert (ran.code, ran.err) == (0, "")
+    _, bills, verdict = ran.out.split("\n\n")
+    _, headings, *rows = bills.splitlines()
+    assert headings.split() == ["here", "standard", "express", "durable"]
+    cells = {row[:20].strip(): row[20:].split() for row in rows}
+    assert cells["transitions"] == ["50.00"]
+    a_million, a_month = (float(cells[row][1].replace(",", "")) for row in ("total", "a month at 10/s"))
+    assert a_month == pytest.approx(a_million * 25.92, rel=1e-3)
+    assert verdict.startswith("Express is cheaper for executions that last less than")
+
+
+def test_json_has_the_receipt_and_every_bill_with_its_total(unum: Any, file: Any) -> None:
+    file("chain.json", CHAIN)
+    told = json.loads(unum("cost", "chain.json", "--json").out)
+    assert told["execution"]["usage"]["writes"] == 3
+    for bill in told["usd_per_million"].values():
+        assert bill.pop("total") == pytest.approx(sum(bill.values()))
+    assert told["usd_per_month"] is None
+
+
+def test_handlers_take_the_place_of_amounts(unum: Any, file: Any) -> None:
+    file("chain.json", CHAIN)
+    file("code.py", FUNCTIONS)
+    given = ("cost", "chain.json", "--functions", "code.py", "--json", "--input")
+    small, large = (json.loads(unum(*given, json.dumps("x" * size)).out) for size in (10, 5_000))
+    more = large["execution"]["usage"]["write_units"] - small["execution"]["usage"]["write_units"]
+    assert more == 2 * 4  # of the start record, and of the first of two steps
+
+
+def test_express_is_not_offered_where_it_does_not_run(unum: Any, file: Any) -> None:
+    file("chain.json", CHAIN)
+    assert "at most 300 s are allowed" in unum("cost", "chain.json", "--duration-ms", "200000").out
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--rate", "often", "--rate: expected executions a second, such as 10/s, got often"),
+        ("--rounds", "0", "--rounds: expected an integer from 1 up, got '0'"),
+        ("--items", "many", "--items: expected an integer from 0 up, got 'many'"),
+    ],
+)
+def test_an_amount_that_is_none_is_refused(unum: Any, file: Any, option: str, value: str, message: str) -> None:
+    file("chain.json", CHAIN)
+    ran = unum("cost", "chain.json", option, value)
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def test_an_execution_that_fails_has_no_price(unum: Any, file: Any) -> None:
+    file("failing.json", {"StartAt": "No", "States": {"No": {"Type": "Fail", "Error": "Never"}}})
+    ran = unum("cost", "failing.json")
+    assert (ran.code, ran.err) == (1, "failing.json: the simulated execution failed: Never: None\n")

@@ -1,0 +1,125 @@
+"""What executions use and cost: figures that can be worked out by hand, and what a skeleton leaves of a workflow."""
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from unum_constructs import graph as g
+from unum_constructs.compiler import compile_workflow
+from unum_constructs.cost import NoResult, estimate, total
+from unum_constructs.definition import Definition
+from unum_constructs.skeleton import Amounts
+from unum_runtime.model.ir import Collection, Json, Workflow
+
+
+def task(following: str | None = None, **fields: Json) -> dict[str, Any]:
+    return {"Type": "Task", "Resource": "work", **fields, **({"Next": following} if following else {"End": True})}
+
+
+def each(following: str, **fields: Json) -> dict[str, Any]:
+    return {"Type": "Map", "ItemProcessor": machine(Work=task()), "Next": following, **fields}
+
+
+def machine(**states: Json) -> dict[str, Any]:
+    return {"StartAt": next(iter(states)), "States": states}
+
+
+def workflow(**states: Json) -> Workflow:
+    return compile_workflow(machine(**states), name="w", functions=None)
+
+
+def chain(length: int) -> Workflow:
+    names = [f"T{number}" for number in range(length)]
+    return workflow(**{name: task(after) for name, after in pairwise([*names, None]) if name})
+
+
+POLL = workflow(
+    Ask=task("Ready?"),
+    **{
+        "Ready?": {
+            "Type": "Choice",
+            "Choices": [
+                {"Variable": "$.status", "StringEquals": "failed", "Next": "Lost"},
+                {"Variable": "$.status", "StringEquals": "done", "Next": "Use"},
+            ],
+            "Default": "Sleep",
+        },
+        "Sleep": {"Type": "Wait", "Seconds": 30, "Next": "Ask"},
+        "Lost": {"Type": "Fail", "Error": "Lost"},
+        "Use": task(),
+    },
+)
+
+
+def test_a_chain_writes_once_for_each_task_and_once_for_the_start() -> None:
+    receipt = estimate(chain(5))
+    assert (receipt.usage.writes, receipt.usage.reads, receipt.usage.invocations) == (6, 4, 5)
+    assert (receipt.tasks, receipt.transitions, receipt.longest_path) == (5, 5, 5)
+
+
+def test_bills_of_a_chain_are_prices_times_counts() -> None:
+    receipt = estimate(chain(5), task_ms=200)
+    here, standard, express, durable = receipt.here(), receipt.standard(), receipt.express(), receipt.durable()
+    assert (here["requests"], here["store_writes"], here["store_reads"]) == pytest.approx((1.0, 3.75, 0.5))
+    assert (standard["transitions"], standard["requests"]) == pytest.approx((125, 1))
+    assert (express["start"], express["duration"]) == pytest.approx((1, 1.0419), rel=1e-3)
+    assert durable["operations"] == pytest.approx(48)
+    compute = 5 * 0.2 * 0.125 * 13.3334
+    assert [bill["user_code"] for bill in (here, standard, express, durable)] == pytest.approx([compute] * 4)
+    assert total(standard) == pytest.approx(126 + compute)
+
+
+def test_at_the_duration_that_is_named_express_costs_as_much_as_this_does() -> None:
+    receipt = estimate(chain(5))
+    lasting = replace(receipt, usage=replace(receipt.usage, waited_ms=receipt.express_is_cheaper_below_s() * 1000))
+    assert total(lasting.express()) == pytest.approx(total(receipt.here()))
+
+
+def test_a_map_is_as_wide_as_it_is_said_to_be() -> None:
+    mapped = workflow(Make=task("Each"), Each=each("Join", ItemsPath="$.nowhere"), Join=task())
+    receipt = estimate(mapped, amounts=Amounts(items=100))
+    assert (receipt.tasks, receipt.fan_outs, receipt.transitions, receipt.longest_path) == (102, 1, 103, 3)
+    assert receipt.usage.writes == 203
+
+
+def test_a_join_that_needs_the_maps_input_reads_it_in_the_skeleton_too() -> None:
+    plain = workflow(Make=task("Each"), Each=each("Join"), Join=task())
+    with_input = workflow(Make=task("Each"), Each=each("Join", ResultPath="$.found"), Join=task())
+    read = [estimate(each_, amounts=Amounts(items=5)).usage.reads for each_ in (plain, with_input)]
+    assert read[1] == read[0] + 1
+
+
+def test_a_loop_has_as_many_rounds_as_it_is_said_to_have_and_ends_where_nothing_fails() -> None:
+    receipt = estimate(POLL, amounts=Amounts(rounds=4))
+    assert (receipt.tasks, receipt.usage.waits, receipt.usage.waited_ms) == (5, 3, 90_000)
+    assert receipt.transitions == 4 + 4 + 3 + 1
+    assert receipt.here()["queue"] == pytest.approx(3 * 3 * 0.4)
+
+
+def test_a_loop_behind_a_fan_out_is_entered_and_one_around_a_fan_out_ends() -> None:
+    flow = g.map(g.task("work"), items=g.out) >> g.fold(g.task("add"), items=g.out, initial=0)
+    folding = Definition.from_graph(flow).compile("w", None)
+    assert estimate(folding, amounts=Amounts(items=5, rounds=4)).tasks == 5 + 4
+    again = {"Type": "Choice", "Choices": [{"Variable": "$[0]", "IsNull": True, "Next": "Each"}], "Default": "Use"}
+    around = workflow(Each=each("Again?"), **{"Again?": again}, Use=task())
+    assert estimate(around, amounts=Amounts(items=5, rounds=4)).tasks == 5 + 1
+
+
+def test_given_functions_decide_themselves() -> None:
+    answers = iter(["waiting", "done"])
+    functions = {"work": lambda _event, context: {"status": next(answers) if context.unum.state == "Ask" else "used"}}
+    assert estimate(POLL, functions=functions).tasks == 3
+
+
+def test_an_execution_that_fails_is_no_estimate() -> None:
+    with pytest.raises(NoResult, match="Lost"):
+        estimate(POLL, functions={"work": lambda _event, _context: {"status": "failed"}})
+
+
+def test_eager_collection_is_billed_and_the_states_are_still_known() -> None:
+    ttl, eager = chain(5), replace(chain(5), collection=Collection.EAGER)
+    kept, collected = estimate(ttl), estimate(eager)
+    assert collected.usage.writes == kept.usage.writes + 4
+    assert collected.transitions == kept.transitions

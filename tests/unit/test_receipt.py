@@ -1,0 +1,40 @@
+"""Receipts of stored executions, beside what the same executions used when they ran."""
+
+import pytest
+
+from unum_constructs import graph as g
+from unum_constructs.definition import Definition
+from unum_constructs.receipt import stored_receipt
+from unum_runtime.errors import ExecutionDoesNotExist
+from unum_runtime.model.ir import Json
+from unum_runtime.simulator.metering import metered
+from unum_runtime.store.memory import MemoryStore
+
+CHAIN = g.task("one") >> g.task("two") >> g.task("three")
+MAPPED = g.task("make") >> g.map(g.task("first") >> g.task("second"), items=g.out) >> g.task("join")
+NESTED = g.map(g.map(g.task("work"), items=g.out), items=g.out) >> g.parallel(g.task("a"), g.task("b"))
+
+
+@pytest.mark.parametrize(
+    ("flow", "value", "tasks"),
+    [
+        (CHAIN, "x" * 3_000, 3),
+        (MAPPED, [1, "x" * 2_000], 6),
+        (MAPPED, [], 2),
+        (MAPPED, list(range(300)), 602),
+        (NESTED, [[1, 2], [3]], 5),
+    ],
+    ids=["chain", "map", "empty map", "shards", "nested"],
+)
+def test_a_receipt_has_every_write_of_the_execution(flow: g.Piece, value: Json, tasks: int) -> None:
+    workflow = Definition.from_graph(flow).compile("w", None)
+    functions = {task.function: lambda event, _: event for task in workflow.tasks}
+    run = metered(workflow, functions, value)
+    receipt = stored_receipt(run.store, "w", run.name)
+    assert (receipt.writes, receipt.write_units) == (run.usage.writes, run.usage.write_units)
+    assert receipt.tasks == tasks
+
+
+def test_an_execution_that_does_not_exist_has_no_receipt() -> None:
+    with pytest.raises(ExecutionDoesNotExist):
+        stored_receipt(MemoryStore(), "w", "nobody")

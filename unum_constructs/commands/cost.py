@@ -1,0 +1,114 @@
+"""``unum cost``: what executions of a definition cost, here and elsewhere."""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+
+from unum_constructs.commands.failure import CommandFailed, UsageError
+from unum_constructs.commands.given import compiled_or_failed, json_option
+from unum_constructs.commands.handlers import handlers
+from unum_constructs.commands.shown import print_json
+from unum_constructs.cost import EXPRESS_LIMIT_S, MILLION, MONTH_S, Bill, NoResult, Receipt, estimate, total
+from unum_constructs.skeleton import Amounts
+from unum_runtime.model.ir import Json
+
+_WIDTH = 12
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the receipt of one execution and the bills of a million.
+
+    Raises:
+        UsageError: the file, the input, an amount or the module with the functions is not as it must be.
+        CommandFailed: the definition has problems, or the simulated execution failed.
+    """
+    rate = None if options.rate is None else _rate(options.rate)
+    receipt = _receipt(options)
+    if options.json:
+        print_json(_plain(receipt, rate))
+    else:
+        print("\n".join(_lines(receipt, rate)))
+
+
+def _receipt(options: argparse.Namespace) -> Receipt:
+    workflow = compiled_or_failed(options.file, options.name)
+    functions = options.functions and handlers(options.functions, {task.function for task in workflow.tasks})
+    try:
+        return estimate(
+            workflow,
+            amounts=Amounts(items=options.items, rounds=options.rounds, result_bytes=options.result_bytes),
+            functions=functions,
+            value=json_option("--input", options.input) if options.input else {},
+            task_ms=options.duration_ms,
+            memory_mb=options.memory_mb,
+        )
+    except NoResult as error:
+        raise CommandFailed(f"{options.file}: {error}") from error
+
+
+def _rate(given: str) -> float:
+    """Executions a second: ``10`` or ``10/s``."""
+    try:
+        return float(given.removesuffix("/s"))
+    except ValueError:
+        raise UsageError(f"--rate: expected executions a second, such as 10/s, got {given}") from None
+
+
+def _bills(receipt: Receipt) -> dict[str, Bill]:
+    return {
+        "here": receipt.here(),
+        "standard": receipt.standard(),
+        "express": receipt.express(),
+        "durable": receipt.durable(),
+    }
+
+
+def _plain(receipt: Receipt, rate: float | None) -> Json:
+    bills = _bills(receipt)
+    return {
+        "execution": {**asdict(receipt), "prices": {"region": receipt.prices.region, "as_of": receipt.prices.as_of}},
+        "usd_per_million": {name: {**bill, "total": total(bill)} for name, bill in bills.items()},
+        "usd_per_month": None if rate is None else _months(bills, rate),
+        "express_is_cheaper_below_s": receipt.express_is_cheaper_below_s(),
+    }
+
+
+def _months(bills: Mapping[str, Bill], rate: float) -> dict[str, float]:
+    return {name: total(bill) * rate * MONTH_S / MILLION for name, bill in bills.items()}
+
+
+def _lines(receipt: Receipt, rate: float | None) -> Iterator[str]:
+    bills = _bills(receipt)
+    yield from _receipt_lines(receipt)
+    yield ""
+    yield f"US dollars for a million executions; {receipt.prices.region}, list prices of {receipt.prices.as_of}"
+    yield _row("", list(bills))
+    for item in dict.fromkeys(item for bill in bills.values() for item in bill):
+        found = [bill.get(item) for bill in bills.values()]
+        if any(found):
+            yield _row(item.replace("_", " "), ["" if usd is None else f"{usd:,.2f}" for usd in found])
+    yield _row("total", [f"{total(bill):,.2f}" for bill in bills.values()])
+    if rate is not None:
+        yield _row(f"a month at {rate:g}/s", [f"{usd:,.2f}" for usd in _months(bills, rate).values()])
+    yield ""
+    yield _express_line(receipt)
+
+
+def _receipt_lines(receipt: Receipt) -> Iterator[str]:
+    usage = receipt.usage
+    yield f"an execution runs {receipt.tasks:,} Tasks in {usage.invocations:,} invocations, and enters"
+    yield f"{receipt.transitions:,} states; its functions ask the store {usage.calls:,} times, for"
+    yield f"{usage.write_units:,} write and {usage.read_units:,} read units, move {usage.moved_bytes:,} bytes there,"
+    yield f"send {usage.payload_bytes:,} bytes in events, and run {receipt.runtime_ms:,.0f} ms beside user code"
+
+
+def _express_line(receipt: Receipt) -> str:
+    if receipt.lasts_s > EXPRESS_LIMIT_S:
+        return f"Express does not run it: it lasts {receipt.lasts_s:g} s, and at most {EXPRESS_LIMIT_S} s are allowed."
+    least = receipt.express_is_cheaper_below_s()
+    allowed = f"it allows at most {EXPRESS_LIMIT_S} s"
+    return f"Express is cheaper for executions that last less than {least:.1f} s; {allowed}."
+
+
+def _row(label: str, cells: list[str]) -> str:
+    return f"{label:<20}" + "".join(f"{cell:>{_WIDTH}}" for cell in cells)

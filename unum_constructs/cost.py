@@ -1,0 +1,270 @@
+"""What executions cost, here and elsewhere: from what one execution uses, counted in a simulation, and list prices.
+
+`estimate` runs the workflow once in this process, on the real runtime and a store that counts. What user code is paid
+is the same everywhere, so it is only in the bills if its duration is given. Free tiers, discounts for large amounts,
+data transfer, logs, failures and retries are in none.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from unum_constructs.prices import Prices, list_prices
+from unum_constructs.skeleton import Amounts, skeleton, stand_ins
+from unum_runtime.client import history
+from unum_runtime.client.progress import progress
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Success, to_text
+from unum_runtime.model.ir import DATA_SET_TASKS, Collection, FanOut, Json, State, Task, Workflow
+from unum_runtime.model.naming import Frames
+from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
+from unum_runtime.simulator.capacity import STORED_OVERHEAD_BYTES
+from unum_runtime.simulator.local import Function
+from unum_runtime.simulator.metering import Metered, Usage, metered
+
+MILLION = 1_000_000
+GB = 2**30
+MONTH_S = 30 * 24 * 3600
+DEFAULT_MEMORY_MB = 128
+
+EXPRESS_LIMIT_S = 300
+"""How long an Express execution may take. Source: AWS Step Functions Developer Guide, "Choosing workflow type"."""
+
+_EXPRESS_CHUNK_MB = 64
+_EXPRESS_BASE_MB = 50
+"""Memory of an Express execution beside its definition and its data, and the chunks that memory is billed in. Source of
+both: AWS Step Functions pricing, example 4."""
+
+_QUEUE_REQUESTS = 3
+"""Of SQS for an event that waits: it is sent, received and deleted."""
+
+Bill: TypeAlias = Mapping[str, float]
+"""US dollars for a million executions, by what they are paid for."""
+
+
+class NoResult(Exception):
+    """The simulated execution failed, so what it used says nothing of executions that succeed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What one execution uses, from which bills are made.
+
+    Attributes:
+        usage: of the store, of events, of functions.
+        tasks: how often Tasks ran.
+        functions_called: how many of them were Lambda functions, and no calls of other services.
+        fan_outs: how often one was entered.
+        transitions: of states, as Step Functions Standard counts them.
+        result_bytes: of all that Tasks and fan-outs came to.
+        definition_bytes: of the workflow's compiled form.
+        task_ms: how long each Task's user code runs, in milliseconds.
+        longest_path: Tasks one after the other on the way that takes longest.
+        memory_mb: of each function.
+        retention_s: how long items are kept, in seconds.
+        prices: where and when the bills hold.
+    """
+
+    usage: Usage
+    tasks: int
+    functions_called: int
+    fan_outs: int
+    transitions: int
+    result_bytes: int
+    definition_bytes: int
+    task_ms: int
+    longest_path: int
+    memory_mb: int
+    retention_s: int
+    prices: Prices
+
+    @property
+    def runtime_ms(self) -> float:
+        """How long the functions run for what the runtime does: they wait for the store and for invocations."""
+        times = self.prices.times_ms
+        return (
+            self.usage.writes * times["store_write"]
+            + self.usage.reads * times["store_read"]
+            + self.usage.rounds * times["invoke"]
+        )
+
+    @property
+    def lasts_s(self) -> float:
+        """How long an execution lasts at least, in seconds: for its user code and its waits."""
+        return (self.longest_path * self.task_ms + self.usage.waited_ms) / 1000
+
+    def here(self) -> Bill:
+        """What this library's executions cost."""
+        usd, usage = self.prices.usd, self.usage
+        stored_gb_months = (usage.stored_bytes + usage.items * STORED_OVERHEAD_BYTES) / GB * self.retention_s / MONTH_S
+        return _bill(
+            requests=(usage.invocations + usage.waits) * usd["lambda_request"],
+            queue=usage.waits * _QUEUE_REQUESTS * usd["sqs_request"],
+            user_code=self._compute(self.tasks * self.task_ms),
+            runtime=self._compute(self.runtime_ms),
+            store_writes=usage.write_units * usd["dynamodb_write_unit"],
+            store_reads=usage.read_units * usd["dynamodb_read_unit"],
+            storage=stored_gb_months * usd["dynamodb_gb_month"],
+        )
+
+    def standard(self) -> Bill:
+        """What the same executions cost on Step Functions Standard."""
+        return self._called(transitions=self.transitions * self.prices.usd["standard_transition"])
+
+    def express(self) -> Bill:
+        """What they cost on Step Functions Express, if they last no longer than user code and waits do."""
+        usd = self.prices.usd
+        return self._called(start=usd["express_request"], duration=self.lasts_s * self.express_usd_per_s())
+
+    def durable(self) -> Bill:
+        """What they cost as a durable function: an operation for the start, each step and each fan-out."""
+        usd = self.prices.usd
+        return _bill(
+            requests=usd["lambda_request"],
+            user_code=self._compute(self.tasks * self.task_ms),
+            operations=(1 + self.tasks + self.fan_outs) * usd["durable_operation"],
+            data=self.result_bytes / GB * usd["durable_gb_written"],
+        )
+
+    def express_usd_per_s(self) -> float:
+        """What a second of an Express execution costs."""
+        used_mb = _EXPRESS_BASE_MB + (self.definition_bytes + self.usage.payload_bytes) / 2**20
+        chunks = -(-used_mb // _EXPRESS_CHUNK_MB)
+        return chunks * _EXPRESS_CHUNK_MB / 1024 * self.prices.usd["express_gb_s"]
+
+    def express_is_cheaper_below_s(self) -> float:
+        """How long an Express execution may last until it costs as much as one here, in seconds; 0 if it always does.
+
+        Both with the same user code, for which both pay the same.
+        """
+        fixed = total(self.express()) - self.lasts_s * self.express_usd_per_s() * MILLION
+        return max(0.0, (total(self.here()) - fixed) / MILLION / self.express_usd_per_s())
+
+    def _called(self, **items: float) -> Bill:
+        requests = self.functions_called * self.prices.usd["lambda_request"]
+        return _bill(requests=requests, user_code=self._compute(self.tasks * self.task_ms), **items)
+
+    def _compute(self, ms: float) -> float:
+        return ms / 1000 * self.memory_mb / 1024 * self.prices.usd["lambda_gb_s"]
+
+
+def _bill(**usd: float) -> Bill:
+    return {name: each * MILLION for name, each in usd.items()}
+
+
+def total(bill: Bill) -> float:
+    """The sum of a bill, in US dollars for a million executions."""
+    return sum(bill.values())
+
+
+def estimate(  # noqa: PLR0913 - all but the first have defaults
+    workflow: Workflow,
+    *,
+    amounts: Amounts | None = None,
+    functions: Mapping[str, Function] | None = None,
+    value: Json = None,
+    task_ms: int = 0,
+    memory_mb: int = DEFAULT_MEMORY_MB,
+    retention_s: int = DEFAULT_RETENTION_S,
+    prices: Prices | None = None,
+) -> Receipt:
+    """Execute `workflow` once in this process and count what that uses.
+
+    Args:
+        workflow: the compiled workflow.
+        amounts: what is taken for granted where no functions are given.
+        functions: handlers (event, context) by function key or Task name; without them the data flow is left out.
+        value: the execution's input, if there are functions.
+        task_ms: how long each Task's user code takes, in milliseconds.
+        memory_mb: of each function.
+        retention_s: how long items are kept, in seconds.
+        prices: by default the list prices that come with this package.
+
+    Raises:
+        NoResult: the execution failed; says with what.
+        KeyError: `functions` lacks a handler.
+    """
+    run = _runner(workflow, amounts or Amounts(), functions, value)
+    metered, executed = run(workflow.collection)
+    # What was collected cannot be surveyed.
+    seen = metered if workflow.collection is Collection.TTL else run(Collection.TTL)[0]
+    checkpoints = _checkpoints(executed, seen)
+    passed = {name: each.succeeded + each.failed for name, each in progress(executed, checkpoints).items()}
+    return Receipt(
+        usage=metered.usage,
+        tasks=_sum(workflow, passed, Task),
+        functions_called=_sum(workflow, passed, Task, _is_function),
+        fan_outs=_sum(workflow, passed, FanOut),
+        transitions=_sum(workflow, passed, State, _is_visible),
+        result_bytes=sum(_result_bytes(checkpoint) for checkpoint in checkpoints),
+        definition_bytes=len(workflow.to_json().encode()),
+        task_ms=task_ms,
+        longest_path=_longest_path(workflow, checkpoints),
+        memory_mb=memory_mb,
+        retention_s=retention_s,
+        prices=prices or list_prices(),
+    )
+
+
+def _runner(
+    workflow: Workflow, amounts: Amounts, functions: Mapping[str, Function] | None, value: Json
+) -> Callable[[Collection], tuple[Metered, Workflow]]:
+    """What executes the workflow, or its skeleton, under a collection policy, and tells which of both it was."""
+
+    def run(collection: Collection) -> tuple[Metered, Workflow]:
+        if functions is None:
+            bare = skeleton(workflow, amounts)
+            return _succeeded(metered(bare, stand_ins(workflow, amounts), None, collection=collection)), bare
+        return _succeeded(metered(workflow, functions, value, collection=collection)), workflow
+
+    return run
+
+
+def _succeeded(run: Metered) -> Metered:
+    outcome = run.ending.outcome
+    if isinstance(outcome, Failure):
+        raise NoResult(f"the simulated execution failed: {outcome.error}: {outcome.cause}")
+    return run
+
+
+def _checkpoints(workflow: Workflow, run: Metered) -> list[Checkpoint]:
+    record = history.start_record(run.store, workflow.name, run.name)
+    return [record, *history.steps(run.store, workflow.name, record.name.execution)]
+
+
+def _sum(
+    workflow: Workflow, passed: Mapping[str, int], kind: type[State], counts: Callable[[State], bool] = lambda _: True
+) -> int:
+    states = workflow.states
+    return sum(passed[name] for name, state in states.items() if isinstance(state, kind) and counts(state))
+
+
+def _is_function(state: State) -> bool:
+    return isinstance(state, Task) and (state.resource is None or state.resource.startswith("arn:"))
+
+
+def _is_visible(state: State) -> bool:
+    """Whether the definition has the state: the Tasks for a Map's data sets are ours."""
+    return not isinstance(state, Task) or state.resource not in DATA_SET_TASKS
+
+
+def _result_bytes(checkpoint: Checkpoint) -> int:
+    return len(to_text(checkpoint.outcome.value).encode()) if isinstance(checkpoint.outcome, Success) else 0
+
+
+def _longest_path(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> int:
+    """How many Tasks ran one after the other, on the way with most of them; branches run side by side."""
+    lengths = Counter[Frames]()
+    for checkpoint in checkpoints:
+        frames = checkpoint.name.frames
+        lengths[frames] += isinstance(workflow.states.get(checkpoint.state), Task)
+        lengths.update({frames[:depth]: 0 for depth in range(len(frames))})
+    longest: dict[tuple[Frames, str, int, int], int] = {}
+    for frames in sorted(lengths, key=len, reverse=True):
+        length = lengths[frames] + sum(inner for (around, *_), inner in longest.items() if around == frames)
+        if not frames:
+            return length
+        last = frames[-1]
+        fan_out = (frames[:-1], last.state, last.iteration, last.generation)
+        longest[fan_out] = max(longest.get(fan_out, 0), length)
+    return 0

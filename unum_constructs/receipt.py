@@ -1,0 +1,81 @@
+"""What one execution has used, as far as its stored steps tell.
+
+They tell what was written and how long user code ran. They do not tell what was read, which deliveries and tries came
+to nothing, how long functions ran beside user code, and how much memory they have.
+"""
+
+from dataclasses import dataclass
+
+from unum_constructs.cost import DEFAULT_MEMORY_MB
+from unum_constructs.prices import list_prices
+from unum_runtime.client import history
+from unum_runtime.model.checkpoint import Checkpoint, Phase
+from unum_runtime.model.naming import Scope, checkpoint_key
+from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
+from unum_runtime.simulator.capacity import item_size, write_units
+from unum_runtime.store.base import Store
+from unum_runtime.store.dynamodb import EXPIRY
+
+UNKNOWN = "reads, what came to nothing, and time beside user code"
+"""What a receipt leaves out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredReceipt:
+    """What stored steps tell of their execution.
+
+    Attributes:
+        tasks: how many were committed; each took an invocation at least.
+        writes: of steps and of completion sets.
+        write_units: of those; a set is taken for one.
+        item_bytes: of the steps.
+        user_code_ms: how long user code ran in the tries that were committed.
+    """
+
+    tasks: int
+    writes: int
+    write_units: int
+    item_bytes: int
+    user_code_ms: int
+
+    @property
+    def usd(self) -> float:
+        """What that costs at least, in US dollars, if the functions have the least memory."""
+        usd = list_prices().usd
+        compute = self.user_code_ms / 1000 * DEFAULT_MEMORY_MB / 1024 * usd["lambda_gb_s"]
+        return self.tasks * usd["lambda_request"] + self.write_units * usd["dynamodb_write_unit"] + compute
+
+
+def stored_receipt(
+    store: Store, workflow: str, execution_name: str, *, retention_s: int = DEFAULT_RETENTION_S
+) -> StoredReceipt:
+    """What the execution called `execution_name` has used so far.
+
+    Raises:
+        ExecutionDoesNotExist: there is none of that name.
+        StoreError: the store could not be read.
+    """
+    record = history.start_record(store, workflow, execution_name)
+    checkpoints = [record, *history.steps(store, workflow, record.name.execution)]
+    sizes = [_size(workflow, checkpoint, retention_s) for checkpoint in checkpoints]
+    scopes = [checkpoint.opens for checkpoint in checkpoints if checkpoint.opens is not None]
+    additions = len({checkpoint.name.frames for checkpoint in checkpoints} - {()}) + sum(map(_full_shards, scopes))
+    fan_outs = {scope.state for scope in scopes}
+    tasks = [each for each in checkpoints[1:] if each.phase is Phase.LEFT and each.state not in fan_outs]
+    return StoredReceipt(
+        tasks=len(tasks),
+        writes=len(sizes) + additions,
+        write_units=sum(map(write_units, sizes)) + additions,
+        item_bytes=sum(sizes),
+        user_code_ms=sum(checkpoint.duration_ms for checkpoint in checkpoints),
+    )
+
+
+def _size(workflow: str, checkpoint: Checkpoint, retention_s: int) -> int:
+    expires_at_s = checkpoint.committed_ms // 1000 + retention_s
+    return item_size(checkpoint_key(workflow, checkpoint.name), checkpoint.to_item() | {EXPIRY: expires_at_s})
+
+
+def _full_shards(scope: Scope) -> int:
+    """Writes to the set of full shards, which a scope of several has."""
+    return scope.shards if scope.shards > 1 else 0
