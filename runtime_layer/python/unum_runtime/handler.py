@@ -28,8 +28,9 @@ from unum_runtime.aws.timer import SqsTimer
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import NotOurEvent, RefusedDelivery
 from unum_runtime.model.envelope import Envelope, is_envelope, named_start, start_writer
-from unum_runtime.model.identity import event_name
+from unum_runtime.model.identity import started_by
 from unum_runtime.model.ir import Home, Json, Pattern, Workflow
+from unum_runtime.model.log_level import ROUTINE, LogLevel
 from unum_runtime.protocol import door
 from unum_runtime.protocol.elsewhere import ACTIVITY
 from unum_runtime.protocol.lease import maintain_by_default
@@ -62,6 +63,7 @@ class Service:
         timer: URL of the queue that keeps events which have to wait; None where this function sends none.
         activities: URLs of the activities' queues by name.
         values: texts by the name of the placeholder in the IR that they take the place of.
+        log_level: which lines the runtime logs.
     """
 
     table: str
@@ -73,6 +75,7 @@ class Service:
     timer: str | None = None
     activities: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
+    log_level: str = LogLevel.INFO
 
 
 def handle(event: Json, context: Any) -> Json:
@@ -107,8 +110,9 @@ def _start(workflow: str, event: Json, context: Any) -> Json:
     name = named_start(event)
     if name is None:
         # Lambda's request id is the same on every delivery of one asynchronous event, but not of one message.
-        name = event_name(event) or context.aws_request_id
-        start(runtime, name, event)
+        given, value = started_by(event)
+        name = given or context.aws_request_id
+        start(runtime, name, value)
     else:
         resume(runtime, name, start_writer(event))
     return {"workflow": workflow, "execution": name}
@@ -139,7 +143,7 @@ def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> R
         carried=service.carried,
         retention_s=service.retention_s,
         collection=load_workflow(workflow).collection,
-        log=_logger(context),
+        log=_logger(context, service.log_level),
         remaining_ms=context.get_remaining_time_in_millis,
         code=own_arn,  # a new version for each change of code, layers, environment or configuration
         maintain_leases=maintain_by_default(),
@@ -160,8 +164,10 @@ def _call(service: Service, call: Call, value: Json, context: Any) -> Any:
         return _service_handler()(call, value, _CLOCK)
 
 
-def _logger(context: Any) -> Callable[..., None]:
+def _logger(context: Any, level: str = LogLevel.INFO) -> Callable[..., None]:
     def log(message: str, /, **fields: Json) -> None:
+        if level == LogLevel.WARN and message in ROUTINE:
+            return
         line = {"source": "unum", "message": message, "request_id": context.aws_request_id, **fields}
         sys.stdout.write(json.dumps(line) + "\n")
 

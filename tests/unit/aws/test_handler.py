@@ -18,6 +18,7 @@ from unum_constructs.compiler.resources import SERVICES
 from unum_runtime import handler, service_function
 from unum_runtime.client import Client, Description
 from unum_runtime.errors import NotOurEvent
+from unum_runtime.model.envelope import start_event, start_request
 
 TABLE = "state"
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:f"
@@ -108,6 +109,30 @@ def _make_table() -> None:
 def test_user_code_gets_its_input_and_its_invocation(deploy: Deploy) -> None:
     deployed = deploy({"Resource": "F"}, lambda event, context: {**event, "state": context.unum.state})
     assert deployed.run({"n": 1}).output == {"n": 1, "state": "T"}
+
+
+def test_an_event_that_names_its_execution_starts_it_once(deploy: Deploy) -> None:
+    deployed = deploy({"Resource": "F"}, lambda event, _context: event)
+    assert deployed.run(start_event("order-17", {"n": 1})).output == {"n": 1}
+    again = handler.handle(start_event("order-17", {"n": 2}), Context("start-Flow", aws_request_id="another"))
+    assert again == {"workflow": "Flow", "execution": "order-17"}
+    assert deployed.client.describe("order-17").output == {"n": 1}
+
+
+@pytest.mark.parametrize(("level", "logged"), [("info", ["committed", "finished"]), ("warn", [])])
+def test_routine_is_logged_where_it_is_wanted(
+    level: str, logged: list[str], deploy: Deploy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deployed = deploy({"Resource": "F"}, lambda event, _context: event, log_level=level)
+    deployed.run({})
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["message"] for line in lines if line["source"] == "unum"] == logged
+
+
+def test_refused_events_are_logged_at_every_level(deploy: Deploy, capsys: pytest.CaptureFixture[str]) -> None:
+    deploy({"Resource": "F"}, lambda event, _context: event, log_level="warn")
+    handler.handle(start_request("nobody-wrote-it"), Context("start-Flow"))
+    assert json.loads(capsys.readouterr().out)["message"] == "refused"
 
 
 def test_user_code_is_interrupted_when_the_task_s_time_is_over(deploy: Deploy) -> None:
