@@ -1,4 +1,4 @@
-"""What a workflow's functions, and those who use it, are allowed to do: nothing that the workflow does not need."""
+"""What a workflow's functions are allowed to do: nothing that the workflow does not need."""
 
 from collections.abc import Iterable, Iterator
 from typing import Protocol
@@ -12,7 +12,6 @@ from constructs import Construct
 from unum_constructs.compiler.edges import Operation
 from unum_constructs.resource import resource_of
 from unum_constructs.store import ACTIONS
-from unum_runtime.model.naming import start_partition_prefix
 
 
 class HasFunction(Protocol):
@@ -81,28 +80,6 @@ def receiving(queue: sqs.IQueue) -> iam.PolicyStatement:
     """
     actions = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
     return iam.PolicyStatement(actions=actions, resources=[queue.queue_arn])
-
-
-def grant_start(
-    grantee: iam.IGrantable, *, start_alias: lambda_.Alias, table: dynamodb.ITable, workflow: str
-) -> iam.Grant:
-    """Let `grantee` start executions: write a start record, and invoke the start alias."""
-    invoke = iam.Grant.add_to_principal(
-        grantee=grantee, actions=["lambda:InvokeFunction"], resource_arns=[start_alias.function_arn]
-    )
-    record = iam.Grant.add_to_principal(
-        grantee=grantee,
-        actions=["dynamodb:PutItem"],
-        resource_arns=[table.table_arn],
-        conditions={"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{start_partition_prefix(workflow)}*"]}},
-    )
-    return invoke.combine(record)
-
-
-def grant_read(grantee: iam.IGrantable, *, table: dynamodb.ITable) -> iam.Grant:
-    """Let `grantee` describe executions, wait for them, and list their steps."""
-    actions = [*ACTIONS[Operation.READ], *ACTIONS[Operation.LIST]]
-    return iam.Grant.add_to_principal(grantee=grantee, actions=actions, resource_arns=[table.table_arn])
 
 
 def _role(function: lambda_.Function) -> iam.IRole:

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from aws_cdk import Stack, Token
+import jsii
+from aws_cdk import Annotations, Stack, Token
 from aws_cdk import aws_lambda as lambda_
-from constructs import IConstruct, Node
+from constructs import IConstruct, IValidation, Node
 
 from unum_constructs.errors import ConstructError
 from unum_constructs.host import HANDLER, Host
@@ -33,9 +34,48 @@ def hosts_of(workflow: IConstruct, functions: Mapping[str, lambda_.Function]) ->
 
 def _host(function: lambda_.Function) -> Host:
     host = function.node.try_find_child(Host.ID)
-    return (
-        host if isinstance(host, Host) else Host(function, handler=resource_of(function, lambda_.CfnFunction).handler)
-    )
+    if isinstance(host, Host):
+        return host
+    host = Host(function, handler=resource_of(function, lambda_.CfnFunction).handler)
+    function.node.add_validation(_StillFit(function))
+    _warn_of_what_remains(host.version)
+    return host
+
+
+def _warn_of_what_remains(version: lambda_.Version) -> None:
+    """Warn of what costs by the hour, because versions are retained."""
+    if resource_of(version, lambda_.CfnVersion).provisioned_concurrency_config is not None:
+        Annotations.of(version).add_warning_v2(
+            "unum:provisionedConcurrency",
+            "versions of a workflow's functions are retained for executions that run, with their provisioned concurrency: "
+            "each costs until it is deleted; do that when its executions have ended",
+        )
+
+
+@jsii.implements(IValidation)
+class _StillFit:
+    """Looks at a function once more when all constructs and Aspects have done their part."""
+
+    def __init__(self, function: lambda_.Function) -> None:
+        self._function = function
+
+    def validate(self) -> list[str]:
+        return [*_changed(self._function)]
+
+
+def _changed(function: lambda_.Function) -> Iterator[str]:
+    """What has become of a function that hosts nodes, although it must not."""
+    resource = resource_of(function, lambda_.CfnFunction)
+    layers = function.stack.resolve(resource.layers) or ()
+    if resource.handler != HANDLER:
+        yield (
+            f"its handler was set to {resource.handler!r} after it became a part of a workflow, which needs {HANDLER!r}: "
+            "do before what sets it"
+        )
+    if len(layers) > MAX_LAYERS:
+        yield f"has {len(layers)} layers, the workflows' included; Lambda allows {MAX_LAYERS}: merge some of them"
+    if not _RUNTIME.fullmatch(str(resource.runtime)):
+        yield f"expected the runtime Python 3.11 or newer, got {resource.runtime!r}, which was set later"
 
 
 def _problems(workflow: IConstruct, function: object) -> Iterator[str]:

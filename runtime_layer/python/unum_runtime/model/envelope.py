@@ -177,8 +177,8 @@ def named_start(event: Json) -> str | None:
 def start_event(execution_name: Json, value: Json) -> dict[str, Json]:
     """The event with which whoever may invoke the start alias begins an execution under a name of its own.
 
-    Event sources have nothing to write start records with. The name does for them what Lambda's request id cannot: it is
-    the same on every delivery, and everybody can compute it.
+    Event sources have nothing to write start records with. The name does for them what Lambda's request id cannot: it
+    is the same on every delivery, and everybody can compute it.
 
     Args:
         execution_name: text or number; where it is no valid name of an execution, one is made of it.
