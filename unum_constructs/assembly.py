@@ -103,6 +103,8 @@ class Assembly:
             yield from calling(self.workflow, self.bound.values)
             yield from self.bound.statements
         yield permissions.storing(self.table, operations(self.workflow, self.wiring, key))
+        if not self.hosts[key].takes_layers:
+            yield permissions.reading(self.layer.definition)
         yield from permissions.invoking(reports_to)
         timer = self._queues if self._waits(key) else []
         yield from permissions.sending([*timer, *(self.activities.values() if key == SERVICES else ())])
@@ -133,6 +135,8 @@ class Assembly:
             "hosts": [] if key == ENTRY else [key],
             "routes": {target: self.hosts[target].version_arn for target in self.wiring.references[key]},
         }
+        if not self.hosts[key].takes_layers:
+            service["definition"] = self.layer.definition.s3_object_url
         if self.activities and key == SERVICES:
             service["activities"] = {name: queue.queue_url for name, queue in self.activities.items()}
         if self.timer and self._waits(key):

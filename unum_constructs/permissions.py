@@ -6,6 +6,7 @@ from typing import Protocol
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3_assets as s3_assets
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -64,6 +65,11 @@ def storing(table: dynamodb.ITable, operations: Iterable[Operation]) -> iam.Poli
     """To do `operations` in `table`."""
     actions = sorted({action for operation in operations for action in ACTIONS[operation]})
     return iam.PolicyStatement(actions=actions, resources=[table.table_arn])
+
+
+def reading(asset: s3_assets.Asset) -> iam.PolicyStatement:
+    """To read `asset`, and nothing else in its bucket."""
+    return iam.PolicyStatement(actions=["s3:GetObject"], resources=[asset.bucket.arn_for_objects(asset.s3_object_key)])
 
 
 def sending(queues: Iterable[sqs.IQueue]) -> Iterator[iam.PolicyStatement]:

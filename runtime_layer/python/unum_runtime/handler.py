@@ -64,6 +64,7 @@ class Service:
         activities: URLs of the activities' queues by name.
         values: texts by the name of the placeholder in the IR that they take the place of.
         log_level: which lines the runtime logs.
+        definition: where the IR is, as ``s3://bucket/key``, for functions that have no layer; None for the layer.
     """
 
     table: str
@@ -76,6 +77,7 @@ class Service:
     activities: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
     log_level: str = LogLevel.INFO
+    definition: str | None = None
 
 
 def handle(event: Json, context: Any) -> Json:
@@ -191,11 +193,16 @@ def services_in(environment: Mapping[str, str]) -> Mapping[str, Service]:
 
 @cache
 def load_workflow(name: str) -> Workflow:
-    """The IR of workflow `name`, from the layer.
+    """The IR of workflow `name`, from the layer, or from where the environment says.
 
     Raises:
         FileNotFoundError: no folder on the path has it.
     """
+    uri = services()[name].definition if name in services() else None
+    if uri is not None:
+        from unum_runtime.aws.definitions import read_definition  # noqa: PLC0415 - only container images need it
+
+        return Workflow.from_json(_with_values(name, read_definition(uri)))
     for folder in sys.path:
         file = Path(folder) / WORKFLOWS_FOLDER / f"{name}.json"
         if file.is_file():

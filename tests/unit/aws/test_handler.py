@@ -150,6 +150,19 @@ def test_values_take_the_place_of_their_names(deploy: Deploy) -> None:
     assert deployed.run({}).output == {"queue": "https://sqs/1/q", "text": 'a quote " and \\'}
 
 
+def test_a_definition_that_no_layer_brings(deploy: Deploy) -> None:
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket="assets")
+    machine = {"StartAt": "T", "States": {"T": {"Type": "Task", "Resource": "F", "End": True, "ResultPath": "$.r"}}}
+    s3.put_object(
+        Bucket="assets",
+        Key="of/Flow.json",
+        Body=compile_workflow(machine, name="Flow", functions=None).to_json().encode(),
+    )
+    deployed = deploy({"Resource": "F"}, lambda _event, _context: 1, definition="s3://assets/of/Flow.json")
+    assert deployed.run({}).output == {"r": 1}
+
+
 def test_the_context_object_says_where_the_workflow_runs(deploy: Deploy) -> None:
     task = {"Resource": "F", "Parameters": {"id.$": "$$.Execution.Id"}}
     deployed = deploy(task, lambda event, _context: event)
