@@ -11,10 +11,29 @@ if TYPE_CHECKING:
     from unum_constructs.definition import Definition
     from unum_constructs.errors import ConstructError
     from unum_constructs.function import UnumFunction
+    from unum_constructs.grants import IUnumWorkflow
+    from unum_constructs.store import Store
+    from unum_constructs.targets import UnumScheduleTarget, UnumWorkflowTarget
     from unum_constructs.workflow import UnumWorkflow
+    from unum_runtime.model.envelope import start_event
     from unum_runtime.model.ir import Collection, Guard
+    from unum_runtime.model.log_level import LogLevel
 
-__all__ = ["Collection", "ConstructError", "Definition", "FunctionOptions", "Guard", "UnumFunction", "UnumWorkflow"]
+__all__ = [
+    "Collection",
+    "ConstructError",
+    "Definition",
+    "FunctionOptions",
+    "Guard",
+    "IUnumWorkflow",
+    "LogLevel",
+    "Store",
+    "UnumFunction",
+    "UnumScheduleTarget",
+    "UnumWorkflow",
+    "UnumWorkflowTarget",
+    "start_event",
+]
 
 _MODULES = {
     "Collection": "unum_runtime.model.ir",
@@ -22,8 +41,14 @@ _MODULES = {
     "Definition": "unum_constructs.definition",
     "FunctionOptions": "unum_constructs.compiler.options",
     "Guard": "unum_runtime.model.ir",
+    "IUnumWorkflow": "unum_constructs.grants",
+    "LogLevel": "unum_runtime.model.log_level",
+    "Store": "unum_constructs.store",
     "UnumFunction": "unum_constructs.function",
+    "UnumScheduleTarget": "unum_constructs.targets",
     "UnumWorkflow": "unum_constructs.workflow",
+    "UnumWorkflowTarget": "unum_constructs.targets",
+    "start_event": "unum_runtime.model.envelope",
 }
 
 

@@ -19,7 +19,7 @@ from unum_constructs import permissions
 from unum_constructs.compiler.edges import Operation
 from unum_constructs.host import FailureDestination, async_configuration
 from unum_constructs.layer import WorkflowLayer
-from unum_constructs.provided import provided_function
+from unum_constructs.provided import Provision
 from unum_constructs.version import logical_id, version_arn
 
 HANDLER = "unum_runtime.failure_handler.handle"
@@ -37,7 +37,7 @@ class FailureHandler(Construct):
         workflow_name: the workflow's name.
         service: what `unum_runtime.handler.Service` says, but for what each function has of its own.
         layer: runtime and definition.
-        architecture: of the function.
+        provision: how the function is made.
         dead_letters: where records end that it could not work on.
 
     Attributes:
@@ -54,17 +54,16 @@ class FailureHandler(Construct):
         workflow_name: str,
         service: Mapping[str, Any],
         layer: WorkflowLayer,
-        architecture: lambda_.Architecture,
+        provision: Provision,
         dead_letters: sqs.Queue,
     ) -> None:
         super().__init__(scope, construct_id)
         self._dead_letters = dead_letters
         self._others: dict[str, str] = {}
-        self.function = provided_function(
+        self.function = provision.function(
             self,
             "Handler",
             handler=HANDLER,
-            architecture=architecture,
             layers=[layer],
             timeout=Duration.seconds(TIMEOUT_S),
             recursive_loop=lambda_.RecursiveLoop.ALLOW,  # the same execution may come here in each round of a loop

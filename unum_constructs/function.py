@@ -37,7 +37,7 @@ class UnumFunction(lambda_.Function):
         log_retention: of the log group that is made; without effect where `log_group` is given.
         log_group: your own log group, instead of one that is made.
         role: your own role, instead of one that is made; it has to allow writing logs.
-        guard: what workflows do against running its code again on a duplicate of an event.
+        guard: what workflows do against running its code again on a duplicate of an event; None for what each says.
         checkpoint: whether workflows commit what it comes to.
         memoize: whether executions of a workflow share its results.
         options: every other argument of `aws_lambda.Function`.
@@ -62,7 +62,7 @@ class UnumFunction(lambda_.Function):
         log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH,
         log_group: logs.ILogGroup | None = None,
         role: iam.IRole | None = None,
-        guard: Guard = Guard.READ,
+        guard: Guard | None = None,
         checkpoint: bool = True,
         memoize: bool = False,
         **options: Any,

@@ -20,6 +20,9 @@ ENVIRONMENT_BYTES = 4096
 _TOKEN = "x" * 140
 """As long as the ARN of a version or the URL of a queue may be, with names of 64 and 80 characters."""
 
+IMAGE = "Image"
+"""The package type of container images."""
+
 HANDLER = "unum_runtime.handler.handle"
 """What Lambda calls in a function that hosts nodes."""
 
@@ -97,7 +100,7 @@ class Host(Construct):
         self.references: set[Host] = set()
         self.failures: Failures | None = None
         self._services: dict[str, Mapping[str, Any]] = {}
-        self.resource.handler = HANDLER
+        self._redirect()
         if handler is not None:
             function.add_environment("UNUM_HANDLER", handler)
 
@@ -105,6 +108,18 @@ class Host(Construct):
     def resource(self) -> lambda_.CfnFunction:
         """The function's resource."""
         return resource_of(self.function, lambda_.CfnFunction)
+
+    @property
+    def takes_layers(self) -> bool:
+        """Whether it is no container image, which has to have the runtime in it."""
+        return self.resource.package_type != IMAGE
+
+    def _redirect(self) -> None:
+        """Have Lambda call the runtime."""
+        if self.takes_layers:
+            self.resource.handler = HANDLER
+        else:
+            self.resource.add_property_override("ImageConfig.Command", [HANDLER])
 
     def reaches(self, other: "Host") -> bool:
         """Whether this function's environment refers to the version of `other`, directly or by way of others."""
@@ -129,7 +144,8 @@ class Host(Construct):
         self._services[workflow] = service
         self._check_environment()
         self.function.add_environment("UNUM_WORKFLOWS", self.function.stack.to_json_string(self._services))
-        self.function.add_layers(layer)
+        if self.takes_layers:
+            self.function.add_layers(layer)
         # A layer keeps its logical id when its content changes, so the CDK would see the same function.
         self.function.invalidate_version_based_on(layer.digest)
 

@@ -8,7 +8,7 @@ import hashlib
 import marshal
 import sys
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import distribution
 from importlib.util import MAGIC_NUMBER, find_spec, source_hash
 from pathlib import Path, PurePosixPath
@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from aws_cdk import Stage
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
 from unum_runtime.model.ir import Language, Workflow
@@ -54,6 +55,12 @@ class WorkflowLayer(lambda_.LayerVersion):
             code=lambda_.Code.from_asset(str(folder), asset_hash=self.digest),
             description=f"Unum runtime and definition of workflow {workflow.name}",
         )
+        self._definition = folder / "python" / WORKFLOWS_FOLDER / f"{workflow.name}.json"
+
+    @cached_property
+    def definition(self) -> s3_assets.Asset:
+        """The IR alone, for functions that take no layer; an asset as soon as it is asked for."""
+        return s3_assets.Asset(self, "Definition", path=str(self._definition))
 
 
 def runtime_folder() -> Path:

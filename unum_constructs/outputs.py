@@ -6,10 +6,28 @@ from collections.abc import Mapping
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
+EXPORTED = ("StartAlias", "Table")
+"""What other stacks have to know of a workflow."""
 
-def add_outputs(workflow: Construct, outputs: Mapping[str, tuple[str, str]]) -> None:
-    """Add outputs of the stack: value and description by what each is, which ends the output's name."""
+
+def export_name(workflow_name: str, kind: str) -> str:
+    """The name under which the account has one of `EXPORTED` for all stacks of a region.
+
+    It has no ``_``, which names of workflows may have. Source: AWS CloudFormation User Guide, "Outputs".
+    """
+    return f"unum:{workflow_name.replace('_', '::')}:{kind}"
+
+
+def add_outputs(workflow: Construct, outputs: Mapping[str, tuple[str, str]], *, exported_as: str | None = None) -> None:
+    """Add outputs of the stack: value and description by what each is, which ends the output's name.
+
+    Args:
+        workflow: the workflow.
+        outputs: what is told.
+        exported_as: name of the workflow, where other stacks are to find it by that.
+    """
     path = workflow.node.path.removeprefix(Stack.of(workflow).node.path)
     for kind, (value, description) in outputs.items():
-        output = CfnOutput(workflow, f"{kind}Output", value=value, description=description)
+        name = export_name(exported_as, kind) if exported_as and kind in EXPORTED else None
+        output = CfnOutput(workflow, f"{kind}Output", value=value, description=description, export_name=name)
         output.override_logical_id(re.sub(r"[^A-Za-z0-9]", "", path) + kind)

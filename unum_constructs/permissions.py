@@ -1,4 +1,4 @@
-"""What a workflow's functions, and those who use it, are allowed to do: nothing that the workflow does not need."""
+"""What a workflow's functions are allowed to do: nothing that the workflow does not need."""
 
 from collections.abc import Iterable, Iterator
 from typing import Protocol
@@ -6,13 +6,13 @@ from typing import Protocol
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3_assets as s3_assets
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs.compiler.edges import Operation
 from unum_constructs.resource import resource_of
 from unum_constructs.store import ACTIONS
-from unum_runtime.model.naming import start_partition_prefix
 
 
 class HasFunction(Protocol):
@@ -67,6 +67,11 @@ def storing(table: dynamodb.ITable, operations: Iterable[Operation]) -> iam.Poli
     return iam.PolicyStatement(actions=actions, resources=[table.table_arn])
 
 
+def reading(asset: s3_assets.Asset) -> iam.PolicyStatement:
+    """To read `asset`, and nothing else in its bucket."""
+    return iam.PolicyStatement(actions=["s3:GetObject"], resources=[asset.bucket.arn_for_objects(asset.s3_object_key)])
+
+
 def sending(queues: Iterable[sqs.IQueue]) -> Iterator[iam.PolicyStatement]:
     """To send messages to `queues`."""
     arns = [queue.queue_arn for queue in queues]
@@ -81,28 +86,6 @@ def receiving(queue: sqs.IQueue) -> iam.PolicyStatement:
     """
     actions = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
     return iam.PolicyStatement(actions=actions, resources=[queue.queue_arn])
-
-
-def grant_start(
-    grantee: iam.IGrantable, *, start_alias: lambda_.Alias, table: dynamodb.ITable, workflow: str
-) -> iam.Grant:
-    """Let `grantee` start executions: write a start record, and invoke the start alias."""
-    invoke = iam.Grant.add_to_principal(
-        grantee=grantee, actions=["lambda:InvokeFunction"], resource_arns=[start_alias.function_arn]
-    )
-    record = iam.Grant.add_to_principal(
-        grantee=grantee,
-        actions=["dynamodb:PutItem"],
-        resource_arns=[table.table_arn],
-        conditions={"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{start_partition_prefix(workflow)}*"]}},
-    )
-    return invoke.combine(record)
-
-
-def grant_read(grantee: iam.IGrantable, *, table: dynamodb.ITable) -> iam.Grant:
-    """Let `grantee` describe executions, wait for them, and list their steps."""
-    actions = [*ACTIONS[Operation.READ], *ACTIONS[Operation.LIST]]
-    return iam.Grant.add_to_principal(grantee=grantee, actions=actions, resource_arns=[table.table_arn])
 
 
 def _role(function: lambda_.Function) -> iam.IRole:

@@ -1,11 +1,17 @@
 """The functions that a workflow brings along: they have no user code, what they do is in the layer."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from aws_cdk import Duration
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
 from unum_constructs.host import HANDLER, Host
 
@@ -17,36 +23,73 @@ LONGEST_S = 900
 quotas"."""
 
 
-def entry_host(scope: Construct, construct_id: str, architecture: lambda_.Architecture) -> Host:
-    """The function of a workflow that begins with no Task."""
-    function = provided_function(
-        scope, construct_id, architecture=architecture, description="Starts executions of a workflow"
-    )
-    return Host(function, handler=None)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provision:
+    """What such functions of one workflow have in common; each is an argument of `aws_lambda.Function`.
 
+    Attributes:
+        architecture: of all.
+        log_retention: of their log groups.
+        tracing: by X-Ray.
+        environment_encryption: the key that their environments are encrypted with; Lambda's own key without.
+        vpc: where they run; outside of any VPC without.
+        vpc_subnets: where in it.
+        security_groups: in it.
+    """
 
-def services_host(scope: Construct, construct_id: str, architecture: lambda_.Architecture) -> Host:
-    """The function of a workflow's Tasks that call services."""
-    function = provided_function(
-        scope,
-        construct_id,
-        architecture=architecture,
-        timeout=Duration.seconds(LONGEST_S),
-        description="Calls services for the Tasks of a workflow",
-    )
-    return Host(function, handler=None)
+    architecture: lambda_.Architecture
+    log_retention: logs.RetentionDays
+    tracing: lambda_.Tracing | None
+    environment_encryption: kms.IKey | None
+    vpc: ec2.IVpc | None
+    vpc_subnets: ec2.SubnetSelection | None
+    security_groups: Sequence[ec2.ISecurityGroup] | None
 
+    def check(self, workflow: Construct) -> None:
+        """Stop if something is said of a VPC that there is not.
 
-def provided_function(
-    scope: Construct, construct_id: str, *, architecture: lambda_.Architecture, handler: str = HANDLER, **options: Any
-) -> UnumFunction:
-    """A function without user code; `options` are those of `UnumFunction`."""
-    return UnumFunction(
-        scope,
-        construct_id,
-        code=lambda_.Code.from_inline('"""The runtime in the layer does everything."""\n'),
-        handler=handler,
-        memory_size=MEMORY_MB,
-        architecture=architecture,
-        **options,
-    )
+        Raises:
+            ConstructError: that is so.
+        """
+        if self.vpc is None and (self.vpc_subnets is not None or self.security_groups is not None):
+            raise ConstructError(workflow, "vpc: expected the VPC of `vpc_subnets` and `security_groups`, got None")
+
+    def function(self, scope: Construct, construct_id: str, *, handler: str = HANDLER, **options: Any) -> UnumFunction:
+        """A function without user code; `options` are those of `UnumFunction`."""
+        return UnumFunction(
+            scope,
+            construct_id,
+            code=lambda_.Code.from_inline('"""The runtime in the layer does everything."""\n'),
+            handler=handler,
+            memory_size=MEMORY_MB,
+            architecture=self.architecture,
+            log_retention=self.log_retention,
+            **self._where_given(),
+            **options,
+        )
+
+    def entry(self, scope: Construct, construct_id: str) -> Host:
+        """The function of a workflow that begins with no Task."""
+        function = self.function(scope, construct_id, description="Starts executions of a workflow")
+        return Host(function, handler=None)
+
+    def services(self, scope: Construct, construct_id: str) -> Host:
+        """The function of a workflow's Tasks that call services."""
+        function = self.function(
+            scope,
+            construct_id,
+            timeout=Duration.seconds(LONGEST_S),
+            description="Calls services for the Tasks of a workflow",
+        )
+        return Host(function, handler=None)
+
+    def _where_given(self) -> dict[str, Any]:
+        """Arguments that a function does not get where nobody gave them: for it, a VPC that is None is one."""
+        given = {
+            "tracing": self.tracing,
+            "environment_encryption": self.environment_encryption,
+            "vpc": self.vpc,
+            "vpc_subnets": self.vpc_subnets,
+            "security_groups": self.security_groups,
+        }
+        return {name: value for name, value in given.items() if value is not None}

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from aws_cdk import Aws, Fn
+from aws_cdk import Annotations, Aws, Fn
 from aws_cdk import aws_iam as iam
+from constructs import Construct
 
 from unum_constructs.callbacks import ACTIVITY
 from unum_constructs.compiler.service_permissions import Statement
@@ -42,6 +43,20 @@ def calling(
         yield iam.PolicyStatement(actions=[*actions], resources=arns)
 
 
+def report_wide(workflow: Construct, compiled: Workflow, aliases: Collection[str]) -> None:
+    """Warn of each Task that makes `calling` allow more than its own resources; to be acknowledged Task by Task."""
+    wide: dict[str, list[str]] = {}
+    for task, statement in _statements(compiled, aliases):
+        if statement.is_wide:
+            wide.setdefault(task.name, []).append(f"{', '.join(statement.actions)} on {', '.join(statement.resources)}")
+    for name, allowed in wide.items():
+        Annotations.of(workflow).add_warning_v2(
+            f"unum:widePermission[{name}]",
+            f"Task {name!r} needs to be allowed {'; '.join(allowed)}, because only the run time knows what it is for; "
+            "write the resource into the definition if you can",
+        )
+
+
 def _value(match: re.Match[str], known: Mapping[str, str]) -> str:
     if match["name"] not in known:
         return match[0]
@@ -54,15 +69,15 @@ def _value(match: re.Match[str], known: Mapping[str, str]) -> str:
 def _merged(workflow: Workflow, aliases: Collection[str]) -> Mapping[tuple[str, ...], list[str]]:
     """All resources by what is done to them; where something may be done to all, others need not be named."""
     resources: dict[tuple[str, ...], dict[str, None]] = {}
-    for statement in _statements(workflow, aliases):
+    for _, statement in _statements(workflow, aliases):
         resources.setdefault(statement.actions, {}).update(dict.fromkeys(statement.resources))
     return {actions: ["*"] if "*" in arns else [*arns] for actions, arns in resources.items()}
 
 
-def _statements(workflow: Workflow, aliases: Collection[str]) -> Iterator[Statement]:
+def _statements(workflow: Workflow, aliases: Collection[str]) -> Iterator[tuple[Task, Statement]]:
     for task in workflow.tasks:
         if task.form is Form.SERVICE and not str(task.resource).startswith(ACTIVITY):
-            yield from task_statements(task, _parameters(task), aliases)
+            yield from ((task, statement) for statement in task_statements(task, _parameters(task), aliases))
 
 
 def _parameters(task: Task) -> Json:

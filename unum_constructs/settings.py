@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from aws_cdk import Duration, Names, Token
 from constructs import Construct
 
 from unum_constructs.compiler.options import FunctionOptions
+from unum_constructs.compiler.resources import SERVICES
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
 from unum_runtime.model.ir import Guard, Workflow
@@ -20,6 +22,9 @@ EVENT_AGE_S = range(60, 6 * 3600 + 1)
 
 ATTEMPTS = range(3)
 """Source: AWS Lambda API Reference, PutFunctionEventInvokeConfig, MaximumRetryAttempts."""
+
+TIMEOUT_S = range(1, 99_999_999 + 1)
+"""Source: AWS Step Functions Developer Guide, "State machine structure", TimeoutSeconds."""
 
 LEASE_EVENT_AGE_S = 300
 """How long an event must be delivered that may find a lease held: three times within 3 minutes, and some more."""
@@ -103,10 +108,32 @@ def checked_attempts(workflow: Construct, retry_attempts: int | None) -> int | N
     return _within(workflow, "retry_attempts", retry_attempts, ATTEMPTS)
 
 
+def checked_timeout_s(workflow: Construct, timeout: Duration | None, defined_s: int | None) -> int | None:
+    """`timeout` in seconds, or what the definition says.
+
+    Raises:
+        ConstructError: both say something, or Step Functions would not allow it.
+    """
+    if timeout is None:
+        return defined_s
+    seconds = int(timeout.to_seconds())
+    if defined_s is not None:
+        raise ConstructError(
+            workflow,
+            f"timeout: the definition has TimeoutSeconds {defined_s} already, got {seconds} s; remove one of both",
+        )
+    return _within(workflow, "timeout", seconds, TIMEOUT_S, " s")
+
+
 def options_of(
-    workflow: Construct, functions: Mapping[str, object], given: Mapping[str, FunctionOptions]
+    workflow: Construct,
+    functions: Mapping[str, object],
+    given: Mapping[str, FunctionOptions],
+    guard: Guard | None,
 ) -> dict[str, FunctionOptions]:
-    """The options of `functions` by key: those in `given`, else a function's own, if it has any.
+    """The options of `functions` by key, and of the function that calls services.
+
+    They are those in `given`, else a function's own, if it has any; `guard` is the guard of all that have none.
 
     Raises:
         ConstructError: `given` has a key that is no function's.
@@ -114,7 +141,12 @@ def options_of(
     for key in given.keys() - functions.keys():
         raise ConstructError(workflow, f"function_options[{key!r}]: expected a key of `functions`, {sorted(functions)}")
     own = {key: each.function_options for key, each in functions.items() if isinstance(each, UnumFunction)}
-    return own | dict(given)
+    options = dict.fromkeys((*functions, SERVICES), FunctionOptions()) | own | dict(given)
+    return {key: _guarded(each, guard) for key, each in options.items()}
+
+
+def _guarded(options: FunctionOptions, guard: Guard | None) -> FunctionOptions:
+    return replace(options, guard=guard) if options.guard is None and options.checkpoint else options
 
 
 def check_leases(

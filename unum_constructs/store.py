@@ -1,7 +1,23 @@
-"""The table of a workflow."""
+"""Where a workflow keeps the state of its executions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from aws_cdk import RemovalPolicy
-from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk.aws_dynamodb import (
+    Attribute,
+    AttributeType,
+    BillingMode,
+    CfnGlobalTable,
+    CfnTable,
+    ContributorInsightsSpecification,
+    ITable,
+    PointInTimeRecoverySpecification,
+    Table,
+    TableEncryption,
+)
+from aws_cdk.aws_kms import IKey
 from constructs import Construct
 
 from unum_constructs.compiler.edges import Operation
@@ -22,35 +38,151 @@ ACTIONS: dict[Operation, tuple[str, ...]] = {
 _WANTED = {"partition key": f"{PARTITION} (S)", "sort key": f"{SORT} (S)", "time to live": EXPIRY}
 
 
-def new_table(scope: Construct, construct_id: str, removal_policy: RemovalPolicy) -> dynamodb.Table:
-    """A table that costs nothing at rest: on demand, encrypted with AWS's own key, items expiring by themselves."""
-    return dynamodb.Table(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """Where a workflow keeps the state of its executions; made by `Store.dynamodb`.
+
+    Attributes:
+        table: your own table; None for one that the workflow makes.
+        options: of the table that the workflow makes, under the names that `Store.dynamodb` gives them.
+    """
+
+    table: ITable | None
+    options: Mapping[str, Any]
+
+    @classmethod
+    def dynamodb(  # noqa: PLR0913 - one keyword for each option, as everywhere in the CDK
+        cls,
+        *,
+        table: ITable | None = None,
+        billing: BillingMode | None = None,
+        read_capacity: int | None = None,
+        write_capacity: int | None = None,
+        encryption_key: IKey | None = None,
+        point_in_time_recovery: bool | None = None,
+        contributor_insights: bool | None = None,
+        deletion_protection: bool | None = None,
+        removal_policy: RemovalPolicy | None = None,
+    ) -> "Store":
+        """A DynamoDB table.
+
+        Without arguments it is a table of the workflow's own, which costs nothing at rest. To have several workflows
+        share a table, give one of them ``Store.dynamodb(table=other.table)``, or all of them a table of yours; their
+        names must differ.
+
+        Args:
+            table: your own, with the keys ``pk`` and ``sk``, both strings, and expiry in ``ttl``. Everything else is
+                then up to the table, so no other argument may be given.
+            billing: on demand, unless it is said otherwise.
+            read_capacity: read units a second, of provisioned tables; 5 where it is not given.
+            write_capacity: write units a second, the same.
+            encryption_key: your own key, which everybody may use who may use the table; AWS's own key without.
+            point_in_time_recovery: whether the table can be restored as it was at any second of the last 35 days; not
+                by default, because what it has expires.
+            contributor_insights: whether CloudWatch tells the keys that are used most; not by default.
+            deletion_protection: whether DynamoDB refuses to delete the table; not by default.
+            removal_policy: what becomes of the table when it leaves the stack; it goes as well by default, because what
+                it has is temporary.
+        """
+        given = {
+            "billing": billing,
+            "read_capacity": read_capacity,
+            "write_capacity": write_capacity,
+            "encryption_key": encryption_key,
+            "point_in_time_recovery": point_in_time_recovery,
+            "contributor_insights": contributor_insights,
+            "deletion_protection": deletion_protection,
+            "removal_policy": removal_policy,
+        }
+        return cls(table=table, options={name: value for name, value in given.items() if value is not None})
+
+    def table_for(self, workflow: Construct, construct_id: str) -> ITable:
+        """The table of `workflow`, made where there is none.
+
+        Raises:
+            ConstructError: the table is of another kind, or the options cannot be had together.
+        """
+        if self.table is None:
+            return _new_table(workflow, construct_id, self._checked_options(workflow))
+        if self.options:
+            remedy = "set them where you make the table, or leave out `table`"
+            raise ConstructError(
+                workflow, f"store: expected `table` alone, got {sorted(self.options)} as well; {remedy}"
+            )
+        return _checked_table(workflow, self.table)
+
+    def _checked_options(self, workflow: Construct) -> Mapping[str, Any]:
+        capacities = sorted({"read_capacity", "write_capacity"} & self.options.keys())
+        if capacities and self.options.get("billing") is not BillingMode.PROVISIONED:
+            remedy = "give `billing=BillingMode.PROVISIONED`, or leave them out"
+            raise ConstructError(
+                workflow, f"store: {capacities} are of provisioned tables, this is on demand; {remedy}"
+            )
+        return self.options
+
+
+def claim_name(workflow: Construct, table: ITable, name: str) -> None:
+    """Take `name` for `workflow` in `table`.
+
+    Raises:
+        ConstructError: another workflow of this app has it there.
+    """
+    claimed = f"Unum-{name}"
+    if table.node.try_find_child(claimed) is not None:
+        raise ConstructError(
+            workflow,
+            f"store: another workflow called {name!r} uses the table {table.node.path}; change `workflow_name`",
+        )
+    Construct(table, claimed)  # type: ignore[arg-type]  # every table is a construct
+
+
+def _new_table(scope: Construct, construct_id: str, given: Mapping[str, Any]) -> Table:
+    key = given.get("encryption_key")
+    return Table(
         scope,
         construct_id,
-        partition_key=dynamodb.Attribute(name=PARTITION, type=dynamodb.AttributeType.STRING),
-        sort_key=dynamodb.Attribute(name=SORT, type=dynamodb.AttributeType.STRING),
-        billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+        partition_key=Attribute(name=PARTITION, type=AttributeType.STRING),
+        sort_key=Attribute(name=SORT, type=AttributeType.STRING),
         time_to_live_attribute=EXPIRY,
-        removal_policy=removal_policy,
+        billing_mode=given.get("billing", BillingMode.PAY_PER_REQUEST),
+        read_capacity=given.get("read_capacity"),
+        write_capacity=given.get("write_capacity"),
+        encryption=TableEncryption.CUSTOMER_MANAGED if key else None,
+        encryption_key=key,
+        removal_policy=given.get("removal_policy", RemovalPolicy.DESTROY),
+        deletion_protection=given.get("deletion_protection"),
+        **_specifications(given),
     )
 
 
-def checked_table(workflow: Construct, table: dynamodb.ITable) -> dynamodb.ITable:
+def _specifications(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the CDK wants in structures of their own."""
+    found: dict[str, Any] = {}
+    if (recovery := given.get("point_in_time_recovery")) is not None:
+        found["point_in_time_recovery_specification"] = PointInTimeRecoverySpecification(
+            point_in_time_recovery_enabled=recovery
+        )
+    if (insights := given.get("contributor_insights")) is not None:
+        found["contributor_insights_specification"] = ContributorInsightsSpecification(enabled=insights)
+    return found
+
+
+def _checked_table(workflow: Construct, table: ITable) -> ITable:
     """`table`, if it can hold a workflow's state; what an imported table is like cannot be known.
 
     Raises:
         ConstructError: its keys or its expiry are others.
     """
     resource = table.node.default_child
-    if isinstance(resource, dynamodb.CfnTable | dynamodb.CfnGlobalTable):
+    if isinstance(resource, CfnTable | CfnGlobalTable):
         found = _schema(resource)
         if found != _WANTED:
             remedy = "make the table so, or leave out `table` for one that is"
-            raise ConstructError(workflow, f"table {table.node.path}: expected {_WANTED}, got {found}; {remedy}")
+            raise ConstructError(workflow, f"store: table {table.node.path}: expected {_WANTED}, got {found}; {remedy}")
     return table
 
 
-def _schema(resource: dynamodb.CfnTable | dynamodb.CfnGlobalTable) -> dict[str, str]:
+def _schema(resource: CfnTable | CfnGlobalTable) -> dict[str, str]:
     resolve = resource.stack.resolve
     types = {each["attributeName"]: each["attributeType"] for each in resolve(resource.attribute_definitions)}
     keys = {each["keyType"]: each["attributeName"] for each in resolve(resource.key_schema)}

@@ -14,7 +14,7 @@ from constructs import Construct
 from unum_constructs import permissions
 from unum_constructs.host import Host
 from unum_constructs.layer import WorkflowLayer
-from unum_constructs.provided import provided_function
+from unum_constructs.provided import Provision
 from unum_constructs.queues import new_queue
 
 HANDLER = "unum_runtime.aws.forwarder.handle"
@@ -38,7 +38,7 @@ class WorkflowTimer(Construct):
         scope: the workflow.
         construct_id: its id.
         layer: has the forwarder's code.
-        architecture: of the forwarder.
+        provision: how the forwarder is made.
         failure_queue: where messages end that cannot be handed on.
         targets: the functions that events may be for.
 
@@ -53,7 +53,7 @@ class WorkflowTimer(Construct):
         construct_id: str,
         *,
         layer: WorkflowLayer,
-        architecture: lambda_.Architecture,
+        provision: Provision,
         failure_queue: sqs.IQueue,
         targets: Iterable[Host],
     ) -> None:
@@ -64,11 +64,10 @@ class WorkflowTimer(Construct):
             visibility_timeout=Duration.seconds(VISIBILITY_S),
             dead_letter_queue=sqs.DeadLetterQueue(queue=failure_queue, max_receive_count=MAX_RECEIVES),
         )
-        self.forwarder = provided_function(
+        self.forwarder = provision.function(
             self,
             "Forwarder",
             handler=HANDLER,
-            architecture=architecture,
             layers=[layer],
             environment={"UNUM_TIMER": self.queue.queue_url},
             timeout=Duration.seconds(TIMEOUT_S),

@@ -1,28 +1,32 @@
 """A workflow as a construct: the table, the layer, the wrapped functions, their permissions, and the start alias."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from aws_cdk import Duration, RemovalPolicy, Stack
+from aws_cdk import Duration, Stack, Tags
 from aws_cdk import aws_dynamodb as dynamodb
-from aws_cdk import aws_iam as iam
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from unum_constructs import callbacks, permissions
-from unum_constructs.compiler.edges import ENTRY, recursive_functions, timed_functions
+from unum_constructs import callbacks
+from unum_constructs.assembly import Assembly
+from unum_constructs.compiler.edges import ENTRY
 from unum_constructs.compiler.options import FunctionOptions
 from unum_constructs.compiler.resources import SERVICES
-from unum_constructs.compiler.started import is_only_started, started
+from unum_constructs.compiler.started import started
 from unum_constructs.definition import Definition
 from unum_constructs.errors import ConstructError
 from unum_constructs.failure_handler import FailureHandler
-from unum_constructs.failure_handler import operations as operations_on_failure
-from unum_constructs.host import Failures, Host
+from unum_constructs.grants import IUnumWorkflow
+from unum_constructs.host import Failures
+from unum_constructs.imported import ImportedWorkflow
 from unum_constructs.layer import WorkflowLayer
 from unum_constructs.outputs import add_outputs
-from unum_constructs.provided import entry_host, services_host
+from unum_constructs.provided import Provision
 from unum_constructs.queues import new_queue
 from unum_constructs.resource import resource_of
 from unum_constructs.settings import (
@@ -33,18 +37,19 @@ from unum_constructs.settings import (
     checked_name,
     checked_payload_limit,
     checked_retention_s,
+    checked_timeout_s,
     options_of,
 )
-from unum_constructs.store import checked_table, new_table
+from unum_constructs.store import Store, claim_name
 from unum_constructs.timer import WorkflowTimer
-from unum_constructs.wiring import one_key_each, operations, timer_targets, wire
+from unum_constructs.wiring import one_key_each, timer_targets, wire
 from unum_constructs.wrapping import hosts_of
 from unum_runtime.errors import DefinitionError
-from unum_runtime.model.envelope import START
-from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection, Workflow
+from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection, Guard, Workflow
+from unum_runtime.model.log_level import LogLevel
 
 
-class UnumWorkflow(Construct):
+class UnumWorkflow(IUnumWorkflow):
     """A workflow of Lambda functions without an orchestrator.
 
     It puts a layer with runtime and definition on the functions, redirects their handlers to it, and lets each invoke
@@ -60,38 +65,49 @@ class UnumWorkflow(Construct):
         function_options: options of functions by key, for those that are no `UnumFunction`, or that are to have others
             in this workflow than they have by themselves.
         workflow_name: 1 to 80 characters from ``A-Z a-z 0-9 - _``; made from the construct's path where there is none.
-        retention: how long the state of executions is kept, more than 8 hours; an execution must end within it.
-            7 days where it is not given.
-        table: your own table, with the keys ``pk`` and ``sk``, both strings, and expiry in ``ttl``. Names of workflows
-            that share a table must differ.
-        removal_policy: of the table that is made. By default it goes with the stack, as what it has is temporary.
+        exported: whether other stacks of the account and region may find the workflow by its name, with
+            `from_workflow_name`; two stacks cannot export the same name.
+        store: where the state of executions is kept; in a table of its own by default.
+        retention: how long that is kept, more than 8 hours; an execution must end within it. 7 days where it is not
+            given.
+        collection: when outcomes go that nobody can need any more: with their expiry, which costs nothing, or at once.
+        guard: what is done against running user code again on a duplicate of an event, by functions that have no guard
+            of their own; ``READ`` where it is not given.
+        timeout: how long an execution may take, if the definition has no ``TimeoutSeconds``; no limit without both.
         max_event_age: how long Lambda tries to deliver an event, 1 minute to 6 hours; 6 hours where it is not given.
         retry_attempts: how often Lambda delivers an event again when the delivery failed, 0 to 2; twice where it is
             not given.
-        entry_architecture: of the functions that the workflow makes itself where it needs them: one to start in, if it
-            begins with no Task; one that calls services, if Tasks do; one that hands on events which have had to wait.
-        collection: when outcomes go that nobody can need any more: with their expiry, which costs nothing, or at once.
         hop_budget: how many steps may lie between the start and any other, so that a loop which never ends fails.
         payload_limit: how many bytes a state's output may have, as JSON; more fails it with
             ``States.DataLimitExceeded``. For definitions that rely on the limit of Step Functions, 262,144; without, as
             much as is stored.
+        log_level: which lines the runtime writes to the logs of all functions.
+        architecture: of the functions that the workflow makes itself: one that goes on from failures, and where it
+            needs them, one to start in, if it begins with no Task; one that calls services, if Tasks do; one that hands
+            on events which have had to wait. What follows is about these functions, too.
+        log_retention: of their log groups.
+        tracing: by X-Ray; off where it is not given.
+        environment_encryption: your own key for their environments.
+        vpc: where they run. They have to reach DynamoDB, Lambda, and SQS where events wait.
+        vpc_subnets: where in it; its private subnets where it is not given.
+        security_groups: in it; one for each function where it is not given.
+        tags: of everything that the workflow makes.
 
     Raises:
         ConstructError: an argument cannot be used; says which and why.
         DefinitionError: the definition cannot be compiled; carries every problem with its JSON path.
 
     Attributes:
-        workflow_name: its name, in events and in the table.
-        table: the state of executions.
         layer: runtime and definition.
         failure_handler: what goes on from events that Lambda could not deliver.
         failure_queue: what it could not go on from, for 14 days; also events that waited in `timer` and could not be
             handed on.
         failure_alarm: goes off when something is in that queue; actions may be added to it.
-        start_alias: the only way in; its `function_arn` is what a Task of another workflow starts executions by.
         timer: what keeps events that have to wait; None where none have to.
-        activities: queues of the activities that Tasks wait in, by name.
     """
+
+    start_alias: lambda_.Alias
+    activities: Mapping[str, sqs.Queue]
 
     def __init__(  # noqa: PLR0913 - one keyword for each option, as everywhere in the CDK
         self,
@@ -102,74 +118,132 @@ class UnumWorkflow(Construct):
         functions: Mapping[str, lambda_.Function] | None = None,
         function_options: Mapping[str, FunctionOptions] | None = None,
         workflow_name: str | None = None,
+        exported: bool = False,
+        store: Store | None = None,
         retention: Duration | None = None,
-        table: dynamodb.ITable | None = None,
-        removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
+        collection: Collection = Collection.TTL,
+        guard: Guard | None = None,
+        timeout: Duration | None = None,
         max_event_age: Duration | None = None,
         retry_attempts: int | None = None,
-        entry_architecture: lambda_.Architecture | None = None,
-        collection: Collection = Collection.TTL,
         hop_budget: int = DEFAULT_HOP_BUDGET,
         payload_limit: int | None = None,
+        log_level: LogLevel = LogLevel.INFO,
+        architecture: lambda_.Architecture | None = None,
+        log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH,
+        tracing: lambda_.Tracing | None = None,
+        environment_encryption: kms.IKey | None = None,
+        vpc: ec2.IVpc | None = None,
+        vpc_subnets: ec2.SubnetSelection | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
+        tags: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
+        self._provision = Provision(
+            architecture=architecture or lambda_.Architecture.ARM_64,
+            log_retention=log_retention,
+            tracing=tracing,
+            environment_encryption=environment_encryption,
+            vpc=vpc,
+            vpc_subnets=vpc_subnets,
+            security_groups=security_groups,
+        )
+        self._provision.check(self)
         self.workflow_name = checked_name(self, workflow_name)
-        self._retention_s = checked_retention_s(self, retention)
         limits = {
             "max_event_age_s": checked_event_age_s(self, max_event_age),
             "retry_attempts": checked_attempts(self, retry_attempts),
         }
         given: Mapping[str, lambda_.Function] = {**definition.functions, **(functions or {})}
         self._hosts = hosts_of(self, given)
-        options = options_of(self, given, function_options or {})
+        options = options_of(self, given, function_options or {}, guard)
         bound = definition.bind({function.function_arn: key for key, function in given.items()})
-        compiled = replace(
-            self._compiled(bound, options, given),
-            collection=collection,
-            hop_budget=checked_hop_budget(self, hop_budget),
-            payload_limit=checked_payload_limit(self, payload_limit),
+        compiled = self._compiled(bound, options, given)
+        self._started = self._started_by(compiled, bound)
+        self._workflow = self._with_services(
+            replace(
+                compiled,
+                collection=collection,
+                hop_budget=checked_hop_budget(self, hop_budget),
+                payload_limit=checked_payload_limit(self, payload_limit),
+                timeout_s=checked_timeout_s(self, timeout, compiled.timeout_s),
+            )
         )
-        self._bound = bound
-        self._started = self._started_by(compiled)
-        self._architecture = entry_architecture or lambda_.Architecture.ARM_64
-        if any(task.function == SERVICES for task in compiled.tasks):
-            self._hosts[SERVICES] = services_host(self, "Services", self._architecture)
-        for other in self._started.values():
-            self._hosts[SERVICES].references.update(other._hosts.values())  # noqa: SLF001 - one of its own kind
-        self._workflow = one_key_each(compiled, self._hosts)
         check_leases(self, self._workflow, **limits)
         self._check_use()
-        self._wiring = wire(self._workflow, self._hosts)
-        if self._wiring.start == ENTRY:
-            self._hosts[ENTRY] = entry_host(self, "Entry", self._architecture)
 
-        self.table = checked_table(self, table) if table else new_table(self, "Table", removal_policy)
+        wiring = wire(self._workflow, self._hosts)
+        if wiring.start == ENTRY:
+            self._hosts[ENTRY] = self._provision.entry(self, "Entry")
+        self.table = (store or Store.dynamodb()).table_for(self, "Table")
+        claim_name(self, self.table, self.workflow_name)
         self.layer = WorkflowLayer(self, "Layer", workflow=self._workflow)
         self.failure_queue = new_queue(self, "Failures")
         self.activities = callbacks.new_activities(self, "Activities", self._workflow)
         self.timer = self._timer()
+        self._assembly = Assembly(
+            workflow=self._workflow,
+            bound=bound,
+            hosts=self._hosts,
+            wiring=wiring,
+            layer=self.layer,
+            table=self.table,
+            retention_s=checked_retention_s(self, retention),
+            log_level=log_level,
+            timer=self.timer,
+            activities=self.activities,
+            started={text: other.start_alias.function_arn for text, other in self._started.items()},
+        )
         self.failure_handler = self._failure_handler()
         self.failure_alarm = self.failure_handler.alarm
         self.start_alias = self._start_alias(Failures(handler=self.failure_handler, **limits))
-        self._add_outputs()
+        self._add_outputs(exported_as=self.workflow_name if exported else None)
+        for key, value in (tags or {}).items():
+            Tags.of(self).add(key, value)
 
-    def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Let `grantee` start executions by `unum_runtime.client`: write a start record, invoke the start alias."""
-        return permissions.grant_start(
-            grantee, start_alias=self.start_alias, table=self.table, workflow=self.workflow_name
+    @staticmethod
+    def from_workflow_attributes(  # noqa: PLR0913 - what there is to know of a workflow, by name
+        scope: Construct,
+        construct_id: str,
+        *,
+        workflow_name: str,
+        table: dynamodb.ITable | str,
+        start_alias_arn: str,
+        activities: Mapping[str, sqs.IQueue] | None = None,
+        same_environment: bool | None = None,
+    ) -> IUnumWorkflow:
+        """A workflow that exists already, for grants and event targets.
+
+        Args:
+            scope: the construct around it.
+            construct_id: its id.
+            workflow_name: its name.
+            table: the state of executions, or that table's name. An imported table with its `encryption_key`, if it has
+                one of its own: who may use the table has to be allowed to use the key.
+            start_alias_arn: ARN of its start alias, as the stack's output ``StartAlias`` has it.
+            activities: queues of its activities by name, for `grant_activity`.
+            same_environment: whether it is of the account and region of this stack, so that event sources can be
+                allowed to start it; found out where both are known.
+        """
+        return ImportedWorkflow(
+            scope,
+            construct_id,
+            workflow_name=workflow_name,
+            table=table,
+            start_alias_arn=start_alias_arn,
+            activities=activities or {},
+            same_environment=same_environment,
         )
 
-    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Let `grantee` describe executions, wait for them, and list their steps, by `unum_runtime.client`."""
-        return permissions.grant_read(grantee, table=self.table)
+    @staticmethod
+    def from_workflow_name(scope: Construct, construct_id: str, workflow_name: str) -> IUnumWorkflow:
+        """A workflow that another stack of the account and region has, with ``exported=True``.
 
-    def grant_task_response(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Let `grantee` answer for Tasks that wait, if it has their tokens; it may start executions as well."""
-        return callbacks.grant_task_response(grantee, start_alias=self.start_alias)
-
-    def grant_activity(self, grantee: iam.IGrantable, name: str) -> iam.Grant:
-        """Let `grantee` work for the activity `name`: take its Tasks, and answer for them."""
-        return callbacks.grant_activity(grantee, name, activities=self.activities, start_alias=self.start_alias)
+        CloudFormation keeps that stack from taking away what this one uses, or giving it another address: so give it a
+        first Task that stays. A workflow with activities, or with a table of your own key, has to be imported by
+        `from_workflow_attributes`, for its name does not tell those.
+        """
+        return ImportedWorkflow.by_name(scope, construct_id, workflow_name)
 
     def _compiled(
         self,
@@ -185,6 +259,17 @@ class UnumWorkflow(Construct):
                 tuple(replace(each, path=f"{path}: {each.path}") for each in error.problems)
             ) from error
 
+    def _with_services(self, compiled: Workflow) -> Workflow:
+        """`compiled` with one key for each function; one that calls services is made if it is needed."""
+        if any(task.function == SERVICES for task in compiled.tasks):
+            from unum_constructs.services import report_wide  # noqa: PLC0415 - loads the models of all services
+
+            self._hosts[SERVICES] = self._provision.services(self, "Services")
+            for other in self._started.values():
+                self._hosts[SERVICES].references.update(other._hosts.values())  # noqa: SLF001 - one of its own kind
+            report_wide(self, compiled, self._started)
+        return one_key_each(compiled, self._hosts)
+
     def _check_use(self) -> None:
         """Stop if a function has nothing to do, or would do it for two workflows of one name."""
         used = {self._hosts[task.function] for task in self._workflow.tasks}
@@ -199,10 +284,10 @@ class UnumWorkflow(Construct):
                     self, f"functions[{key!r}]: takes part in another workflow called {name!r}; change `workflow_name`"
                 )
 
-    def _started_by(self, workflow: Workflow) -> Mapping[str, "UnumWorkflow"]:
+    def _started_by(self, workflow: Workflow, bound: Definition) -> Mapping[str, "UnumWorkflow"]:
         """The workflows that Tasks of `workflow` start, by the placeholder that stands for their start alias."""
         named = {started(task) for task in workflow.tasks}
-        values = {f"${{{name}}}": value for name, value in self._bound.values.items()}
+        values = {f"${{{name}}}": value for name, value in bound.values.items()}
         wanted = {value: text for text, value in values.items() if text in named}
         if not wanted:
             return {}
@@ -218,7 +303,7 @@ class UnumWorkflow(Construct):
             self,
             "Timer",
             layer=self.layer,
-            architecture=self._architecture,
+            provision=self._provision,
             failure_queue=self.failure_queue,
             targets=[self._hosts[key] for key in targets],
         )
@@ -228,126 +313,33 @@ class UnumWorkflow(Construct):
             self,
             "OnFailure",
             workflow_name=self.workflow_name,
-            service=self._service(),
+            service=self._assembly.service(),
             layer=self.layer,
-            architecture=self._architecture,
+            provision=self._provision,
             dead_letters=self.failure_queue,
         )
-        done = (operations(self._workflow, self._wiring, key) for key in self._wiring.edges)
-        timer = [self.timer.queue] if self.timer else []
-        handler.allow(
-            self._hosts.values(),
-            [permissions.storing(self.table, operations_on_failure(done)), *permissions.sending(timer)],
-        )
-        permissions.share_key(handler.function, self.table)
+        self._assembly.complete(handler)
         return handler
 
     def _start_alias(self, failures: Failures) -> lambda_.Alias:
         """Make every function a part of the workflow; the alias comes last, when everything is allowed."""
         scope = Construct(self, "Permissions")
-        policies = {key: self._join(scope, key, failures) for key in self._wiring.edges}
-        host = self._hosts[self._wiring.start]
-        alias = lambda_.Alias(self, "Start", alias_name=self._alias_name, version=host.version)
-        alias.node.add_dependency(*policies.values(), self.failure_handler, *([self.timer] if self.timer else ()))
-        configuration = failures.configure(alias, self._alias_name)
+        wiring, name = self._assembly.wiring, self._assembly.start_alias
+        policies = [self._assembly.join(scope, key, failures) for key in wiring.edges]
+        alias = lambda_.Alias(self, "Start", alias_name=name, version=self._hosts[wiring.start].version)
+        alias.node.add_dependency(*policies, self.failure_handler, *([self.timer] if self.timer else ()))
+        configuration = failures.configure(alias, name)
         configuration.add_resource_dependency(resource_of(alias, lambda_.CfnAlias))  # which the name alone does not say
         return alias
 
-    def _join(self, scope: Construct, key: str, failures: Failures) -> iam.Policy:
-        """Make the function `key` a part of the workflow; what allows it to be one."""
-        host = self._hosts[key]
-        claimed = host.claim_failures(failures)
-        reports = claimed is failures or key == self._wiring.start
-        policy = permissions.attach(scope, key, host.function, self._statements(key, reports=reports))
-        permissions.share_key(host.function, self.table)
-        if claimed is failures:
-            host.send_failures(failures, after=policy)
-        else:
-            claimed.handler.hand_on(self.workflow_name, failures.handler)
-        if key in recursive_functions(self._workflow) or self._answered(key) or self._begins_again(key):
-            host.allow_recursion()
-        host.serve(self.workflow_name, self.layer, self._service_of(key))
-        return policy
-
-    def _statements(self, key: str, *, reports: bool) -> Iterator[iam.PolicyStatement]:
-        """What the function `key` is allowed; `reports`: also to have its failed events handled."""
-        yield from permissions.invoking(self._invoked(key))
-        if key == SERVICES:
-            from unum_constructs.services import calling  # noqa: PLC0415 - loads the models of all services
-
-            yield from calling(
-                self._workflow, self._bound.values, own_alias=self._own_start_alias, aliases=self._started
-            )
-            yield from self._bound.statements
-        yield permissions.storing(self.table, operations(self._workflow, self._wiring, key))
-        yield from permissions.invoking([self.failure_handler] if reports else [])
-        timer = [self.timer.queue] if self.timer and self._waits(key) else []
-        yield from permissions.sending([*timer, *(self.activities.values() if key == SERVICES else ())])
-
-    def _invoked(self, key: str) -> list[Host]:
-        """The functions that the function `key` invokes: itself, too, where it has no longer to wait."""
-        own = [key] if self._waits(key) else []
-        keys = dict.fromkeys((*self._wiring.edges[key], *own, *self._answered(key)))
-        return [self._hosts[each] for each in keys]
-
-    def _answered(self, key: str) -> tuple[str, ...]:
-        """The functions that the function `key` invokes when somebody hands in what their Tasks wait for."""
-        answered = callbacks.answered_functions(self._workflow)
-        return answered if key == self._wiring.start else tuple({key} & {*answered})
-
-    def _waits(self, key: str) -> bool:
-        return key in timed_functions(self._workflow)
-
-    def _begins_again(self, key: str) -> bool:
-        """Whether executions start other executions in the function `key`."""
-        return key == self._wiring.start and START in self._wiring.carried
-
-    def _service(self) -> Mapping[str, Any]:
-        """What `unum_runtime.handler.Service` says for every function."""
-        service = {"table": self.table.table_name, "hosts": [], "routes": {}, "retention_s": self._retention_s}
-        return service | {"values": self._values} if self._values else service
-
-    @property
-    def _values(self) -> Mapping[str, str]:
-        """What every function puts into the IR; not start aliases, by which functions could depend on each other."""
-        left = {text for text in self._started if is_only_started(self._workflow, text)}
-        return {name: value for name, value in self._bound.values.items() if f"${{{name}}}" not in left}
-
-    def _service_of(self, key: str) -> Mapping[str, Any]:
-        """What it says for the function `key`."""
-        service = {
-            **self._service(),
-            "hosts": [] if key == ENTRY else [key],
-            "routes": {target: self._hosts[target].version_arn for target in self._wiring.references[key]},
-        }
-        if key == SERVICES:
-            aliases = {START + text: other.start_alias.function_arn for text, other in self._started.items()}
-            service["routes"] = {**service["routes"], **aliases}
-        if self.activities and key == SERVICES:
-            service["activities"] = {name: queue.queue_url for name, queue in self.activities.items()}
-        if self.timer and self._waits(key):
-            service["timer"] = self.timer.queue.queue_url
-        if key != self._wiring.start:
-            return service
-        return service | {"carried": list(self._wiring.carried), "start_alias": self._alias_name}
-
-    @property
-    def _own_start_alias(self) -> str:
-        """The ARN of the start alias, without a reference to it: it depends on what this is a part of."""
-        return f"{self._hosts[self._wiring.start].function.function_arn}:{self._alias_name}"
-
-    @property
-    def _alias_name(self) -> str:
-        return f"start-{self.workflow_name}"
-
-    def _add_outputs(self) -> None:
+    def _add_outputs(self, *, exported_as: str | None) -> None:
         """Tell clients and the command line, by the stack's outputs, where the workflow is."""
         name = self.workflow_name
         outputs = {
             "StartAlias": (self.start_alias.function_arn, f"Start alias of workflow {name}"),
             "Table": (self.table.table_name, f"Table of workflow {name}"),
             "Workflow": (name, "Name of the workflow"),
-            "Retention": (str(self._retention_s), f"Seconds that workflow {name} keeps its state"),
+            "Retention": (str(self._assembly.retention_s), f"Seconds that workflow {name} keeps its state"),
         }
         if self.activities:
             urls = {each: queue.queue_url for each, queue in self.activities.items()}
@@ -355,10 +347,4 @@ class UnumWorkflow(Construct):
                 Stack.of(self).to_json_string(urls),
                 f"Queues of the activities of workflow {name}",
             )
-        if self.activities:
-            urls = {each: queue.queue_url for each, queue in self.activities.items()}
-            outputs["Activities"] = (
-                Stack.of(self).to_json_string(urls),
-                f"Queues of the activities of workflow {name}",
-            )
-        add_outputs(self, outputs)
+        add_outputs(self, outputs, exported_as=exported_as)

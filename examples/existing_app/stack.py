@@ -6,12 +6,11 @@ from typing import Any
 from aws_cdk import CfnOutput, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_events as events
-from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from unum_constructs import Definition, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, UnumFunction, UnumWorkflow, UnumWorkflowTarget
 
 HERE = Path(__file__).parent
 
@@ -60,15 +59,13 @@ class ExistingApp(Stack):
         )
 
     def _start_on_upload(self) -> None:
-        """The trigger: any event source can have the start alias as its target."""
+        """The trigger: each event that matches starts an execution, whose input it is."""
         uploaded = events.EventPattern(
             source=["aws.s3"],
             detail_type=["Object Created"],
             detail={"bucket": {"name": [self.uploads.bucket_name]}, "object": {"key": [{"prefix": "orders/"}]}},
         )
-        events.Rule(
-            self, "Uploaded", event_pattern=uploaded, targets=[targets.LambdaFunction(self.workflow.start_alias)]
-        )
+        events.Rule(self, "Uploaded", event_pattern=uploaded, targets=[UnumWorkflowTarget(self.workflow)])
 
     def _code(self, folder: str) -> dict[str, Any]:
         return {

@@ -24,8 +24,14 @@ def test_public_names() -> None:
         "Definition",
         "FunctionOptions",
         "Guard",
+        "IUnumWorkflow",
+        "LogLevel",
+        "Store",
         "UnumFunction",
+        "UnumScheduleTarget",
         "UnumWorkflow",
+        "UnumWorkflowTarget",
+        "start_event",
     ]
     for name in unum_constructs.__all__:
         assert getattr(unum_constructs, name).__name__ == name

@@ -9,7 +9,7 @@ from aws_cdk import aws_lambda as lambda_
 
 from tests.synth.deployment import Deployment, function
 from tests.synth.machines import chain, machine, parallel, task
-from unum_constructs import Collection, ConstructError
+from unum_constructs import Collection, ConstructError, Store
 from unum_runtime.errors import DefinitionError
 
 
@@ -36,14 +36,14 @@ def test_retention() -> None:
 
 
 def test_removal_policy() -> None:
-    kept = Deployment.of(chain("A"), "A", removal_policy=RemovalPolicy.RETAIN)
+    kept = Deployment.of(chain("A"), "A", store=Store.dynamodb(removal_policy=RemovalPolicy.RETAIN))
     assert kept.resource("Flow/Table")["DeletionPolicy"] == "Retain"
 
 
 def test_own_table() -> None:
     deployment = Deployment.new()
     table = own_table(deployment)
-    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, table=table)
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, store=Store.dynamodb(table=table))
     assert flow.table is table
     assert deployment.services("A")["Flow"]["table"] == deployment.logical_id("Own")
     assert len(deployment.all("DynamoDB::Table")) == 1
@@ -52,7 +52,7 @@ def test_own_table() -> None:
 def test_imported_table() -> None:
     deployment = Deployment.new()
     table = dynamodb.Table.from_table_name(deployment.stack, "Imported", "elsewhere")
-    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, table=table)
+    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, store=Store.dynamodb(table=table))
     assert deployment.services("A")["Flow"]["table"] == "elsewhere"
 
 
@@ -70,14 +70,14 @@ def test_imported_table() -> None:
 def test_table_that_cannot_be_used(options: dict[str, Any], found: str) -> None:
     deployment = Deployment.new()
     functions = {"A": function(deployment.stack, "A")}
-    with pytest.raises(ConstructError, match=r"Stack/Flow: table Stack/Own: expected") as caught:
-        deployment.flow(chain("A"), functions, table=own_table(deployment, **options))
+    with pytest.raises(ConstructError, match=r"Stack/Flow: store: table Stack/Own: expected") as caught:
+        deployment.flow(chain("A"), functions, store=Store.dynamodb(table=own_table(deployment, **options)))
     assert found in str(caught.value)
 
 
 def test_architecture_of_the_entry() -> None:
     deployment = Deployment.of(
-        machine(P=parallel(chain("A"), then="B"), B=task("B")), *"AB", entry_architecture=lambda_.Architecture.X86_64
+        machine(P=parallel(chain("A"), then="B"), B=task("B")), *"AB", architecture=lambda_.Architecture.X86_64
     )
     assert deployment.properties("Flow/Entry")["Architectures"] == ["x86_64"]
 

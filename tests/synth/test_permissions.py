@@ -7,6 +7,7 @@ from aws_cdk import aws_lambda as lambda_
 
 from tests.synth.deployment import CODE, Deployment, as_list, flat, function
 from tests.synth.machines import a_map, chain, choice, machine, task
+from unum_constructs import Store
 from unum_constructs.compiler.edges import Operation
 from unum_constructs.store import ACTIONS
 
@@ -122,7 +123,7 @@ def test_grant_read() -> None:
 def test_key_of_an_encrypted_table() -> None:
     deployment = Deployment.new()
     table = encrypted_table(deployment)
-    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, table=table)
+    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, store=Store.dynamodb(table=table))
     actions = {action for each, _ in deployment.statements("ARole/DefaultPolicy") for action in each}
     assert {"kms:Decrypt", "kms:GenerateDataKey*"} <= actions
 

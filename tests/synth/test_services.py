@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from aws_cdk import Annotations
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
@@ -189,4 +190,18 @@ def test_data_sets_in_s3() -> None:
 
 def test_cfn_lint(storing: Deployment) -> None:
     assert complaints(storing.template) == []
-    assert storing.warnings() == []
+
+
+def test_what_is_allowed_more_widely_is_told(storing: Deployment) -> None:
+    (warning,) = storing.warnings()
+    assert warning.id == "/Stack/Flow"
+    assert "Task 'Send' needs to be allowed sqs:SendMessage on *, because only the run time knows" in warning.entry.data
+    assert "[ack: unum:widePermission[Send]]" in warning.entry.data
+
+
+def test_a_wide_permission_can_be_acknowledged() -> None:
+    deployment = Deployment.new()
+    send = service("sqs:sendMessage", {"QueueUrl.$": "$.url", "MessageBody": "x"})
+    flow = deployment.flow(machine(Send=send), {})
+    Annotations.of(flow).acknowledge_warning("unum:widePermission[Send]", "urls of our own queues alone")
+    assert deployment.warnings() == []

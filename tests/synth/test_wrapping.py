@@ -119,7 +119,7 @@ def durable(stack: Stack, _: Path) -> Any:
         (an_arn, "got 'arn:aws:lambda:us-east-1:123456789012:function:f'; pass the construct"),
         (old_python, "Stack/Existing: expected the runtime Python 3.11 or newer, got 'python3.10'"),
         (node, "Stack/Existing: expected the runtime Python 3.11 or newer, got 'nodejs22.x'"),
-        (an_image, "Stack/Existing: is a container image"),
+        (an_image, "Stack/Existing: expected the image's handler as `cmd=["),
         (five_layers, "Stack/Existing: has 5 layers; Lambda allows 5"),
         (elsewhere, "Other/Existing: expected a function of the workflow's stack 'Stack', got one of 'Other'"),
         (our_handler, "its handler is unum_runtime.handler.handle"),

@@ -92,7 +92,8 @@ def _task(state: asl.Task, shared: _Shared, around: _Around) -> ir.State:
         resource=state.resource,
         pattern=state.pattern,
         assumes_role=assumes_role,
-        guard=options.guard if options.checkpoint else ir.Guard.COMMIT,  # what is never committed cannot be found
+        # What is never committed cannot be found.
+        guard=(options.guard or ir.Guard.READ) if options.checkpoint else ir.Guard.COMMIT,
         committed_by=None if options.checkpoint else _name(certain_task(state, around.scope)),
         memoize=options.memoize,
     )

@@ -11,7 +11,8 @@ class FunctionOptions:
 
     Attributes:
         guard: what is done against running user code again on a duplicate of its event. ``READ`` asks the store first;
-            ``COMMIT`` asks nobody, and saves that request; ``LEASE`` also keeps it from running beside itself.
+            ``COMMIT`` asks nobody, and saves that request; ``LEASE`` also keeps it from running beside itself. None for
+            the workflow's, which is ``READ`` unless that says otherwise.
         checkpoint: whether its outcome is committed. Without, its output goes straight to the next function,
             which saves a write, and user code runs again on every duplicate; possible only where one Task is sure to
             follow, for its commit is what makes the outcome unique.
@@ -22,7 +23,7 @@ class FunctionOptions:
         ValueError: without a checkpoint there is nothing to guard or to share.
     """
 
-    guard: Guard = Guard.READ
+    guard: Guard | None = None
     checkpoint: bool = True
     memoize: bool = False
 

@@ -22,7 +22,7 @@ from unum_runtime.errors import InconsistentHistory, InvokeError, NotOurEvent, R
 from unum_runtime.handler import Service, runtime_of, services, services_in
 from unum_runtime.model.checkpoint import Failure, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope, named_start
-from unum_runtime.model.identity import event_name
+from unum_runtime.model.identity import started_by
 from unum_runtime.model.ir import Json
 from unum_runtime.protocol import door
 from unum_runtime.protocol.failing import fail_invocation
@@ -128,7 +128,8 @@ def _start(rt: Runtime, given_up: GivenUp) -> None:
         return
     name = named_start(given_up.event)
     if name is None:
-        start(rt, event_name(given_up.event) or given_up.request_id, given_up.event)
+        given, value = started_by(given_up.event)
+        start(rt, given or given_up.request_id, value)
     else:
         resume(rt, name)  # without a lease: whoever had one has given up, or has come as far as this
 

@@ -25,8 +25,9 @@ from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import NotOurEvent, RefusedDelivery
 from unum_runtime.model.envelope import START, Envelope, is_envelope, named_start, start_writer
-from unum_runtime.model.identity import event_name
+from unum_runtime.model.identity import started_by
 from unum_runtime.model.ir import Home, Json, Pattern, Workflow
+from unum_runtime.model.log_level import ROUTINE, LogLevel
 from unum_runtime.protocol import door
 from unum_runtime.protocol.elsewhere import ACTIVITY
 from unum_runtime.protocol.lease import maintain_by_default
@@ -63,6 +64,8 @@ class Service:
         timer: URL of the queue that keeps events which have to wait; None where this function sends none.
         activities: URLs of the activities' queues by name.
         values: texts by the name of the placeholder in the IR that they take the place of.
+        log_level: which lines the runtime logs.
+        definition: where the IR is, as ``s3://bucket/key``, for functions that have no layer; None for the layer.
     """
 
     table: str
@@ -74,6 +77,8 @@ class Service:
     timer: str | None = None
     activities: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
+    log_level: str = LogLevel.INFO
+    definition: str | None = None
 
 
 def handle(event: Json, context: Any) -> Json:
@@ -108,8 +113,9 @@ def _start(workflow: str, event: Json, context: Any) -> Json:
     name = named_start(event)
     if name is None:
         # Lambda's request id is the same on every delivery of one asynchronous event, but not of one message.
-        name = event_name(event) or context.aws_request_id
-        start(runtime, name, event)
+        given, value = started_by(event)
+        name = given or context.aws_request_id
+        start(runtime, name, value)
     else:
         resume(runtime, name, start_writer(event))
     return {"workflow": workflow, "execution": name}
@@ -140,7 +146,7 @@ def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> R
         carried=service.carried,
         retention_s=service.retention_s,
         collection=load_workflow(workflow).collection,
-        log=_logger(context),
+        log=_logger(context, service.log_level),
         remaining_ms=context.get_remaining_time_in_millis,
         code=own_arn,  # a new version for each change of code, layers, environment or configuration
         maintain_leases=maintain_by_default(),
@@ -172,8 +178,10 @@ def _offer(service: Service, call: Call, value: Json) -> Elsewhere:
     return Elsewhere()
 
 
-def _logger(context: Any) -> Callable[..., None]:
+def _logger(context: Any, level: str = LogLevel.INFO) -> Callable[..., None]:
     def log(message: str, /, **fields: Json) -> None:
+        if level == LogLevel.WARN and message in ROUTINE:
+            return
         line = {"source": "unum", "message": message, "request_id": context.aws_request_id, **fields}
         sys.stdout.write(json.dumps(line) + "\n")
 
@@ -197,11 +205,16 @@ def services_in(environment: Mapping[str, str]) -> Mapping[str, Service]:
 
 @cache
 def load_workflow(name: str) -> Workflow:
-    """The IR of workflow `name`, from the layer.
+    """The IR of workflow `name`, from the layer, or from where the environment says.
 
     Raises:
         FileNotFoundError: no folder on the path has it.
     """
+    uri = services()[name].definition if name in services() else None
+    if uri is not None:
+        from unum_runtime.aws.definitions import read_definition  # noqa: PLC0415 - only container images need it
+
+        return Workflow.from_json(_with_values(name, read_definition(uri)))
     for folder in sys.path:
         with (
             suppress(FileNotFoundError, NotADirectoryError),

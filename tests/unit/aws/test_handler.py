@@ -18,6 +18,7 @@ from unum_constructs.compiler.resources import SERVICES
 from unum_runtime import handler, service_function
 from unum_runtime.client import Client, Description
 from unum_runtime.errors import NotOurEvent
+from unum_runtime.model.envelope import start_event, start_request
 
 TABLE = "state"
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:f"
@@ -111,6 +112,30 @@ def test_user_code_gets_its_input_and_its_invocation(deploy: Deploy) -> None:
     assert deployed.run({"n": 1}).output == {"n": 1, "state": "T"}
 
 
+def test_an_event_that_names_its_execution_starts_it_once(deploy: Deploy) -> None:
+    deployed = deploy({"Resource": "F"}, lambda event, _context: event)
+    assert deployed.run(start_event("order-17", {"n": 1})).output == {"n": 1}
+    again = handler.handle(start_event("order-17", {"n": 2}), Context("start-Flow", aws_request_id="another"))
+    assert again == {"workflow": "Flow", "execution": "order-17"}
+    assert deployed.client.describe("order-17").output == {"n": 1}
+
+
+@pytest.mark.parametrize(("level", "logged"), [("info", ["committed", "finished"]), ("warn", [])])
+def test_routine_is_logged_where_it_is_wanted(
+    level: str, logged: list[str], deploy: Deploy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deployed = deploy({"Resource": "F"}, lambda event, _context: event, log_level=level)
+    deployed.run({})
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["message"] for line in lines if line["source"] == "unum"] == logged
+
+
+def test_refused_events_are_logged_at_every_level(deploy: Deploy, capsys: pytest.CaptureFixture[str]) -> None:
+    deploy({"Resource": "F"}, lambda event, _context: event, log_level="warn")
+    handler.handle(start_request("nobody-wrote-it"), Context("start-Flow"))
+    assert json.loads(capsys.readouterr().out)["message"] == "refused"
+
+
 def test_user_code_is_interrupted_when_the_task_s_time_is_over(deploy: Deploy) -> None:
     deployed = deploy({"Resource": "F", "TimeoutSeconds": 1}, lambda _event, _context: time.sleep(20))
     begun = time.monotonic()
@@ -124,6 +149,19 @@ def test_values_take_the_place_of_their_names(deploy: Deploy) -> None:
     values = {"Value1": "https://sqs/1/q", "Value2": 'quote " and \\'}
     deployed = deploy(task, lambda event, _context: event, values=values)
     assert deployed.run({}).output == {"queue": "https://sqs/1/q", "text": 'a quote " and \\'}
+
+
+def test_a_definition_that_no_layer_brings(deploy: Deploy) -> None:
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket="assets")
+    machine = {"StartAt": "T", "States": {"T": {"Type": "Task", "Resource": "F", "End": True, "ResultPath": "$.r"}}}
+    s3.put_object(
+        Bucket="assets",
+        Key="of/Flow.json",
+        Body=compile_workflow(machine, name="Flow", functions=None).to_json().encode(),
+    )
+    deployed = deploy({"Resource": "F"}, lambda _event, _context: 1, definition="s3://assets/of/Flow.json")
+    assert deployed.run({}).output == {"r": 1}
 
 
 def test_the_context_object_says_where_the_workflow_runs(deploy: Deploy) -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from unum_runtime.model.identity import event_name
+from unum_runtime.model.envelope import named_start, start_event
+from unum_runtime.model.identity import event_name, started_by
 
 EVENTBRIDGE = {
     "version": "0", "id": "6a7e8feb", "detail-type": "T", "source": "aws.s3", "account": "000000000000",
@@ -47,3 +48,29 @@ def test_events_with_other_identities_have_other_names() -> None:
 )  # fmt: skip
 def test_other_events_have_no_identity(event: Any) -> None:
     assert event_name(event) is None
+
+
+def test_an_event_may_name_its_execution() -> None:
+    assert started_by(start_event("order-17", {"n": 1})) == ("order-17", {"n": 1})
+    assert started_by(start_event(17, None)) == ("17", None)
+
+
+def test_what_is_no_name_becomes_one() -> None:
+    name, value = started_by(start_event("arn:aws:scheduler:s 2026-01-01T00:00:00Z", []))
+    assert re.fullmatch(r"named-[0-9a-f]{40}", str(name))
+    assert value == []
+    assert name != started_by(start_event("arn:aws:scheduler:s 2026-01-02T00:00:00Z", []))[0]
+
+
+@pytest.mark.parametrize("empty", ["", None])
+def test_events_without_a_name_do_not_share_an_execution(empty: str | None) -> None:
+    assert started_by(start_event(empty, 1)) == (None, 1)
+
+
+def test_other_events_are_inputs_as_they_are() -> None:
+    assert started_by(EVENTBRIDGE) == (event_name(EVENTBRIDGE), EVENTBRIDGE)
+    assert started_by({"input": 1}) == (None, {"input": 1})
+
+
+def test_an_event_with_an_input_names_no_start_record() -> None:
+    assert named_start(start_event("order-17", 1)) is None

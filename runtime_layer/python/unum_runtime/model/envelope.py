@@ -193,6 +193,24 @@ def named_start(event: Json) -> str | None:
     return None
 
 
+def start_event(execution_name: Json, value: Json) -> dict[str, Json]:
+    """The event with which whoever may invoke the start alias begins an execution under a name of its own.
+
+    Event sources have nothing to write start records with. The name does for them what Lambda's request id cannot: it
+    is the same on every delivery, and everybody can compute it.
+
+    Args:
+        execution_name: text or number; where it is no valid name of an execution, one is made of it.
+        value: the execution's input.
+    """
+    return {MARK: WIRE_VERSION, "start": execution_name, "input": value}
+
+
+def is_start_event(event: Json) -> bool:
+    """Whether `event` is one that `start_event` makes."""
+    return isinstance(event, dict) and event.keys() == {MARK, "start", "input"}
+
+
 def start_writer(event: Mapping[str, Json]) -> Writer | None:
     """The writer in a start request; None if it has none, or nothing that could be one."""
     match event.get("writer"):

@@ -1,15 +1,31 @@
-"""The identity that an event has of its own, so that an event which arrives twice starts one execution.
+"""What an event says of the execution that it starts: its name, equal on every delivery, and its input.
 
 Services may deliver one event several times, each time under another Lambda request id. Shapes: AWS Lambda Developer
 Guide, "Using Lambda with ..." of each service; Amazon EventBridge User Guide, "Events".
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 
+from unum_runtime.model.envelope import is_start_event
 from unum_runtime.model.ir import Json
 
 _EVENTBRIDGE_FIELDS = frozenset({"version", "id", "detail-type", "source", "account", "time", "region", "detail"})
+
+_EXECUTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
+
+
+def started_by(event: Json) -> tuple[str | None, Json]:
+    """Name and input of the execution that `event` starts.
+
+    Returns:
+        Where the event says both (`unum_runtime.model.envelope.start_event`), those; a name that is none is replaced by
+        a digest, and an empty one counts as none. Else the whole event is the input, and the name that of `event_name`.
+    """
+    if is_start_event(event):
+        return _given_name(event["start"]), event["input"]
+    return event_name(event), event
 
 
 def event_name(event: Json) -> str | None:
@@ -50,6 +66,13 @@ _SOURCES: dict[str, Callable[[Mapping[str, Json]], list[Json]]] = {
         record["s3"]["object"]["sequencer"],
     ],
 }
+
+
+def _given_name(given: Json) -> str | None:
+    if given is None or given == "":
+        return None
+    text = str(given)
+    return text if _EXECUTION_NAME.fullmatch(text) else _name("named", [text])
 
 
 def _name(kind: str, identity: list[Json]) -> str:

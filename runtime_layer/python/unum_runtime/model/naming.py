@@ -20,6 +20,9 @@ SHARD_SIZE = 256
 MAX_PARTITION_BYTES = 1_024
 """Longer partition keys are hashed; DynamoDB allows 2,048 bytes."""
 
+HASHED_PREFIX = "#"
+"""What hashed partition keys begin with, and no other does."""
+
 START_STEP = 0
 """The top level's first step is the execution's start record, whose outcome is the execution's input."""
 
@@ -271,4 +274,4 @@ def _bounded(partition: str) -> str:
     raw = partition.encode()
     if len(raw) <= MAX_PARTITION_BYTES:
         return partition
-    return "#" + hashlib.sha256(raw).hexdigest()
+    return HASHED_PREFIX + hashlib.sha256(raw).hexdigest()

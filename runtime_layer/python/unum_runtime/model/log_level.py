@@ -1,0 +1,17 @@
+"""Which lines the runtime writes to a function's log."""
+
+from enum import StrEnum
+
+
+class LogLevel(StrEnum):
+    """How much is logged; each line is JSON, with ``"source": "unum"``."""
+
+    INFO = "info"
+    """Every commit, and every end of an execution."""
+
+    WARN = "warn"
+    """Only what is otherwise than it should be: retries, refused events, leases that failed."""
+
+
+ROUTINE = frozenset({"committed", "adopted", "finished"})
+"""Messages of what always happens."""

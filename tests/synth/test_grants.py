@@ -1,0 +1,144 @@
+"""Who else may do what: exactly that, on workflows of this app and on imported ones."""
+
+from collections.abc import Callable
+
+import pytest
+from aws_cdk import App, Environment, Stack
+from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sqs as sqs
+
+from tests.synth.deployment import Deployment, flat, function
+from tests.synth.machines import chain
+from unum_constructs import ConstructError, IUnumWorkflow, UnumWorkflow, UnumWorkflowTarget
+
+INVOKE = ["lambda:InvokeFunction"]
+CREATE = ["dynamodb:PutItem"]
+READ = ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"]
+ALIAS = "arn:aws:lambda:eu-west-1:123456789012:function:f:start-Flow"
+
+
+def who(stack: Stack) -> iam.Role:
+    return iam.Role(stack, "Who", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
+
+
+Grant = Callable[[UnumWorkflow, iam.IGrantable], iam.Grant]
+
+
+@pytest.mark.parametrize(
+    ("grant", "expected"),
+    [
+        (UnumWorkflow.grant_start, [INVOKE, CREATE]),
+        (UnumWorkflow.grant_start_sync, [INVOKE, CREATE, READ]),
+        (UnumWorkflow.grant_read, [READ]),
+        (UnumWorkflow.grant_task_response, [INVOKE]),
+        (
+            lambda flow, role: flow.grant(role, "lambda:GetAlias", "dynamodb:Scan", "dynamodb:DescribeTable"),
+            [["lambda:GetAlias"], ["dynamodb:DescribeTable", "dynamodb:Scan"]],
+        ),
+    ],
+)
+def test_grants(grant: Grant, expected: list[list[str]]) -> None:
+    deployment = Deployment.new()
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
+    assert grant(flow, who(deployment.stack)).success
+    on = {"lambda": deployment.logical_id("Flow/Start"), "dynamodb": f"{deployment.logical_id('Flow/Table')}.Arn"}
+    assert deployment.statements("Who/DefaultPolicy") == [
+        (actions, [on[actions[0].split(":")[0]]]) for actions in expected
+    ]
+
+
+def test_readers_see_one_workflow_alone_and_no_tokens() -> None:
+    deployment = Deployment.new()
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
+    flow.grant_start_sync(who(deployment.stack))
+    conditions = [
+        each.get("Condition") for each in deployment.properties("Who/DefaultPolicy")["PolicyDocument"]["Statement"]
+    ]
+    assert conditions == [
+        None,
+        {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["start:Flow/*"]}},
+        {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["start:Flow/*", "Flow/*", "#*"]}},
+    ]
+
+
+@pytest.mark.parametrize("actions", [(), ("sqs:SendMessage",), ("lambda:GetAlias", "s3:GetObject"), ("*",)])
+def test_actions_that_have_nothing_to_do_with_it(actions: tuple[str, ...]) -> None:
+    deployment = Deployment.new()
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
+    with pytest.raises(ConstructError, match=r"^Stack/Flow: grant: expected actions of \['dynamodb', 'lambda'\], got"):
+        flow.grant(who(deployment.stack), *actions)
+
+
+def test_a_role_of_another_stack() -> None:
+    app = App()
+    deployment = Deployment(Stack(app, "Stack"))
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
+    other = Deployment(Stack(app, "Web"))
+    flow.grant_start(who(other.stack))
+    (invoke, arns), _ = other.statements("Who/DefaultPolicy")
+    assert invoke == INVOKE
+    assert "FlowStart" in arns[0]
+
+
+def imported(stack: Stack) -> IUnumWorkflow:
+    queue = sqs.Queue.from_queue_arn(stack, "Work", "arn:aws:sqs:eu-west-1:123456789012:work")
+    return UnumWorkflow.from_workflow_attributes(
+        stack, "Flow", workflow_name="Flow", table="table", start_alias_arn=ALIAS, activities={"work": queue}
+    )
+
+
+def test_grants_on_what_is_imported() -> None:
+    deployment = Deployment(Stack(App(), "Web", env=Environment(account="123456789012", region="eu-west-1")))
+    flow, role = imported(deployment.stack), who(deployment.stack)
+    flow.grant_start_sync(role)
+    flow.grant_activity(role, "work")
+    table = "arn:AWS::Partition:dynamodb:eu-west-1:123456789012:table/table"
+    assert deployment.statements("Who/DefaultPolicy") == [
+        (INVOKE, [ALIAS]),
+        (CREATE, [table]),
+        (READ, [table]),
+        (["sqs:DeleteMessage", "sqs:ReceiveMessage"], ["arn:aws:sqs:eu-west-1:123456789012:work"]),
+    ]
+
+
+def test_an_imported_workflow_as_a_target() -> None:
+    deployment = Deployment(Stack(App(), "Web", env=Environment(account="123456789012", region="eu-west-1")))
+    pattern = events.EventPattern(source=["shop"])
+    events.Rule(
+        deployment.stack, "Rule", event_pattern=pattern, targets=[UnumWorkflowTarget(imported(deployment.stack))]
+    )
+    assert deployment.only("Events::Rule")["Targets"] == [{"Arn": ALIAS, "Id": "Target0"}]
+    assert deployment.only("Lambda::Permission")["FunctionName"] == ALIAS
+    assert deployment.warnings() == []
+
+
+def test_an_imported_alias_cannot_be_polled_for() -> None:
+    deployment = Deployment.new()
+    alias = imported(deployment.stack).start_alias
+    alias.add_event_source_mapping("Poll", event_source_arn="arn:aws:sqs:eu-west-1:123456789012:q")
+    with pytest.raises(
+        RuntimeError, match="Poll: would invoke the function's unpublished version, not the start alias"
+    ):
+        _ = deployment.template
+
+
+def test_a_workflow_is_found_by_its_name() -> None:
+    app = App()
+    deployment = Deployment(Stack(app, "Stack"))
+    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, workflow_name="my_flow", exported=True)
+    web = Deployment(Stack(app, "Web"))
+    flow = UnumWorkflow.from_workflow_name(web.stack, "Flow", "my_flow")
+    flow.grant_start(who(web.stack))
+    exports = {
+        flat(output["Value"]): output["Export"]["Name"]
+        for output in deployment.template["Outputs"].values()
+        if "Export" in output
+    }
+    assert exports == {
+        deployment.logical_id("Flow/Start"): "unum:my::flow:StartAlias",
+        deployment.logical_id("Flow/Table"): "unum:my::flow:Table",
+    }
+    (_, alias), (_, table) = web.statements("Who/DefaultPolicy")
+    assert alias == ["unum:my::flow:StartAlias"]
+    assert table == ["arn:AWS::Partition:dynamodb:AWS::Region:AWS::AccountId:table/unum:my::flow:Table"]

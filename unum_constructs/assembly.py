@@ -1,0 +1,169 @@
+"""What each function of a workflow is told and allowed, once it is known which there are."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from unum_constructs import callbacks, permissions
+from unum_constructs.compiler.edges import ENTRY, recursive_functions, timed_functions
+from unum_constructs.compiler.resources import SERVICES
+from unum_constructs.compiler.started import is_only_started
+from unum_constructs.definition import Definition
+from unum_constructs.failure_handler import FailureHandler
+from unum_constructs.failure_handler import operations as operations_on_failure
+from unum_constructs.host import Failures, Host
+from unum_constructs.layer import WorkflowLayer
+from unum_constructs.timer import WorkflowTimer
+from unum_constructs.wiring import Wiring, operations
+from unum_runtime.model.envelope import START
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.log_level import LogLevel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembly:
+    """The parts of one workflow.
+
+    Attributes:
+        workflow: the definition, compiled.
+        bound: the definition, for what only the deployment knows of it.
+        hosts: the functions by key, `ENTRY` and `SERVICES` included.
+        wiring: who invokes whom.
+        layer: runtime and definition.
+        table: the state of executions.
+        retention_s: how long that is kept, in seconds.
+        log_level: which lines the runtime logs.
+        timer: what keeps events that have to wait; None where none have to.
+        activities: queues by name.
+        started: ARNs of the start aliases of workflows that Tasks start, by the placeholder that stands for them.
+    """
+
+    workflow: Workflow
+    bound: Definition
+    hosts: Mapping[str, Host]
+    wiring: Wiring
+    layer: WorkflowLayer
+    table: dynamodb.ITable
+    retention_s: int
+    log_level: LogLevel
+    timer: WorkflowTimer | None
+    activities: Mapping[str, sqs.IQueue]
+    started: Mapping[str, str]
+
+    @property
+    def start_alias(self) -> str:
+        """Name of the start alias."""
+        return f"start-{self.workflow.name}"
+
+    def service(self) -> dict[str, Any]:
+        """What `unum_runtime.handler.Service` says for every function."""
+        service: dict[str, Any] = {
+            "table": self.table.table_name,
+            "hosts": [],
+            "routes": {},
+            "retention_s": self.retention_s,
+        }
+        if self._values:
+            service["values"] = self._values
+        if self.log_level is not LogLevel.INFO:
+            service["log_level"] = self.log_level
+        return service
+
+    def complete(self, handler: FailureHandler) -> None:
+        """Let `handler` take the place of any function."""
+        done = (operations(self.workflow, self.wiring, key) for key in self.wiring.edges)
+        statements = [permissions.storing(self.table, operations_on_failure(done)), *permissions.sending(self._queues)]
+        handler.allow(self.hosts.values(), statements)
+        permissions.share_key(handler.function, self.table)
+
+    def join(self, scope: Construct, key: str, failures: Failures) -> iam.Policy:
+        """Make the function `key` a part of the workflow; what allows it to be one, in `scope`."""
+        host = self.hosts[key]
+        claimed = host.claim_failures(failures)
+        reports = claimed is failures or key == self.wiring.start
+        statements = self._statements(key, reports_to=[failures.handler] if reports else [])
+        policy = permissions.attach(scope, key, host.function, statements)
+        permissions.share_key(host.function, self.table)
+        if claimed is failures:
+            host.send_failures(failures, after=policy)
+        else:
+            claimed.handler.hand_on(self.workflow.name, failures.handler)
+        if key in recursive_functions(self.workflow) or self._answered(key) or self._begins_again(key):
+            host.allow_recursion()
+        host.serve(self.workflow.name, self.layer, self._service_of(key))
+        return policy
+
+    def _statements(self, key: str, *, reports_to: Iterable[permissions.HasFunction]) -> Iterator[iam.PolicyStatement]:
+        """What the function `key` is allowed; `reports_to`: what gets its failed events."""
+        yield from permissions.invoking(self._invoked(key))
+        if key == SERVICES:
+            from unum_constructs.services import calling  # noqa: PLC0415 - loads the models of all services
+
+            yield from calling(
+                self.workflow, self.bound.values, own_alias=self._own_start_alias, aliases=self.started.keys()
+            )
+            yield from self.bound.statements
+        yield permissions.storing(self.table, operations(self.workflow, self.wiring, key))
+        if not self.hosts[key].takes_layers:
+            yield permissions.reading(self.layer.definition)
+        yield from permissions.invoking(reports_to)
+        timer = self._queues if self._waits(key) else []
+        yield from permissions.sending([*timer, *(self.activities.values() if key == SERVICES else ())])
+
+    @property
+    def _queues(self) -> list[sqs.IQueue]:
+        """That of the timer."""
+        return [self.timer.queue] if self.timer else []
+
+    def _invoked(self, key: str) -> list[Host]:
+        """The functions that the function `key` invokes: itself, too, where it has no longer to wait."""
+        own = [key] if self._waits(key) else []
+        keys = dict.fromkeys((*self.wiring.edges[key], *own, *self._answered(key)))
+        return [self.hosts[each] for each in keys]
+
+    def _answered(self, key: str) -> tuple[str, ...]:
+        """The functions that the function `key` invokes when somebody hands in what their Tasks wait for."""
+        answered = callbacks.answered_functions(self.workflow)
+        return answered if key == self.wiring.start else tuple({key} & {*answered})
+
+    def _waits(self, key: str) -> bool:
+        return key in timed_functions(self.workflow)
+
+    def _begins_again(self, key: str) -> bool:
+        """Whether executions start other executions in the function `key`."""
+        return key == self.wiring.start and START in self.wiring.carried
+
+    @property
+    def _own_start_alias(self) -> str:
+        """The ARN of the start alias, without a reference to it: it depends on what this is a part of."""
+        return f"{self.hosts[self.wiring.start].function.function_arn}:{self.start_alias}"
+
+    @property
+    def _values(self) -> dict[str, str]:
+        """What every function puts into the IR; not start aliases, by which functions could depend on each other."""
+        left = {text for text in self.started if is_only_started(self.workflow, text)}
+        return {name: value for name, value in self.bound.values.items() if f"${{{name}}}" not in left}
+
+    def _service_of(self, key: str) -> Mapping[str, Any]:
+        """What `unum_runtime.handler.Service` says for the function `key`."""
+        service = {
+            **self.service(),
+            "hosts": [] if key == ENTRY else [key],
+            "routes": {target: self.hosts[target].version_arn for target in self.wiring.references[key]},
+        }
+        if key == SERVICES:
+            service["routes"] |= {START + text: alias for text, alias in self.started.items()}
+        if not self.hosts[key].takes_layers:
+            service["definition"] = self.layer.definition.s3_object_url
+        if self.activities and key == SERVICES:
+            service["activities"] = {name: queue.queue_url for name, queue in self.activities.items()}
+        if self.timer and self._waits(key):
+            service["timer"] = self.timer.queue.queue_url
+        if key == self.wiring.start:
+            service |= {"carried": [*self.wiring.carried], "start_alias": self.start_alias}
+        return service

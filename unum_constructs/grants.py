@@ -1,0 +1,116 @@
+"""Who else may do what with a workflow, be it of this app or imported."""
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from unum_constructs.compiler.edges import Operation
+from unum_constructs.errors import ConstructError
+from unum_constructs.store import ACTIONS
+from unum_runtime.model.naming import HASHED_PREFIX, escape, start_partition_prefix
+
+INVOKE = "lambda:InvokeFunction"
+
+
+class IUnumWorkflow(Construct):
+    """What there is of every workflow: of one that this app makes, and of one that it imports.
+
+    Each grant gives what the calls of `unum_runtime.client` that it names need, on this workflow alone, also where
+    workflows share a table; and the use of the table's key, if that is the user's own.
+
+    Attributes:
+        workflow_name: its name, in events and in the table.
+        table: the state of executions.
+        start_alias: the only way in.
+        activities: queues of the activities that Tasks wait in, by name.
+    """
+
+    workflow_name: str
+    table: dynamodb.ITable
+    start_alias: lambda_.IFunction
+    activities: Mapping[str, sqs.IQueue]
+
+    def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let `grantee` start executions (`start`): write a start record, and invoke the start alias."""
+        invoke = self._invoke(grantee)
+        record = self._in_table(grantee, ACTIONS[Operation.CREATE], [start_partition_prefix(self.workflow_name)])
+        return invoke.combine(record).combine(self._use_key(grantee, writes=True))
+
+    def grant_start_sync(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let `grantee` start executions and wait for their ends (`run`, `start_sync_execution`)."""
+        return self.grant_start(grantee).combine(self.grant_read(grantee))
+
+    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let `grantee` describe executions, wait for them, and list their steps, but not read what Tasks wait for."""
+        partitions = [start_partition_prefix(self.workflow_name), f"{escape(self.workflow_name)}/", HASHED_PREFIX]
+        read = self._in_table(grantee, [*ACTIONS[Operation.READ], *ACTIONS[Operation.LIST]], partitions)
+        return read.combine(self._use_key(grantee, writes=False))
+
+    def grant_task_response(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let `grantee` answer for Tasks that wait, if it has their tokens (`send_task_success` and the others).
+
+        It may start executions as well, for everything comes in through the start alias.
+        """
+        return self._invoke(grantee)
+
+    def grant_activity(self, grantee: iam.IGrantable, name: str) -> iam.Grant:
+        """Let `grantee` work for the activity `name`: take its Tasks (`get_activity_task`), and answer for them.
+
+        Raises:
+            ConstructError: the workflow has no such activity.
+        """
+        if name not in self.activities:
+            raise ConstructError(self, f"activity {name!r}: expected one of {sorted(self.activities)}")
+        take = iam.Grant.add_to_principal(
+            grantee=grantee,
+            actions=["sqs:DeleteMessage", "sqs:ReceiveMessage"],
+            resource_arns=[self.activities[name].queue_arn],
+        )
+        return take.combine(self.grant_task_response(grantee))
+
+    def grant(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:
+        """Let `grantee` do other things: `actions` of Lambda on the start alias, of DynamoDB on the whole table.
+
+        Raises:
+            ConstructError: there is no action, or one of another service.
+        """
+        resources = {"lambda": self.start_alias.function_arn, "dynamodb": self.table.table_arn}
+        if not actions or not {action.partition(":")[0] for action in actions} <= resources.keys():
+            raise ConstructError(self, f"grant: expected actions of {sorted(resources)}, got {[*actions]}")
+        by_service = {
+            arn: [action for action in actions if action.startswith(f"{service}:")]
+            for service, arn in resources.items()
+        }
+        return reduce(
+            iam.Grant.combine,
+            [
+                iam.Grant.add_to_principal(grantee=grantee, actions=chosen, resource_arns=[arn])
+                for arn, chosen in by_service.items()
+                if chosen
+            ],
+        )
+
+    def _invoke(self, grantee: iam.IGrantable) -> iam.Grant:
+        return iam.Grant.add_to_principal(
+            grantee=grantee, actions=[INVOKE], resource_arns=[self.start_alias.function_arn]
+        )
+
+    def _in_table(self, grantee: iam.IGrantable, actions: Iterable[str], partitions: Iterable[str]) -> iam.Grant:
+        """To do `actions` with items whose partitions begin with one of `partitions`."""
+        return iam.Grant.add_to_principal(
+            grantee=grantee,
+            actions=[*actions],
+            resource_arns=[self.table.table_arn],
+            conditions={"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{each}*" for each in partitions]}},
+        )
+
+    def _use_key(self, grantee: iam.IGrantable, *, writes: bool) -> iam.Grant:
+        key = self.table.encryption_key
+        if key is None:
+            return iam.Grant.drop(grantee, "the table is encrypted with a key of AWS")
+        return key.grant_encrypt_decrypt(grantee) if writes else key.grant_decrypt(grantee)

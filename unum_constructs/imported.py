@@ -1,0 +1,66 @@
+"""Workflows that another stack has deployed."""
+
+from collections.abc import Mapping
+
+import jsii
+from aws_cdk import Fn
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct, IConstruct, IValidation
+
+from unum_constructs.grants import IUnumWorkflow
+from unum_constructs.outputs import export_name
+
+
+class ImportedWorkflow(IUnumWorkflow):
+    """A workflow that exists already; see `UnumWorkflow.from_workflow_attributes`."""
+
+    def __init__(  # noqa: PLR0913 - what there is to know of a workflow, by name
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        workflow_name: str,
+        table: dynamodb.ITable | str,
+        start_alias_arn: str,
+        activities: Mapping[str, sqs.IQueue],
+        same_environment: bool | None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.workflow_name = workflow_name
+        self.table = dynamodb.Table.from_table_name(self, "Table", table) if isinstance(table, str) else table
+        self.activities = activities
+        self.start_alias = lambda_.Function.from_function_attributes(
+            self, "Start", function_arn=start_alias_arn, same_environment=same_environment
+        )
+        self.start_alias.node.add_validation(_NotPolled(self.start_alias))
+
+    @classmethod
+    def by_name(cls, scope: Construct, construct_id: str, workflow_name: str) -> "ImportedWorkflow":
+        """The workflow of this account and region that is exported under `workflow_name`."""
+        return cls(
+            scope,
+            construct_id,
+            workflow_name=workflow_name,
+            table=Fn.import_value(export_name(workflow_name, "Table")),
+            start_alias_arn=Fn.import_value(export_name(workflow_name, "StartAlias")),
+            activities={},
+            same_environment=True,
+        )
+
+
+@jsii.implements(IValidation)
+class _NotPolled:
+    """An event source mapping knows an imported function by its name alone, so it would pass by the alias."""
+
+    def __init__(self, start_alias: IConstruct) -> None:
+        self._start_alias = start_alias
+
+    def validate(self) -> list[str]:
+        polled = [each for each in self._start_alias.node.children if isinstance(each, lambda_.EventSourceMapping)]
+        return [
+            f"{each.node.id}: would invoke the function's unpublished version, not the start alias, as the workflow is "
+            "imported; make the event source mapping in the stack that has the workflow"
+            for each in polled
+        ]

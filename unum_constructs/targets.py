@@ -1,0 +1,105 @@
+"""Workflows as targets of EventBridge: of rules, and of schedules.
+
+Every event source that can invoke a Lambda function can have `UnumWorkflow.start_alias`. These two do more: what goes
+in may be a part of the event, and the execution still has a name that is the same on every delivery of it.
+"""
+
+from typing import Any
+
+from aws_cdk import Duration
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_scheduler as scheduler
+from aws_cdk import aws_scheduler_targets as scheduler_targets
+from aws_cdk import aws_sqs as sqs
+
+from unum_constructs.grants import IUnumWorkflow
+from unum_runtime.model.envelope import start_event
+
+WHOLE_EVENT = "$"
+
+
+class UnumWorkflowTarget(targets.LambdaFunction):
+    """Starts an execution for each event that matches a rule.
+
+    Args:
+        workflow: which.
+        input: the execution's input, as JSON in which `aws_events.EventField` stands for parts of the event; the whole
+            event where it is None.
+        name: the execution's name, the same: events of one name start one execution, with the input of the first. Where
+            it is None, it is made from the event's own id. A value that is no name is replaced by a digest.
+        dead_letter_queue: what EventBridge could not deliver to Lambda.
+        max_event_age: how long EventBridge tries, 1 minute to 24 hours; 24 hours where it is not given.
+        retry_attempts: how often, 0 to 185; 185 times where it is not given.
+    """
+
+    def __init__(
+        self,
+        workflow: IUnumWorkflow,
+        *,
+        input: Any = None,  # noqa: A002 - as in all targets of the CDK
+        name: str | None = None,
+        dead_letter_queue: sqs.IQueue | None = None,
+        max_event_age: Duration | None = None,
+        retry_attempts: int | None = None,
+    ) -> None:
+        super().__init__(
+            workflow.start_alias,
+            event=_rule_input(input, name),
+            dead_letter_queue=dead_letter_queue,
+            max_event_age=max_event_age,
+            retry_attempts=retry_attempts,
+        )
+
+
+class UnumScheduleTarget(scheduler_targets.LambdaInvoke):
+    """Starts an execution each time that a schedule of EventBridge Scheduler says.
+
+    Args:
+        workflow: which.
+        input: the execution's input, as JSON in which `aws_scheduler.ContextAttribute` stands for what Scheduler knows;
+            ``{"schedule": ARN, "time": scheduled time}`` where it is None.
+        name: the execution's name, the same; made from schedule and scheduled time where it is None, so that there is
+            one execution for each time.
+        dead_letter_queue: what Scheduler could not deliver to Lambda.
+        max_event_age: how long Scheduler tries, 1 minute to 24 hours; 24 hours where it is not given.
+        retry_attempts: how often, 0 to 185; 185 times where it is not given.
+        role: what Scheduler starts it with; made where it is None.
+    """
+
+    def __init__(  # noqa: PLR0913 - the arguments of scheduler_targets.LambdaInvoke
+        self,
+        workflow: IUnumWorkflow,
+        *,
+        input: Any = None,  # noqa: A002 - as in all targets of the CDK
+        name: str | None = None,
+        dead_letter_queue: sqs.IQueue | None = None,
+        max_event_age: Duration | None = None,
+        retry_attempts: int | None = None,
+        role: iam.IRole | None = None,
+    ) -> None:
+        super().__init__(
+            workflow.start_alias,
+            input=_schedule_input(input, name),
+            dead_letter_queue=dead_letter_queue,
+            max_event_age=max_event_age,
+            retry_attempts=retry_attempts,
+            role=role,
+        )
+
+
+def _rule_input(value: Any, name: str | None) -> events.RuleTargetInput | None:
+    """None for the event as it is, which names its execution by itself."""
+    if value is None and name is None:
+        return None
+    whole = events.EventField.from_path(WHOLE_EVENT)
+    return events.RuleTargetInput.from_object(
+        start_event(name or events.EventField.event_id, whole if value is None else value)
+    )
+
+
+def _schedule_input(value: Any, name: str | None) -> scheduler.ScheduleTargetInput:
+    schedule, time = scheduler.ContextAttribute.schedule_arn, scheduler.ContextAttribute.scheduled_time
+    given = {"schedule": schedule, "time": time} if value is None else value
+    return scheduler.ScheduleTargetInput.from_object(start_event(name or f"{schedule} {time}", given))
