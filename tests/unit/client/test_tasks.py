@@ -13,8 +13,16 @@ from tests.unit.client.conftest import PassingTime
 from tests.unit.protocol.platform import Platform
 from unum_runtime.aws.activities import Activities
 from unum_runtime.client import Client
-from unum_runtime.client.tasks import ActivityDoesNotExist, InvalidOutput, Tasks
-from unum_runtime.errors import ClientError, InvalidToken, InvokeError, StatesError, TaskTimedOut
+from unum_runtime.client.tasks import Tasks
+from unum_runtime.errors import (
+    ActivityDoesNotExist,
+    ClientError,
+    InvalidOutput,
+    InvalidToken,
+    InvokeError,
+    StatesError,
+    TaskTimedOut,
+)
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.protocol import door
 from unum_runtime.protocol.runtime import Elsewhere
