@@ -68,6 +68,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_wait(commands)
     _add_steps(commands)
     _add_history(commands)
+    _add_send_task_success(commands)
+    _add_send_task_failure(commands)
+    _add_send_task_heartbeat(commands)
+    _add_get_activity_task(commands)
     return parser
 
 
@@ -205,3 +209,50 @@ def _add_deployed(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--region", help="AWS region; that of the environment or profile without")
     where.add_argument("--profile", help="AWS profile")
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_send_task_success(commands: _Commands) -> None:
+    parser = _add(commands, "send-task-success", "tasks", "let a Task that waits succeed")
+    parser.add_argument("--output", metavar="JSON", required=True, help=f"the Task's result; {_JSON}")
+    _add_token(parser)
+
+
+def _add_send_task_failure(commands: _Commands) -> None:
+    parser = _add(commands, "send-task-failure", "tasks", "let a Task that waits fail")
+    parser.add_argument("--error", metavar="NAME", help="of the error, for retriers and catchers")
+    parser.add_argument("--cause", metavar="TEXT", help="for humans")
+    _add_token(parser)
+
+
+def _add_send_task_heartbeat(commands: _Commands) -> None:
+    parser = _add(commands, "send-task-heartbeat", "tasks", "tell a Task that waits that its work is being done")
+    _add_token(parser)
+
+
+def _add_get_activity_task(commands: _Commands) -> None:
+    parser = _add(
+        commands, "get-activity-task", "tasks", "take a Task of an activity; waits for one for up to a minute"
+    )
+    parser.add_argument("activity", metavar="NAME", help="of the activity")
+    parser.add_argument("--worker-name", metavar="NAME", default="", help="who asks, for humans")
+    parser.add_argument("--queue-url", metavar="URL", help="of the activity's queue; not needed with a stack")
+    _add_start_alias(parser)
+
+
+def _add_token(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--token", "--task-token", metavar="TOKEN", required=True, help="that the Task gave out")
+    _add_start_alias(parser)
+
+
+def _add_start_alias(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_argument_group("the workflow", "either a stack or a start alias")
+    where.add_argument("--stack", help="CloudFormation stack with the workflow's outputs")
+    where.add_argument("--workflow", metavar="NAME", help="which workflow of the stack; not needed if it has only one")
+    where.add_argument("--start-alias", metavar="ARN", help="of the workflow's start alias")
+    _add_session(where)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_session(where: "argparse._ArgumentGroup") -> None:
+    where.add_argument("--region", help="AWS region; that of the environment or profile without")
+    where.add_argument("--profile", help="AWS profile")
