@@ -242,3 +242,8 @@ def _bounded(partition: str) -> str:
     if len(raw) <= MAX_PARTITION_BYTES:
         return partition
     return "#" + hashlib.sha256(raw).hexdigest()
+
+
+def response_alias(workflow: str) -> str:
+    """Name of the alias behind the function URL that Tasks of `workflow` are answered through."""
+    return f"respond-{workflow}"
