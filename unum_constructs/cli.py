@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_send_task_failure(commands)
     _add_send_task_heartbeat(commands)
     _add_get_activity_task(commands)
+    _add_watch(commands)
     return parser
 
 
@@ -237,6 +238,16 @@ def _add_get_activity_task(commands: _Commands) -> None:
     parser.add_argument("--worker-name", metavar="NAME", default="", help="who asks, for humans")
     parser.add_argument("--queue-url", metavar="URL", help="of the activity's queue; not needed with a stack")
     _add_start_alias(parser)
+
+
+def _add_watch(commands: _Commands) -> None:
+    parser = _add(commands, "watch", "watch", "show how far an execution has come until it has ended; print its output")
+    _add_execution(parser)
+    parser.add_argument("--file", metavar="FILE", help="the version that it runs on, to show states that have not run")
+    parser.add_argument(
+        "--graph", metavar="SVG", help="draw the execution into this file again and again; needs --file"
+    )
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, help="how long to wait; for ever without")
 
 
 def _add_token(parser: argparse.ArgumentParser) -> None:
