@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: for ``--help`` and for arguments that do not fit the grammar, as argparse does.
     """
-    options = _parser().parse_args(arguments)
+    options = grammar().parse_args(arguments)
     command = importlib.import_module(f"unum_constructs.commands.{options.module}")
     try:
         command.run(options)
@@ -53,7 +53,8 @@ def _complain(error: Exception, code: int) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def grammar() -> argparse.ArgumentParser:
+    """What parses the command line."""
     parser = argparse.ArgumentParser(prog="unum", description="Workflows of Lambda functions.", epilog=_EPILOG)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_compile(commands)
@@ -73,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_send_task_heartbeat(commands)
     _add_get_activity_task(commands)
     _add_watch(commands)
+    _add_completion(commands)
     return parser
 
 
@@ -194,6 +196,7 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
 
 def _add_format(parser: argparse.ArgumentParser, about: str) -> None:
     parser.add_argument("--format", choices=("text", "json"), default="text", help=about)
+    parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
 
 
 def _add_execution(parser: argparse.ArgumentParser) -> None:
@@ -248,6 +251,11 @@ def _add_watch(commands: _Commands) -> None:
         "--graph", metavar="SVG", help="draw the execution into this file again and again; needs --file"
     )
     parser.add_argument("--timeout", metavar="SECONDS", type=float, help="how long to wait; for ever without")
+
+
+def _add_completion(commands: _Commands) -> None:
+    parser = _add(commands, "completion", "completion", "print a script that completes commands, options and files")
+    parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
 
 
 def _add_token(parser: argparse.ArgumentParser) -> None:
