@@ -17,7 +17,10 @@ from unum_constructs.commands.failure import CommandFailed, UsageError
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - has no public name
 
-_EPILOG = "Exit codes: 0 success; 1 the definition, the execution or AWS failed; 2 the command line is wrong."
+_EPILOG = (
+    "Exit codes: 0 success; 1 the definition, the execution or AWS failed; 2 the command line is wrong; "
+    "130 after Ctrl-C."
+)
 
 _DEFINITION = "definition in the Amazon States Language, as JSON or YAML, or compiled"
 _JSON = "JSON text, @FILE to read a file, - for standard input"
@@ -101,6 +104,7 @@ def _add_graph(commands: _Commands) -> None:
     _add_definition(parser)
     parser.add_argument("--format", choices=("svg", "mermaid"), default="svg", help="of the picture; svg without")
     parser.add_argument("-o", "--output", metavar="PICTURE", help="file to write; standard output without")
+    parser.add_argument("--json", action="store_true", help="print an object with the picture, or the file's name")
 
 
 def _add_diff(commands: _Commands) -> None:
@@ -113,7 +117,8 @@ def _add_diff(commands: _Commands) -> None:
 
 
 def _add_schema(commands: _Commands) -> None:
-    _add(commands, "schema", "schema", "print the JSON Schema of compiled definitions")
+    parser = _add(commands, "schema", "schema", "print the JSON Schema of compiled definitions")
+    _add_json_always(parser)
 
 
 def _add_run(commands: _Commands) -> None:
@@ -129,6 +134,7 @@ def _add_run(commands: _Commands) -> None:
     _add_input(parser)
     parser.add_argument("--steps", action="store_true", help="show the committed steps on standard error")
     parser.add_argument("--graph", metavar="SVG", help="draw the executed graph into this file")
+    _add_json_always(parser)
 
 
 def _add_test_state(commands: _Commands) -> None:
@@ -153,6 +159,7 @@ def _add_test_state(commands: _Commands) -> None:
     parser.add_argument(
         "--functions", metavar="MODULE", help="with a handler for a Task that has no mock; see unum run"
     )
+    _add_json_always(parser)
 
 
 def _add_start(commands: _Commands) -> None:
@@ -256,6 +263,7 @@ def _add_watch(commands: _Commands) -> None:
 def _add_completion(commands: _Commands) -> None:
     parser = _add(commands, "completion", "completion", "print a script that completes commands, options and files")
     parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
+    parser.add_argument("--json", action="store_true", help="print an object with the script")
 
 
 def _add_token(parser: argparse.ArgumentParser) -> None:
@@ -275,3 +283,7 @@ def _add_start_alias(parser: argparse.ArgumentParser) -> None:
 def _add_session(where: "argparse._ArgumentGroup") -> None:
     where.add_argument("--region", help="AWS region; that of the environment or profile without")
     where.add_argument("--profile", help="AWS profile")
+
+
+def _add_json_always(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="makes no difference: what this prints is JSON")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from unum_constructs.cli import grammar
 from unum_constructs.commands.failure import CommandFailed
+from unum_constructs.commands.shown import print_json
 
 _FILES = frozenset({"FILE", "OLD", "NEW", "PICTURE", "SVG", "MODULE"})
 """What arguments are called whose values are files."""
@@ -24,7 +25,11 @@ def run(options: argparse.Namespace) -> None:
     for action in _actions(parser):
         if action.metavar in _FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined] - shtab looks for it
-    print(shtab.complete(parser, options.shell))
+    script = shtab.complete(parser, options.shell)
+    if options.json:
+        print_json({"script": script})
+    else:
+        print(script)
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:

@@ -1,5 +1,6 @@
 """Scripts for shells; bash runs its one."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -64,6 +65,11 @@ def test_other_shells(unum: Any, shell: str, begins: str) -> None:
     assert ran.code == 0
     assert ran.out.startswith(begins)
     assert "send-task-heartbeat" in ran.out
+
+
+def test_a_script_as_json(unum: Any) -> None:
+    plain, wrapped = unum("completion", "bash"), unum("completion", "bash", "--json")
+    assert json.loads(wrapped.out) == {"script": plain.out.removesuffix("\n")}
 
 
 def test_another_shell_is_none(unum: Any) -> None:
