@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> None:
     parser = grammar()
     for action in _actions(parser):
         if action.metavar in _FILES:
-            action.complete = shtab.FILE  # type: ignore[attr-defined] - shtab looks for it
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab looks for it
     script = shtab.complete(parser, options.shell)
     if options.json:
         print_json({"script": script})

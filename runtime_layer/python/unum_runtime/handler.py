@@ -1,7 +1,7 @@
 """What Lambda calls instead of the user's handler.
 
 The function's environment says which workflows it serves (`UNUM_WORKFLOWS`, see `Service`) and which handler is the
-user's (`UNUM_HANDLER`); with ``UNUM_MAINTAIN_LEASES=0`` leases are not renewed. Three kinds of events arrive:
+user's (`UNUM_HANDLER`); with ``UNUM_MAINTAIN_LEASES=0`` leases are not renewed. Four kinds of events arrive:
 
 * through a start alias: from outsiders. The event begins an execution, or is a request by somebody who has a task
   token; it is never read as an envelope;
