@@ -8,6 +8,7 @@ Functions: status 200 and an empty object, or 400 and the error's name as ``__ty
 import base64
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Json
@@ -75,7 +76,7 @@ def _request(content: Json) -> Mapping[str, Json]:
     raise ValueError("another value")
 
 
-def _is_failure(given: Mapping[str, Json]) -> bool:
+def _is_failure(given: Mapping[Any, Json]) -> bool:
     texts = all(isinstance(value, str | None) for value in given.values())
     return bool(given) and given.keys() <= {"error", "cause"} and texts
 
