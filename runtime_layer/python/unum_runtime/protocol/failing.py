@@ -47,6 +47,6 @@ def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
         if isinstance(done, Invoke):  # of another try: the invocation has no outcome yet
             perform(rt, done, envelope.routes)
             return
-        effect = commit(rt, done)
+        effect = commit(rt, done, envelope.routes)
     perform(rt, effect, envelope.routes)
     collect_behind(rt, envelope)

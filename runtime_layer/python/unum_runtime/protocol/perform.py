@@ -1,6 +1,6 @@
 """Effects, done: the only module that sends events."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 
 from unum_runtime.errors import RefusedDelivery
@@ -38,13 +38,18 @@ def perform(rt: Runtime, effect: Effect, routes: Mapping[str, str]) -> None:
         effect: what was planned from a committed outcome.
         routes: addresses that travel with the execution.
     """
-    wave: list[Effect] = [effect]
+    perform_all(rt, [effect], routes)
+
+
+def perform_all(rt: Runtime, effects: Iterable[Effect], routes: Mapping[str, str]) -> None:
+    """The same for several effects; their events are sent together."""
+    wave: list[Effect] = [*effects]
     joined: list[Scope] = []
     while wave:
         joined += [effect.joins for effect in wave if isinstance(effect, Commit) and effect.joins is not None]
         invokes = [effect for effect in wave if isinstance(effect, Invoke)]
         refused = _send(rt, invokes, routes)
-        followed = (_follow(rt, effect) for effect in wave if not isinstance(effect, Invoke))
+        followed = (_follow(rt, effect, routes) for effect in wave if not isinstance(effect, Invoke))
         wave = [*refused, *chain.from_iterable(followed)]
     for scope in joined:
         collect_scope(rt, scope)
@@ -65,22 +70,22 @@ def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope
     )
 
 
-def _follow(rt: Runtime, effect: Effect) -> list[Effect]:
+def _follow(rt: Runtime, effect: Effect, routes: Mapping[str, str]) -> list[Effect]:
     """Do an effect that is no invocation; what has to be done next.
 
     Where something was collected, all that follows from this effect is done, but not from the others beside it.
     """
     try:
-        return _done(rt, effect)
+        return _done(rt, effect, routes)
     except RefusedDelivery as refused:
         rt.log("refused", reason=str(refused))
         return []
 
 
-def _done(rt: Runtime, effect: Effect) -> list[Effect]:
+def _done(rt: Runtime, effect: Effect, routes: Mapping[str, str]) -> list[Effect]:
     match effect:
         case Commit():
-            return [commit(rt, effect)]
+            return [commit(rt, effect, routes)]
         case Meet():
             return list(meet(rt, effect))
         case Open():

@@ -45,7 +45,7 @@ def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
             if not isinstance(done, Commit):
                 _leave_open(rt, done, envelope)
                 return
-            effect = commit(rt, done)
+            effect = commit(rt, done, envelope.routes)
     perform(rt, effect, envelope.routes)
     collect_behind(rt, envelope)
     forget(rt, envelope, state)
