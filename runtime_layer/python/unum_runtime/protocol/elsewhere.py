@@ -16,6 +16,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
+from itertools import count
 from typing import NamedTuple
 
 from unum_runtime.errors import RefusedDelivery, StatesError
@@ -59,6 +60,34 @@ class Limits(NamedTuple):
 
     timeout_s: float | None
     heartbeat_s: float | None
+
+
+class Try(NamedTuple):
+    """A try of an invocation that has given out its token.
+
+    Attributes:
+        envelope: its event.
+        address: of the version that waits.
+        answered_by: where its result comes from; None if there is none.
+    """
+
+    envelope: Envelope
+    address: str
+    answered_by: By | None
+
+
+def last_try(rt: Runtime, name: Name) -> Try | None:
+    """The last try of the invocation `name` that has given out its token; None if none has, or it is collected."""
+    found = None
+    for attempt in count():
+        digest = _digest(name, attempt)
+        pending, answer = pending_key(rt.workflow.name, digest), answer_key(rt.workflow.name, digest)
+        items = rt.store.read([pending, answer])
+        if pending not in items or TOMBSTONE in items[pending]:
+            return found
+        event, address = json.loads(str(items[pending]["value"])), str(items[pending]["address"])
+        found = Try(Envelope.from_json(event), address, By(str(items[answer]["by"])) if answer in items else None)
+    raise AssertionError("there are more tries than numbers")
 
 
 def token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = None) -> str:
