@@ -61,6 +61,12 @@ def standing_in(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
         yield iam.PolicyStatement(actions=["kms:Decrypt"], resources=arns)
 
 
+def finding_handlers(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
+    """To look up where failed events of versions go."""
+    versions = [f"{host.function.function_arn}:*" for host in hosts]
+    yield iam.PolicyStatement(actions=["lambda:GetFunctionEventInvokeConfig"], resources=versions)
+
+
 def storing(table: dynamodb.ITable, operations: Iterable[Operation]) -> iam.PolicyStatement:
     """To do `operations` in `table`."""
     actions = sorted({action for operation in operations for action in ACTIONS[operation]})
@@ -97,6 +103,13 @@ def grant_start(
         conditions={"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{start_partition_prefix(workflow)}*"]}},
     )
     return invoke.combine(record)
+
+
+def grant_control(grantee: iam.IGrantable, *, control_alias: lambda_.Alias) -> iam.Grant:
+    """Let `grantee` ask for all that the control alias takes; IAM cannot tell the requests apart."""
+    return iam.Grant.add_to_principal(
+        grantee=grantee, actions=["lambda:InvokeFunction"], resource_arns=[control_alias.function_arn]
+    )
 
 
 def grant_read(grantee: iam.IGrantable, *, table: dynamodb.ITable) -> iam.Grant:

@@ -87,6 +87,7 @@ class UnumWorkflow(Construct):
             handed on.
         failure_alarm: goes off when something is in that queue; actions may be added to it.
         start_alias: the only way in.
+        control_alias: where executions are stopped, redriven, nudged and forked; an alias of the failure handler.
         timer: what keeps events that have to wait; None where none have to.
         activities: queues of the activities that Tasks wait in, by name.
     """
@@ -146,6 +147,7 @@ class UnumWorkflow(Construct):
         self.failure_handler = self._failure_handler()
         self.failure_alarm = self.failure_handler.alarm
         self.start_alias = self._start_alias(Failures(handler=self.failure_handler, **limits))
+        self.control_alias = self._control_alias()
         self._add_outputs()
 
     def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
@@ -157,6 +159,14 @@ class UnumWorkflow(Construct):
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let `grantee` describe executions, wait for them, and list their steps, by `unum_runtime.client`."""
         return permissions.grant_read(grantee, table=self.table)
+
+    def grant_stop(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let `grantee` stop executions, and do all that `grant_redrive` allows: IAM cannot tell these apart."""
+        return permissions.grant_control(grantee, control_alias=self.control_alias)
+
+    def grant_redrive(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let `grantee` redrive, nudge, fork and stop executions, and ask what they wait for."""
+        return permissions.grant_control(grantee, control_alias=self.control_alias)
 
     def grant_task_response(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let `grantee` answer for Tasks that wait, if it has their tokens; it may start executions as well."""
@@ -212,7 +222,7 @@ class UnumWorkflow(Construct):
             self,
             "OnFailure",
             workflow_name=self.workflow_name,
-            service=self._service(),
+            service=self._service_of_handler(),
             layer=self.layer,
             architecture=self._architecture,
             dead_letters=self.failure_queue,
@@ -224,7 +234,15 @@ class UnumWorkflow(Construct):
             [permissions.storing(self.table, operations_on_failure(done)), *permissions.sending(timer)],
         )
         permissions.share_key(handler.function, self.table)
+        if self.timer:
+            permissions.attach(handler, "Timer", self.timer.forwarder, permissions.invoking([handler]))
         return handler
+
+    def _control_alias(self) -> lambda_.Alias:
+        version = self.failure_handler.version
+        alias = lambda_.Alias(self, "Control", alias_name=f"control-{self.workflow_name}", version=version)
+        alias.node.add_dependency(self.failure_handler)
+        return alias
 
     def _start_alias(self, failures: Failures) -> lambda_.Alias:
         """Make every function a part of the workflow; the alias comes last, when everything is allowed."""
@@ -285,6 +303,12 @@ class UnumWorkflow(Construct):
         service = {"table": self.table.table_name, "hosts": [], "routes": {}, "retention_s": self._retention_s}
         return service | {"values": dict(self._bound.values)} if self._bound.values else service
 
+    def _service_of_handler(self) -> Mapping[str, Any]:
+        """What it says for the failure handler, which finds all functions from the start alias on."""
+        start = self._hosts[self._wiring.start].function.function_arn
+        service = {**self._service(), "start": f"{start}:{self._alias_name}"}
+        return service | {"timer": self.timer.queue.queue_url} if self.timer else service
+
     def _service_of(self, key: str) -> Mapping[str, Any]:
         """What it says for the function `key`."""
         service = {
@@ -311,6 +335,8 @@ class UnumWorkflow(Construct):
             "StartAlias": (self.start_alias.function_arn, f"Start alias of workflow {name}"),
             "Table": (self.table.table_name, f"Table of workflow {name}"),
             "Workflow": (name, "Name of the workflow"),
+            "ControlAlias": (self.control_alias.function_arn, f"Control alias of workflow {name}"),
+            "FailureQueue": (self.failure_queue.queue_url, f"What workflow {name} could not go on from"),
             "Retention": (str(self._retention_s), f"Seconds that workflow {name} keeps its state"),
         }
         if self.activities:

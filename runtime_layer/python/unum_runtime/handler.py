@@ -62,6 +62,7 @@ class Service:
         timer: URL of the queue that keeps events which have to wait; None where this function sends none.
         activities: URLs of the activities' queues by name.
         values: texts by the name of the placeholder in the IR that they take the place of.
+        start: of the failure handler, ARN of the start alias.
     """
 
     table: str
@@ -73,6 +74,7 @@ class Service:
     timer: str | None = None
     activities: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
+    start: str | None = None
 
 
 def handle(event: Json, context: Any) -> Json:

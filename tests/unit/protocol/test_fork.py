@@ -101,7 +101,7 @@ def test_from_another_version_it_needs_an_input() -> None:
     platform = done(chain("A", "B"), 0, **ADDING)
     newer = deployed(chain("A", "B", "C"), **ADDING)
     newer.memory = newer.store = platform.memory
-    with pytest.raises(NodeNotForkable, match="another version.*give an input"):
+    with pytest.raises(NodeNotForkable, match=r"another version.*give an input"):
         forked(newer, "B")
     assert forked(newer, "B", value=Success(1)) == 3
     assert {step.digest for step in newer.steps("f")} == {newer.workflow.digest}

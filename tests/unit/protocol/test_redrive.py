@@ -242,13 +242,13 @@ def fails_purely() -> dict[str, Any]:
 
 def test_what_would_fail_again_is_refused() -> None:
     platform = failed(fails_purely(), 1)
-    with pytest.raises(ExecutionNotRedrivable, match="ended after 'A' by no user code.*fork"):
+    with pytest.raises(ExecutionNotRedrivable, match=r"ended after 'A' by no user code.*fork"):
         redrive(platform.runtime(), "e")
 
 
 def test_a_branch_that_would_fail_again_is_named() -> None:
     platform = failed(around(fails_purely()), [1, 2])
-    with pytest.raises(ExecutionNotRedrivable, match="branch 0 of 'M' failed after 'A'.*No"):
+    with pytest.raises(ExecutionNotRedrivable, match=r"branch 0 of 'M' failed after 'A'.*No"):
         redrive(platform.runtime(), "e")
 
 
