@@ -92,20 +92,35 @@ def connected(options: argparse.Namespace) -> Client:
     if options.stack is None and None in (options.table, options.workflow):
         raise UsageError("expected --stack STACK, or --table TABLE and --workflow NAME, and to start --start-alias ARN")
     try:
-        session = _session(options)
-        found = _in_stack(session, options) if options.stack else _explicit(options)
+        session = session_of(options)
+        found = located(session, options)
         return Client.connect(
             table=found.table,
             workflow=found.workflow,
             start_alias=found.start_alias,
             retention_s=found.retention_s,
             session=session,
+            control_alias=found.control_alias,
         )
     except ImportError as error:
         raise CommandFailed(f"{error}; this command needs boto3: pip install 'unum-constructs[client]'") from error
 
 
-def _session(options: argparse.Namespace) -> "Session":
+def located(session: "Session", options: argparse.Namespace) -> Deployed:
+    """Where the workflow is that `options` name.
+
+    Raises:
+        UsageError: they do not name one.
+    """
+    return _in_stack(session, options) if options.stack else _explicit(options)
+
+
+def session_of(options: argparse.Namespace) -> "Session":
+    """The session of boto3 for the region and the profile in `options`.
+
+    Raises:
+        UsageError: there are none such.
+    """
     import boto3  # noqa: PLC0415 - only these commands need an AWS client, and it need not be installed
     from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - the same
 
@@ -121,7 +136,12 @@ def _session(options: argparse.Namespace) -> "Session":
 def _explicit(options: argparse.Namespace) -> Deployed:
     if options.command == "start" and options.start_alias is None:
         raise UsageError("--start-alias: expected the ARN of the start alias, got nothing; or give --stack STACK")
-    return Deployed(workflow=options.workflow, table=options.table, start_alias=options.start_alias)
+    return Deployed(
+        workflow=options.workflow,
+        table=options.table,
+        start_alias=options.start_alias,
+        control_alias=options.control_alias,
+    )
 
 
 def _in_stack(session: "Session", options: argparse.Namespace) -> Deployed:

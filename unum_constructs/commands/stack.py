@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from unum_constructs.commands.failure import UsageError
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 
-_OUTPUT = re.compile(r"(?P<construct>.*)(?P<field>StartAlias|Table|Workflow|Retention)")
+_OUTPUT = re.compile(r"(?P<construct>.*)(?P<field>StartAlias|ControlAlias|FailureQueue|Table|Workflow|Retention)")
 """Logical ID of an output of `UnumWorkflow`: the construct's path without separators, and what it is."""
 
 
@@ -20,12 +20,16 @@ class Deployed:
         table: name of its table.
         start_alias: ARN of its start alias; None for a client that only looks.
         retention_s: how long it keeps its state, in seconds.
+        control_alias: ARN of its control alias; None for a client that controls nothing.
+        failure_queue: URL of the queue of what it could not go on from; None if that is not known.
     """
 
     workflow: str
     table: str
     start_alias: str | None
     retention_s: int = DEFAULT_RETENTION_S
+    control_alias: str | None = None
+    failure_queue: str | None = None
 
 
 def deployed(stack: str, outputs: Mapping[str, str], workflow: str | None) -> Deployed:
@@ -62,7 +66,9 @@ def _all_deployed(outputs: Mapping[str, str]) -> list[Deployed]:
             table=group["Table"],
             start_alias=group["StartAlias"],
             retention_s=int(group["Retention"]),
+            control_alias=group.get("ControlAlias"),
+            failure_queue=group.get("FailureQueue"),
         )
         for group in groups.values()
-        if len(group) == 4  # noqa: PLR2004 - all four outputs; other outputs may end alike
+        if group.keys() >= {"Workflow", "Table", "StartAlias", "Retention"}  # other outputs may end alike
     ]

@@ -8,12 +8,10 @@ import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from unum_runtime.aws.caller import LONGEST_CALL_S
 from unum_runtime.errors import InvokeError
 from unum_runtime.handler import Service, services_in
 from unum_runtime.model.checkpoint import Began
-
-LONGEST_CALL_S = 310
-"""A little longer than the failure handler may take."""
 
 
 def look_up(address: str) -> tuple[str, Mapping[str, Service]]:

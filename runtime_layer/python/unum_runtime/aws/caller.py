@@ -9,6 +9,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.ir import Json
 
+LONGEST_CALL_S = 310
+"""How long the slowest function of ours may take, and a little more, in seconds."""
+
 
 class LambdaClient(Protocol):
     """The call of ``boto3.client("lambda")`` that is used here, with its own parameters."""

@@ -89,7 +89,7 @@ class RunsOn(NamedTuple):
     began: Began | None
 
 
-def request(control: Control, execution: str, **content: Json) -> dict[str, Json]:
+def request(control: Control, execution: str, /, **content: Json) -> dict[str, Json]:
     """The event with which somebody asks for `control` of `execution`.
 
     Args:
