@@ -46,6 +46,11 @@ def _read(letter: Json) -> Iterator[tuple[str, str]]:
     """The invocation and the error of a letter: a record of the failure handler's, around that of a function."""
     match letter:
         case {"requestPayload": {"requestPayload": event}, **rest} if is_envelope(event):
-            report = rest.get("responsePayload") or {}
-            error = f"{report.get('errorType')}: {report.get('errorMessage')}"
-            yield str(Envelope.from_json(event).name), error
+            yield str(Envelope.from_json(event).name), _error(rest.get("responsePayload"))
+
+
+def _error(report: Json) -> str:
+    match report:
+        case {"errorType": name, "errorMessage": text}:
+            return f"{name}: {text}"
+    return "no answer"

@@ -38,6 +38,8 @@ class Faults:
         jumps: the clock is put forward while no delivery runs.
         jump_s: how far it may be put forward, in seconds.
         concurrency: how many deliveries may run at the same time, interleaved at every call.
+        nudges: somebody nudges the execution, which is no fault, but may come at any time.
+        redrives: somebody redrives it when it has failed, and again until there is an answer.
     """
 
     crashes: int = 1
@@ -47,6 +49,8 @@ class Faults:
     jumps: int = 0
     jump_s: tuple[int, ...] = (5 * HOUR_S, 9 * HOUR_S, 8 * 24 * HOUR_S)
     concurrency: int = 2
+    nudges: int = 0
+    redrives: int = 0
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
+from unum_runtime.model.checkpoint import Status
+from unum_runtime.protocol.control import Control
 from unum_runtime.simulator import engine
 from unum_runtime.simulator.faults import EVENT_AGE_S, RUN_S, Fault
 from unum_runtime.simulator.ports import READS, SENDS, Answer
@@ -22,6 +24,11 @@ class Kind(StrEnum):
     NUDGE = "nudge"
     JUMP = "jump"
     WAIT = "wait"
+    ASK = "ask"
+
+
+REQUESTS = (Control.NUDGE, Control.REDRIVE)
+"""What somebody may ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +37,7 @@ class Move:
 
     Attributes:
         kind: what.
-        index: to which event or delivery, or which jump of the clock.
+        index: to which event or delivery, which jump of the clock, or which request of `REQUESTS`.
         fault: what goes wrong with the call of a delivery that proceeds.
         sent: how many events were accepted when a fault hits their sending; the one that is not, for a throttle.
     """
@@ -56,6 +63,7 @@ def moves(world: World) -> list[Move]:
         *_deliver(world),
         *_move_events(world),
         *_jump(world),
+        *_ask(world),
     ]
 
 
@@ -87,6 +95,8 @@ def make(world: World, move: Move) -> None:
             world.left = replace(world.left, jumps=world.left.jumps - 1)
             world.clock.ms += world.left.jump_s[move.index] * 1000
             world.say("clock", lambda: f"{world.left.jump_s[move.index]} s pass")
+        case Kind.ASK:
+            _make_ask(world, REQUESTS[move.index])
         case Kind.WAIT:
             world.clock.ms = max(world.clock.ms, min(event.ready_ms for event in world.waiting))
         case _:
@@ -132,6 +142,25 @@ def _jump(world: World) -> Iterator[Move]:
         is_possible = not world.running or jump_s < RUN_S
         if is_possible and all(now_s + jump_s <= limit_s for limit_s in limits):
             yield Move(Kind.JUMP, index)
+
+
+def _ask(world: World) -> Iterator[Move]:
+    """Somebody may nudge an execution at any time, and redrive one that has failed."""
+    is_busy = len(world.running) >= world.left.concurrency
+    if is_busy or world.execution is None:
+        return
+    if world.left.nudges:
+        yield Move(Kind.ASK, REQUESTS.index(Control.NUDGE))
+    if world.left.redrives and world.ending is not None and world.ending.status is Status.FAILED:
+        yield Move(Kind.ASK, REQUESTS.index(Control.REDRIVE))
+
+
+def _make_ask(world: World, asked: Control) -> None:
+    """Begin a request; who redrives asks again if there is no answer."""
+    left = world.left
+    is_nudge = asked is Control.NUDGE
+    world.left = replace(left, nudges=left.nudges - 1) if is_nudge else replace(left, redrives=left.redrives - 1)
+    engine.begin(world, world.request(asked), is_copy=is_nudge)
 
 
 def _proceed(world: World, index: int, delivery: Delivery) -> Iterator[Move]:

@@ -5,12 +5,13 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Self
+from typing import NamedTuple, Self
 
-from unum_runtime.model.checkpoint import Ending, Item, read_start_record, start_record
+from unum_runtime.model.checkpoint import Ending, Item, read_start_record, start_record, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.ir import FanOut
 from unum_runtime.model.naming import Execution, Key, Name, start_key
+from unum_runtime.protocol.control import Control, is_request, request
 from unum_runtime.simulator.faults import EVENT_AGE_S, Faults
 from unum_runtime.simulator.past import Author
 from unum_runtime.simulator.ports import SENDS, History, Operation
@@ -28,6 +29,7 @@ class Event:
         sent_ms: when it was accepted, in milliseconds since 1970.
         ready_ms: from when on it can be delivered.
         returned: how often a function sent it back.
+        asks: what somebody asks for with it; None if the platform or a function has sent it.
     """
 
     payload: bytes
@@ -35,13 +37,15 @@ class Event:
     sent_ms: int
     ready_ms: int = 0
     returned: int = 0
+    asks: Control | None = None
 
     @classmethod
     def of(cls, payload: bytes, sent_ms: int, due_ms: int = 0) -> Self:
         """The event that the platform accepts at `sent_ms`, or that a timer sends at `due_ms`."""
         event = json.loads(payload)
         envelope = Envelope.from_json(event) if is_envelope(event) else None
-        return cls(payload, envelope, max(sent_ms, due_ms), due_ms)
+        asks = Control(event["control"]) if is_request(event) else None
+        return cls(payload, envelope, max(sent_ms, due_ms), due_ms, asks=asks)
 
     @property
     def retries(self) -> tuple[int, ...]:
@@ -54,7 +58,7 @@ class Event:
         return self.sent_ms // 1000 + EVENT_AGE_S if self.envelope is None else self.envelope.not_after_s
 
     def __str__(self) -> str:
-        return "start" if self.envelope is None else f"{self.envelope.name} {self.envelope.state}"
+        return self.asks or "start" if self.envelope is None else f"{self.envelope.name} {self.envelope.state}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +70,7 @@ class Delivery:
         event: what it delivers.
         is_copy: it is an additional one; the event does not depend on it.
         knew: its outcome was committed when it began.
+        committed: what was committed then, if somebody asks with it.
         history: the answers that it got.
         digest: tells histories apart.
         pending: what it asks for.
@@ -79,6 +84,7 @@ class Delivery:
     history: History = ()
     digest: int = 0
     pending: Operation
+    committed: frozenset[Key] = frozenset()
     has_begun: bool = False
 
     def __str__(self) -> str:
@@ -118,6 +124,18 @@ class Record:
         return hash((self.author, frozenset(self.item.items())))
 
 
+class Kept(NamedTuple):
+    """What had succeeded in a fan-out when somebody asked first that it be redriven.
+
+    Attributes:
+        iteration: of the fan-out.
+        places: index of each branch around, outermost first, and step.
+    """
+
+    iteration: int = 0
+    places: frozenset[tuple[tuple[int, ...], int]] = frozenset()
+
+
 @dataclass(kw_only=True)
 class World:
     """Everything that can differ between two moments of a simulation.
@@ -136,7 +154,8 @@ class World:
         idempotency_keys: the key that user code saw, by invocation.
         records: every item that was created, whatever became of it.
         execution: the identity of the execution, once it is recorded.
-        ending: how the execution ended, as first seen.
+        ending: how the execution ended, as first seen; of one that was redriven, since then.
+        kept: what the redrives of the last fan-out that failed have to keep.
         log: a line for each thing that happens; None where nobody reads them.
     """
 
@@ -154,6 +173,7 @@ class World:
     records: dict[Key, Record] = field(default_factory=dict)
     execution: Execution | None = None
     ending: Ending | None = None
+    kept: Kept = field(default_factory=Kept)
     log: list[str] | None = None
 
     @classmethod
@@ -193,7 +213,7 @@ class World:
         deliveries = (delivery.key() for delivery in self.running)
         events = (frozenset(Counter(kept).items()) for kept in (self.waiting, again, self.dead))
         running = frozenset(Counter(deliveries).items())
-        facts = (frozenset(self.runs.items()), frozenset(self.records.items()), repr(self.ending))
+        facts = (frozenset(self.runs.items()), frozenset(self.records.items()), repr(self.ending), self.kept)
         return hash((self.clock.ms, self.store.digest(), *events, running, self.left, facts))
 
     @property
@@ -216,11 +236,17 @@ class World:
         """The invocation that a delivery of `event` may run user code for; None where that is not settled yet."""
         if event.envelope is not None:
             return event.envelope.name
+        if event.asks:
+            return None
         return self.execution and Name(self.execution, (), 1)
 
     def author(self, event: Event) -> Author:
         """Who commits what a delivery of `event` creates."""
-        return Author(self.own_name(event), event.retries)
+        return Author(None if event.asks else self.own_name(event), event.retries)
+
+    def request(self, asked: Control) -> Event:
+        """The event with which somebody asks for something."""
+        return Event.of(to_text(request(asked, self.scenario.execution_name)).encode(), self.clock.ms)
 
     def is_failed_fan_out(self, record: Record) -> bool:
         """Whether `record` says that the branches of a fan-out failed."""
