@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase
@@ -50,8 +51,15 @@ class Past:
 
     @property
     def end(self) -> Checkpoint | None:
-        """The commit that ended the execution; None while it runs."""
-        return next((checkpoint for checkpoint in self.committed.values() if checkpoint.ending is not None), None)
+        """The commit that ended the execution; None while it runs, also after one that had ended it."""
+        last = self.committed[replace(self.start.name, step=max(self._steps[()]))]
+        return None if last.ending is None else last
+
+    @property
+    def redriven(self) -> list[Checkpoint]:
+        """The commits of redrives: those at the top level that follow one which had ended the execution."""
+        steps = [self.committed[replace(self.start.name, step=step)] for step in self._steps[()]]
+        return [after for before, after in pairwise(steps) if before.ending is not None]
 
     def after(self, name: Name) -> Checkpoint | None:
         """The first commit after `name` in its scope."""

@@ -84,7 +84,9 @@ def progress(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> Mapping[s
     for checkpoint in checkpoints:
         survey.add(checkpoint)
     survey.count_open_ends()
-    over = any(checkpoint.ending for checkpoint in survey.committed.values())
+    top_level = [checkpoint for name, checkpoint in survey.committed.items() if not name.frames]
+    last = max(top_level, key=lambda checkpoint: checkpoint.name.step, default=None)
+    over = last is not None and last.ending is not None
     return {name: replace(survey.found[name], over=over) for name in workflow.states}
 
 
