@@ -295,9 +295,9 @@ class Client:
         """See `Control.why`."""
         return self._control.why(name)
 
-    def fork(self, name: str, **asked: Any) -> Started:
-        """See `Control.fork`."""
-        return self._control.fork(name, **asked)
+    def fork(self, name: str, *, from_node: str, new_name: str, **more: Any) -> Started:
+        """See `Control.fork`, also for `input` and `visit`."""
+        return self._control.fork(name, from_node=from_node, new_name=new_name, **more)
 
     @property
     def _control(self) -> Control:
