@@ -58,13 +58,15 @@ class Lambda:
     newest: int = 1
     handlers: dict[str, str] = field(default_factory=dict)
     definitions: dict[str, Any] = field(default_factory=dict)
+    timer: str | None = None
     events: list[tuple[str, Any]] = field(default_factory=list)
     called: list[str] = field(default_factory=list)
 
     def deploy(self, version: int, definition: str) -> None:
         """Deploy A before B, as `version` of all functions; `definition` names what is in the layer."""
         self.newest = version
-        self.services[at("A", version)] = {**SERVICE, "hosts": ["A"], "routes": {"B": at("B", version)}}
+        own = {**SERVICE, "timer": self.timer} if self.timer else SERVICE
+        self.services[at("A", version)] = {**own, "hosts": ["A"], "routes": {"B": at("B", version)}}
         self.services[at("B", version)] = {**SERVICE, "hosts": ["B"]}
         self.handlers |= {at("A", version): at("on-failure", version), at("B", version): at("on-failure", version)}
         self.definitions[str(version)] = definition
@@ -259,6 +261,32 @@ def test_what_is_wrong_comes_back_by_the_name_that_boto3_has_for_it(deployed: De
     deployed.begun()
     with pytest.raises(ExecutionNotRedrivable, match="RUNNING"):
         deployed.client.redrive("e")
+
+
+def test_a_wait_that_was_lost_comes_back_to_the_handler(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+    queues = boto3.client("sqs")
+    url = queues.create_queue(QueueName="timer")["QueueUrl"]
+    deployed.functions.timer = url
+    service = {**SERVICE, "start": at("A", "start-Flow"), "timer": url}
+    monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": service}))
+    forget()
+    states = {
+        "A": {"Type": "Task", "Resource": "A", "Next": "W"},
+        "W": {"Type": "Wait", "Seconds": 1, "End": True},
+    }
+    waiting = compile_workflow({"StartAt": "A", "States": states}, name="Flow", functions=None).to_json()
+    deployed.functions.definitions["waiting"] = waiting
+    deployed.functions.deploy(1, "waiting")
+    deployed.started()
+    deployed.client.nudge("e")
+    deployed.run("A", 1, lambda event: event)
+    queues.purge_queue(QueueUrl=url)
+    assert [each.waits_for for each in deployed.client.nudge("e").missing] == [WaitsFor.TIME]
+    (message,) = queues.receive_message(QueueUrl=url, WaitTimeSeconds=3)["Messages"]
+    body = json.loads(message["Body"])
+    assert body["address"] == at("on-failure", 1)
+    failure_handler.handle(body["event"], Context(body["address"], "1"))
+    assert deployed.client.describe("e").status is Status.SUCCEEDED
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,20 @@ class Later:
         self.kept += [(Envelope.from_json(json.loads(payload)), due_ms) for _, payload, due_ms in events]
 
 
+class Mortal:
+    """A store whose user dies before one of its writes."""
+
+    def __init__(self, store: Any, writes: int) -> None:
+        self._store, self._left = store, writes
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("create", "add"):
+            self._left -= 1
+            if self._left < 0:
+                raise ConnectionError(name)
+        return getattr(self._store, name)
+
+
 def mapped(*branch: str, after: str | None = None, **fields: Any) -> dict[str, Any]:
     """A Map over its input, whose branches run `branch` in a row, before the Task `after`."""
     return around(chain(*branch), after=after, **fields)

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.mapping import deployed, lose, mapped, result
+from tests.unit.protocol.asking import asking
+from tests.unit.protocol.mapping import Mortal, deployed, lose, mapped, result
 from tests.unit.protocol.platform import Platform, chain
 from unum_constructs.compiler.options import FunctionOptions
 from unum_runtime.errors import ExecutionDoesNotExist, NotOurEvent
-from unum_runtime.model.checkpoint import start_record
+from unum_runtime.model.checkpoint import Failure, Success, start_record
 from unum_runtime.model.ir import Guard
 from unum_runtime.model.naming import Execution, start_key
 from unum_runtime.protocol.frontier import WaitsFor
@@ -136,6 +137,41 @@ def test_a_job_that_may_be_under_way_is_left_alone() -> None:
     assert (found.waits_for, platform.sent) == (WaitsFor.JOB, [])
     nudge(rt, "e", with_jobs=True)
     assert [event.state for event in platform.sent] == ["B"]
+
+
+def test_whoever_has_the_token_is_waited_for() -> None:
+    asked = asking()
+    asked.begun()
+    asked.later.clear()
+    (found,) = nudge(asked.platform.runtime(), "e")
+    assert (found.state, found.waits_for) == ("Ask", WaitsFor.ANSWER)
+    assert (asked.platform.sent, asked.later) == ([], [])
+
+
+def test_an_answer_of_which_nobody_was_told_is_gone_on_from() -> None:
+    asked = asking()
+    asked.answer(asked.begun())
+    asked.platform.sent.clear()
+    (found,) = nudge(asked.platform.runtime(), "e")
+    assert found.waits_for is WaitsFor.DELIVERY
+    asked.platform.deliver_all()
+    assert asked.outcome == Success("yes")
+    assert asked.platform.calls["Ask"] == 1
+
+
+def test_a_time_limit_that_passed_while_nobody_looked_is_gone_on_from() -> None:
+    asked = asking(TimeoutSeconds=60)
+    asked.begun()
+    ((_, look),) = asked.later
+    asked.later.clear()
+    asked.platform.clock.pass_seconds(61)
+    asked.platform.store = Mortal(asked.platform.memory, 1)
+    with pytest.raises(ConnectionError):
+        asked.platform.deliver(look)
+    asked.platform.store = asked.platform.memory
+    nudge(asked.platform.runtime(), "e")
+    asked.platform.deliver_all()
+    assert asked.outcome == Failure("States.Timeout", None)
 
 
 def test_an_execution_that_is_none_or_of_another_version_is_refused() -> None:

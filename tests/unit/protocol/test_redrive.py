@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.mapping import around, deliver, deliver_all, deployed, lose, mapped, result
+from tests.unit.protocol.mapping import Mortal, around, deliver, deliver_all, deployed, lose, mapped, result
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotRedrivable
 from unum_runtime.model.checkpoint import Began, Checkpoint, Ending, Failure, Phase, Status
@@ -183,20 +183,6 @@ def test_a_redrive_that_died_goes_on(dies_at: int) -> None:
         redrive(platform.runtime(), "e")
     deliver_all(platform)
     assert (result(platform), platform.calls) == ([0, 1, 2, 3], Counter(B=1, C=1))
-
-
-class Mortal:
-    """A store whose user dies before one of its writes."""
-
-    def __init__(self, store: Any, writes: int) -> None:
-        self._store, self._left = store, writes
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("create", "add"):
-            self._left -= 1
-            if self._left < 0:
-                raise ConnectionError(name)
-        return getattr(self._store, name)
 
 
 def test_it_runs_on_the_versions_that_it_is_told() -> None:
