@@ -17,7 +17,7 @@ from unum_runtime.model.checkpoint import Began
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json
 from unum_runtime.protocol import control
-from unum_runtime.protocol.control import Request, RunsOn
+from unum_runtime.protocol.control import Control, Request, RunsOn
 from unum_runtime.protocol.door import refusal
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.step import step
@@ -56,6 +56,8 @@ def deliver(event: Mapping[str, Json], context: Any) -> None:
 
 def _answered(request: Request, event: Mapping[str, Json], context: Any) -> Json:
     here = _runtime(None, context)
+    if request.control is Control.STOP:  # in the store alone, whatever the version
+        return control.answer(here, request, None)
     found = control.runs_on(here.store, here.workflow.name, request.execution)
     if request.needs_version and found.digest not in (None, here.workflow.digest):
         return _hand_on(here, found, request, event)

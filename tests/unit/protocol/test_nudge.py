@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.asking import asking
-from tests.unit.protocol.mapping import Mortal, deployed, lose, mapped, result
+from tests.unit.protocol.mapping import Later, Mortal, deployed, lose, mapped, result
 from tests.unit.protocol.platform import Platform, chain
+from unum_constructs import Definition
+from unum_constructs import graph as g
 from unum_constructs.compiler.options import FunctionOptions
 from unum_runtime.errors import ExecutionDoesNotExist, NotOurEvent
 from unum_runtime.model.checkpoint import Failure, Success, start_record
@@ -137,6 +139,36 @@ def test_a_job_that_may_be_under_way_is_left_alone() -> None:
     assert (found.waits_for, platform.sent) == (WaitsFor.JOB, [])
     nudge(rt, "e", with_jobs=True)
     assert [event.state for event in platform.sent] == ["B"]
+
+
+def drawn(flow: g.Piece, **functions: Any) -> Platform:
+    """A platform with a workflow that is drawn as a graph."""
+    platform = Platform(Definition.from_graph(flow).compile("w", None), functions)
+    platform.options["timer"] = Later()
+    return platform
+
+
+@pytest.mark.parametrize("lost", [(0,), (1,), (2,), (0, 1, 2)])
+@pytest.mark.parametrize("state", ["encode", "meet"])
+def test_neighbours_meet_whose_events_were_lost(state: str, lost: tuple[int, ...]) -> None:
+    flow = g.map(g.task("encode") >> g.task("meet").meets_previous(), items=g.out)
+    platform = drawn(flow, encode=lambda n: n * 10, meet=lambda both: both)
+    platform.start("e", [1, 2, 3])
+    lose(platform, state, *lost)
+    while platform.ending() is None:
+        assert nudge(platform.runtime(), "e")
+        platform.deliver_all()
+    assert (result(platform), platform.calls) == ([[None, 10], [10, 20], [20, 30]], Counter(encode=3, meet=3))
+
+
+def test_a_quorum_is_enough() -> None:
+    platform = drawn(g.map(g.task("half"), items=g.out).quorum(2), half=lambda n: n / 2)
+    platform.start("e", [2, 4, 6])
+    lose(platform, "half", 0, 2)
+    assert [each.name.frames[-1].index for each in nudge(platform.runtime(), "e")] == [0, 2]
+    lose(platform, "half", 2)
+    assert result(platform) == [1, 2]
+    assert missing(platform.runtime(), "e") == []
 
 
 def test_whoever_has_the_token_is_waited_for() -> None:

@@ -69,7 +69,7 @@ class Request:
     @property
     def needs_version(self) -> bool:
         """Whether only a handler of the execution's own version can do it."""
-        return self.control not in (Control.STOP, Control.FORK)
+        return self.control is not Control.FORK
 
     @property
     def goes_on_anew(self) -> bool:
@@ -142,13 +142,13 @@ def runs_on(store: Store, workflow: str, execution_name: str) -> RunsOn:
     return RunsOn(steps[-1].digest if steps else None, began[-1] if began else None)
 
 
-def answer(rt: Runtime, asked: Request, began: Began) -> Json:
+def answer(rt: Runtime, asked: Request, began: Began | None) -> Json:
     """Do what `asked` asks for.
 
     Args:
         rt: a runtime of the version that the execution runs on, or, to fork, of any.
         asked: the request.
-        began: the versions that `rt` knows the addresses of.
+        began: the versions that `rt` knows the addresses of; None to stop, which needs none.
 
     Raises:
         ClientError: it cannot be done; says why.
