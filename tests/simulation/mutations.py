@@ -158,9 +158,9 @@ def short_life(patch: pytest.MonkeyPatch) -> None:
 
 
 def plan_from_own_outcome(patch: pytest.MonkeyPatch) -> None:
-    def commit(rt: Runtime, effect: plan.Commit) -> plan.Effect:
+    def commit(rt: Runtime, effect: plan.Commit, routes: Mapping[str, str]) -> plan.Effect:
         own = checkpoint.draft(rt, effect)
-        checkpoint.commit(rt, effect)
+        checkpoint.commit(rt, effect, routes)
         return plan.plan(rt.workflow, own)
 
     patch.setattr(step, "commit", commit)
@@ -182,12 +182,12 @@ def invoke_before_commit(patch: pytest.MonkeyPatch) -> None:
 
 
 def complete_before_commit(patch: pytest.MonkeyPatch) -> None:
-    def commit(rt: Runtime, effect: plan.Commit) -> plan.Effect:
+    def commit(rt: Runtime, effect: plan.Commit, routes: Mapping[str, str]) -> plan.Effect:
         following = plan.plan(rt.workflow, checkpoint.draft(rt, effect))
         if isinstance(following, plan.Complete):
             scope = Scope.around(following.execution, following.frames)
             fanin._fills(rt, scope, following.frames[-1].index)
-        return checkpoint.commit(rt, effect)
+        return checkpoint.commit(rt, effect, routes)
 
     patch.setattr(step, "commit", commit)
 
@@ -274,10 +274,10 @@ def joined_without_variables(patch: pytest.MonkeyPatch) -> None:
 
 
 def retry_without_commit(patch: pytest.MonkeyPatch) -> None:
-    def commit(rt: Runtime, effect: plan.Commit) -> plan.Effect:
+    def commit(rt: Runtime, effect: plan.Commit, routes: Mapping[str, str]) -> plan.Effect:
         if effect.phase is Phase.RETRIED:
             return plan.plan(rt.workflow, checkpoint.draft(rt, effect))
-        return checkpoint.commit(rt, effect)
+        return checkpoint.commit(rt, effect, routes)
 
     patch.setattr(perform, "commit", commit)
 
