@@ -74,12 +74,19 @@ class Assembly:
             service["log_level"] = self.log_level
         return service
 
+    def service_of_handler(self) -> dict[str, Any]:
+        """What it says for the failure handler, which finds all functions from the start alias on."""
+        service = {**self.service(), "start": self._own_start_alias}
+        return service | {"timer": self.timer.queue.queue_url} if self.timer else service
+
     def complete(self, handler: FailureHandler) -> None:
         """Let `handler` take the place of any function."""
         done = (operations(self.workflow, self.wiring, key) for key in self.wiring.edges)
         statements = [permissions.storing(self.table, operations_on_failure(done)), *permissions.sending(self._queues)]
         handler.allow(self.hosts.values(), statements)
         permissions.share_key(handler.function, self.table)
+        if self.timer:
+            permissions.attach(handler, "Timer", self.timer.forwarder, permissions.invoking([handler]))
 
     def join(self, scope: Construct, key: str, failures: Failures) -> iam.Policy:
         """Make the function `key` a part of the workflow; what allows it to be one, in `scope`."""

@@ -89,6 +89,7 @@ def grammar() -> argparse.ArgumentParser:
     _add_get_activity_task(commands)
     _add_watch(commands)
     _add_completion(commands)
+    _add_control(commands)
     return parser
 
 
@@ -225,6 +226,22 @@ def _count(least: int, text: str) -> int:
     raise argparse.ArgumentTypeError(f"expected an integer from {least} up, got {text!r}")
 
 
+def _add_control(commands: _Commands) -> None:
+    parser = _add(commands, "stop", "control", "stop an execution")
+    parser.add_argument("--error", metavar="NAME", help="of the error that it comes to")
+    parser.add_argument("--cause", metavar="TEXT", help="for humans")
+    _add_execution(parser)
+    _add_execution(_add(commands, "redrive", "control", "let an execution that failed go on from what has succeeded"))
+    _add_execution(_add(commands, "nudge", "control", "send what an execution waits for once more"))
+    _add_execution(_add(commands, "why", "control", "tell what an execution waits for"))
+    parser = _add(commands, "fork", "control", "start an execution from a state of another one")
+    parser.add_argument("--from", dest="node", metavar="STATE", required=True, help="which begins it")
+    parser.add_argument("--name", required=True, help="of the new execution")
+    parser.add_argument("--input", metavar="JSON", help=f"what the state is entered with, {_JSON}; as before without")
+    parser.add_argument("--visit", metavar="N", type=int, default=1, help="which visit of the state, from 1")
+    _add_execution(parser)
+
+
 def _add_definition(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help=_DEFINITION)
     parser.add_argument("--name", help="of the workflow; the file's name without its endings if not given")
@@ -250,6 +267,7 @@ def _add_deployed(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--workflow", metavar="NAME", help="which workflow; not needed if the stack has only one")
     where.add_argument("--table", help="name or ARN of the workflow's table")
     where.add_argument("--start-alias", metavar="ARN", help="of the workflow's start alias")
+    where.add_argument("--control-alias", metavar="ARN", help="of the workflow's control alias, to control executions")
     where.add_argument("--region", help="AWS region; that of the environment or profile without")
     where.add_argument("--profile", help="AWS profile")
     parser.add_argument("--json", action="store_true", help="print JSON")

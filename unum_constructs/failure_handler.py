@@ -1,11 +1,13 @@
-"""What goes on from events that Lambda has given up: every workflow has it, and it costs nothing as long as none are.
+"""What goes on from events that Lambda has given up, and does what people ask for; every workflow has it.
+
+It costs nothing as long as there is nothing to do.
 
 It is the on-failure destination of the workflow's functions, as a version, because a running execution stays on the
 definition that it began with. It refers to no function, and no function to it: destinations are resources of their own,
 which hang on versions. So it makes no circle, whatever the workflow is like.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from aws_cdk import Duration, RemovalPolicy
@@ -42,7 +44,8 @@ class FailureHandler(Construct):
 
     Attributes:
         function: the function.
-        version_arn: a token of the qualified ARN of its version in this deployment.
+        version: its version in this deployment.
+        version_arn: a token of the version's qualified ARN.
         alarm: goes off when there are dead letters; it has no actions but those that are added to it.
     """
 
@@ -72,12 +75,12 @@ class FailureHandler(Construct):
         self.function.add_environment("UNUM_WORKFLOWS", self.function.stack.to_json_string({workflow_name: service}))
         # A layer keeps its logical id when its content changes, so the CDK would see the same function.
         self.function.invalidate_version_based_on(layer.digest)
-        self._version = self.function.current_version
-        self._version.apply_removal_policy(RemovalPolicy.RETAIN)
-        self.version_arn = version_arn(self._version)
+        self.version = self.function.current_version
+        self.version.apply_removal_policy(RemovalPolicy.RETAIN)
+        self.version_arn = version_arn(self.version)
         self.alarm = self._alarm()
 
-    def allow(self, hosts: Iterable[permissions.HasFunction], statements: Iterable[iam.PolicyStatement]) -> None:
+    def allow(self, hosts: Collection[permissions.HasFunction], statements: Iterable[iam.PolicyStatement]) -> None:
         """Let it take the place of `hosts`, for which it needs `statements` too; what it cannot do is reported."""
         policy = permissions.attach(
             self,
@@ -90,11 +93,14 @@ class FailureHandler(Construct):
             ],
         )
         configuration = async_configuration(
-            self._version, destination=self._dead_letters.queue_arn, qualifier=self._version.version
+            self.version, destination=self._dead_letters.queue_arn, qualifier=self.version.version
         )
-        configuration.override_logical_id(logical_id(self._version, suffix="OnFailure"))
+        configuration.override_logical_id(logical_id(self.version, suffix="OnFailure"))
         configuration.apply_removal_policy(RemovalPolicy.RETAIN)
         configuration.node.add_dependency(policy)  # Lambda refuses a queue that the function's role may not send to
+        # Waits come back to it, and executions of another version have another version of it.
+        own = [*permissions.finding_handlers(hosts), *permissions.invoking([self])]
+        permissions.attach(self, "Control", self.function, own)
 
     def hand_on(self, workflow_name: str, other: FailureDestination) -> None:
         """Have `other` do what is for another workflow, one that has functions of this workflow."""
@@ -119,5 +125,5 @@ class FailureHandler(Construct):
 
 
 def operations(of_functions: Iterable[frozenset[Operation]]) -> frozenset[Operation]:
-    """What it does in the table: what any of the functions does, and it looks first what is committed."""
-    return frozenset({Operation.READ}).union(*of_functions)
+    """What it does in the table: what any of the functions does, and for people it looks how far executions are."""
+    return frozenset({Operation.CREATE, Operation.READ, Operation.LIST}).union(*of_functions)

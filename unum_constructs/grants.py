@@ -27,12 +27,14 @@ class IUnumWorkflow(Construct):
         workflow_name: its name, in events and in the table.
         table: the state of executions.
         start_alias: the only way in.
+        control_alias: where executions are stopped, redriven, nudged and forked; None where that is not known.
         activities: queues of the activities that Tasks wait in, by name.
     """
 
     workflow_name: str
     table: dynamodb.ITable
     start_alias: lambda_.IFunction
+    control_alias: lambda_.IFunction | None
     activities: Mapping[str, sqs.IQueue]
 
     def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
@@ -57,6 +59,29 @@ class IUnumWorkflow(Construct):
         It may start executions as well, for everything comes in through the start alias.
         """
         return self._invoke(grantee)
+
+    def grant_stop(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let `grantee` stop executions, and do all that `grant_redrive` allows: IAM cannot tell these apart.
+
+        Raises:
+            ConstructError: the workflow is imported without its control alias.
+        """
+        return self.grant_redrive(grantee)
+
+    def grant_redrive(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let `grantee` redrive, nudge, fork and stop executions, and ask what they wait for.
+
+        Raises:
+            ConstructError: the workflow is imported without its control alias.
+        """
+        if self.control_alias is None:
+            raise ConstructError(
+                self,
+                "control_alias_arn: expected its ARN, got nothing; import it with the workflow",
+            )
+        return iam.Grant.add_to_principal(
+            grantee=grantee, actions=[INVOKE], resource_arns=[self.control_alias.function_arn]
+        )
 
     def grant_activity(self, grantee: iam.IGrantable, name: str) -> iam.Grant:
         """Let `grantee` work for the activity `name`: take its Tasks (`get_activity_task`), and answer for them.

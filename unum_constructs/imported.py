@@ -25,6 +25,7 @@ class ImportedWorkflow(IUnumWorkflow):
         workflow_name: str,
         table: dynamodb.ITable | str,
         start_alias_arn: str,
+        control_alias_arn: str | None,
         activities: Mapping[str, sqs.IQueue],
         same_environment: bool | None,
     ) -> None:
@@ -35,6 +36,11 @@ class ImportedWorkflow(IUnumWorkflow):
         self.start_alias = lambda_.Function.from_function_attributes(
             self, "Start", function_arn=start_alias_arn, same_environment=same_environment
         )
+        self.control_alias = None
+        if control_alias_arn is not None:
+            self.control_alias = lambda_.Function.from_function_attributes(
+                self, "Control", function_arn=control_alias_arn, same_environment=same_environment
+            )
         self.start_alias.node.add_validation(_NotPolled(self.start_alias))
 
     @classmethod
@@ -46,6 +52,7 @@ class ImportedWorkflow(IUnumWorkflow):
             workflow_name=workflow_name,
             table=Fn.import_value(export_name(workflow_name, "Table")),
             start_alias_arn=Fn.import_value(export_name(workflow_name, "StartAlias")),
+            control_alias_arn=Fn.import_value(export_name(workflow_name, "ControlAlias")),
             activities={},
             same_environment=True,
         )

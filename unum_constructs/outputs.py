@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
-EXPORTED = ("StartAlias", "Table")
+EXPORTED = ("StartAlias", "ControlAlias", "Table")
 """What other stacks have to know of a workflow."""
 
 

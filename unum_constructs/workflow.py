@@ -104,10 +104,12 @@ class UnumWorkflow(IUnumWorkflow):
         failure_queue: what it could not go on from, for 14 days; also events that waited in `timer` and could not be
             handed on.
         failure_alarm: goes off when something is in that queue; actions may be added to it.
+        control_alias: where executions are stopped, redriven, nudged and forked; an alias of the failure handler.
         timer: what keeps events that have to wait; None where none have to.
     """
 
     start_alias: lambda_.Alias
+    control_alias: lambda_.Alias
     activities: Mapping[str, sqs.Queue]
 
     def __init__(  # noqa: PLR0913 - one keyword for each option, as everywhere in the CDK
@@ -198,6 +200,7 @@ class UnumWorkflow(IUnumWorkflow):
         self.failure_handler = self._failure_handler()
         self.failure_alarm = self.failure_handler.alarm
         self.start_alias = self._start_alias(Failures(handler=self.failure_handler, **limits))
+        self.control_alias = self._control_alias()
         self._add_outputs(exported_as=self.workflow_name if exported else None)
         for key, value in (tags or {}).items():
             Tags.of(self).add(key, value)
@@ -210,6 +213,7 @@ class UnumWorkflow(IUnumWorkflow):
         workflow_name: str,
         table: dynamodb.ITable | str,
         start_alias_arn: str,
+        control_alias_arn: str | None = None,
         activities: Mapping[str, sqs.IQueue] | None = None,
         same_environment: bool | None = None,
     ) -> IUnumWorkflow:
@@ -222,6 +226,8 @@ class UnumWorkflow(IUnumWorkflow):
             table: the state of executions, or that table's name. An imported table with its `encryption_key`, if it has
                 one of its own: who may use the table has to be allowed to use the key.
             start_alias_arn: ARN of its start alias, as the stack's output ``StartAlias`` has it.
+            control_alias_arn: that of its control alias, in the output ``ControlAlias``, for `grant_stop` and
+                `grant_redrive`.
             activities: queues of its activities by name, for `grant_activity`.
             same_environment: whether it is of the account and region of this stack, so that event sources can be
                 allowed to start it; found out where both are known.
@@ -232,6 +238,7 @@ class UnumWorkflow(IUnumWorkflow):
             workflow_name=workflow_name,
             table=table,
             start_alias_arn=start_alias_arn,
+            control_alias_arn=control_alias_arn,
             activities=activities or {},
             same_environment=same_environment,
         )
@@ -330,13 +337,19 @@ class UnumWorkflow(IUnumWorkflow):
             self,
             "OnFailure",
             workflow_name=self.workflow_name,
-            service=self._assembly.service(),
+            service=self._assembly.service_of_handler(),
             layer=self.layer,
             provision=self._provision,
             dead_letters=self.failure_queue,
         )
         self._assembly.complete(handler)
         return handler
+
+    def _control_alias(self) -> lambda_.Alias:
+        version = self.failure_handler.version
+        alias = lambda_.Alias(self, "Control", alias_name=f"control-{self.workflow_name}", version=version)
+        alias.node.add_dependency(self.failure_handler)
+        return alias
 
     def _start_alias(self, failures: Failures) -> lambda_.Alias:
         """Make every function a part of the workflow; the alias comes last, when everything is allowed."""
@@ -356,6 +369,8 @@ class UnumWorkflow(IUnumWorkflow):
             "StartAlias": (self.start_alias.function_arn, f"Start alias of workflow {name}"),
             "Table": (self.table.table_name, f"Table of workflow {name}"),
             "Workflow": (name, "Name of the workflow"),
+            "ControlAlias": (self.control_alias.function_arn, f"Control alias of workflow {name}"),
+            "FailureQueue": (self.failure_queue.queue_url, f"What workflow {name} could not go on from"),
             "Retention": (str(self._assembly.retention_s), f"Seconds that workflow {name} keeps its state"),
         }
         if self.activities:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
 from tests.synth.deployment import Deployment, flat, function
@@ -42,13 +43,20 @@ def destination(deployment: Deployment, path: str) -> str:
     return flat(deployment.properties(f"{path}/EventInvokeConfig")["DestinationConfig"]["OnFailure"]["Destination"])
 
 
-def test_it_has_the_definition_and_no_address(loop: Deployment) -> None:
+def test_it_has_the_definition_and_no_address_but_where_executions_start(loop: Deployment) -> None:
     properties = loop.properties(HANDLER)
     assert properties["Handler"] == "unum_runtime.failure_handler.handle"
     assert properties["Layers"] == [{"Ref": loop.logical_id("Flow/Layer")}]
     assert properties["RecursiveLoop"] == "Allow"
     assert loop.services(HANDLER) == {
-        "Flow": {"table": loop.logical_id("Flow/Table"), "hosts": [], "routes": {}, "retention_s": 7 * 24 * 3600}
+        "Flow": {
+            "table": loop.logical_id("Flow/Table"),
+            "hosts": [],
+            "routes": {},
+            "retention_s": 7 * 24 * 3600,
+            "start": f"{loop.logical_id('A')}.Arn:start-Flow",
+            "timer": loop.logical_id("Flow/Timer/Queue"),
+        }
     }
     assert "UNUM_OTHERS" not in properties["Environment"]["Variables"]
 
@@ -82,7 +90,7 @@ def test_its_version_is_that_of_the_definition() -> None:
 
     first = deployed(1).version(HANDLER)
     assert first == deployed(1).version(HANDLER)
-    assert first == deployed(1, memory_size=512).version(HANDLER), "it refers to no function"
+    assert first == deployed(1, memory_size=512).version(HANDLER), "it refers to no version"
     assert first != deployed(2).version(HANDLER)
 
 
@@ -94,6 +102,12 @@ def test_it_may_do_this_and_nothing_else(loop: Deployment) -> None:
         (SEND, arns(loop, "Flow/Timer/Queue")),
         (SEND, arns(loop, "Flow/Failures")),
     ]
+    own_versions = arns(loop, HANDLER, suffix=":*")
+    assert loop.statements("Flow/OnFailure/Control") == [
+        (["lambda:GetFunctionEventInvokeConfig"], arns(loop, *"ABC", suffix=":*")),
+        (INVOKE, own_versions),
+    ]
+    assert loop.statements("Flow/OnFailure/Timer") == [(INVOKE, own_versions)]
     (logs,) = arns(loop, f"{HANDLER}Logs")
     own = loop.statements(f"{HANDLER}Role/DefaultPolicy")
     assert own == [(["logs:CreateLogStream", "logs:PutLogEvents"], [logs])]
@@ -118,6 +132,20 @@ def test_it_may_read_an_environment_that_is_encrypted_with_a_key_of_the_user_s()
     functions = {"A": function(deployment.stack, "A", environment_encryption=key), "B": function(deployment.stack, "B")}
     deployment.flow(chain("A", "B"), functions)
     assert (["kms:Decrypt"], arns(deployment, "Key")) in deployment.statements(PERMISSIONS)
+
+
+def test_people_reach_it_through_an_alias(loop: Deployment) -> None:
+    alias = loop.properties("Flow/Control")
+    assert (alias["Name"], flat(alias["FunctionVersion"])) == ("control-Flow", f"{loop.version(HANDLER)}.Version")
+    assert flat(loop.template["Outputs"]["FlowControlAlias"]["Value"]) == loop.logical_id("Flow/Control")
+
+
+@pytest.mark.parametrize("grant", ["grant_stop", "grant_redrive"])
+def test_who_may_stop_or_redrive_may_invoke_that_alias(grant: str) -> None:
+    deployment = Deployment.new()
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
+    getattr(flow, grant)(iam.User(deployment.stack, "Somebody"))
+    assert deployment.statements("Somebody/DefaultPolicy") == [(INVOKE, [deployment.logical_id("Flow/Control")])]
 
 
 def test_the_alarm_goes_off_when_something_is_left(loop: Deployment) -> None:

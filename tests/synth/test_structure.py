@@ -42,11 +42,11 @@ def test_nothing_but_what_it_needs(two_steps: Deployment) -> None:
         "Lambda::LayerVersion": 1,
         "Lambda::Function": 3,
         "Lambda::Version": 3,
-        "Lambda::Alias": 1,
+        "Lambda::Alias": 2,
         "Lambda::EventInvokeConfig": 4,
         "Logs::LogGroup": 3,
         "IAM::Role": 3,
-        "IAM::Policy": 6,
+        "IAM::Policy": 7,
         "CloudWatch::Alarm": 1,
         "SQS::Queue": 1,
         "SQS::QueuePolicy": 1,
@@ -118,6 +118,8 @@ def test_outputs(two_steps: Deployment) -> None:
     outputs = {name: flat(output["Value"]) for name, output in two_steps.template["Outputs"].items()}
     assert outputs == {
         "FlowStartAlias": two_steps.logical_id("Flow/Start"),
+        "FlowControlAlias": two_steps.logical_id("Flow/Control"),
+        "FlowFailureQueue": two_steps.logical_id("Flow/Failures"),
         "FlowTable": two_steps.logical_id("Flow/Table"),
         "FlowWorkflow": "Flow",
         "FlowRetention": "604800",

@@ -146,6 +146,7 @@ def test_logical_ids() -> None:
 
 
 LOGICAL_IDS = {
+    "FlowControl163B91C1",
     "FlowEntry6F44A694",
     "FlowEntryLogsB6F6074C",
     "FlowEntryRole78432AF3",
@@ -153,6 +154,8 @@ LOGICAL_IDS = {
     "FlowFailures70A1C59A",
     "FlowFailuresPolicyD3807436",
     "FlowLayerB8C38750",
+    "FlowOnFailureControlF6C38895",
+    "FlowOnFailureTimerB116CBA7",
     "FlowOnFailureAlarmF3425B14",
     "FlowOnFailureHandlerAA58EE16",
     "FlowOnFailureHandlerLogsA2D53CC4",

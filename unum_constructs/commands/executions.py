@@ -113,13 +113,14 @@ def connected(options: argparse.Namespace) -> Client:
         raise UsageError("expected --stack STACK, or --table TABLE and --workflow NAME, and to start --start-alias ARN")
     with needing_boto3():
         session = session_of(options)
-        found = in_stack(session, options) if options.stack else _explicit(options)
+        found = located(session, options)
         return Client.connect(
             table=found.table,
             workflow=found.workflow,
             start_alias=found.start_alias,
             retention_s=found.retention_s,
             session=session,
+            control_alias=found.control_alias,
         )
 
 
@@ -134,6 +135,15 @@ def needing_boto3() -> Iterator[None]:
         yield
     except ImportError as error:
         raise CommandFailed(f"{error}; this command needs boto3: pip install 'unum-constructs[client]'") from error
+
+
+def located(session: "Session", options: argparse.Namespace) -> Deployed:
+    """Where the workflow is that `options` name.
+
+    Raises:
+        UsageError: they do not name one.
+    """
+    return in_stack(session, options) if options.stack else _explicit(options)
 
 
 def session_of(options: argparse.Namespace) -> "Session":
@@ -157,7 +167,12 @@ def session_of(options: argparse.Namespace) -> "Session":
 def _explicit(options: argparse.Namespace) -> Deployed:
     if options.command == "start" and options.start_alias is None:
         raise UsageError("--start-alias: expected the ARN of the start alias, got nothing; or give --stack STACK")
-    return Deployed(workflow=options.workflow, table=options.table, start_alias=options.start_alias)
+    return Deployed(
+        workflow=options.workflow,
+        table=options.table,
+        start_alias=options.start_alias,
+        control_alias=options.control_alias,
+    )
 
 
 def in_stack(session: "Session", options: argparse.Namespace) -> Deployed:

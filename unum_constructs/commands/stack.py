@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from unum_constructs.commands.failure import UsageError
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 
-_OUTPUT = re.compile(r"(?P<construct>.*)(?P<field>StartAlias|Table|Workflow|Retention|Activities)")
+_KINDS = "StartAlias|ControlAlias|FailureQueue|Table|Workflow|Retention|Activities"
+_OUTPUT = re.compile(rf"(?P<construct>.*)(?P<field>{_KINDS})")
 """Logical ID of an output of `UnumWorkflow`: the construct's path without separators, and what it is."""
 
 _ALWAYS = frozenset({"StartAlias", "Table", "Workflow", "Retention"})
@@ -25,6 +26,8 @@ class Deployed:
         start_alias: ARN of its start alias; None for a client that only looks.
         retention_s: how long it keeps its state, in seconds.
         activities: URLs of the queues of its activities by name.
+        control_alias: ARN of its control alias; None for a client that controls nothing.
+        failure_queue: URL of the queue of what it could not go on from; None if that is not known.
     """
 
     workflow: str
@@ -32,6 +35,8 @@ class Deployed:
     start_alias: str | None
     retention_s: int = DEFAULT_RETENTION_S
     activities: Mapping[str, str] = field(default_factory=dict)
+    control_alias: str | None = None
+    failure_queue: str | None = None
 
 
 def deployed(stack: str, outputs: Mapping[str, str], workflow: str | None) -> Deployed:
@@ -69,7 +74,9 @@ def _all_deployed(outputs: Mapping[str, str]) -> list[Deployed]:
             start_alias=group["StartAlias"],
             retention_s=int(group["Retention"]),
             activities=json.loads(group.get("Activities", "{}")),
+            control_alias=group.get("ControlAlias"),
+            failure_queue=group.get("FailureQueue"),
         )
         for group in groups.values()
-        if group.keys() >= _ALWAYS
+        if group.keys() >= _ALWAYS  # other outputs may end alike
     ]

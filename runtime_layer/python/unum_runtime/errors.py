@@ -15,6 +15,8 @@ UnumError
     ├── InvalidName
     ├── ExecutionAlreadyExists
     ├── ExecutionDoesNotExist
+    ├── ExecutionNotRedrivable
+    ├── NodeNotForkable
     ├── InvalidToken
     ├── InvalidOutput
     ├── TaskTimedOut
@@ -127,6 +129,14 @@ class ExecutionAlreadyExists(ClientError):
 
 class ExecutionDoesNotExist(ClientError):
     """No execution of that name is stored; it never was, or its retention has passed."""
+
+
+class ExecutionNotRedrivable(ClientError):
+    """The execution has not failed, or nothing of it could run again with another result."""
+
+
+class NodeNotForkable(ClientError):
+    """No other execution can go on from there: the execution did not come to it, or it is inside a fan-out."""
 
 
 class InvalidToken(ClientError):

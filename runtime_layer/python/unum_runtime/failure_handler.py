@@ -6,6 +6,7 @@ has, which it looks up in its configuration. The environment is that of every fu
 (`UNUM_WORKFLOWS`), and names the handlers of other workflows that share functions with this one (`UNUM_OTHERS`).
 
 What it cannot do it raises: after some attempts Lambda hands the record to the queue of dead letters.
+Through an alias of its own it is asked for more than that, see `unum_runtime.control_plane`.
 Source of the records: AWS Lambda Developer Guide, "Capturing records of Lambda asynchronous invocations".
 """
 
@@ -13,22 +14,20 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, NoReturn
 
-from unum_runtime.aws.clients import botocore_client
+from unum_runtime import control_plane, versions
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.errors import InconsistentHistory, InvokeError, NotOurEvent, RefusedDelivery
-from unum_runtime.handler import Service, runtime_of, services, services_in
+from unum_runtime.handler import runtime_of, services
 from unum_runtime.model.checkpoint import Failure, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope, named_start
 from unum_runtime.model.identity import started_by
 from unum_runtime.model.ir import Json
-from unum_runtime.protocol import door
+from unum_runtime.protocol import control, door
 from unum_runtime.protocol.failing import fail_invocation
 from unum_runtime.protocol.runtime import Call, NoTimer, Runtime
 from unum_runtime.protocol.start import resume, start
-from unum_runtime.wire.failures import call_errors
 
 UNKNOWN = "Lambda.Unknown"
 THROTTLED = "Lambda.TooManyRequestsException"
@@ -94,28 +93,46 @@ class GivenUp:
             raise NotOurEvent(f"expected a record of an event that Lambda has given up: {error!r}") from error
 
 
-def handle(record: Json, context: Any) -> None:
-    """Make up for what `record` tells.
+def handle(event: Json, context: Any) -> Json:
+    """Make up for what a record tells; or do what somebody asks for, or what that led to.
+
+    Args:
+        event: a record; or a request; or an envelope that this function has sent to itself.
+        context: Lambda's context object.
+
+    Returns:
+        The answer to a request.
 
     Raises:
         NotOurEvent: there is nothing in it that this workflow could go on from.
         InconsistentHistory: what is stored contradicts the event.
         UnumError: something did not answer; Lambda calls again.
     """
-    (workflow,) = services()
-    given_up = GivenUp.from_record(record)
+    *_, qualifier = context.invoked_function_arn.split(":")
+    if control.is_request(event) or not qualifier.isdecimal():  # through the alias nothing else is read as such
+        return control_plane.answer(event, context)
     try:
-        if not given_up.qualifier.isdecimal():
-            _start(_stand_in(workflow, given_up, context), given_up)
-        elif not is_envelope(given_up.event):
-            raise NotOurEvent(f"{given_up.address}: expected an event of a workflow, got another; who invoked it?")
-        elif given_up.event["workflow"] != workflow:
-            _hand_on(given_up.event["workflow"], record)
+        if is_envelope(event):
+            control_plane.deliver(event, context)
         else:
-            _fail(_stand_in(workflow, given_up, context), given_up)
+            _make_up(event, context)
     except RefusedDelivery as refused:
         # Returned, not raised, as by every function: nothing could come of the event any more.
         print(json.dumps({"source": "unum", "message": "refused", "reason": str(refused)}))  # noqa: T201 - the log
+    return None
+
+
+def _make_up(record: Json, context: Any) -> None:
+    (workflow,) = services()
+    given_up = GivenUp.from_record(record)
+    if not given_up.qualifier.isdecimal():
+        _start(_stand_in(workflow, given_up, context), given_up)
+    elif not is_envelope(given_up.event):
+        raise NotOurEvent(f"{given_up.address}: expected an event of a workflow, got another; who invoked it?")
+    elif given_up.event["workflow"] != workflow:
+        _hand_on(given_up.event["workflow"], record)
+    else:
+        _fail(_stand_in(workflow, given_up, context), given_up)
 
 
 def _start(rt: Runtime, given_up: GivenUp) -> None:
@@ -167,12 +184,13 @@ def _hand_on(workflow: str, record: Json) -> None:
     others = json.loads(os.environ.get("UNUM_OTHERS", "{}"))
     if workflow not in others:
         raise NotOurEvent(f"event.workflow: expected one of {sorted({*services(), *others})}, got {workflow!r}")
-    LambdaInvoker(_client()).invoke([(others[workflow], to_text(record).encode())])
+    LambdaInvoker(versions.lambda_client()).invoke([(others[workflow], to_text(record).encode())])
 
 
 def _stand_in(workflow: str, given_up: GivenUp, context: Any) -> Runtime:
     """The runtime of the function that the event was for, without its code."""
-    address, table = _configured(given_up.address) if given_up.qualifier.isdecimal() else _look_up(given_up.address)
+    find = versions.configured if given_up.qualifier.isdecimal() else versions.look_up
+    address, table = find(given_up.address)
     if workflow not in table:
         raise NotOurEvent(f"{address}: expected that it serves workflow {workflow!r}, but only {sorted(table)}")
     if given_up.qualifier not in (address.rpartition(":")[2], table[workflow].start_alias):
@@ -182,36 +200,6 @@ def _stand_in(workflow: str, given_up: GivenUp, context: Any) -> Runtime:
 
 def _no_code(call: Call, _value: Json) -> NoReturn:
     raise AssertionError(f"{call.invocation}: the handler of failures runs no user code")
-
-
-def _look_up(address: str) -> tuple[str, Mapping[str, Service]]:
-    """The version that `address` leads to, and what its environment says.
-
-    Raises:
-        InvokeError: Lambda does not say.
-    """
-    try:
-        found = _client().get_function_configuration(FunctionName=address)
-    except call_errors() as error:
-        raise InvokeError(f"{address}: {error}") from error
-    environment = found.get("Environment", {})
-    if "Error" in environment:
-        raise InvokeError(f"{address}: its environment cannot be read: {environment['Error']}")
-    function = ":".join(address.split(":")[:7])
-    return f"{function}:{found['Version']}", services_in(environment.get("Variables", {}))
-
-
-_configured = cache(_look_up)
-"""Of versions, which do not change."""
-
-
-@cache
-def _client() -> Any:
-    """A Lambda client that is patient: of all requests for configurations, Lambda takes 15 a second in an account.
-
-    Source: AWS Lambda Developer Guide, "Lambda quotas".
-    """
-    return botocore_client("lambda", retries=10)
 
 
 def _failure(record: Mapping[str, Json]) -> Failure:

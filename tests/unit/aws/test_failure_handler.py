@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from unum_constructs.compiler import compile_workflow
-from unum_runtime import failure_handler, handler
+from unum_runtime import failure_handler, handler, versions
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.client import Client, Description
 from unum_runtime.errors import InconsistentHistory, InvokeError, NotOurEvent
@@ -24,9 +24,7 @@ from unum_runtime.model.naming import Execution, start_key
 
 TABLE = "state"
 ACCOUNT = "arn:aws:lambda:us-east-1:123456789012:function"
-CACHES = [
-    each for module in (handler, failure_handler) for each in vars(module).values() if hasattr(each, "cache_clear")
-]
+CACHES = [each for module in (handler, versions) for each in vars(module).values() if hasattr(each, "cache_clear")]
 DIED = {
     "errorType": "Runtime.ExitError",
     "errorMessage": "RequestId: 1 Error: Runtime exited with error: exit status 3",
@@ -53,6 +51,7 @@ class Context:
     """Of Lambda's context, what is looked at."""
 
     aws_request_id: str = "of the handler"
+    invoked_function_arn: str = f"{ACCOUNT}:on-failure:1"
 
     def get_remaining_time_in_millis(self) -> int:
         return 30_000
@@ -153,7 +152,7 @@ def deployed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deploy
         monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": service}))
         monkeypatch.setenv("UNUM_OTHERS", json.dumps({"Other": at("other-handler")}))
         forget()
-        monkeypatch.setattr(failure_handler, "_client", lambda: functions)
+        monkeypatch.setattr(versions, "lambda_client", lambda: functions)
         monkeypatch.setattr(handler, "_invoker", lambda: LambdaInvoker(functions))
         boto3.client("dynamodb").create_table(
             TableName=TABLE,

@@ -1,6 +1,7 @@
 """The client in the shape of boto3's, against a memory store and a workflow that runs in this process."""
 
 import base64
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -10,6 +11,7 @@ import botocore.session
 import pytest
 from botocore.validate import validate_parameters
 
+from unum_runtime.client.control import Control
 from unum_runtime.client.stepfunctions import StepFunctionsClient
 from unum_runtime.errors import ClientError, WaitTimedOut
 from unum_runtime.model.ir import Home
@@ -192,3 +194,31 @@ def test_what_a_history_needs(deployment: Any, client: StepFunctionsClient) -> N
         client.get_execution_history(executionArn="n", maxResults=1001)
     with pytest.raises(ClientError, match="operation_name: expected 'get_execution_history'"):
         client.get_paginator("list_executions")
+
+
+def test_stop_and_redrive_have_the_shapes_of_boto3(deployment: Any) -> None:
+    asked: list[Any] = []
+
+    class Alias:
+        """The control alias."""
+
+        def call(self, _address: str, payload: bytes) -> Any:
+            asked.append(json.loads(payload))
+            return {"stopped_ms": 1_000, "redriven_ms": 2_000}
+
+    control = Control(caller=Alias(), control_alias="alias")
+    client = StepFunctionsClient(replace(deployment.client, control=control))
+    stopped = client.stop_execution(executionArn=ARN, error="E", cause="c")
+    check_shape("StopExecution", stopped)
+    redriven = client.redrive_execution(executionArn="n")
+    check_shape("RedriveExecution", redriven)
+    assert (stopped["stopDate"].timestamp(), redriven["redriveDate"].timestamp()) == (1, 2)
+    assert asked == [
+        {"$unum": 1, "control": "stop", "execution": "n", "error": "E", "cause": "c"},
+        {"$unum": 1, "control": "redrive", "execution": "n"},
+    ]
+
+
+def test_a_client_without_a_control_alias_says_so(client: StepFunctionsClient) -> None:
+    with pytest.raises(ClientError, match="control_alias"):
+        client.redrive_execution(executionArn="n")

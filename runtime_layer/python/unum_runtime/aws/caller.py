@@ -8,6 +8,9 @@ from unum_runtime.errors import InvokeError
 from unum_runtime.model.ir import Json
 from unum_runtime.wire.failures import call_errors
 
+LONGEST_CALL_S = 310
+"""How long the slowest function of ours may take, and a little more, in seconds."""
+
 
 class LambdaClient(Protocol):
     """The call of ``boto3.client("lambda")`` that is used here, with its own parameters."""

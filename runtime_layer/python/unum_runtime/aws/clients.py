@@ -40,14 +40,15 @@ def client(service: str) -> Any:
         return botocore_client(service)
 
 
-def botocore_client(service: str, *, retries: int = 5) -> Any:
-    """A client of botocore's for any call, which makes up to `retries` more attempts at each."""
+def botocore_client(service: str, *, retries: int = 5, timeout_s: int = 60) -> Any:
+    """A client of botocore's for any call, which makes up to `retries` more attempts at each, of `timeout_s` each."""
     from botocore.config import Config  # noqa: PLC0415 - takes longer to import than all else
 
     config = Config(
         max_pool_connections=PARALLEL_CALLS,
         retries={"mode": "standard", "max_attempts": retries},
         tcp_keepalive=True,
+        read_timeout=timeout_s,
     )
     return _session().create_client(service, config=config)
 

@@ -16,6 +16,7 @@ class Address(TypedDict, total=False):
         table: name or ARN of the workflow's DynamoDB table.
         workflow: name of the workflow.
         start_alias: ARN of its start alias; without, the client only looks.
+        control_alias: ARN of its control alias; without, the client neither stops nor redrives executions.
         session: where credentials and region come from; boto3's default without.
         retention_s: how long the workflow keeps its items, in seconds.
         activities: URLs of the queues of its activities by name, for workers.
@@ -24,6 +25,7 @@ class Address(TypedDict, total=False):
     table: "Required[str]"
     workflow: "Required[str]"
     start_alias: str | None
+    control_alias: str | None
     session: "Session | None"
     retention_s: int
     activities: Mapping[str, str] | None

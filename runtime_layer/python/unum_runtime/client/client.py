@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client import history
+from unum_runtime.client.control import Control, Waits
 from unum_runtime.client.pauses import Pauses, Waiter
 from unum_runtime.client.progress import Progress, progress
 from unum_runtime.client.records import Description, Started, Step, moment
@@ -25,6 +26,8 @@ from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Invoker
 from unum_runtime.store.base import Store
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from boto3 import Session
 
 
@@ -43,6 +46,7 @@ class Client:
         maintain_leases: whether a thread renews the lease on a start while `run` waits; by default, unless the
             environment has ``UNUM_MAINTAIN_LEASES=0``.
         tasks: answers for Tasks that wait for somebody; None for a client that only looks.
+        control: stops, redrives, nudges and forks executions; None for a client that does not.
     """
 
     store: Store
@@ -54,9 +58,10 @@ class Client:
     waiter: Waiter = field(default_factory=Waiter)
     maintain_leases: bool = field(default_factory=maintain_by_default)
     tasks: Tasks | None = None
+    control: Control | None = None
 
     @classmethod
-    def connect(
+    def connect(  # noqa: PLR0913 - where a workflow is, by name
         cls,
         *,
         table: str,
@@ -65,6 +70,7 @@ class Client:
         session: "Session | None" = None,
         retention_s: int = DEFAULT_RETENTION_S,
         activities: Mapping[str, str] | None = None,
+        control_alias: str | None = None,
     ) -> "Client":
         """A client of a workflow on AWS; needs boto3 (``pip install 'unum-runtime[client]'``).
 
@@ -75,6 +81,7 @@ class Client:
             session: where credentials and region come from; boto3's default without.
             retention_s: how long the workflow keeps its items, in seconds.
             activities: URLs of the queues of its activities by name, for workers.
+            control_alias: ARN of its control alias; None for a client that controls nothing.
         """
         # Only here, so that everything else of the client runs where no AWS client is installed.
         import boto3  # noqa: PLC0415 - see above
@@ -96,6 +103,7 @@ class Client:
             tasks=None
             if start_alias is None
             else Tasks.connect(start_alias=start_alias, activities=activities, session=session),
+            control=None if control_alias is None else Control.connect(control_alias=control_alias, session=session),
         )
 
     def start(
@@ -269,6 +277,32 @@ class Client:
     def get_activity_task(self, name: str, worker_name: str = "") -> ActivityTask:
         """See `Tasks.get_activity_task`."""
         return self._tasks.get_activity_task(name, worker_name)
+
+    def stop(self, name: str, error: str | None = None, cause: str | None = None) -> "datetime":
+        """See `Control.stop`."""
+        return self._control.stop(name, error, cause)
+
+    def redrive(self, name: str) -> "datetime":
+        """See `Control.redrive`."""
+        return self._control.redrive(name)
+
+    def nudge(self, name: str) -> Waits:
+        """See `Control.nudge`."""
+        return self._control.nudge(name)
+
+    def why(self, name: str) -> Waits:
+        """See `Control.why`."""
+        return self._control.why(name)
+
+    def fork(self, name: str, *, from_node: str, new_name: str, **more: Any) -> Started:
+        """See `Control.fork`, also for `input` and `visit`."""
+        return self._control.fork(name, from_node=from_node, new_name=new_name, **more)
+
+    @property
+    def _control(self) -> Control:
+        if self.control is None:
+            raise ClientError("control_alias: expected the ARN of the control alias, got None")
+        return self.control
 
     @property
     def _tasks(self) -> Tasks:

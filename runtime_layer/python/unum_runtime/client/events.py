@@ -62,15 +62,26 @@ def events(workflow: Workflow, checkpoints: Iterable[Checkpoint], *, now_ms: int
     details = data(input=_known(past.start)) | ({"roleArn": workflow.home.role_arn} if workflow.home.role_arn else {})
     began = Event(type="ExecutionStarted", at_ms=past.start.committed_ms, previous=None, details=details)
     account = Account(journal, journal.add(began))
-    _Thread(past, Passages(workflow), (), account).follow(past.start)
+    _tell(past, Passages(workflow), account)
     if past.end is None:
         return journal.shaped(until_ms=max(now_ms, past.latest_ms))
     last, until_ms = account.last, max(account.last.at_ms, past.latest_ms)
-    if past.stop is not None:  # before a Wait was over, perhaps, that leads to the last event
-        until_ms = max(past.stop.committed_ms, past.latest_ms)
+    if past.end.is_stop:  # before a Wait was over, perhaps, that leads to the last event
+        until_ms = max(past.end.committed_ms, past.latest_ms)
         last = journal.latest(until_ms=until_ms)
     journal.end(_ending(past.end, last))
     return journal.shaped(until_ms=until_ms)
+
+
+def _tell(past: Past, passages: Passages, account: Account) -> None:
+    """Tell what happened from the start on, and from each redrive on."""
+    top_level = _Thread(past, passages, (), account)
+    end = top_level.follow(past.start)
+    for count, (ended, redriven) in enumerate(past.redriven, start=1):
+        last = account.journal.latest(until_ms=ended.committed_ms) if ended.is_stop else end.last
+        account.last = account.journal.add(_ending(ended, last))
+        account.add("ExecutionRedriven", {"redriveCount": count}, redriven.committed_ms)
+        end = top_level.follow(redriven)
 
 
 def _ending(checkpoint: Checkpoint, last: Event) -> Event:

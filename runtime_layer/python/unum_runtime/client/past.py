@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase
@@ -18,12 +19,12 @@ class Past:
     Attributes:
         workflow: the version that it runs on.
         committed: its start record and its steps.
-        stop: the stop record, in the place of the step that would have been next; None where there is none.
+        stops: the stop records, each in the place of the step that would have been next.
     """
 
     workflow: Workflow
     committed: dict[Name, Checkpoint] = field(default_factory=dict)
-    stop: Checkpoint | None = None
+    stops: list[Checkpoint] = field(default_factory=list)
     _steps: dict[Frames, list[int]] = field(default_factory=dict)
 
     @classmethod
@@ -52,9 +53,14 @@ class Past:
 
     @property
     def end(self) -> Checkpoint | None:
-        """The commit that ended the execution; None while it runs."""
-        ends = (checkpoint for checkpoint in self.committed.values() if checkpoint.ending is not None)
-        return self.stop or next(ends, None)
+        """The commit that ended the execution; None while it runs, also after one that had ended it."""
+        *_, last = self._top_level
+        return None if last.ending is None else last
+
+    @property
+    def redriven(self) -> list[tuple[Checkpoint, Checkpoint]]:
+        """The commits that had ended the execution before it was redriven, each with that of the redrive."""
+        return [(before, after) for before, after in pairwise(self._top_level) if before.ending is not None]
 
     def outcome_of(self, scope: Scope) -> Checkpoint | None:
         """The commit of a fan-out itself; None where the Task that joins its results has committed in its place."""
@@ -71,10 +77,16 @@ class Past:
         """Whether the branch with `frames` has committed something."""
         return frames in self._steps
 
+    @property
+    def _top_level(self) -> list[Checkpoint]:
+        """The start record, the steps at the top level, and what stopped them."""
+        steps = [self.committed[replace(self.start.name, step=step)] for step in self._steps[()]]
+        return sorted([*steps, *self.stops], key=lambda checkpoint: checkpoint.name.step)
+
     def _add(self, checkpoint: Checkpoint) -> None:
         name, ours = checkpoint.name, self.workflow
         if checkpoint.is_stop:
-            self.stop = checkpoint
+            self.stops.append(checkpoint)
             return
         if not is_start(name) and checkpoint.digest != ours.digest:
             raise ClientError(

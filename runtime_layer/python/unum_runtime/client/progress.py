@@ -80,12 +80,15 @@ def progress(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> Mapping[s
     Raises:
         ClientError: the execution runs on another version.
     """
-    survey, over = _Survey(workflow), False
+    survey, top_level = _Survey(workflow), []
     for checkpoint in checkpoints:
-        over = over or checkpoint.ending is not None
+        if not checkpoint.name.frames:
+            top_level.append(checkpoint)
         if not checkpoint.is_stop:
             survey.add(checkpoint)
     survey.count_open_ends()
+    last = max(top_level, key=lambda checkpoint: checkpoint.name.step, default=None)
+    over = last is not None and last.ending is not None
     return {name: replace(survey.found[name], over=over) for name in workflow.states}
 
 

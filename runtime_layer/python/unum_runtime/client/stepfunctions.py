@@ -21,6 +21,7 @@ from unum_runtime.errors import (
     ClientError,
     ExecutionAlreadyExists,
     ExecutionDoesNotExist,
+    ExecutionNotRedrivable,
     InvalidExecutionInput,
     InvalidName,
     InvalidToken,
@@ -60,6 +61,18 @@ class DescribeExecutionOutput(TypedDict):
     cause: NotRequired[str]
 
 
+class StopExecutionOutput(TypedDict):
+    """What `StepFunctionsClient.stop_execution` returns."""
+
+    stopDate: "datetime"
+
+
+class RedriveExecutionOutput(TypedDict):
+    """What `StepFunctionsClient.redrive_execution` returns."""
+
+    redriveDate: "datetime"
+
+
 class GetExecutionHistoryOutput(TypedDict):
     """What `StepFunctionsClient.get_execution_history` returns; `nextToken` is there if more events are."""
 
@@ -73,6 +86,7 @@ class Exceptions:
     ClientError = ClientError
     ExecutionAlreadyExists = ExecutionAlreadyExists
     ExecutionDoesNotExist = ExecutionDoesNotExist
+    ExecutionNotRedrivable = ExecutionNotRedrivable
     InvalidArn = InvalidArn
     InvalidExecutionInput = InvalidExecutionInput
     InvalidName = InvalidName
@@ -167,6 +181,35 @@ class StepFunctionsClient:
             InvalidArn: `executionArn` is neither.
         """
         return self._described(self._client.describe(self._arns.name_of(executionArn)))
+
+    def stop_execution(
+        self, *, executionArn: str, error: str | None = None, cause: str | None = None
+    ) -> StopExecutionOutput:
+        """Stop an execution.
+
+        Args:
+            executionArn: its ARN or its name.
+            error: name of the error that it is to come to.
+            cause: text for humans.
+
+        Raises:
+            ExecutionDoesNotExist: there is none of that name in the workflow.
+            InvalidArn: `executionArn` is neither an ARN nor a name.
+        """
+        return {"stopDate": self._client.stop(self._arns.name_of(executionArn), error, cause)}
+
+    def redrive_execution(self, *, executionArn: str) -> RedriveExecutionOutput:
+        """Let an execution that failed go on from what has succeeded.
+
+        Args:
+            executionArn: its ARN or its name.
+
+        Raises:
+            ExecutionDoesNotExist: there is none of that name in the workflow.
+            ExecutionNotRedrivable: it did not fail, its time is over, or nothing of it could run again.
+            InvalidArn: `executionArn` is neither an ARN nor a name.
+        """
+        return {"redriveDate": self._client.redrive(self._arns.name_of(executionArn))}
 
     def get_execution_history(
         self,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import START_STEP, Execution, Name, Scope
@@ -87,6 +87,18 @@ class Ending:
     outcome: Outcome
 
 
+class Began(NamedTuple):
+    """Which versions of the functions an execution runs on: all are found from these.
+
+    Attributes:
+        address: of a version whose configuration leads on to what follows.
+        routes: addresses, by function, that travel with the execution.
+    """
+
+    address: str
+    routes: Mapping[str, str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
     """How control goes on from an outcome, where that is not as usual; otherwise nothing of it is stored.
@@ -155,6 +167,7 @@ class Checkpoint:
         way: how control goes on from the outcome, where that is not as usual.
         opens: the fan-out that follows, if one does; so its size is committed with the outcome that it comes from.
         ending: how the execution ended, if it ended with this.
+        began: what the execution runs on from here; None where that is as before.
     """
 
     name: Name
@@ -168,6 +181,7 @@ class Checkpoint:
     way: Way = STRAIGHT
     opens: Scope | None = None
     ending: Ending | None = None
+    began: Began | None = None
 
     @property
     def is_stop(self) -> bool:
@@ -193,6 +207,8 @@ class Checkpoint:
             item["status"] = self.ending.status
             if self.ending.outcome != self.outcome:
                 item |= {f"final_{key}": value for key, value in _outcome_to_item(self.ending.outcome).items()}
+        if self.began is not None:
+            item |= {"by": self.began.address, "routes": to_text(dict(self.began.routes))}
         return item
 
     @classmethod
@@ -211,6 +227,7 @@ class Checkpoint:
             way=Way.from_item(item),
             opens=_scope_from_item(name, item),
             ending=_ending_from_item(item),
+            began=Began(str(item["by"]), json.loads(str(item["routes"]))) if "by" in item else None,
         )
 
 

@@ -1,10 +1,11 @@
 """Commit: write an outcome once, and go on with whoever's was first."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from unum_runtime.errors import InconsistentHistory
-from unum_runtime.model.checkpoint import STRAIGHT, Checkpoint, Failure, Item, Outcome, Way
-from unum_runtime.model.naming import Name, checkpoint_key
+from unum_runtime.model.checkpoint import STRAIGHT, Began, Checkpoint, Failure, Item, Outcome, Way
+from unum_runtime.model.naming import START_STEP, Name, checkpoint_key
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES, Commit, Effect, Finish, Open, is_start, plan
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.trail import Trail
@@ -20,7 +21,8 @@ def commit(rt: Runtime, effect: Commit, trail: Trail) -> Effect:
     Args:
         rt: the runtime.
         effect: what is to be committed.
-        trail: of this delivery; told whether the outcome is its own.
+        trail: of this delivery; told whether the outcome is its own. The first commit of an execution tells its routes
+            to whoever comes from outside.
 
     Returns:
         What follows from the committed outcome, which is another delivery's if that was faster.
@@ -35,7 +37,7 @@ def commit(rt: Runtime, effect: Commit, trail: Trail) -> Effect:
     if rt.workflow.committed_by(effect.state) is not None:
         _log(rt, checkpoint, "passed on")
         return following
-    checkpoint = _announcing(checkpoint, following)
+    checkpoint = _announcing(_telling(rt, checkpoint, trail.routes), following)
     key = checkpoint_key(rt.workflow.name, checkpoint.name)
     winner = rt.store.create(key, checkpoint.to_item(), expires_at_s=rt.expires_at_s())
     if winner is None:
@@ -95,6 +97,12 @@ def _log(rt: Runtime, checkpoint: Checkpoint, how: str) -> None:
         duration_ms=checkpoint.duration_ms,
         error=checkpoint.outcome.error if isinstance(checkpoint.outcome, Failure) else None,
     )
+
+
+def _telling(rt: Runtime, checkpoint: Checkpoint, routes: Mapping[str, str]) -> Checkpoint:
+    """The first commit of an execution says which versions it runs on."""
+    is_first = not checkpoint.name.frames and checkpoint.name.step == START_STEP + 1
+    return replace(checkpoint, began=Began(rt.own_address, routes)) if is_first and rt.own_address else checkpoint
 
 
 def _announcing(checkpoint: Checkpoint, following: Effect) -> Checkpoint:

@@ -55,7 +55,7 @@ def answer(rt: Runtime, event: Mapping[str, Json]) -> Json:
     try:
         return _answered(rt, event)
     except ClientError as error:
-        return _refusal(type(error).__name__, str(error))
+        return refusal(type(error).__name__, str(error))
 
 
 def _answered(rt: Runtime, event: Mapping[str, Json]) -> Json:
@@ -64,7 +64,7 @@ def _answered(rt: Runtime, event: Mapping[str, Json]) -> Json:
         case {"token": str(token), "output": str(output)}:
             outcome: Any = _success(output)
             if outcome is None:
-                return _refusal(INVALID_OUTPUT, f"output: expected JSON text of at most {MAX_OUTCOME_BYTES} bytes")
+                return refusal(INVALID_OUTPUT, f"output: expected JSON text of at most {MAX_OUTCOME_BYTES} bytes")
             holder.hand_in(rt, token, outcome, request_id)
         case {"token": str(token), "error": str() | None as error, "cause": str() | None as cause}:
             outcome = bounded(Failure(error, cause))
@@ -78,7 +78,7 @@ def _answered(rt: Runtime, event: Mapping[str, Json]) -> Json:
         case {"describe": str(name)}:
             return reception.describe(rt, name)
         case _:
-            return _refusal(INVALID_REQUEST, f'expected "token" and one of {_FORMS}; got {sorted(event)}')
+            return refusal(INVALID_REQUEST, f'expected "token" and one of {_FORMS}; got {sorted(event)}')
     return {}
 
 
@@ -95,5 +95,6 @@ def _refuse(constant: str) -> Json:
     raise ValueError(constant)
 
 
-def _refusal(name: str, message: str) -> Json:
+def refusal(name: str, message: str) -> Json:
+    """The answer to who asked for something that was not done; `name` is that of boto3's exception."""
     return {"error": name, "message": message}

@@ -16,13 +16,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
+from itertools import count
 from typing import NamedTuple
 
 from unum_runtime.errors import RefusedDelivery, StatesError
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success, to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Json, Pattern, State, Task
-from unum_runtime.model.naming import Key, answer_key, lease_key, pending_key
+from unum_runtime.model.naming import Key, Name, answer_key, lease_key, pending_key
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import Elsewhere, Later, Runtime
 
@@ -59,6 +60,34 @@ class Limits(NamedTuple):
 
     timeout_s: float | None
     heartbeat_s: float | None
+
+
+class Try(NamedTuple):
+    """A try of an invocation that has given out its token.
+
+    Attributes:
+        envelope: its event.
+        address: of the version that waits.
+        answered_by: where its result comes from; None if there is none.
+    """
+
+    envelope: Envelope
+    address: str
+    answered_by: By | None
+
+
+def last_try(rt: Runtime, name: Name, state: str) -> Try | None:
+    """The last try of `state` under `name` that has given out its token; None if none has, or it is collected."""
+    found = None
+    for attempt in count():
+        digest = _digest(name, state, attempt)
+        pending, answer = pending_key(rt.workflow.name, digest), answer_key(rt.workflow.name, digest)
+        items = rt.store.read([pending, answer])
+        if pending not in items or TOMBSTONE in items[pending]:
+            return found
+        event, address = json.loads(str(items[pending]["value"])), str(items[pending]["address"])
+        found = Try(Envelope.from_json(event), address, By(str(items[answer]["by"])) if answer in items else None)
+    raise AssertionError("there are more tries than numbers")
 
 
 def token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = None) -> str:
@@ -150,7 +179,7 @@ def check_look(rt: Runtime, envelope: Envelope, state: State) -> None:
 def forget(rt: Runtime, envelope: Envelope, state: State) -> None:
     """Collect what was stored for this try and those before it; the outcome is committed and what follows is sent."""
     if rt.collection is Collection.EAGER and isinstance(state, Task) and state.pattern is Pattern.CALLBACK:
-        digests = [_digest(envelope, attempt) for attempt in range(sum(envelope.retries) + 1)]
+        digests = [_digest(envelope.name, envelope.state, attempt) for attempt in range(sum(envelope.retries) + 1)]
         keys = (pending_key, answer_key)
         rt.store.collect(key(rt.workflow.name, digest) for digest in digests for key in keys)
 
@@ -204,19 +233,23 @@ def _answer(rt: Runtime, envelope: Envelope) -> Item | None:
 
 
 def _pending_key(rt: Runtime, envelope: Envelope) -> Key:
-    return pending_key(rt.workflow.name, _digest(envelope, sum(envelope.retries)))
+    return pending_key(rt.workflow.name, _own_digest(envelope))
 
 
 def _answer_key(rt: Runtime, envelope: Envelope) -> Key:
-    return answer_key(rt.workflow.name, _digest(envelope, sum(envelope.retries)))
+    return answer_key(rt.workflow.name, _own_digest(envelope))
 
 
-def _digest(envelope: Envelope, attempt: int) -> str:
+def _own_digest(envelope: Envelope) -> str:
+    return _digest(envelope.name, envelope.state, sum(envelope.retries))
+
+
+def _digest(name: Name, state: str, attempt: int) -> str:
     """Names one try of an invocation; it is no secret, and tells nothing.
 
     The state is in it, because a Task that is not checkpointed has the same name as the one that commits for it.
     """
-    return hashlib.sha256(f"{envelope.name}+{attempt} {envelope.state}".encode()).hexdigest()
+    return hashlib.sha256(f"{name}+{attempt} {state}".encode()).hexdigest()
 
 
 def taken_key(pending: Key) -> Key:

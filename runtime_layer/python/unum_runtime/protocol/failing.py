@@ -35,7 +35,7 @@ def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
         LeaseHeldError: the work is being done; this must be done again, in case it is not done in the end.
         UnumError: something did not answer; this must be done again.
     """
-    state, trail = admit(rt, envelope), Trail()
+    state, trail = admit(rt, envelope), Trail(envelope.routes)
     if not isinstance(state, Task) or is_over(envelope, state):
         step(rt, envelope)
         return
@@ -46,10 +46,10 @@ def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
         if isinstance(done, Elsewhere):  # somebody has handed in its result, and another event goes on from that
             return
         if isinstance(done, Invoke):  # of another try: the invocation has no outcome yet
-            perform(rt, done, envelope.routes)
+            perform(rt, trail, done)
             return
         effect = commit(rt, done, trail)
     else:
         trail.found.append(envelope.name)
-    perform(rt, effect, envelope.routes, trail)
+    perform(rt, trail, effect)
     collect_behind(rt, envelope)

@@ -5,8 +5,9 @@ shards a set of full shards. The sets are upserted and only grow, so adding twic
 sees a set full goes on, because the one before it may have died between adding and going on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import groupby
 
 from unum_runtime.errors import InconsistentHistory, StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Phase, Success, Way
@@ -51,6 +52,20 @@ def complete(rt: Runtime, scope: Scope, index: int) -> list[Invoke | Meet | Comm
     """
     started = _next_in_lane(rt, scope, index)
     return [*started, go_on(rt, scope)] if _fills(rt, scope, index) else started
+
+
+def complete_again(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[Invoke | Commit]:
+    """Add the branches `ended`, in their order, once more; what follows if these are all.
+
+    What waits for one of them under MaxConcurrency is not started: the caller knows which branches have begun.
+    """
+    full = []
+    for shard, indexes in groupby(ended, key=lambda index: index // SHARD_SIZE):
+        done: frozenset[int] = frozenset()
+        for index in indexes:
+            done = done if index in done else _add(rt, scope, index)
+        full.append(_is_full(rt, scope, shard, len(done)))
+    return [go_on(rt, scope)] if any(full) else []
 
 
 def fail(rt: Runtime, scope: Scope, index: int, failure: Failure) -> list[Invoke | Meet | Commit]:
@@ -160,10 +175,17 @@ def _next_in_lane(rt: Runtime, scope: Scope, index: int) -> list[Invoke | Meet |
 
 def _fills(rt: Runtime, scope: Scope, index: int) -> bool:
     """Whether as many branches of the scope as it takes have completed, as seen right after adding `index`."""
-    shard = scope.branch(index)[-1].shard
-    expires_at_s = rt.expires_at_s()
-    key = completion_key(rt.workflow.name, scope, shard)
-    done = len(rt.store.add(key, index, expires_at_s=expires_at_s))
+    return _is_full(rt, scope, index // SHARD_SIZE, len(_add(rt, scope, index)))
+
+
+def _add(rt: Runtime, scope: Scope, index: int) -> frozenset[int]:
+    """The completed branches of a shard, right after adding `index`."""
+    key = completion_key(rt.workflow.name, scope, index // SHARD_SIZE)
+    return rt.store.add(key, index, expires_at_s=rt.expires_at_s())
+
+
+def _is_full(rt: Runtime, scope: Scope, shard: int, done: int) -> bool:
+    """Whether the scope is complete, now that `done` branches of `shard` are."""
     quorum = rt.workflow.fan_out(scope.state).quorum
     if quorum is not None:
         return done >= quorum
@@ -171,7 +193,8 @@ def _fills(rt: Runtime, scope: Scope, index: int) -> bool:
         return False
     if scope.shards == 1:
         return True
-    return len(rt.store.add(root_key(rt.workflow.name, scope), shard, expires_at_s=expires_at_s)) == scope.shards
+    root = rt.store.add(root_key(rt.workflow.name, scope), shard, expires_at_s=rt.expires_at_s())
+    return len(root) == scope.shards
 
 
 def _branches(rt: Runtime, scope: Scope) -> Iterator[Checkpoint | None]:

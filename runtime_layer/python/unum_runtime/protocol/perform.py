@@ -32,33 +32,31 @@ MAX_EVENT_BYTES = 1_000_000
 """The largest asynchronous payload. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
 
 
-def perform(rt: Runtime, effect: Effect, routes: Mapping[str, str], trail: Trail | None = None) -> None:
-    """Do `effect` and all that follows from it in this sandbox; collect what nobody can need any more then.
+def perform(rt: Runtime, trail: Trail, *effects: Effect) -> None:
+    """Do `effects` and all that follows from them in this sandbox; collect what nobody can need any more then.
 
     Args:
         rt: the runtime.
-        effect: what was planned from a committed outcome.
-        routes: addresses that travel with the execution.
-        trail: of this delivery, if it has one yet.
+        trail: of this delivery.
+        effects: what was planned from committed outcomes; their events are sent together.
     """
-    trail = trail or Trail()
-    wave: list[Effect] = [effect]
+    wave = [*effects]
     commits: list[Commit] = []
     while wave:
         commits += [effect for effect in wave if isinstance(effect, Commit)]
         trail.ended += [effect for effect in wave if isinstance(effect, Complete | BranchFailed)]
         invokes = [effect for effect in wave if isinstance(effect, Invoke)]
-        refused = _send(rt, invokes, routes)
+        refused = _send(rt, invokes, trail.routes)
         followed = (_follow(rt, effect, trail) for effect in wave if not isinstance(effect, Invoke))
         wave = [*refused, *chain.from_iterable(followed)]
     if rt.collection is Collection.EAGER:
         for commit_ in commits:
             collect_commit(rt, commit_)
         trail.collected += [commit_.joins for commit_ in commits if commit_.joins is not None]
-        tidy_up(rt, trail, routes)
+        tidy_up(rt, trail)
 
 
-def tidy_up(rt: Runtime, trail: Trail, routes: Mapping[str, str]) -> None:
+def tidy_up(rt: Runtime, trail: Trail) -> None:
     """Take back what this delivery wrote for scopes that are settled.
 
     It may have come in place of one that settled a scope and died before it sent what follows; of what that would find
@@ -67,7 +65,7 @@ def tidy_up(rt: Runtime, trail: Trail, routes: Mapping[str, str]) -> None:
     settled = settled_around(rt, trail)
     if trail.found:
         for scope, item in settled.items():
-            _go_on(rt, scope, item, routes)
+            _go_on(rt, scope, item, trail.routes)
     take_back(rt, trail, settled)
 
 
@@ -91,7 +89,7 @@ def _go_on(rt: Runtime, scope: Scope, item: Item, routes: Mapping[str, str]) -> 
     if TOMBSTONE in item or item["state"] != scope.state:  # or else a Task has joined the results
         return
     try:
-        perform(rt, plan(rt.workflow, verified(rt, scope.join, scope.state, item)), routes)
+        perform(rt, Trail(routes), plan(rt.workflow, verified(rt, scope.join, scope.state, item)))
     except NoRoute as unknown:  # a delivery that had settled the scope would know the way
         rt.log("refused", reason=str(unknown))
     else:

@@ -14,6 +14,7 @@ from unum_runtime.protocol.perform import envelope, perform
 from unum_runtime.protocol.plan import Invoke, plan
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.step import step
+from unum_runtime.protocol.trail import Trail
 
 
 def start(rt: Runtime, execution_name: str, value: Json) -> None:
@@ -52,12 +53,12 @@ def resume(rt: Runtime, execution_name: str, writer: Writer | None = None) -> No
 
 def _begin(rt: Runtime, record: Checkpoint, *, fresh: bool) -> None:
     """Go on from the start record, in this sandbox as far as the first Task, if this function hosts it."""
-    routes = _carried(rt)
+    routes = carried(rt)
     effect = plan(rt.workflow, record)
     if isinstance(effect, Invoke) and _is_for_us(rt, effect):
         step(rt, envelope(rt, effect, routes), fresh=fresh)
     else:
-        perform(rt, effect, routes)
+        perform(rt, Trail(routes), effect)
 
 
 def _is_for_us(rt: Runtime, effect: Invoke) -> bool:
@@ -66,6 +67,6 @@ def _is_for_us(rt: Runtime, effect: Invoke) -> bool:
     return effect.due_ms is None and isinstance(state, Task) and state.function in rt.hosts
 
 
-def _carried(rt: Runtime) -> Mapping[str, str]:
+def carried(rt: Runtime) -> Mapping[str, str]:
     """Addresses that every envelope of the execution has with it."""
     return {function: rt.routes[function] for function in rt.carried}

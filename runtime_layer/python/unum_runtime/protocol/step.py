@@ -38,13 +38,13 @@ def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
         LeaseHeldError: the work is being done; the event must be delivered again, in case it is not done in the end.
         UnumError: something did not answer; the event must be delivered again.
     """
-    state, trail = admit(rt, envelope), Trail()
+    state, trail = admit(rt, envelope), Trail(envelope.routes)
     with claim_invocation(rt, envelope, state) as claim:
         try:
             effect = look_up(rt, envelope, state, fresh=fresh)
         except OutcomeCollected:
             trail.found.append(envelope.name)
-            tidy_up(rt, trail, envelope.routes)
+            tidy_up(rt, trail)
             raise
         if isinstance(effect, Ready):
             claim.insist()
@@ -55,7 +55,7 @@ def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
             effect = commit(rt, done, trail)
         else:
             trail.found.append(envelope.name)
-    perform(rt, effect, envelope.routes, trail)
+    perform(rt, trail, effect)
     collect_behind(rt, envelope)
     forget(rt, envelope, state)
 
@@ -63,4 +63,4 @@ def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
 def _leave_open(rt: Runtime, done: Invoke | Elsewhere, envelope: Envelope) -> None:
     """The invocation has no outcome yet: another try follows, or somebody else hands the outcome in."""
     if isinstance(done, Invoke):
-        perform(rt, done, envelope.routes)
+        perform(rt, Trail(envelope.routes), done)

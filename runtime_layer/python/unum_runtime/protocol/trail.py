@@ -1,6 +1,6 @@
-"""What one delivery wrote and found, as far as it may have to clear it away itself, or make up for one that died."""
+"""One delivery: where its events go, and what it wrote and found, which it may have to clear away or make up for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from unum_runtime.model.checkpoint import Checkpoint
@@ -10,9 +10,10 @@ from unum_runtime.protocol.plan import BranchFailed, Complete
 
 @dataclass(slots=True)
 class Trail:
-    """What one delivery wrote and found.
+    """One delivery.
 
     Attributes:
+        routes: addresses that travel with the execution.
         created: the checkpoints that it created.
         found: the invocations whose outcomes it found committed. Where there are any, it may have come in place of a
             delivery that died; where there are none, it has not.
@@ -20,6 +21,7 @@ class Trail:
         collected: the scopes that it collected.
     """
 
+    routes: Mapping[str, str]
     created: list[Checkpoint] = field(default_factory=list)
     found: list[Name] = field(default_factory=list)
     ended: list[Complete | BranchFailed] = field(default_factory=list)

@@ -6,10 +6,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from unum_runtime.errors import InvokeError, LeaseHeldError, RefusedDelivery, StoreError
+from unum_runtime.errors import ExecutionNotRedrivable, InvokeError, LeaseHeldError, RefusedDelivery, StoreError
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import checkpoint_key
+from unum_runtime.protocol.control import Control, parse
+from unum_runtime.protocol.nudge import nudge
+from unum_runtime.protocol.redrive import redrive
 from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.protocol.step import step
 from unum_runtime.protocol.stop import stop as stop_execution
@@ -18,9 +21,11 @@ from unum_runtime.simulator.invariants import (
     Broken,
     Invariant,
     check_again,
+    check_nudged,
     check_run,
     check_sent,
     check_write,
+    note_kept,
     record_creation,
 )
 from unum_runtime.simulator.ports import SENDS, Answer, Operation, Ports, Primitive, Suspended
@@ -57,8 +62,11 @@ def begin(world: World, event: Event, *, is_copy: bool) -> None:
         is_copy=is_copy,
         knew=key is not None and key in world.store.read([key]),
         was_stopped=world.is_stopped,
+        committed=frozenset(world.records) if event.asks else frozenset(),
         pending=_NOTHING,
     )
+    if event.asks == Control.REDRIVE:
+        note_kept(world)
     world.say(delivery, lambda: "is delivered once more" if is_copy else "is delivered")
     _run(world, delivery, [])
 
@@ -109,6 +117,7 @@ def send(world: World, delivery: Delivery, chosen: Collection[int]) -> Answer:
         is_accepted = position in chosen
         world.say(delivery, partial(_sending, world, delivery, event, is_accepted=is_accepted))
         check_again(world, delivery, event)
+        check_nudged(world, delivery, event)
         if is_accepted:
             world.waiting.append(event)
     check_sent(world)
@@ -140,7 +149,7 @@ def _run(world: World, delivery: Delivery, history: list[Answer]) -> None:
     except LeaseHeldError as held:
         world.say(delivery, partial("is sent back: {}".format, held))
         _send_back(world, delivery)
-    except RefusedDelivery as refused:
+    except (RefusedDelivery, ExecutionNotRedrivable) as refused:
         world.say(delivery, partial("is refused: {}".format, refused))
         _finish(world, delivery)
     except _Found as found:
@@ -170,8 +179,12 @@ def _protocol(world: World, delivery: Delivery, ports: Ports) -> None:
         collection=scenario.collection,
         delivery=delivery.id,
     )
-    if delivery.event.stop is not None:
-        _stop_execution(world, runtime, delivery.event.stop)
+    if delivery.event.asks == Control.NUDGE:
+        nudge(runtime, scenario.execution_name)
+    elif delivery.event.asks == Control.REDRIVE:
+        redrive(runtime, scenario.execution_name)
+    elif delivery.event.asks == Control.STOP:
+        _stop_execution(world, runtime, parse(json.loads(delivery.event.payload)).failure)
     elif delivery.event.envelope is None:
         scenario.entry(runtime, REQUEST_ID, json.loads(delivery.event.payload))
     else:

@@ -39,6 +39,8 @@ class Faults:
         jump_s: how far it may be put forward, in seconds.
         stops: somebody stops the execution.
         concurrency: how many deliveries may run at the same time, interleaved at every call.
+        nudges: somebody nudges the execution, which is no fault, but may come at any time.
+        redrives: somebody redrives it when it has failed, and again until there is an answer.
     """
 
     crashes: int = 1
@@ -49,6 +51,8 @@ class Faults:
     jump_s: tuple[int, ...] = (5 * HOUR_S, 9 * HOUR_S, 8 * 24 * HOUR_S)
     stops: int = 0
     concurrency: int = 2
+    nudges: int = 0
+    redrives: int = 0
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -1,13 +1,15 @@
 """What must hold whatever the platform does; numbered as in the design."""
 
+from collections.abc import Iterator
 from enum import Enum
 
 from unum_runtime.client import history
 from unum_runtime.errors import StatesError
-from unum_runtime.model.checkpoint import Checkpoint, Ending, Status, is_stop_record, to_text
+from unum_runtime.model.checkpoint import Checkpoint, Ending, Status, Success, is_stop_record, to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Guard, Json
 from unum_runtime.model.naming import Key, Name, checkpoint_key, execution_partition, memo_key
+from unum_runtime.protocol.control import Control
 from unum_runtime.protocol.runtime import Call, Later
 from unum_runtime.simulator.comparison import explains, same_json
 from unum_runtime.simulator.faults import RUN_S
@@ -15,7 +17,7 @@ from unum_runtime.simulator.past import Author, Past
 from unum_runtime.simulator.ports import Answer, Primitive
 from unum_runtime.simulator.recovery import Due, deadline_ms, due_retry
 from unum_runtime.simulator.reference import Reference, Unexplained
-from unum_runtime.simulator.world import Delivery, Event, Record, Work, World
+from unum_runtime.simulator.world import Delivery, Event, Kept, Record, Work, World
 
 LONGEST_MS = 10**12
 """Longer than anything waits."""
@@ -59,6 +61,7 @@ def check_write(world: World, delivery: Delivery, key: Key) -> None:
     """
     _check_place(world, delivery, key)
     _check_expiry(world)
+    _note_redrive(world, delivery)
     check_result(world)
 
 
@@ -71,6 +74,27 @@ def record_creation(world: World, key: Key, record: Record) -> None:
     before = world.records.setdefault(key, record)
     if before.item != record.item:
         raise Broken(Invariant.CONSISTENT, f"{key}: a second outcome was committed, {record.item}, after {before.item}")
+
+
+def note_kept(world: World) -> None:
+    """When somebody asks first to redrive an execution: what has succeeded in the fan-out that failed is to be kept."""
+    inside = [checkpoint for checkpoint in _committed(world) if checkpoint.name.frames]
+    last = max((checkpoint.name.frames[0].iteration for checkpoint in inside), default=0)
+    if world.ending is not None and last > world.kept.iteration:
+        names = (checkpoint.name for checkpoint in inside if isinstance(checkpoint.outcome, Success))
+        world.kept = Kept(last, frozenset(_place(name) for name in names if name.frames[0].iteration == last))
+
+
+def check_nudged(world: World, delivery: Delivery, event: Event) -> None:
+    """When a request sends `event`: it is for an invocation that has no outcome.
+
+    Raises:
+        Broken: it had one when the request came.
+    """
+    if delivery.event.asks is None or event.envelope is None:
+        return
+    if checkpoint_key(world.scenario.workflow.name, event.envelope.name) in delivery.committed:
+        raise Broken(Invariant.NO_RERUN, f"{delivery} sends {event}, whose outcome was committed before")
 
 
 def check_sent(world: World) -> None:
@@ -89,6 +113,8 @@ def check_result(world: World) -> None:
         Broken: it has not.
     """
     ending = _ending(world)
+    if ending is None and world.ending is not None:
+        raise Broken(Invariant.ONE_RESULT, f"the execution had ended with {world.ending}, and now it runs")
     if ending is None:
         return
     if world.ending is None:
@@ -131,6 +157,8 @@ def check_run(world: World, delivery: Delivery, call: Call, event: Json) -> None
         raise Broken(Invariant.NO_RERUN, f"{delivery} runs user code, but its outcome was committed before")
     if delivery.was_stopped and is_guarded:
         raise Broken(Invariant.STOPPED, f"{delivery} runs user code, but the execution was stopped before")
+    if name.frames and name.frames[0].iteration > world.kept.iteration and _place(name) in world.kept.places:
+        raise Broken(Invariant.NO_RERUN, f"{delivery} runs user code that had succeeded before the redrive")
     reference, _ = _failure_free(world)
     if (name, call.state) not in reference.unsettled:
         _check_view(world, reference, delivery, call.state, event)
@@ -198,6 +226,23 @@ def _check_view(world: World, reference: Reference, delivery: Delivery, state: s
     alone = visit.event(delivery.event.retries, world.clock.ms)
     if not same_json(alone, event):
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code sees {to_text(event)}, but alone {to_text(alone)}")
+
+
+def _note_redrive(world: World, delivery: Delivery) -> None:
+    """A redrive lets an execution run that had ended; nothing else does."""
+    if delivery.event.asks == Control.REDRIVE and world.ending is not None and _ending(world) is None:
+        world.ending = None
+
+
+def _committed(world: World) -> Iterator[Checkpoint]:
+    """All steps that are stored."""
+    assert world.execution is not None  # noqa: S101 - somebody asks for it
+    return history.steps(world.store, world.scenario.workflow.name, world.execution)
+
+
+def _place(name: Name) -> tuple[tuple[int, ...], int]:
+    """Where in a fan-out an invocation is, whichever round that is."""
+    return tuple(frame.index for frame in name.frames), name.step
 
 
 def _due_again(world: World, delivery: Delivery, again: Envelope, answer: Answer) -> Due:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
-from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.checkpoint import Status
+from unum_runtime.protocol.control import Control
 from unum_runtime.simulator import engine
 from unum_runtime.simulator.faults import EVENT_AGE_S, RUN_S, Fault
 from unum_runtime.simulator.ports import READS, SENDS, Answer
@@ -24,6 +25,11 @@ class Kind(StrEnum):
     JUMP = "jump"
     WAIT = "wait"
     STOP = "stop"
+    ASK = "ask"
+
+
+REQUESTS = (Control.NUDGE, Control.REDRIVE)
+"""What somebody may ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,7 @@ class Move:
 
     Attributes:
         kind: what.
-        index: to which event or delivery, or which jump of the clock.
+        index: to which event or delivery, which jump of the clock, or which request of `REQUESTS`.
         fault: what goes wrong with the call of a delivery that proceeds.
         sent: how many events were accepted when a fault hits their sending; the one that is not, for a throttle.
     """
@@ -59,6 +65,7 @@ def moves(world: World) -> list[Move]:
         *_move_events(world),
         *_jump(world),
         *_stop(world),
+        *_ask(world),
     ]
 
 
@@ -91,9 +98,11 @@ def make(world: World, move: Move) -> None:
             world.clock.ms += world.left.jump_s[move.index] * 1000
             world.say("clock", lambda: f"{world.left.jump_s[move.index]} s pass")
         case Kind.STOP:
-            failure = Failure("Stopped", f"{world.left.stops} more may follow")
             world.left = replace(world.left, stops=world.left.stops - 1)
-            engine.begin(world, Event(b"", None, world.clock.ms, stop=failure), is_copy=True)
+            stop = world.request(Control.STOP, error="Stopped", cause=f"{world.left.stops} more may follow")
+            engine.begin(world, stop, is_copy=True)
+        case Kind.ASK:
+            _make_ask(world, REQUESTS[move.index])
         case Kind.WAIT:
             world.clock.ms = max(world.clock.ms, min(event.ready_ms for event in world.waiting))
         case _:
@@ -145,6 +154,25 @@ def _stop(world: World) -> Iterator[Move]:
     """Somebody stops the execution, at any time as long as it is known."""
     if world.left.stops and len(world.running) < world.left.concurrency and world.store.read([world.start_key]):
         yield Move(Kind.STOP, 0)
+
+
+def _ask(world: World) -> Iterator[Move]:
+    """Somebody may nudge an execution at any time, and redrive one that has failed."""
+    is_busy = len(world.running) >= world.left.concurrency
+    if is_busy or world.execution is None:
+        return
+    if world.left.nudges:
+        yield Move(Kind.ASK, REQUESTS.index(Control.NUDGE))
+    if world.left.redrives and world.ending is not None and world.ending.status is Status.FAILED:
+        yield Move(Kind.ASK, REQUESTS.index(Control.REDRIVE))
+
+
+def _make_ask(world: World, asked: Control) -> None:
+    """Begin a request; who redrives asks again if there is no answer."""
+    left = world.left
+    is_nudge = asked is Control.NUDGE
+    world.left = replace(left, nudges=left.nudges - 1) if is_nudge else replace(left, redrives=left.redrives - 1)
+    engine.begin(world, world.request(asked), is_copy=is_nudge)
 
 
 def _proceed(world: World, index: int, delivery: Delivery) -> Iterator[Move]:

@@ -78,10 +78,17 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """What a scope came to, and when its last outcome was committed."""
+    """What a scope came to, and when its last outcome was committed.
+
+    Attributes:
+        outcome: what it came to.
+        at_ms: when, in milliseconds since 1970.
+        name: of the outcome that ended it, if that is the scope's own.
+    """
 
     outcome: Outcome
     at_ms: int
+    name: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +134,7 @@ class Reference:
         past: what is committed.
         visits: what user code of each invocation that can be reached is to see.
         unsettled: invocations and Tasks that come after an outcome which is not committed; so what they see may differ.
+        entered: the last two Tasks or fan-outs that the top level has come to.
     """
 
     workflow: Workflow
@@ -134,6 +142,7 @@ class Reference:
     past: Past
     visits: dict[Name, Visit] = field(default_factory=dict)
     unsettled: set[tuple[Name, str]] = field(default_factory=set)
+    entered: list[AtTask | AtFanOut] = field(default_factory=list)
 
     def run(self, value: Json) -> Ending | None:
         """How the execution ends that is started with `value`; None when that depends on what is not committed yet.
@@ -145,18 +154,39 @@ class Reference:
         variables = {INPUT: value} if self.workflow.keeps_input else {}
         moment = self._moment(record, self.execution.started_ms, variables)
         end = self._follow(Point(Name(self.execution, (), 1), "", self.workflow.start_at, value, moment))
+        while end is not None and (again := self._redriven(end)) is not None:
+            end = self._follow(again)
         if end is None:
             return None
         if self._is_late(end.at_ms):
             return Ending(Status.TIMED_OUT, out_of_time(self.workflow))
         return Ending(Status.SUCCEEDED if isinstance(end.outcome, Success) else Status.FAILED, end.outcome)
 
+    def _redriven(self, end: End) -> Point | None:
+        """Where the top level goes on after `end` if somebody has redriven the execution."""
+        if end.name is None or isinstance(end.outcome, Success):
+            return None
+        checkpoint = self.past.committed(replace(end.name, step=end.name.step + 1))
+        if checkpoint is None:
+            return None
+        expected = [(arrival.value, arrival.moment.variables) for arrival in self.entered]
+        found = _uncollected(checkpoint)
+        for value, variables in expected:
+            if explains(Success(value), found) and same_json(dict(variables), dict(checkpoint.way.variables)):
+                after = self._after(checkpoint, checkpoint.state)
+                assert isinstance(after, Point)  # noqa: S101 - it is entered with a value
+                return after
+        raise Unexplained(f"{checkpoint.name}: expected that one of {expected} is entered again, found {checkpoint}")
+
     def _follow(self, point: Point) -> End | None:
         """Follow one scope from `point`."""
         found: Point | End | None = point
         while isinstance(found, Point):
             point = found
-            match self._arrive(point):
+            arrived = self._arrive(point)
+            if not point.name.frames and isinstance(arrived, AtTask | AtFanOut):
+                self.entered = [*self.entered[-1:], arrived]
+            match arrived:
                 case AtTask() as arrival:
                     found = self._task(point, arrival)
                 case AtWait() as arrival:
@@ -214,6 +244,8 @@ class Reference:
         author = self.past.author(checkpoint.name)
         outcome = _uncollected(checkpoint)
         is_limit = isinstance(outcome, Failure) and outcome.error == LIMIT
+        if author.name is None and self._is_kept(checkpoint):
+            return self._after(checkpoint, task.next)
         if author.name != point.name and not is_limit and not self._is_unkept(checkpoint, arrival.due_ms):
             raise Unexplained(f"{checkpoint.name}: the outcome of {task.name!r} comes from a delivery of {author.name}")
         if author.name == point.name and author.state in (None, arrival.task.name):
@@ -229,6 +261,15 @@ class Reference:
             task = self.workflow.task(task.committed_by)
             self.unsettled.add((name, task.name))
         return task
+
+    def _is_kept(self, checkpoint: Checkpoint) -> bool:
+        """Whether `checkpoint` is that of an earlier round of the fan-out, which a redrive has kept."""
+        if not checkpoint.name.frames:
+            return False
+        first, *inner = checkpoint.name.frames
+        rounds = (replace(first, iteration=iteration) for iteration in range(1, first.iteration))
+        before = (self.past.committed(replace(checkpoint.name, frames=(each, *inner))) for each in rounds)
+        return any(each and (each.state, each.outcome) == (checkpoint.state, checkpoint.outcome) for each in before)
 
     def _expect_task(self, checkpoint: Checkpoint, visit: Visit, retries: tuple[int, ...]) -> None:
         """What user code returned may be anything; that it failed must have led where it did."""
@@ -344,7 +385,7 @@ class Reference:
         """Where the scope goes on from `checkpoint`."""
         outcome, way = _uncollected(checkpoint), checkpoint.way
         if isinstance(outcome, Failure):
-            return End(outcome, checkpoint.committed_ms)
+            return End(outcome, checkpoint.committed_ms, checkpoint.name)
         name = checkpoint.name
         moment = self._moment(name, checkpoint.committed_ms, way.variables)
         start = way.goes_to or following

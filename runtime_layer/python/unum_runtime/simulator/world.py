@@ -5,11 +5,13 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Self, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
-from unum_runtime.model.checkpoint import Ending, Failure, Item, Status, read_start_record, start_record
+from unum_runtime.model.checkpoint import Ending, Item, Status, read_start_record, start_record, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
+from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, Key, Name, start_key
+from unum_runtime.protocol.control import Control, is_request, request
 from unum_runtime.simulator.faults import EVENT_AGE_S, Faults
 from unum_runtime.simulator.past import Author
 from unum_runtime.simulator.ports import SENDS, History, Operation
@@ -27,7 +29,7 @@ class Event:
         sent_ms: when it was accepted, in milliseconds since 1970.
         ready_ms: from when on it can be delivered.
         returned: how often a function sent it back.
-        stop: of a request to stop the execution, the error and cause that it gives; None for any other event.
+        asks: what somebody asks for with it; None if the platform or a function has sent it.
     """
 
     payload: bytes
@@ -35,14 +37,15 @@ class Event:
     sent_ms: int
     ready_ms: int = 0
     returned: int = 0
-    stop: Failure | None = None
+    asks: Control | None = None
 
     @classmethod
     def of(cls, payload: bytes, sent_ms: int, due_ms: int = 0) -> Self:
         """The event that the platform accepts at `sent_ms`, or that a timer sends at `due_ms`."""
         event = json.loads(payload)
         envelope = Envelope.from_json(event) if is_envelope(event) else None
-        return cls(payload, envelope, max(sent_ms, due_ms), due_ms)
+        asks = Control(event["control"]) if is_request(event) else None
+        return cls(payload, envelope, max(sent_ms, due_ms), due_ms, asks=asks)
 
     @property
     def retries(self) -> tuple[int, ...]:
@@ -52,14 +55,12 @@ class Event:
     @property
     def until_s(self) -> int:
         """The last moment at which a delivery of it can do anything, in seconds since 1970; 0 for a request to stop."""
-        if self.stop is not None:
+        if self.asks == Control.STOP:
             return 0
         return self.sent_ms // 1000 + EVENT_AGE_S if self.envelope is None else self.envelope.not_after_s
 
     def __str__(self) -> str:
-        if self.stop is not None:
-            return "stop"
-        return "start" if self.envelope is None else f"{self.envelope.name} {self.envelope.state}"
+        return self.asks or "start" if self.envelope is None else f"{self.envelope.name} {self.envelope.state}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,7 @@ class Delivery:
         is_copy: it is an additional one; the event does not depend on it.
         knew: its outcome was committed when it began.
         was_stopped: the execution was stopped when it began.
+        committed: what was committed then, if somebody asks with it.
         history: the answers that it got.
         digest: tells histories apart.
         pending: what it asks for.
@@ -86,6 +88,7 @@ class Delivery:
     history: History = ()
     digest: int = 0
     pending: Operation
+    committed: frozenset[Key] = frozenset()
     has_begun: bool = False
 
     def __str__(self) -> str:
@@ -129,6 +132,18 @@ class Record:
         return hash((self.author, frozenset(self.item.items())))
 
 
+class Kept(NamedTuple):
+    """What had succeeded in a fan-out when somebody asked first that it be redriven.
+
+    Attributes:
+        iteration: of the fan-out.
+        places: index of each branch around, outermost first, and step.
+    """
+
+    iteration: int = 0
+    places: frozenset[tuple[tuple[int, ...], int]] = frozenset()
+
+
 @dataclass(kw_only=True)
 class World:
     """Everything that can differ between two moments of a simulation.
@@ -147,7 +162,8 @@ class World:
         idempotency_keys: the key that user code saw, by the same.
         records: every item that was created, whatever became of it.
         execution: the identity of the execution, once it is recorded.
-        ending: how the execution ended, as first seen.
+        ending: how the execution ended, as first seen; of one that was redriven, since then.
+        kept: what the redrives of the last fan-out that failed have to keep.
         log: a line for each thing that happens; None where nobody reads them.
     """
 
@@ -165,6 +181,7 @@ class World:
     records: dict[Key, Record] = field(default_factory=dict)
     execution: Execution | None = None
     ending: Ending | None = None
+    kept: Kept = field(default_factory=Kept)
     log: list[str] | None = None
 
     @classmethod
@@ -204,7 +221,7 @@ class World:
         deliveries = (delivery.key() for delivery in self.running)
         events = (frozenset(Counter(kept).items()) for kept in (self.waiting, again, self.dead))
         running = frozenset(Counter(deliveries).items())
-        facts = (frozenset(self.runs.items()), frozenset(self.records.items()), repr(self.ending))
+        facts = (frozenset(self.runs.items()), frozenset(self.records.items()), repr(self.ending), self.kept)
         return hash((self.clock.ms, self.store.digest(), *events, running, self.left, facts))
 
     @property
@@ -227,7 +244,7 @@ class World:
         """The invocation that a delivery of `event` may run user code for; None where that is not settled yet."""
         if event.envelope is not None:
             return event.envelope.name
-        if event.stop is not None:
+        if event.asks:
             return None
         return self.execution and Name(self.execution, (), 1)
 
@@ -235,6 +252,10 @@ class World:
         """Who commits what a delivery of `event` creates."""
         state = None if event.envelope is None else event.envelope.state
         return Author(self.own_name(event), event.retries, state)
+
+    def request(self, asked: Control, **content: Json) -> Event:
+        """The event with which somebody asks for something."""
+        return Event.of(to_text(request(asked, self.scenario.execution_name, **content)).encode(), self.clock.ms)
 
     @property
     def is_stopped(self) -> bool:

@@ -1,0 +1,149 @@
+"""Redriving: an execution that failed goes on from what has succeeded, in the same execution and under the same name.
+
+The step after the one that ended the execution is committed: it enters the state that failed once more, with the input
+that it had. From then on no step that ends it is the last, so it runs. Nothing is deleted; what still comes of events
+from before comes to names that are taken, or to branches that nobody looks at any more.
+
+Source: AWS Step Functions Developer Guide, "Restarting state machine executions with redrive".
+"""
+
+from dataclasses import dataclass, replace
+
+from unum_runtime.errors import ExecutionNotRedrivable
+from unum_runtime.model.checkpoint import Began, Checkpoint, Failure, Phase, Status, Success, Way
+from unum_runtime.model.envelope import Value
+from unum_runtime.model.naming import Execution, Name, checkpoint_key
+from unum_runtime.protocol.carry import carry, planned, pure_failure, runs_again, same_size, still_fails
+from unum_runtime.protocol.checkpoint import bounded
+from unum_runtime.protocol.moment import deadline
+from unum_runtime.protocol.nudge import nudge, own_steps
+from unum_runtime.protocol.plan import Commit, Effect, Invoke, Open
+from unum_runtime.protocol.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How a state was entered.
+
+    Attributes:
+        state: its name.
+        value: what it was entered with.
+        way: the variables that it saw.
+    """
+
+    state: str
+    value: Success
+    way: Way
+
+
+def redrive(rt: Runtime, execution_name: str, began: Began | None = None) -> int:
+    """Let an execution that failed go on; where a redrive died before it came as far, that goes on.
+
+    Args:
+        rt: a runtime of the IR that the execution runs on, which knows the addresses of all functions.
+        execution_name: the execution.
+        began: the versions that it runs on from here; None for those that it has run on.
+
+    Returns:
+        When it was redriven, in milliseconds since 1970.
+
+    Raises:
+        ExecutionDoesNotExist: there is none of that name.
+        ExecutionNotRedrivable: it did not fail, its time is over, or nothing of it could run again.
+        NotOurEvent: it runs on another version.
+        UnumError: something did not answer; redrive again.
+    """
+    steps = own_steps(rt, execution_name)
+    redriven = steps[-1] if is_redriven(steps) else _begin_again(rt, steps, began)
+    nudge(rt, execution_name, with_jobs=True)
+    return redriven.committed_ms
+
+
+def is_redriven(steps: list[Checkpoint]) -> bool:
+    """Whether the last of `steps`, those of a top level, is that of a redrive."""
+    return len(steps) > 1 and steps[-2].ending is not None and steps[-1].ending is None
+
+
+def entered(effect: Effect) -> Entry | None:
+    """How the state is entered that `effect` leads to; None where it is not told, or no state is entered."""
+    match effect:
+        case Invoke(state=state, input=Value(value, _, variables)):
+            return Entry(state, Success(value), Way(variables=variables))
+        case Open(scope, arrival):
+            return Entry(scope.state, Success(arrival.value), Way(variables=arrival.moment.variables))
+        case Commit(state=state, phase=Phase.ENTERED, outcome=Success() as value, way=way):
+            return Entry(state, value, way)
+    return None
+
+
+def entering(rt: Runtime, name: Name, entry: Entry) -> tuple[Checkpoint, Effect]:
+    """The commit that enters a state once more, under `name`, and what follows it.
+
+    Raises:
+        ExecutionNotRedrivable: what the state is entered with is too large to be stored.
+    """
+    outcome = bounded(entry.value, entry.way, what="input")
+    if isinstance(outcome, Failure):
+        raise ExecutionNotRedrivable(f"state {entry.state!r}: {outcome.cause}")
+    checkpoint = Checkpoint(
+        name=name,
+        state=entry.state,
+        phase=Phase.ENTERED,
+        outcome=outcome,
+        digest=rt.workflow.digest,
+        committed_ms=rt.clock.now_ms(),
+        way=entry.way,
+    )
+    following = planned(rt, checkpoint)
+    return replace(checkpoint, opens=following.scope if isinstance(following, Open) else None), following
+
+
+def _begin_again(rt: Runtime, steps: list[Checkpoint], began: Began | None) -> Checkpoint:
+    *_, before, last = _redrivable(rt, steps)
+    was = planned(rt, before)
+    entry = None if last.state and pure_failure(rt.workflow, was, last) else entered(was)
+    if entry is None:
+        raise ExecutionNotRedrivable(
+            f"execution {last.name.execution.name!r} ended after {last.state!r} by no user code: it would again, so "
+            "fork at a state before, or with another input"
+        )
+    name = replace(last.name, step=last.name.step + 1)
+    checkpoint, following = entering(rt, name, entry)
+    if isinstance(was, Open):
+        again = same_size(was, following)
+        if not runs_again(rt, was, again) and last.state == was.scope.state:
+            raise still_fails(was)
+        carry(rt, was, again)
+    return committed(rt, replace(checkpoint, began=began))
+
+
+def _redrivable(rt: Runtime, steps: list[Checkpoint]) -> list[Checkpoint]:
+    """`steps`, if they are of an execution that may be redriven.
+
+    Raises:
+        ExecutionNotRedrivable: it may not.
+    """
+    ending, execution = steps[-1].ending, steps[-1].name.execution
+    if ending is None or ending.status is Status.SUCCEEDED:
+        status = Status.RUNNING if ending is None else ending.status
+        raise ExecutionNotRedrivable(
+            f"execution {execution.name!r}: expected one that failed, was stopped or ran out of time; it is {status}"
+        )
+    if _is_too_late(rt, execution):
+        raise ExecutionNotRedrivable(
+            f"execution {execution.name!r}: the time is over that it may take, by its TimeoutSeconds or the "
+            "retention of the workflow; start another, or fork"
+        )
+    return steps
+
+
+def _is_too_late(rt: Runtime, execution: Execution) -> bool:
+    now_ms, deadline_ms = rt.clock.now_ms(), deadline(rt.workflow, execution)
+    return now_ms // 1000 >= rt.last_s(execution) or (deadline_ms is not None and now_ms >= deadline_ms)
+
+
+def committed(rt: Runtime, checkpoint: Checkpoint) -> Checkpoint:
+    """What is committed under the name of `checkpoint`, after this at the latest."""
+    key = checkpoint_key(rt.workflow.name, checkpoint.name)
+    winner = rt.store.create(key, checkpoint.to_item(), expires_at_s=rt.expires_at_s())
+    return checkpoint if winner is None else Checkpoint.from_item(checkpoint.name, winner)

@@ -1,0 +1,83 @@
+"""Versions of functions, looked up: what they are configured with, and where their failed events go."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from unum_runtime.aws.caller import LONGEST_CALL_S
+from unum_runtime.aws.clients import botocore_client
+from unum_runtime.errors import InvokeError
+from unum_runtime.handler import Service, services_in
+from unum_runtime.model.checkpoint import Began
+from unum_runtime.wire.failures import call_errors
+
+
+def look_up(address: str) -> tuple[str, Mapping[str, Service]]:
+    """The version that `address` leads to, and what its environment says.
+
+    Raises:
+        InvokeError: Lambda does not say.
+    """
+    try:
+        found = lambda_client().get_function_configuration(FunctionName=address)
+    except call_errors() as error:
+        raise InvokeError(f"{address}: {error}") from error
+    environment = found.get("Environment", {})
+    if "Error" in environment:
+        raise InvokeError(f"{address}: its environment cannot be read: {environment['Error']}")
+    return f"{function_of(address)}:{found['Version']}", services_in(environment.get("Variables", {}))
+
+
+configured = cache(look_up)
+"""Of versions, which do not change."""
+
+
+def begun_at(workflow: str, start_alias: str) -> Began:
+    """The versions that an execution of `workflow` would begin with now."""
+    address, table = look_up(start_alias)
+    service = table[workflow]
+    return Began(address, {key: service.routes[key] for key in service.carried})
+
+
+def addresses(workflow: str, began: Began) -> dict[str, str]:
+    """The versions of all functions that an execution may come to, by their keys.
+
+    Raises:
+        InvokeError: Lambda does not say.
+    """
+    found: dict[str, str] = {}
+    ahead = [began.address, *began.routes.values()]
+    for address in ahead:
+        service = configured(address)[1][workflow]
+        found |= {**service.routes, **dict.fromkeys(service.hosts, address)}
+        ahead += [route for route in service.routes.values() if route not in ahead]
+    return found
+
+
+def on_failure(address: str) -> str | None:
+    """Where failed events of the version at `address` go; None for nowhere.
+
+    Raises:
+        InvokeError: Lambda does not say.
+    """
+    function, qualifier = function_of(address), address.rpartition(":")[2]
+    try:
+        found = lambda_client().get_function_event_invoke_config(FunctionName=function, Qualifier=qualifier)
+    except call_errors() as error:
+        raise InvokeError(f"{address}: {error}") from error
+    destination: str | None = found.get("DestinationConfig", {}).get("OnFailure", {}).get("Destination")
+    return destination
+
+
+def function_of(address: str) -> str:
+    """The ARN of the function, without a qualifier."""
+    return ":".join(address.split(":")[:7])
+
+
+@cache
+def lambda_client() -> Any:
+    """A Lambda client that is patient: of all requests for configurations, Lambda takes 15 a second in an account.
+
+    Source: AWS Lambda Developer Guide, "Lambda quotas".
+    """
+    return botocore_client("lambda", retries=10, timeout_s=LONGEST_CALL_S)

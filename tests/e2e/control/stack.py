@@ -1,0 +1,57 @@
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import CfnOutput, RemovalPolicy, Stack
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from unum_constructs import Definition, UnumFunction, UnumWorkflow
+
+HERE = Path(__file__).parent
+
+DEFINITION: Any = {
+    "StartAt": "Begin",
+    "States": {
+        "Begin": {"Type": "Task", "Resource": "Begin", "Next": "Each"},
+        "Each": {
+            "Type": "Map",
+            "ItemsPath": "$.items",
+            "ItemSelector": {"run.$": "$.run", "item.$": "$$.Map.Item.Value"},
+            "ItemProcessor": {"StartAt": "Work", "States": {"Work": {"Type": "Task", "Resource": "Work", "End": True}}},
+            "Next": "End",
+        },
+        "End": {"Type": "Task", "Resource": "End", "End": True},
+    },
+}
+
+
+class Control(Stack):
+    """A map of which branches fail until a table says otherwise."""
+
+    def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
+        super().__init__(scope, construct_id, **options)
+        counts = dynamodb.Table(
+            self,
+            "Counts",
+            partition_key=dynamodb.Attribute(name="id", type=dynamodb.AttributeType.STRING),
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        functions = {key: self._function(key, counts) for key in ("Begin", "Work", "End")}
+        for function in functions.values():
+            counts.grant_read_write_data(function)
+        self.workflow = UnumWorkflow(self, "Workflow", definition=Definition.from_asl(DEFINITION), functions=functions)
+        operator = iam.User(self, "Operator")
+        self.workflow.grant_redrive(operator)
+        CfnOutput(self, "CountsTable", value=counts.table_name)
+        CfnOutput(self, "OperatorName", value=operator.user_name)
+
+    def _function(self, key: str, counts: dynamodb.Table) -> UnumFunction:
+        return UnumFunction(
+            self,
+            key,
+            handler=f"steps.{key.lower()}",
+            code=lambda_.Code.from_asset(str(HERE / "functions"), exclude=["__pycache__"]),
+            environment={"COUNTS": counts.table_name},
+        )

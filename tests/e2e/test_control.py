@@ -1,0 +1,93 @@
+"""People redrive, nudge and fork executions, through the control alias and with no other permission."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import boto3
+import pytest
+
+from tests.e2e.conftest import Deployment
+from unum_runtime.client import Client
+from unum_runtime.client.control import Control
+from unum_runtime.errors import ExecutionNotRedrivable
+from unum_runtime.model.checkpoint import Status
+
+ITEMS, BROKEN = 50, (3, 17, 49)
+
+pytestmark = pytest.mark.e2e
+
+
+class Dropping:
+    """An invoker that loses every event."""
+
+    def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
+        assert events
+
+
+@pytest.fixture(scope="module")
+def client(deployment: Deployment) -> Client:
+    """Controls with the credentials of a user who may do nothing else."""
+    user = deployment.outputs["Control"]["OperatorName"]
+    key = deployment.session.client("iam").create_access_key(UserName=user)["AccessKey"]
+    operator = boto3.Session(
+        aws_access_key_id=key["AccessKeyId"],
+        aws_secret_access_key=key["SecretAccessKey"],
+        region_name=deployment.session.region_name,
+    )
+    alias = deployment.outputs["Control"]["WorkflowControlAlias"]
+    return replace(deployment.client("Control"), control=Control.connect(control_alias=alias, session=operator))
+
+
+def counts(deployment: Deployment, run: str) -> list[int]:
+    """How often each item was worked on."""
+    table = deployment.table("Control", "CountsTable")
+    found = [table.get_item(Key={"id": f"{run}/{item}"}, ConsistentRead=True) for item in range(ITEMS)]
+    return [int(each["Item"]["runs"]) if "Item" in each else 0 for each in found]
+
+
+def test_a_redrive_runs_what_failed_and_nothing_else(deployment: Deployment, client: Client) -> None:
+    run, table = uuid.uuid4().hex, deployment.table("Control", "CountsTable")
+    for item in BROKEN:
+        table.put_item(Item={"id": f"broken {run}/{item}"})
+    client.start({"run": run, "items": list(range(ITEMS))}, name=run)
+    assert client.wait(run, timeout_s=120).status is Status.FAILED
+    wait_for_all(deployment, run)
+    before = counts(deployment, run)
+    for item in BROKEN:
+        table.delete_item(Key={"id": f"broken {run}/{item}"})
+    client.redrive(run)
+    ended = client.wait(run, timeout_s=120)
+    assert (ended.status, ended.output) == (Status.SUCCEEDED, list(range(ITEMS)))
+    again = [after - count for after, count in zip(counts(deployment, run), before, strict=True)]
+    assert again == [int(item in BROKEN) for item in range(ITEMS)]
+    with pytest.raises(ExecutionNotRedrivable, match="SUCCEEDED"):
+        client.redrive(run)
+
+
+def wait_for_all(deployment: Deployment, run: str) -> None:
+    """Let branches that were under way when the execution failed come to their end."""
+    client = deployment.client("Control")
+    while len([step for step in client.steps(run) if step.state == "Work"]) < ITEMS:
+        client.waiter.sleep(0.2)
+
+
+def test_a_nudge_makes_up_for_an_event_that_was_lost(client: Client) -> None:
+    run = uuid.uuid4().hex
+    replace(client, invoker=Dropping()).start({"run": run, "items": [1]}, name=run)
+    (found,) = client.why(run).missing
+    assert (found.state, client.describe(run).status) == ("Begin", Status.RUNNING)
+    client.nudge(run)
+    assert client.wait(run, timeout_s=60).output == [1]
+    assert client.why(run).count == 0
+
+
+def test_a_fork_goes_on_with_another_input(deployment: Deployment, client: Client) -> None:
+    run = uuid.uuid4().hex
+    client.start({"run": run, "items": [0, 1]}, name=run)
+    client.wait(run, timeout_s=60)
+    other: Any = {"run": run, "items": [1, 2]}
+    assert client.fork(run, from_node="Each", new_name=f"{run}-2", input=other).name == f"{run}-2"
+    assert client.wait(f"{run}-2", timeout_s=60).output == [1, 2]
+    assert counts(deployment, run)[:3] == [1, 2, 1]

@@ -1,0 +1,111 @@
+"""Workflows that fail until they are redriven, and mistakes in what people do to executions."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from building import Graph, machine, map_, task, varying
+
+from unum_constructs.compiler.options import FunctionOptions
+from unum_runtime.model.ir import Guard, Json
+from unum_runtime.protocol import carry, frontier, nudge, redrive
+from unum_runtime.protocol.plan import branch
+from unum_runtime.simulator.scenario import Context
+
+FIRST_ROUND = 3
+"""The steps up to this are made before an execution is redriven."""
+
+
+def mended(event: Json, context: Context) -> Json:
+    """Fails in the first round, in fan-outs only for the item 1."""
+    place = re.search(r"[@#](\d+)", context.unum.invocation)
+    assert place is not None
+    if int(place[1]) <= FIRST_ROUND and event in (1, _A):
+        raise RuntimeError("not yet")
+    return varying(event, context)
+
+
+_A = {"by": "A", "run": 0, "saw": 1}
+
+
+def _items(_event: Json, _context: Context) -> Json:
+    return [0, 1]
+
+
+def _mapped(branch: Json, functions: str, **fields: Any) -> Graph:
+    definition = machine(A=task("a", "M"), M=map_(branch, "C", **fields), C=task("c"))
+    return Graph(definition, {"a": _items, **dict.fromkeys(functions, varying), "f": mended})
+
+
+def _same(event: Json, _context: Context) -> Json:
+    return event
+
+
+def _unready(event: Json, context: Context) -> Json:
+    if not re.search(r"@[4-9]|#[4-9]", context.unum.invocation):
+        raise RuntimeError("not yet")
+    return varying(event, context)
+
+
+FAILING = {
+    "task": Graph(machine(A=task("a", "F"), F=task("f", "C"), C=task("c")), {"a": _same, "c": varying, "f": mended}),
+    "branch": _mapped(machine(F=task("f")), "c"),
+    "second step of a branch": replace(
+        _mapped(machine(B=task("b", "F"), F=task("f")), "c"),
+        functions={"a": _items, "b": _same, "f": mended, "c": varying},
+    ),
+    "one branch after the other": _mapped(machine(F=task("f")), "c", MaxConcurrency=1),
+    "join": Graph(
+        machine(A=task("a", "M"), M=map_(machine(B=task("b")), "F"), F=task("f")),
+        {"a": _items, "b": _same, "f": _unready},
+    ),
+    "inner branch": Graph(
+        machine(A=task("a", "M"), M=map_(machine(N=map_(machine(F=task("f")))), "C"), C=task("c")),
+        {"a": lambda _event, _context: [[0, 1]], "f": mended, "c": varying},
+    ),
+}
+"""Executions of them fail until they are redriven."""
+
+UNGUARDED = Graph(
+    machine(A=task("a", "M"), M=map_(machine(B=task("b")), "C"), C=task("c")),
+    {"a": _items, "b": varying, "c": varying},
+    options={"b": FunctionOptions(guard=Guard.COMMIT)},
+)
+
+
+def carries_after_the_commit(patch: pytest.MonkeyPatch) -> None:
+    """What succeeded is carried over when the execution runs already."""
+    kept: list[Any] = []
+    committing = redrive.committed
+
+    def commit_first(rt: Any, checkpoint: Any) -> Any:
+        found = committing(rt, checkpoint)
+        for each in kept:
+            carry.carry(*each)
+        kept.clear()
+        return found
+
+    patch.setattr(redrive, "carry", lambda *what: kept.append(what))
+    patch.setattr(redrive, "committed", commit_first)
+
+
+def carries_nothing(patch: pytest.MonkeyPatch) -> None:
+    """A fan-out begins anew from nothing."""
+    patch.setattr(redrive, "carry", lambda *_: None)
+
+
+def nudges_what_has_committed(patch: pytest.MonkeyPatch) -> None:
+    """All branches of a fan-out are sent once more."""
+
+    def all_again(self: Any, index: int, last: Any) -> Any:
+        yield from begun(self, index, last)
+        yield frontier._missing(self.rt, branch(self.opened, index), 0)
+
+    begun = frontier._Survey._begun
+    patch.setattr(frontier._Survey, "_begun", all_again)
+
+
+def nudges_without_counting(patch: pytest.MonkeyPatch) -> None:
+    """Branches that have ended are not counted once more."""
+    patch.setattr(nudge, "_settle", lambda *_: [])

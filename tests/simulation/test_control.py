@@ -1,0 +1,74 @@
+"""People nudge executions at any time and redrive those that have failed."""
+
+from typing import Any
+
+import controlled
+import pytest
+from building import Graph
+from controlled import FAILING, UNGUARDED
+from scenarios import scenario
+
+from unum_runtime.model.checkpoint import Status
+from unum_runtime.simulator import Faults, Invariant, Scenario, Violation, explore, search
+from unum_runtime.simulator.exploration import random_run
+
+NUDGE = Faults(crashes=0, duplicates=0, nudges=1)
+NUDGE_AND_CRASH = Faults(crashes=1, duplicates=0, nudges=1)
+REDRIVE = Faults(crashes=0, duplicates=0, redrives=1)
+REDRIVE_AND_CRASH = Faults(crashes=1, duplicates=0, redrives=1)
+REDRIVES = Faults(crashes=0, duplicates=0, redrives=2)
+HARSH = Faults(crashes=2, duplicates=2, throttles=2, nudges=2, redrives=2, concurrency=3)
+MAX_STATES = 2_000
+
+
+def of(graph: Graph, faults: Faults) -> Scenario:
+    return Scenario(workflow=graph.workflow(), functions=graph.functions, input=graph.input, faults=faults)
+
+
+@pytest.mark.parametrize("graph", ["chain", "diamond", "limited map", "retry of a task"])
+def test_a_nudge_at_any_time(graph: str) -> None:
+    assert explore(scenario(graph, faults=NUDGE)).is_complete
+
+
+@pytest.mark.parametrize("graph", ["chain", "retry of a task"])
+def test_a_nudge_and_a_crash(graph: str) -> None:
+    assert explore(scenario(graph, faults=NUDGE_AND_CRASH)).is_complete
+
+
+@pytest.mark.parametrize("graph", FAILING)
+@pytest.mark.parametrize("faults", [REDRIVE, REDRIVES], ids=["one", "two"])
+def test_a_redrive_in_every_way(graph: str, faults: Faults) -> None:
+    assert explore(of(FAILING[graph], faults), max_states=MAX_STATES).states
+
+
+@pytest.mark.parametrize("graph", ["task", "branch", "join"])
+def test_a_redrive_and_a_crash(graph: str) -> None:
+    assert explore(of(FAILING[graph], REDRIVE_AND_CRASH), max_states=MAX_STATES).states
+
+
+@pytest.mark.parametrize("graph", FAILING)
+def test_by_chance(graph: str) -> None:
+    search(of(FAILING[graph], HARSH), range(12))
+
+
+@pytest.mark.parametrize("graph", FAILING)
+def test_what_was_redriven_succeeds(graph: str) -> None:
+    endings = [random_run(of(FAILING[graph], REDRIVE), seed).ending.status for seed in range(8)]
+    assert Status.SUCCEEDED in endings
+
+
+@pytest.mark.parametrize(
+    ("mistake", "graph", "faults", "breaks"),
+    [
+        (controlled.carries_after_the_commit, FAILING["branch"], REDRIVE_AND_CRASH, Invariant.NO_RERUN),
+        (controlled.carries_nothing, FAILING["branch"], REDRIVE, Invariant.NO_RERUN),
+        (controlled.nudges_what_has_committed, UNGUARDED, NUDGE, Invariant.NO_RERUN),
+    ],
+)
+def test_a_mistake_is_found(
+    mistake: Any, graph: Graph, faults: Faults, breaks: Invariant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mistake(monkeypatch)
+    with pytest.raises(Violation) as found:
+        search(of(graph, faults), range(1_000))
+    assert found.value.invariant is breaks

@@ -1,0 +1,309 @@
+"""What the failure handler does for people: requests through its alias, by the versions that executions began with."""
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from unum_constructs.compiler import compile_workflow
+from unum_runtime import failure_handler, handler, versions
+from unum_runtime.aws.caller import LambdaCaller
+from unum_runtime.aws.invoker import LambdaInvoker
+from unum_runtime.client import Client
+from unum_runtime.client.control import Control
+from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotRedrivable
+from unum_runtime.model.checkpoint import Began, Status
+from unum_runtime.model.envelope import Envelope
+from unum_runtime.protocol.control import ValidationException, VersionGone
+from unum_runtime.protocol.frontier import WaitsFor
+from unum_runtime.protocol.step import step
+
+ACCOUNT = "arn:aws:lambda:us-east-1:123456789012:function"
+CONTROL = f"{ACCOUNT}:on-failure:control-Flow"
+CACHES = [each for module in (handler, versions) for each in vars(module).values() if hasattr(each, "cache_clear")]
+SERVICE = {"table": "state", "hosts": [], "routes": {}, "retention_s": 604_800}
+
+
+def at(function: str, version: int | str) -> str:
+    return f"{ACCOUNT}:{function}:{version}"
+
+
+@dataclass
+class Context:
+    """Of Lambda's context, what is looked at."""
+
+    invoked_function_arn: str
+    function_version: str
+    aws_request_id: str = "request"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 30_000
+
+
+@dataclass
+class Lambda:
+    """Lambda: how versions are configured, which version the start alias leads to, and what was sent.
+
+    A function that is called at once is the failure handler, in the version that is called.
+    """
+
+    services: dict[str, Any] = field(default_factory=dict)
+    newest: int = 1
+    handlers: dict[str, str] = field(default_factory=dict)
+    definitions: dict[str, Any] = field(default_factory=dict)
+    timer: str | None = None
+    events: list[tuple[str, Any]] = field(default_factory=list)
+    called: list[str] = field(default_factory=list)
+
+    def deploy(self, version: int, definition: str) -> None:
+        """Deploy A before B, as `version` of all functions; `definition` names what is in the layer."""
+        self.newest = version
+        own = {**SERVICE, "timer": self.timer} if self.timer else SERVICE
+        self.services[at("A", version)] = {**own, "hosts": ["A"], "routes": {"B": at("B", version)}}
+        self.services[at("B", version)] = {**SERVICE, "hosts": ["B"]}
+        self.handlers |= {at("A", version): at("on-failure", version), at("B", version): at("on-failure", version)}
+        self.definitions[str(version)] = definition
+
+    def get_function_configuration(self, **parameters: Any) -> Any:
+        address = parameters["FunctionName"].replace("start-Flow", str(self.newest))
+        if address not in self.services:
+            raise ClientError({"Error": {"Code": "ResourceNotFoundException"}}, "GetFunctionConfiguration")
+        variables = {"UNUM_WORKFLOWS": json.dumps({"Flow": self.services[address]})}
+        return {"Version": address.rpartition(":")[2], "Environment": {"Variables": variables}}
+
+    def get_function_event_invoke_config(self, **parameters: Any) -> Any:
+        address = f"{parameters['FunctionName']}:{parameters['Qualifier']}"
+        return {"DestinationConfig": {"OnFailure": {"Destination": self.handlers[address]}}}
+
+    def invoke(self, **parameters: Any) -> Any:
+        address, event = parameters["FunctionName"], json.loads(parameters["Payload"])
+        if parameters.get("InvocationType") == "Event":
+            self.events.append((address, event))
+            return {}
+        version = str(self.newest) if address == CONTROL else address.rpartition(":")[2]
+        self.called.append(version)
+        handler.load_workflow.cache_clear()
+        handler._at_home.cache_clear()
+        Path(self.definitions["folder"], "Flow.json").write_text(self.definitions[self.definitions[version]])
+        answer = failure_handler.handle(event, Context(address, version))
+        return {"Payload": io.BytesIO(json.dumps(answer).encode())}
+
+    def sent(self) -> list[tuple[str, Any]]:
+        """What was sent since it was last asked."""
+        events, self.events = self.events, []
+        return events
+
+
+@dataclass
+class Deployed:
+    """A before B in version 1, and a client."""
+
+    functions: Lambda
+    client: Client
+
+    def started(self, name: str = "e") -> None:
+        """Let an execution begin; its event for A is lost."""
+        self.client.start({"n": 1}, name=name)
+        self.functions.sent()
+
+    def begun(self, name: str = "e", version: int = 1) -> None:
+        """Let an execution come to B; its event for B is lost."""
+        self.started(name)
+        self.client.nudge(name)
+        self.run("A", version, lambda event: event)
+        self.functions.sent()
+
+    def run(self, function: str, version: int, code: Any) -> None:
+        """Deliver the event that was sent to a function."""
+        ((address, event),) = self.functions.sent()
+        assert address == at(function, version)
+        services = handler.services_in({"UNUM_WORKFLOWS": json.dumps({"Flow": self.functions.services[address]})})
+        rt = handler.runtime_of("Flow", services["Flow"], address, Context(address, str(version)))
+        step(replace(rt, call=lambda _, value: code(value)), Envelope.from_json(event))
+
+    def failed(self, name: str = "e") -> None:
+        """Let an execution fail in B."""
+        self.begun(name)
+        self.client.nudge(name)
+        self.run("B", 1, _refuse)
+
+
+def _refuse(_event: Any) -> Any:
+    raise ValueError
+
+
+@pytest.fixture
+def deployed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("UNUM_CLIENT", "botocore")  # moto stands in its way
+    folder = tmp_path / handler.WORKFLOWS_FOLDER
+    folder.mkdir()
+    functions = Lambda(definitions={"folder": folder, "old": definition("A", "B"), "new": definition("A", "B", "B2")})
+    functions.deploy(1, "old")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": {**SERVICE, "start": at("A", "start-Flow")}}))
+    monkeypatch.setattr(versions, "lambda_client", lambda: functions)
+    monkeypatch.setattr(handler, "_invoker", lambda: LambdaInvoker(functions))
+    forget()
+    with mock_aws():
+        boto3.client("dynamodb").create_table(
+            TableName="state",
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+        )
+        yield Deployed(functions, client_of(functions))
+    forget()
+
+
+def client_of(functions: Lambda) -> Client:
+    client = Client.connect(table="state", workflow="Flow", start_alias=at("A", "start-Flow"))
+    control = Control(caller=LambdaCaller(functions), control_alias=CONTROL)
+    return replace(client, invoker=LambdaInvoker(functions), control=control)
+
+
+def forget() -> None:
+    for cache in CACHES:
+        cache.cache_clear()
+
+
+def definition(*states: str) -> str:
+    pairs = zip(states, [*states[1:], None], strict=True)
+    table = {
+        state: {"Type": "Task", "Resource": state[0], **({"Next": after} if after else {"End": True})}
+        for state, after in pairs
+    }
+    return compile_workflow({"StartAt": states[0], "States": table}, name="Flow", functions=None).to_json()
+
+
+def test_an_execution_that_did_not_begin_begins_with_the_newest_versions(deployed: Deployed) -> None:
+    deployed.started()
+    deployed.functions.deploy(2, "old")
+    (found,) = deployed.client.nudge("e").missing
+    assert (found.state, found.index, found.waits_for) == ("A", (), WaitsFor.DELIVERY)
+    assert [address for address, _ in deployed.functions.sent()] == [at("A", 2)]
+
+
+def test_the_first_commit_says_which_versions_an_execution_began_with(deployed: Deployed) -> None:
+    deployed.begun()
+    (step,) = deployed.client.steps("e")
+    assert step.checkpoint.began == Began(at("A", 1), {})
+
+
+def test_a_nudge_goes_to_the_versions_that_the_execution_began_with(deployed: Deployed) -> None:
+    deployed.begun()
+    deployed.functions.deploy(2, "old")
+    assert [each.state for each in deployed.client.why("e").missing] == ["B"]
+    assert deployed.functions.sent() == []
+    deployed.client.nudge("e")
+    ((address, event),) = deployed.functions.sent()
+    assert (address, event["state"], event["step"]) == (at("B", 1), "B", 2)
+
+
+def test_a_redrive_goes_to_those_that_are_deployed_now_if_the_definition_is_the_same(deployed: Deployed) -> None:
+    deployed.failed()
+    deployed.functions.deploy(2, "old")
+    deployed.client.redrive("e")
+    deployed.run("B", 2, lambda _: "mended")
+    assert (deployed.client.describe("e").status, deployed.client.describe("e").output) == (Status.SUCCEEDED, "mended")
+
+
+def test_a_nudge_after_a_redrive_goes_to_what_that_went_to(deployed: Deployed) -> None:
+    deployed.failed()
+    deployed.functions.deploy(2, "old")
+    deployed.client.redrive("e")
+    deployed.functions.sent()
+    deployed.functions.deploy(3, "old")
+    deployed.client.nudge("e")
+    assert [address for address, _ in deployed.functions.sent()] == [at("B", 2)]
+
+
+def test_an_execution_of_another_definition_is_for_the_handler_of_its_version(deployed: Deployed) -> None:
+    deployed.failed()
+    deployed.functions.deploy(2, "new")
+    deployed.functions.called.clear()
+    deployed.client.redrive("e")
+    assert deployed.functions.called == ["2", "1"]
+    assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
+
+
+def test_nobody_hands_on_what_was_handed_on(deployed: Deployed) -> None:
+    deployed.begun()
+    deployed.functions.deploy(2, "new")
+    deployed.functions.handlers[at("A", 1)] = deployed.functions.handlers[at("B", 1)] = at("on-failure", 2)
+    deployed.functions.called.clear()
+    with pytest.raises(VersionGone, match="'e' runs on IR"):
+        deployed.client.nudge("e")
+    assert deployed.functions.called == ["2", "2"]
+
+
+def test_a_fork_runs_on_what_is_deployed_now(deployed: Deployed) -> None:
+    deployed.failed()
+    deployed.functions.deploy(2, "new")
+    started = deployed.client.fork("e", from_node="B", new_name="f", input={"n": 2})
+    assert started.name == "f"
+    ((address, event),) = deployed.functions.sent()
+    assert (address, event["state"], event["input"]) == (at("B", 2), "B", {"n": 2})
+    assert [step.state for step in deployed.client.steps("f")] == ["A", "B"]
+
+
+def test_what_is_wrong_comes_back_by_the_name_that_boto3_has_for_it(deployed: Deployed) -> None:
+    with pytest.raises(ExecutionDoesNotExist, match="'x'"):
+        deployed.client.nudge("x")
+    deployed.begun()
+    with pytest.raises(ExecutionNotRedrivable, match="RUNNING"):
+        deployed.client.redrive("e")
+
+
+def test_a_wait_that_was_lost_comes_back_to_the_handler(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+    queues = boto3.client("sqs")
+    url = queues.create_queue(QueueName="timer")["QueueUrl"]
+    deployed.functions.timer = url
+    service = {**SERVICE, "start": at("A", "start-Flow"), "timer": url}
+    monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": service}))
+    forget()
+    states = {
+        "A": {"Type": "Task", "Resource": "A", "Next": "W"},
+        "W": {"Type": "Wait", "Seconds": 1, "End": True},
+    }
+    waiting = compile_workflow({"StartAt": "A", "States": states}, name="Flow", functions=None).to_json()
+    deployed.functions.definitions["waiting"] = waiting
+    deployed.functions.deploy(1, "waiting")
+    deployed.started()
+    deployed.client.nudge("e")
+    deployed.run("A", 1, lambda event: event)
+    queues.purge_queue(QueueUrl=url)
+    assert [each.waits_for for each in deployed.client.nudge("e").missing] == [WaitsFor.TIME]
+    (message,) = queues.receive_message(QueueUrl=url, WaitTimeSeconds=3)["Messages"]
+    body = json.loads(message["Body"])
+    assert body["address"] == at("on-failure", 1)
+    failure_handler.handle(body["event"], Context(body["address"], "1"))
+    assert deployed.client.describe("e").status is Status.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        [],
+        {"$unum": 1, "workflow": "Flow", "execution": ["e", 1], "frames": [], "step": 1, "state": "B"},
+        {"requestContext": {}, "requestPayload": {}},
+        {"$unum": 1, "control": "delete", "execution": "e"},
+        {"$unum": 1, "control": "nudge", "execution": 1},
+        {"$unum": 1, "control": "stop", "execution": "e", "error": 1},
+        {"$unum": 1, "control": "fork", "execution": "e", "node": "B", "name": "not a name"},
+    ],
+)
+def test_through_the_alias_nothing_is_taken_for_anything_but_a_request(deployed: Deployed, event: Any) -> None:
+    answer = failure_handler.handle(event, Context(CONTROL, "1"))
+    assert answer["error"] == ValidationException.__name__
+    assert deployed.functions.sent() == []

@@ -1,0 +1,111 @@
+"""Commands that do something to executions; the control alias is in this process."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from tests.unit.protocol.mapping import deliver_all, deployed, lose
+from tests.unit.protocol.platform import Platform, chain
+from unum_constructs.commands.dead_letters import last_errors
+from unum_runtime.client.control import Control
+from unum_runtime.errors import ClientError
+from unum_runtime.model.checkpoint import Began
+from unum_runtime.protocol import control
+from unum_runtime.protocol.door import refusal
+
+ADDRESS = ("--table", "states", "--workflow", "w", "--control-alias", "alias", "--region", "us-east-1")
+
+
+class Alias:
+    """The control alias of the workflow on a platform."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+
+    def call(self, address: str, payload: bytes) -> Any:
+        assert address == "alias"
+        try:
+            return control.answer(self._platform.runtime(), control.parse(json.loads(payload)), Began("v", {}))
+        except ClientError as error:
+            return refusal(type(error).__name__, str(error))
+
+
+@pytest.fixture
+def platform(monkeypatch: pytest.MonkeyPatch) -> Platform:
+    """A before B; the event for B of execution `lost` was lost, and B failed in `bad`."""
+    made = deployed(chain("A", "B"), B=lambda event: 1 / event)
+    made.start("lost", 1)
+    lose(made, "B")
+    made.start("bad", 0)
+    deliver_all(made)
+    monkeypatch.setattr(Control, "connect", lambda **_: Control(caller=Alias(made), control_alias="alias"))
+    return made
+
+
+def test_why_tells_what_is_missing_and_what_helps(unum: Callable[..., Any], platform: Platform) -> None:
+    ran = unum("why", "lost", *ADDRESS)
+    assert (ran.code, platform.sent) == (0, [])
+    assert "B  lost:" in ran.out
+    assert "waits for delivery, since" in ran.out
+    assert "unum nudge lost" in ran.out
+    shown = json.loads(unum("why", "lost", *ADDRESS, "--json").out)
+    assert (shown["count"], shown["missing"][0]["state"], shown["missing"][0]["index"]) == (1, "B", [])
+    assert "waits for nothing" in unum("why", "bad", *ADDRESS).out
+
+
+def test_nudge_sends_it(unum: Callable[..., Any], platform: Platform) -> None:
+    assert unum("nudge", "lost", *ADDRESS).code == 0
+    assert [event.state for event in platform.sent] == ["B"]
+
+
+def test_redrive_and_fork(unum: Callable[..., Any], platform: Platform) -> None:
+    assert "bad redriven at" in unum("redrive", "bad", *ADDRESS).out
+    ran = unum("fork", "bad", *ADDRESS, "--from", "B", "--name", "better", "--input", "4", "--json")
+    assert json.loads(ran.out)["name"] == "better"
+    deliver_all(platform)
+    ended = platform.ending("better")
+    assert ended is not None
+    assert ended.status == "SUCCEEDED"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("redrive", "lost"), 1, "it is RUNNING"),
+        (("why", "nowhere"), 1, "no execution 'nowhere'"),
+        (("fork", "bad", "--from", "X", "--name", "n"), 1, "none of that name"),
+        (("fork", "bad", "--from", "B", "--name", "not a name"), 2, "expected 1 to 80 characters"),
+    ],
+)
+def test_what_cannot_be_done(
+    unum: Callable[..., Any], platform: Platform, arguments: tuple[str, ...], code: int, says: str
+) -> None:
+    ran = unum(*arguments, *ADDRESS)
+    assert (ran.code, platform.sent) == (code, [])
+    assert says in ran.err
+
+
+def test_without_an_alias_it_asks_for_one(unum: Callable[..., Any]) -> None:
+    ran = unum("nudge", "e", "--table", "t", "--workflow", "w")
+    assert (ran.code, "--control-alias" in ran.err) == (2, True)
+
+
+def test_dead_letters_tell_the_last_error_and_stay() -> None:
+    event = {"$unum": 1, "workflow": "w", "ir": "x", "execution": ["e", 1], "frames": [], "step": 2, "state": "B"}
+    event |= {"not_after": 1, "input": 1, "entered": 1}
+    report = {"errorType": "StoreError", "errorMessage": "throttled"}
+    letter = {"requestPayload": {"requestPayload": event}, "responsePayload": report}
+    with mock_aws():
+        session = boto3.Session(region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test")
+        queues = session.client("sqs")
+        url = queues.create_queue(QueueName="letters")["QueueUrl"]
+        queues.send_message(QueueUrl=url, MessageBody=json.dumps(letter))
+        assert last_errors(session, url) == {"e:1#2": "StoreError: throttled"}
+        attributes = queues.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+        assert attributes["ApproximateNumberOfMessagesNotVisible"] == "1"
+        assert last_errors(session, f"{url}-other") == {}
+    assert last_errors(session, None) == {}

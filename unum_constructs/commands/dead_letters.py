@@ -1,0 +1,56 @@
+"""What the dead letters of a workflow tell of invocations: looked at, and left where they are."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from unum_runtime.model.envelope import Envelope, is_envelope
+from unum_runtime.model.ir import Json
+
+if TYPE_CHECKING:
+    from boto3 import Session
+
+MOST_BATCHES = 20
+"""How often up to 10 letters are looked at; each stays hidden for others for as long as `HIDDEN_S`."""
+
+HIDDEN_S = 10
+
+
+def last_errors(session: "Session", queue_url: str | None) -> Mapping[str, str]:
+    """The last error of each invocation, by its name; nothing if the queue is not known or may not be read.
+
+    Args:
+        session: of boto3.
+        queue_url: of the queue of dead letters.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - only these commands need them
+
+    if queue_url is None:
+        return {}
+    try:
+        return dict(_told(session.client("sqs"), queue_url))
+    except (BotoCoreError, ClientError):  # to see them is a permission that the command can do without
+        return {}
+
+
+def _told(queues: Any, queue_url: str) -> Iterator[tuple[str, str]]:
+    for _ in range(MOST_BATCHES):
+        found = queues.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=10, VisibilityTimeout=HIDDEN_S)
+        if not found.get("Messages"):
+            return
+        for message in found["Messages"]:
+            yield from _read(json.loads(message["Body"]))
+
+
+def _read(letter: Json) -> Iterator[tuple[str, str]]:
+    """The invocation and the error of a letter: a record of the failure handler's, around that of a function."""
+    match letter:
+        case {"requestPayload": {"requestPayload": event}, **rest} if is_envelope(event):
+            yield str(Envelope.from_json(event).name), _error(rest.get("responsePayload"))
+
+
+def _error(report: Json) -> str:
+    match report:
+        case {"errorType": name, "errorMessage": text}:
+            return f"{name}: {text}"
+    return "no answer"
