@@ -14,7 +14,7 @@ from unum_runtime.client.joining import joined
 from unum_runtime.client.journal import Event, HistoryEvent, Journal, Known, data, failure_data
 from unum_runtime.client.passage import Passage, Passages
 from unum_runtime.client.passing import pass_on, reason
-from unum_runtime.client.past import Past, failed_with, is_kept_success, may_be_success
+from unum_runtime.client.past import Past, failed_with, is_success
 from unum_runtime.client.task_events import Try
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Status, Success
 from unum_runtime.model.envelope import Value
@@ -139,8 +139,11 @@ class _Thread:
 
     def _beyond(self, checkpoint: Checkpoint) -> tuple[Effect | None, Checkpoint | None]:
         """What follows from a commit, and the next one."""
-        if isinstance(checkpoint.outcome, Collected):
-            return None, self._beyond_collected(checkpoint)
+        match checkpoint:
+            case Checkpoint(name=name, outcome=Collected(Failure() as failure)):
+                return BranchFailed(name.execution, name.frames, failure), None
+            case Checkpoint(outcome=Collected()):
+                return None, self._beyond_collected(checkpoint)
         effect, start = plan(self.past.workflow, checkpoint), self._resumes_at(checkpoint)
         if start is not None and isinstance(checkpoint.outcome, Success):
             moment = moment_of(self.past.workflow, checkpoint)
@@ -203,24 +206,18 @@ class _Thread:
         this = Try(self.past.workflow, task, name, entered, own)
         this.tell_start(self.account)
         if own is not None:
-            this.tell_end(self.account, own, succeeded=self._succeeded(own))
+            this.tell_end(self.account, own, succeeded=is_success(own))
             return own
         if task.committed_by is None or checkpoint is None:
             return None
         this.tell_passing(self.account)
         return self._guess(task.next, replace(name, step=name.step - 1))
 
-    def _succeeded(self, checkpoint: Checkpoint) -> bool:
-        """Whether its state is known to have succeeded; of a collected value, what followed tells."""
-        if isinstance(checkpoint.outcome, Collected):
-            return may_be_success(checkpoint) and (self.succeeds or self.past.after(checkpoint.name) is not None)
-        return is_kept_success(checkpoint)
-
     def _fan_out(self, scope: Scope, opened: Open | None) -> Checkpoint | None:
         """Tell of a fan-out; its commit, or what stands for one where the Task after it joins the branches."""
         state, commit = self.past.workflow.fan_out(scope.state), self.past.outcome_of(scope)
         needs_all = not _tolerates(state)
-        is_over = scope.join in self.past.committed if commit is None else self._succeeded(commit)
+        is_over = scope.join in self.past.committed if commit is None else is_success(commit)
         started = self.account.start(state, scope.size, self._opened_ms(scope), scope.generation)
         ends = self._branches(scope, opened, started, succeeds=needs_all and is_over)
         told = [(end.last, end.has_failed) for end in ends.values()]
@@ -241,7 +238,7 @@ class _Thread:
 
     def _leave(self, state: FanOut, commit: Checkpoint) -> None:
         """Tell what a fan-out came to."""
-        succeeded, caught = self._succeeded(commit), commit.way.caught
+        succeeded, caught = is_success(commit), commit.way.caught
         if succeeded or failed_with(commit) is not None:
             self.account.end(state, commit.committed_ms, succeeded=succeeded)
         if succeeded or (caught is not None and commit.phase is Phase.LEFT):
@@ -335,7 +332,7 @@ class _Thread:
         self.account.enter(state, None)
         if isinstance(state, Task | Wait):
             return self._invoke(checkpoint.name, state, None)
-        if self._succeeded(checkpoint) and checkpoint.phase is Phase.LEFT:
+        if is_success(checkpoint) and checkpoint.phase is Phase.LEFT:
             self.account.exit(state, _known(checkpoint), checkpoint.committed_ms)
         return checkpoint
 

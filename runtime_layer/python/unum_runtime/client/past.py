@@ -99,14 +99,13 @@ class Past:
 
 def failed_with(checkpoint: Checkpoint) -> Failure | None:
     """The failure that its state came to, also where that was caught or is retried; None where there was none."""
-    return checkpoint.outcome if isinstance(checkpoint.outcome, Failure) else checkpoint.way.caught
+    match checkpoint.outcome:
+        case (Failure() as failure) | Collected(Failure() as failure):
+            return failure
+    return checkpoint.way.caught
 
 
-def is_kept_success(checkpoint: Checkpoint) -> bool:
-    """Whether its state is known to have succeeded."""
-    return not isinstance(checkpoint.outcome, Collected) and failed_with(checkpoint) is None
-
-
-def may_be_success(checkpoint: Checkpoint) -> bool:
-    """Whether its state has succeeded if control went on from it as usual; its value was collected."""
-    return checkpoint.phase is Phase.LEFT and failed_with(checkpoint) is None
+def is_success(checkpoint: Checkpoint) -> bool:
+    """Whether its state has succeeded."""
+    is_left = checkpoint.phase is Phase.LEFT or not isinstance(checkpoint.outcome, Collected)
+    return is_left and failed_with(checkpoint) is None

@@ -17,8 +17,9 @@ Item: TypeAlias = dict[str, str | int]
 TOMBSTONE = "collected"
 """Attribute of an item whose outcome was collected."""
 
-OUTCOME = ("value", "error", "cause", "variables")
-"""Attributes that hold an outcome; a tombstone has none of them. What tells where the outcome led is kept."""
+OUTCOME = ("value", "cause", "variables")
+"""Attributes that hold an outcome; a tombstone has none of them. What tells where the outcome led is kept, and of a
+failure its name."""
 
 
 class Phase(StrEnum):
@@ -73,7 +74,13 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What is left of an outcome that nobody can need any more: the fact that it was committed."""
+    """What is left of an outcome that nobody can need any more: the fact that it was committed.
+
+    Attributes:
+        failure: the failure that it was, without its cause; None if it was a value.
+    """
+
+    failure: Failure | None = None
 
 
 Outcome: TypeAlias = Success | Failure
@@ -214,7 +221,7 @@ class Checkpoint:
     @classmethod
     def from_item(cls, name: Name, item: Item) -> "Checkpoint":
         """The checkpoint that `to_item` wrote."""
-        outcome = Collected() if TOMBSTONE in item else _outcome_from_item(item)
+        outcome = _collected_from_item(item) if TOMBSTONE in item else _outcome_from_item(item)
         return cls(
             name=name,
             state=str(item["state"]),
@@ -233,10 +240,14 @@ class Checkpoint:
 
 def _outcome_to_item(outcome: Outcome | Collected) -> Item:
     if isinstance(outcome, Collected):
-        return {TOMBSTONE: 1}
+        return {TOMBSTONE: 1} | ({} if outcome.failure is None else {"error": to_text(outcome.failure.error)})
     if isinstance(outcome, Success):
         return {"value": outcome.text}
     return {"error": to_text(outcome.error), "cause": to_text(outcome.cause)}
+
+
+def _collected_from_item(item: Item) -> Collected:
+    return Collected(Failure(json.loads(str(item["error"])), None) if "error" in item else None)
 
 
 def _outcome_from_item(item: Item, prefix: str = "") -> Outcome:
