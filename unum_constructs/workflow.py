@@ -120,7 +120,8 @@ class UnumWorkflow(Construct):
         given: Mapping[str, lambda_.Function] = {**definition.functions, **(functions or {})}
         self._hosts = hosts_of(self, given)
         options = options_of(self, given, function_options or {})
-        bound = definition.bind({function.function_arn: key for key, function in given.items()})
+        arns = {host: host.function.function_arn for host in {*self._hosts.values()}}
+        bound = definition.bind({arns[self._hosts[key]]: key for key in given})
         compiled = replace(
             self._compiled(bound, options, given),
             collection=collection,
@@ -234,7 +235,7 @@ class UnumWorkflow(Construct):
         alias = lambda_.Alias(self, "Start", alias_name=self._alias_name, version=host.version)
         alias.node.add_dependency(*policies.values(), self.failure_handler, *([self.timer] if self.timer else ()))
         configuration = failures.configure(alias, self._alias_name)
-        configuration.add_resource_dependency(resource_of(alias, lambda_.CfnAlias))  # which the name alone does not say
+        configuration.node.add_dependency(resource_of(alias, lambda_.CfnAlias))  # which the name alone does not say
         return alias
 
     def _join(self, scope: Construct, key: str, failures: Failures) -> iam.Policy:

@@ -23,12 +23,14 @@ def hosts_of(workflow: IConstruct, functions: Mapping[str, lambda_.Function]) ->
     Raises:
         ConstructError: a function cannot be wrapped.
     """
-    hosts = {}
+    stack = Stack.of(workflow)
+    hosts: dict[int, Host] = {}
     for key, function in functions.items():
-        for problem in _problems(workflow, function):
-            raise ConstructError(workflow, f"functions[{key!r}]: {problem}")
-        hosts[key] = _host(function)
-    return hosts
+        if id(function) not in hosts:
+            for problem in _problems(stack, function):
+                raise ConstructError(workflow, f"functions[{key!r}]: {problem}")
+            hosts[id(function)] = _host(function)
+    return {key: hosts[id(function)] for key, function in functions.items()}
 
 
 def _host(function: lambda_.Function) -> Host:
@@ -38,11 +40,11 @@ def _host(function: lambda_.Function) -> Host:
     )
 
 
-def _problems(workflow: IConstruct, function: object) -> Iterator[str]:
+def _problems(stack: Stack, function: object) -> Iterator[str]:
     if not isinstance(function, lambda_.Function):
         yield _stranger(function)
         return
-    problems = [*_placed(workflow, function), *_layered(function)]
+    problems = [*_placed(stack, function), *_layered(function)]
     if function.node.try_find_child(Host.ID) is None:
         problems += _unfit(function, resource_of(function, lambda_.CfnFunction))
     yield from (f"{function.node.path}: {problem}" for problem in problems)
@@ -58,9 +60,9 @@ def _stranger(function: object) -> str:
     return f"{expected} {function!r}; pass the construct"
 
 
-def _placed(workflow: IConstruct, function: lambda_.Function) -> Iterator[str]:
-    here, there = Stack.of(workflow).node.path, function.stack.node.path
-    if here != there:
+def _placed(stack: Stack, function: lambda_.Function) -> Iterator[str]:
+    if function.stack is not stack:
+        here, there = stack.node.path, function.stack.node.path
         yield f"expected a function of the workflow's stack {here!r}, got one of {there!r}; define both in one stack"
 
 
@@ -79,12 +81,13 @@ def _unfit(function: lambda_.Function, resource: lambda_.CfnFunction) -> Iterato
         yield f"expected the runtime Python 3.11 or newer, got {function.runtime.name!r}; change `runtime`"
     if resource.durable_config is not None:
         yield "is a durable function, which Lambda calls in its own way; remove `durable_config`"
-    if Token.is_unresolved(resource.handler):
+    handler = resource.handler
+    if Token.is_unresolved(handler):
         yield "its handler is a token, but has to be known at synth; write it as text"
-    elif resource.handler == HANDLER:
+    elif handler == HANDLER:
         yield f"its handler is {HANDLER}, which the workflow sets itself; name your own handler"
-    elif "." not in (resource.handler or ""):
-        yield f'expected a handler "module.function", got {resource.handler!r}'
+    elif "." not in (handler or ""):
+        yield f'expected a handler "module.function", got {handler!r}'
     if function.current_version.node.try_find_child("EventInvokeConfig") is not None:
         yield (
             "its current version has an asynchronous configuration, but failed events must reach the workflow's queue; "
