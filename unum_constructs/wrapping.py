@@ -11,9 +11,6 @@ from unum_constructs.errors import ConstructError
 from unum_constructs.host import HANDLER, Host
 from unum_constructs.resource import resource_of
 
-MAX_LAYERS = 5
-"""Of one function. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
-
 _RUNTIME = re.compile(r"python3\.(1[1-9]|[2-9]\d)")
 
 
@@ -44,7 +41,7 @@ def _problems(stack: Stack, function: object) -> Iterator[str]:
     if not isinstance(function, lambda_.Function):
         yield _stranger(function)
         return
-    problems = [*_placed(stack, function), *_layered(function)]
+    problems = [*_placed(stack, function)]
     if function.node.try_find_child(Host.ID) is None:
         problems += _unfit(function, resource_of(function, lambda_.CfnFunction))
     yield from (f"{function.node.path}: {problem}" for problem in problems)
@@ -64,12 +61,6 @@ def _placed(stack: Stack, function: lambda_.Function) -> Iterator[str]:
     if function.stack is not stack:
         here, there = stack.node.path, function.stack.node.path
         yield f"expected a function of the workflow's stack {here!r}, got one of {there!r}; define both in one stack"
-
-
-def _layered(function: lambda_.Function) -> Iterator[str]:
-    layers = function.stack.resolve(resource_of(function, lambda_.CfnFunction).layers) or ()
-    if len(layers) >= MAX_LAYERS:
-        yield f"has {len(layers)} layers; Lambda allows {MAX_LAYERS}, and the workflow needs one: merge some of them"
 
 
 def _unfit(function: lambda_.Function, resource: lambda_.CfnFunction) -> Iterator[str]:

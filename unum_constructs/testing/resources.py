@@ -45,7 +45,7 @@ class WorkflowResources:
     @cached_property
     def functions(self) -> Mapping[str, str]:
         """Logical id of the function that hosts nodes, by each key that Tasks name it with; `ENTRY` for an entry."""
-        found = {}
+        found: dict[str, str] = {}
         for logical_id, function in _functions(self.template).items():
             service = _services(function).get(self.workflow_name)
             if service is not None and function["Properties"]["Handler"] == _HANDLER:

@@ -13,6 +13,6 @@ class TemplateSnapshotExtension(JSONSnapshotExtension):
     Use it by ``snapshot.use_extension(TemplateSnapshotExtension)``. A snapshot is a file of JSON of its own.
     """
 
-    def serialize(self, data: Any, **options: Any) -> str:
+    def serialize(self, data: Any, **options: Any) -> str | bytes:
         """`data` as text."""
         return super().serialize(normalize_template(data), **options)
