@@ -8,7 +8,7 @@ from constructs import IConstruct
 
 Resource = TypeVar("Resource", bound=CfnResource)
 
-_found: WeakKeyDictionary[IConstruct, object] = WeakKeyDictionary()
+_found: WeakKeyDictionary[IConstruct, CfnResource] = WeakKeyDictionary()
 """Each look-up is two calls from Python to the CDK's process, of about half a millisecond each."""
 
 
@@ -18,9 +18,8 @@ def resource_of(construct: IConstruct, kind: type[Resource]) -> Resource:
     Raises:
         TypeError: it is made of another; somebody replaced its default child.
     """
-    if construct not in _found:
-        _found[construct] = construct.node.default_child
-    resource = _found[construct]
+    resource = _found.get(construct) or construct.node.default_child
     if not isinstance(resource, kind):
         raise TypeError(f"{construct.node.path}: expected a {kind.__name__}, got {resource!r}")
+    _found[construct] = resource
     return resource

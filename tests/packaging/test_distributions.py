@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -87,7 +88,7 @@ def test_the_readme_deploys(installed: Path, tmp_path: Path) -> None:
     readme.write_files(tmp_path)
     commands = f"set -e\nunset PYTHONPATH\nPATH={installed.parent}:$PATH\n{readme.commands()}"
     shown = run(Path(sys.executable), "-m", "unum_emulator.shell", "sh", "-c", commands, cwd=tmp_path, path=True)
-    assert json.loads(shown[shown.index("{") : shown.index("}") + 1]) == {"lines": 2, "cents": 130}
+    assert re.search(r'"lines": 2,\s+"cents": 130', shown), shown
 
 
 def environment(folder: Path, python: str, *requirements: str) -> Path:

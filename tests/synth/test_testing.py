@@ -129,6 +129,13 @@ class TestAssertions:
         with pytest.raises(AssertionError, match="expected one start alias"):
             assert_workflow(template)
 
+    def test_two_tables_are_noticed(self, three: Deployment) -> None:
+        template = copy.deepcopy(three.template)
+        variables = template["Resources"][three.logical_id("B")]["Properties"]["Environment"]["Variables"]
+        variables["UNUM_WORKFLOWS"] = json.dumps({"Flow": {"table": "Another", "hosts": ["B"]}})
+        with pytest.raises(AssertionError, match="expected one table, found"):
+            assert_workflow(template)
+
     def test_several_workflows_are_told_apart_by_name(self) -> None:
         deployment = Deployment.new()
         both = {key: function(deployment.stack, key) for key in "AB"}

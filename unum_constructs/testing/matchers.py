@@ -56,8 +56,9 @@ def _starting(found: WorkflowResources, start: str | None) -> Iterator[str]:
 
 
 def _storing(found: WorkflowResources, table: str | None) -> Iterator[str]:
-    if table is not None and found.table != table:
-        yield f"table: expected {table!r}, got {found.table!r}"
+    got = found.table
+    if table is not None and got != table:
+        yield f"table: expected {table!r}, got {got!r}"
 
 
 def _wired(found: WorkflowResources, edges: Mapping[str, Collection[str]]) -> Iterator[str]:

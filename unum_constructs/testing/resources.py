@@ -102,15 +102,16 @@ class WorkflowResources:
     def _invoked(self, function: str) -> Iterator[str]:
         """Logical ids of the functions whose versions a function's role may invoke."""
         role = _text(self.template["Resources"][function]["Properties"]["Role"]).removesuffix(".Arn")
+        for statement in self._statements(role):
+            if "lambda:InvokeFunction" in _as_list(statement["Action"]):
+                targets = map(_text, _as_list(statement["Resource"]))
+                yield from (each.removesuffix(":*").removesuffix(".Arn") for each in targets)
+
+    def _statements(self, role: str) -> Iterator[Mapping[str, Any]]:
+        """What the policies say that are attached to a role."""
         for policy in _of_type(self.template, "AWS::IAM::Policy").values():
-            properties = policy["Properties"]
-            if {"Ref": role} in properties.get("Roles", ()):
-                for statement in properties["PolicyDocument"]["Statement"]:
-                    if "lambda:InvokeFunction" in _as_list(statement["Action"]):
-                        yield from (
-                            _text(each).removesuffix(":*").removesuffix(".Arn")
-                            for each in _as_list(statement["Resource"])
-                        )
+            if {"Ref": role} in policy["Properties"].get("Roles", ()):
+                yield from policy["Properties"]["PolicyDocument"]["Statement"]
 
 
 def _functions(template: Mapping[str, Any]) -> Resources:
