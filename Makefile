@@ -4,17 +4,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 EMULATOR := emulator/.venv
 UV := $(BIN)/uv
+FLOOR := .venv-floor
 LOCK = $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 --quiet
+OLDEST_CDK := $(shell sed -n 's/.*"aws-cdk-lib>=\([^,]*\),.*/\1/p' pyproject.toml)
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
 SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop) tests/golden/test_recorded_under_faults.py
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: demo test check lint unit e2e simulate bench bench-check emulator setup lock format clean
+.PHONY: demo test check lint unit synth-floor packaging docs e2e simulate bench bench-check emulator setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
 
-test: check bench-check e2e  ## everything
+test: check synth-floor packaging docs bench-check e2e  ## everything
 
 check: lint unit  ## all that needs no emulator
 
@@ -24,12 +26,22 @@ lint: setup  ## linters, types, architecture
 	$(BIN)/mypy
 	$(BIN)/mypy --config-file emulator/pyproject.toml
 	$(BIN)/lint-imports
+	node_modules/.bin/pyright --pythonpath $(BIN)/python
 
 unit: setup  ## all tests that need no emulator; the searches without coverage, which would take them three times as long
 	$(BIN)/coverage erase
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not e2e" tests $(SEARCHES:%=--ignore=%) --cov --cov-report=
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not e2e and not packaging" tests $(SEARCHES:%=--ignore=%) --cov --cov-report=
 	$(BIN)/coverage report
 	$(BIN)/python -m pytest -n 2 $(SEARCHES)
+
+synth-floor: setup $(FLOOR)/ready  ## what is synthesized, with the oldest CDK that pyproject.toml allows
+	$(FLOOR)/bin/python -m pytest -n 2 --dist loadfile tests/synth
+
+packaging: setup  ## the distributions, installed as users install them
+	$(BIN)/python -m pytest -m packaging tests/packaging
+
+docs: setup  ## the documentation as a site, in out/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 e2e: setup  ## the emulator's contract, then real deployments
 	$(EMULATOR)/bin/python -m pytest -c emulator/pyproject.toml emulator/tests
@@ -65,13 +77,20 @@ $(EMULATOR)/ready: emulator/requirements.txt emulator/pyproject.toml .venv/ready
 	$(UV) pip sync --python $(EMULATOR)/bin/python emulator/requirements.txt
 	@touch $@
 
+$(FLOOR)/ready: requirements.txt pyproject.toml .venv/ready
+	@echo "Installing aws-cdk-lib $(OLDEST_CDK) into $(FLOOR) ..."
+	@test -x $(FLOOR)/bin/python || $(PYTHON) -m venv $(FLOOR)
+	$(UV) pip sync --python $(FLOOR)/bin/python requirements.txt
+	$(UV) pip install --python $(FLOOR)/bin/python --quiet aws-cdk-lib==$(OLDEST_CDK)
+	@touch $@
+
 node_modules/.ready: package.json package-lock.json
 	@echo "Installing the CDK command line into node_modules ..."
 	npm ci --no-audit --no-fund
 	@touch $@
 
 lock: .venv/ready  ## resolve the dependencies anew
-	$(LOCK) pyproject.toml --group dev --no-emit-package unum-runtime -o requirements.txt
+	$(LOCK) pyproject.toml --group dev --group docs --no-emit-package unum-runtime -o requirements.txt
 	$(LOCK) emulator/requirements.in -o emulator/requirements.txt
 
 format: setup
@@ -79,4 +98,4 @@ format: setup
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv $(EMULATOR) node_modules out cdk.out .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv $(FLOOR) $(EMULATOR) node_modules out cdk.out .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from aws_cdk import RemovalPolicy, Token
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct, IDependable
+from jsii.errors import JSIIError
 
 from unum_constructs.errors import ConstructError
 from unum_constructs.layer import WorkflowLayer
@@ -139,19 +140,28 @@ class Host(Construct):
             service: what `unum_runtime.handler.Service` says.
 
         Raises:
-            ConstructError: Lambda would refuse an environment with that many routes.
+            ConstructError: Lambda would refuse an environment with that many routes, or another layer.
         """
         self._services[workflow] = service
         self._check_environment()
         self.function.add_environment("UNUM_WORKFLOWS", self.function.stack.to_json_string(self._services))
         if self.takes_layers:
-            self.function.add_layers(layer)
+            self._add_layer(layer)
         # A layer keeps its logical id when its content changes, so the CDK would see the same function.
         self.function.invalidate_version_based_on(layer.digest)
 
     def serves(self, workflow: str) -> bool:
         """Whether it takes part in a workflow of that name already."""
         return workflow in self._services
+
+    def _add_layer(self, layer: WorkflowLayer) -> None:
+        # The CDK counts them. To ask for them before would fix their list, in older versions of the CDK.
+        try:
+            self.function.add_layers(layer)
+        except (JSIIError, RuntimeError) as error:
+            raise ConstructError(
+                self.function, f"Lambda allows 5 layers, and each workflow needs one: merge some of them ({error})"
+            ) from error
 
     def _check_environment(self) -> None:
         """Stop if what we put into the environment does not fit, with ARNs and names as long as they may be."""

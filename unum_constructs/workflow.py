@@ -160,7 +160,8 @@ class UnumWorkflow(IUnumWorkflow):
         given: Mapping[str, lambda_.Function] = {**definition.functions, **(functions or {})}
         self._hosts = hosts_of(self, given)
         options = options_of(self, given, function_options or {}, guard)
-        bound = definition.bind({function.function_arn: key for key, function in given.items()})
+        arns = {host: host.function.function_arn for host in {*self._hosts.values()}}
+        bound = definition.bind({arns[self._hosts[key]]: key for key in given})
         compiled = self._compiled(bound, options, given)
         self._started = self._started_by(compiled, bound)
         self._workflow = self._with_services(
@@ -359,7 +360,7 @@ class UnumWorkflow(IUnumWorkflow):
         alias = lambda_.Alias(self, "Start", alias_name=name, version=self._hosts[wiring.start].version)
         alias.node.add_dependency(*policies, self.failure_handler, *([self.timer] if self.timer else ()))
         configuration = failures.configure(alias, name)
-        configuration.add_resource_dependency(resource_of(alias, lambda_.CfnAlias))  # which the name alone does not say
+        configuration.node.add_dependency(resource_of(alias, lambda_.CfnAlias))  # which the name alone does not say
         return alias
 
     def _add_outputs(self, *, exported_as: str | None) -> None:

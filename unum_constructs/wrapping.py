@@ -24,12 +24,14 @@ def hosts_of(workflow: IConstruct, functions: Mapping[str, lambda_.Function]) ->
     Raises:
         ConstructError: a function cannot be wrapped.
     """
-    hosts = {}
+    stack = Stack.of(workflow)
+    hosts: dict[int, Host] = {}
     for key, function in functions.items():
-        for problem in _problems(workflow, function):
-            raise ConstructError(workflow, f"functions[{key!r}]: {problem}")
-        hosts[key] = _host(function)
-    return hosts
+        if id(function) not in hosts:
+            for problem in _problems(stack, function):
+                raise ConstructError(workflow, f"functions[{key!r}]: {problem}")
+            hosts[id(function)] = _host(function)
+    return {key: hosts[id(function)] for key, function in functions.items()}
 
 
 def _host(function: lambda_.Function) -> Host:
@@ -91,11 +93,11 @@ def _changed(function: lambda_.Function) -> Iterator[str]:
         yield f"expected the runtime Python 3.11 or newer, got {resource.runtime!r}, which was set later"
 
 
-def _problems(workflow: IConstruct, function: object) -> Iterator[str]:
+def _problems(stack: Stack, function: object) -> Iterator[str]:
     if not isinstance(function, lambda_.Function):
         yield _stranger(function)
         return
-    problems = [*_placed(workflow, function), *_layered(function)]
+    problems = [*_placed(stack, function)]
     if function.node.try_find_child(Host.ID) is None:
         problems += _unfit(function, resource_of(function, lambda_.CfnFunction))
     yield from (f"{function.node.path}: {problem}" for problem in problems)
@@ -111,31 +113,25 @@ def _stranger(function: object) -> str:
     return f"{expected} {function!r}; pass the construct"
 
 
-def _placed(workflow: IConstruct, function: lambda_.Function) -> Iterator[str]:
-    here, there = Stack.of(workflow).node.path, function.stack.node.path
-    if here != there:
+def _placed(stack: Stack, function: lambda_.Function) -> Iterator[str]:
+    if function.stack is not stack:
+        here, there = stack.node.path, function.stack.node.path
         yield f"expected a function of the workflow's stack {here!r}, got one of {there!r}; define both in one stack"
-
-
-def _layered(function: lambda_.Function) -> Iterator[str]:
-    layers = function.stack.resolve(resource_of(function, lambda_.CfnFunction).layers) or ()
-    if len(layers) >= MAX_LAYERS:
-        yield f"has {len(layers)} layers; Lambda allows {MAX_LAYERS}, and the workflow needs one: merge some of them"
 
 
 def _unfit(function: lambda_.Function, resource: lambda_.CfnFunction) -> Iterator[str]:
     """What is wrong with a function that no workflow has wrapped yet."""
     if resource.durable_config is not None:
         yield "is a durable function, which Lambda calls in its own way; remove `durable_config`"
+    if resource.package_type == IMAGE:
+        yield from _unfit_image(_command(resource))
+    else:
+        yield from _unfit_archive(function, resource.handler)
     if function.current_version.node.try_find_child("EventInvokeConfig") is not None:
         yield (
             "its current version has an asynchronous configuration, but failed events must reach the workflow's queue; "
             "remove `configure_async_invoke` from the version"
         )
-    if resource.package_type == IMAGE:
-        yield from _unfit_image(_command(resource))
-    else:
-        yield from _unfit_archive(function, resource)
 
 
 def _unfit_image(command: Sequence[object]) -> Iterator[str]:
@@ -148,12 +144,12 @@ def _unfit_image(command: Sequence[object]) -> Iterator[str]:
     )
 
 
-def _unfit_archive(function: lambda_.Function, resource: lambda_.CfnFunction) -> Iterator[str]:
+def _unfit_archive(function: lambda_.Function, handler: str | None) -> Iterator[str]:
     if not _RUNTIME.fullmatch(function.runtime.name):
         yield f"expected the runtime Python 3.11 or newer, got {function.runtime.name!r}; change `runtime`"
-    if Token.is_unresolved(resource.handler):
+    if Token.is_unresolved(handler):
         yield "its handler is a token, but has to be known at synth; write it as text"
-    elif resource.handler == HANDLER:
+    elif handler == HANDLER:
         yield f"its handler is {HANDLER}, which the workflow sets itself; name your own handler"
-    elif "." not in (resource.handler or ""):
-        yield f'expected a handler "module.function", got {resource.handler!r}'
+    elif "." not in (handler or ""):
+        yield f'expected a handler "module.function", got {handler!r}'

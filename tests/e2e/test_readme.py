@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[2] / "README.md"
-BLOCK = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```', re.MULTILINE | re.DOTALL)
+from tests import readme
 
 pytestmark = [pytest.mark.e2e, pytest.mark.enable_socket]
 
 
 def test_the_readme_is_enough_for_a_workflow_of_ones_own(tmp_path: Path) -> None:
-    blocks = BLOCK.findall(README.read_text(encoding="utf-8"))
-    for title, text in blocks:
-        if title != "commands":
-            file = tmp_path / title
-            file.parent.mkdir(exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-    commands = "".join(text for title, text in blocks if title == "commands")
+    readme.write_files(tmp_path)
     again = 'unum start --stack Shop --name first --input \'{"order": {"apple": 4}}\''
     shell = subprocess.run(  # noqa: S603 - README's own commands
-        [sys.executable, "-m", "unum_emulator.shell", "sh", "-c", f"set -e\n{commands}\nif {again}; then exit 9; fi"],
+        [
+            sys.executable,
+            "-m",
+            "unum_emulator.shell",
+            "sh",
+            "-c",
+            f"set -e\n{readme.commands()}\nif {again}; then exit 9; fi",
+        ],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -1,11 +1,27 @@
 """All synth tests in one process: starting the CDK takes seconds."""
 
+import json
+import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+ROOT = Path(__file__).parents[2]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.xdist_group("jsii"))
+
+
+@pytest.fixture(scope="session")
+def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The example stacks' templates by name, as the command line synthesizes them: with the context of cdk.json."""
+    context = json.loads((ROOT / "cdk.json").read_text())["context"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CDK_CONTEXT_JSON", json.dumps(context))
+        patch.setenv("CDK_OUTDIR", str(tmp_path_factory.mktemp("cdk")))
+        app = runpy.run_path(str(ROOT / "app.py"))["app"]
+        return {stack.stack_name: stack.template for stack in app.synth().stacks}

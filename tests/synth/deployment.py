@@ -41,12 +41,15 @@ class Deployment:
         return deployment
 
     def flow(
-        self, definition: Machine, functions: Mapping[str, lambda_.Function], construct_id: str = "Flow", **options: Any
+        self,
+        definition: Machine | Definition,
+        functions: Mapping[str, lambda_.Function],
+        construct_id: str = "Flow",
+        **options: Any,
     ) -> UnumWorkflow:
         options.setdefault("workflow_name", construct_id)
-        return UnumWorkflow(
-            self.stack, construct_id, definition=Definition.from_asl(definition), functions=functions, **options
-        )
+        made = definition if isinstance(definition, Definition) else Definition.from_asl(definition)
+        return UnumWorkflow(self.stack, construct_id, definition=made, functions=functions, **options)
 
     @cached_property
     def template(self) -> dict[str, Any]:

@@ -83,10 +83,6 @@ def an_image(stack: Stack, folder: Path) -> Any:
     return lambda_.DockerImageFunction(stack, "Existing", code=lambda_.DockerImageCode.from_image_asset(str(folder)))
 
 
-def five_layers(stack: Stack, folder: Path) -> Any:
-    return existing(stack, layers=layers(stack, 5, folder))
-
-
 def elsewhere(stack: Stack, _: Path) -> Any:
     return existing(Stack(App.of(stack), "Other"))
 
@@ -120,7 +116,6 @@ def durable(stack: Stack, _: Path) -> Any:
         (old_python, "Stack/Existing: expected the runtime Python 3.11 or newer, got 'python3.10'"),
         (node, "Stack/Existing: expected the runtime Python 3.11 or newer, got 'nodejs22.x'"),
         (an_image, "Stack/Existing: expected the image's handler as `cmd=["),
-        (five_layers, "Stack/Existing: has 5 layers; Lambda allows 5"),
         (elsewhere, "Other/Existing: expected a function of the workflow's stack 'Stack', got one of 'Other'"),
         (our_handler, "its handler is unum_runtime.handler.handle"),
         (no_module, "expected a handler \"module.function\", got 'handle'"),
@@ -134,6 +129,13 @@ def test_what_cannot_be_a_node(make: Callable[[Stack, Path], Any], reason: str, 
         deployment.flow(chain("E"), {"E": make(deployment.stack, tmp_path)})
     assert str(caught.value).startswith("Stack/Flow: functions['E']: ")
     assert reason in str(caught.value)
+
+
+def test_no_place_for_another_layer(tmp_path: Path) -> None:
+    deployment = Deployment.new()
+    full = existing(deployment.stack, layers=layers(deployment.stack, 5, tmp_path))
+    with pytest.raises(ConstructError, match="Stack/Existing: Lambda allows 5 layers, and each workflow needs one"):
+        deployment.flow(chain("E"), {"E": full})
 
 
 def test_loop_through_a_function_that_forbids_it() -> None:

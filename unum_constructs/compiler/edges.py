@@ -42,7 +42,7 @@ class Routes:
         host: the function that executions start in.
         forward: for every function, those whose addresses go into its environment.
         carried: functions whose addresses the host puts into envelopes, which every function passes on; beside
-            those of `forward`, the host's environment has these, but for its own.
+            those of `forward`, the host's environment has these, but for its own. Each function knows itself.
     """
 
     host: str
@@ -86,7 +86,7 @@ def routes(workflow: Workflow) -> Routes:
         for source, targets in edges.items()
     }
     carried = _unique(
-        target for source, targets in edges.items() for target in targets if position[source] >= position[target]
+        target for source, targets in edges.items() for target in targets if position[source] > position[target]
     )
     return Routes(host, forward, carried)
 

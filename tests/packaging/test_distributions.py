@@ -1,0 +1,129 @@
+"""The distributions, as users have them: built, installed into fresh environments, and used from there."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from uv import find_uv_bin
+
+from tests import readme
+
+ROOT = Path(__file__).parents[2]
+MINUTE_S = 60
+
+pytestmark = [pytest.mark.packaging, pytest.mark.timeout(20 * MINUTE_S)]
+
+
+@pytest.fixture(scope="session")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with both distributions: archives of the sources, and wheels built from those."""
+    folder = tmp_path_factory.mktemp("distributions")
+    for project in (ROOT, ROOT / "runtime_layer"):
+        uv("build", "--no-build-isolation", "--python", sys.executable, "--out-dir", str(folder), str(project))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Python in an environment that has the wheels and what they require."""
+    return environment(tmp_path_factory.mktemp("installed"), sys.executable, *wheels(distributions, "client"))
+
+
+def test_there_is_a_wheel_and_an_archive_of_each(distributions: Path) -> None:
+    kinds = {
+        name: sorted(path.suffix for path in distributions.glob(f"{name}-*"))
+        for name in ("unum_constructs", "unum_runtime")
+    }
+    assert all(each == [".gz", ".whl"] for each in kinds.values())
+
+
+def test_wheels_have_their_packages_and_nothing_else(distributions: Path) -> None:
+    for path in distributions.glob("*.whl"):
+        package = path.name.partition("-")[0]
+        names = zipfile.ZipFile(path).namelist()
+        assert f"{package}/py.typed" in names
+        assert {name.split("/")[0] for name in names} == {package, f"{package}-0.1.0.dist-info"}
+        assert any(name.endswith("/licenses/LICENSE") for name in names)
+
+
+def test_the_runtime_needs_nothing_else(distributions: Path, tmp_path: Path) -> None:
+    python = environment(tmp_path, sys.executable, *map(str, distributions.glob("unum_runtime-*.whl")))
+    code = "import unum_runtime.simulator, importlib.metadata as m; print(*[each.name for each in m.distributions()])"
+    assert run(python, "-c", code, cwd=tmp_path).split() == ["unum-runtime"]
+
+
+def test_the_client_needs_no_cdk(distributions: Path, tmp_path: Path) -> None:
+    (runtime,) = distributions.glob("unum_runtime-*.whl")
+    python = environment(tmp_path, sys.executable, f"{runtime}[client]")
+    code = (
+        "import unum_runtime.client, importlib.util as u; print(u.find_spec('aws_cdk'), u.find_spec('unum_constructs'))"
+    )
+    assert run(python, "-c", code, cwd=tmp_path) == "None None\n"
+
+
+def test_the_readme_synthesizes(installed: Path, tmp_path: Path) -> None:
+    types = {each["Type"] for each in synthesized(installed, tmp_path)["Resources"].values()}
+    assert {"AWS::DynamoDB::Table", "AWS::Lambda::LayerVersion", "AWS::Lambda::Alias"} <= types
+
+
+@pytest.mark.parametrize("version", ["3.12", "3.13"])
+def test_other_pythons_synthesize_the_same(version: str, installed: Path, distributions: Path, tmp_path: Path) -> None:
+    """All of it: the hash of the layer, and so the versions of the functions, too."""
+    found = uv("python", "find", "--no-python-downloads", version, check=False).strip()
+    if not found:
+        pytest.skip(f"Python {version} is not there")
+    other = environment(tmp_path / "environment", found, *wheels(distributions))
+    assert synthesized(other, tmp_path / "other") == synthesized(installed, tmp_path / "this")
+
+
+@pytest.mark.e2e
+def test_the_readme_deploys(installed: Path, tmp_path: Path) -> None:
+    readme.write_files(tmp_path)
+    commands = f"set -e\nunset PYTHONPATH\nPATH={installed.parent}:$PATH\n{readme.commands()}"
+    shown = run(Path(sys.executable), "-m", "unum_emulator.shell", "sh", "-c", commands, cwd=tmp_path, path=True)
+    assert re.search(r'"lines": 2,\s+"cents": 130', shown), shown
+
+
+def environment(folder: Path, python: str, *requirements: str) -> Path:
+    """Python in a new environment with `requirements` in it."""
+    made = folder / "venv"
+    uv("venv", "--python", python, str(made))
+    own = made / "bin" / "python"
+    uv("pip", "install", "--python", str(own), *requirements)
+    return own
+
+
+def wheels(distributions: Path, *extras: str) -> list[str]:
+    """Requirements for both wheels."""
+    suffix = f"[{','.join(extras)}]" if extras else ""
+    return [f"{path}{suffix}" for path in distributions.glob("*.whl")]
+
+
+def synthesized(python: Path, folder: Path) -> Mapping[str, Any]:
+    """The template of README's stack."""
+    folder.mkdir(exist_ok=True)
+    readme.write_files(folder)
+    run(python, "app.py", cwd=folder, CDK_OUTDIR=str(folder / "cdk.out"))
+    template: Mapping[str, Any] = json.loads((folder / "cdk.out" / "Shop.template.json").read_text())
+    return template
+
+
+def uv(*arguments: str, check: bool = True) -> str:
+    return run(Path(find_uv_bin()), *arguments, cwd=ROOT, check=check)
+
+
+def run(program: Path, *arguments: str, cwd: Path, check: bool = True, path: bool = False, **variables: str) -> str:
+    """What a program prints; without PYTHONPATH, so that it finds what is installed and not the checkout."""
+    own = {name: value for name, value in os.environ.items() if path or name != "PYTHONPATH"}
+    done = subprocess.run(  # noqa: S603 - ours
+        [program, *arguments], cwd=cwd, env={**own, **variables}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 or not check, f"{program} {arguments}: {done.stderr[-3000:]}"
+    return done.stdout

@@ -1,0 +1,137 @@
+"""State machines become workflows: what is written stays, and what is deployed changes as docs/howto/migrate.md says.
+
+The real definitions lie beside the repository, or where UNUM_ASL_CASES says.
+"""
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aws_cdk import App
+from aws_cdk import aws_stepfunctions as sfn
+from aws_cdk.assertions import Template
+
+from docs.snippets.migration import after, before
+from tests.synth.deployment import Deployment, function
+from tests.synth.linting import complaints
+from unum_constructs import Definition
+from unum_constructs.testing import assert_workflow
+
+CASES = Path(os.environ.get("UNUM_ASL_CASES", Path(__file__).parents[3] / "shared" / "asl-cases")) / "corpus.jsonl"
+
+REAL = {
+    "sfn-lambda-lambda/statemachine/StateMachine.asl.json": {},
+    "synchronous-api/statemachine/statemachine.asl.json": {},
+    "saga-pattern-sam/statemachine/statemachine.asl.json": {
+        "snsTopicArn": "arn:aws:sns:us-east-1:123456789012:Travel",
+    },
+    "sam/app-decompose-for-parallelism/statemachine/test-result-recorder.asl.json": {
+        "ParameterInstancePrefix": "load",
+        "TableTestResults": "TestResults",
+    },
+    "data-processing/sam/statemachine/statemachine.asl.json": {},
+}
+"""Definitions by the end of their name, and what their ``${Name}`` say that are no functions.
+
+Lambda functions work for four of them, in two beside services, and services alone for one.
+"""
+
+WRAPPED = {"Environment", "Handler", "Layers", "RecursiveLoop"}
+"""What a workflow changes of a function that exists."""
+
+EVERY_WORKFLOW = Counter(
+    {
+        "DynamoDB::Table": 1,
+        "Lambda::LayerVersion": 1,
+        "SQS::Queue": 1,
+        "SQS::QueuePolicy": 1,
+        "CloudWatch::Alarm": 1,
+        "Lambda::Alias": 1,
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def definitions() -> Mapping[str, Any]:
+    if not CASES.exists():
+        pytest.skip(f"{CASES} is not there")
+    rows = map(json.loads, CASES.read_text(encoding="utf-8").splitlines())
+    return {row["name"].partition(":")[2]: row["definition"] for row in rows}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_definitions_move_with_their_substitutions(name: str, definitions: Mapping[str, Any]) -> None:
+    text = json.dumps(definitions[name])
+    old, new = Deployment.new(), Deployment.new()
+    _state_machine(old, text, REAL[name])
+    keys = _workflow(new, text, REAL[name])
+    _assert_moved(old.template, new.template)
+    services = {"$services"} if re.search(r":::(sns|dynamodb|aws-sdk)", text) else set()
+    entry = {"$entry"} if definitions[name]["States"][definitions[name]["StartAt"]]["Type"] != "Task" else set()
+    assert_workflow(new.template, functions={*keys} | services | entry)
+    assert complaints(new.template) == []
+
+
+def test_a_cdk_app_moves() -> None:
+    old, new = (Template.from_stack(module.Pricing(App(), "Stack")).to_json() for module in (before, after))
+    _assert_moved(old, new)
+    assert_workflow(
+        new,
+        edges={
+            "$entry": ["priceFunction", "totalFunction"],
+            "priceFunction": ["priceFunction", "totalFunction"],
+            "totalFunction": ["totalFunction", "$services"],
+            "$services": [],
+        },
+    )
+    topic = next(name for name, each in new["Resources"].items() if each["Type"] == "AWS::SNS::Topic")
+    allowed = [
+        statement["Resource"]
+        for each in new["Resources"].values()
+        if each["Type"] == "AWS::IAM::Policy"
+        for statement in each["Properties"]["PolicyDocument"]["Statement"]
+        if statement["Action"] == "sns:Publish"
+    ]
+    assert allowed == [{"Ref": topic}]
+
+
+def _state_machine(deployment: Deployment, text: str, values: Mapping[str, str]) -> None:
+    substitutions = {**values, **{key: each.function_arn for key, each in _functions(deployment, text, values).items()}}
+    sfn.StateMachine(
+        deployment.stack,
+        "Machine",
+        definition_body=sfn.DefinitionBody.from_string(text),
+        definition_substitutions=substitutions,
+    )
+
+
+def _workflow(deployment: Deployment, text: str, values: Mapping[str, str]) -> list[str]:
+    functions = _functions(deployment, text, values)
+    substitutions = {**values, **{key: each.function_arn for key, each in functions.items()}}
+    deployment.flow(Definition.from_asl(text, substitutions=substitutions), functions)
+    return [*functions]
+
+
+def _functions(deployment: Deployment, text: str, values: Mapping[str, str]) -> dict[str, Any]:
+    keys = sorted(set(re.findall(r"\$\{(\w+)\}", text)) - values.keys())
+    return {key: function(deployment.stack, key) for key in keys}
+
+
+def _assert_moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Of what was there only the state machine goes, with its role; functions are only wrapped."""
+    gone = {name: each["Type"] for name, each in old["Resources"].items() if name not in new["Resources"]}
+    assert Counter(gone.values()) - Counter({"AWS::IAM::Policy": 1}) == Counter(
+        {"AWS::StepFunctions::StateMachine": 1, "AWS::IAM::Role": 1}
+    )
+    for name in old["Resources"].keys() - gone.keys():
+        was, now = (template["Resources"][name].get("Properties", {}) for template in (old, new))
+        assert {key for key in {*was, *now} if was.get(key) != now.get(key)} <= WRAPPED
+    types = (
+        each["Type"].removeprefix("AWS::") for name, each in new["Resources"].items() if name not in old["Resources"]
+    )
+    assert Counter(types) >= EVERY_WORKFLOW

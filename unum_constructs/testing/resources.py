@@ -1,0 +1,147 @@
+"""What a template has for one workflow, found by what the functions' environments say."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from unum_constructs.compiler.edges import ENTRY
+from unum_constructs.testing.normalization import HasTemplate, plain
+
+Resources: TypeAlias = Mapping[str, Mapping[str, Any]]
+
+_HANDLER = "unum_runtime.handler.handle"
+
+
+@dataclass(frozen=True)
+class WorkflowResources:
+    """The resources of a workflow in a template, by logical id.
+
+    Attributes:
+        workflow_name: the workflow's name.
+        template: the template as JSON.
+    """
+
+    workflow_name: str
+    template: Mapping[str, Any]
+
+    @classmethod
+    def find(cls, template: HasTemplate | Mapping[str, Any], workflow_name: str | None = None) -> "WorkflowResources":
+        """Those of the workflow `workflow_name`, or of the only one.
+
+        Raises:
+            AssertionError: there is none of that name, or there are several to choose from.
+        """
+        content = plain(template)
+        names = sorted({name for each in _functions(content).values() for name in _services(each)})
+        if workflow_name is None and len(names) == 1:
+            return cls(names[0], content)
+        if workflow_name in names and workflow_name is not None:
+            return cls(workflow_name, content)
+        expected = "one workflow" if workflow_name is None else f"the workflow {workflow_name!r}"
+        raise AssertionError(f"expected {expected}, the template has {', '.join(names) or 'none'}")
+
+    @cached_property
+    def functions(self) -> Mapping[str, str]:
+        """Logical id of the function that hosts nodes, by each key that Tasks name it with; `ENTRY` for an entry."""
+        found: dict[str, str] = {}
+        for logical_id, function in _functions(self.template).items():
+            service = _services(function).get(self.workflow_name)
+            if service is not None and function["Properties"]["Handler"] == _HANDLER:
+                found |= dict.fromkeys(service["hosts"] or [ENTRY], logical_id)
+        return found
+
+    @cached_property
+    def edges(self) -> Mapping[str, frozenset[str]]:
+        """For each function, by key, those of the workflow that its role may invoke, itself included."""
+        keys: dict[str, set[str]] = {}
+        for key, logical_id in self.functions.items():
+            keys.setdefault(logical_id, set()).add(key)
+        return {
+            key: frozenset(other for target in self._invoked(logical_id) for other in keys.get(target, ()))
+            for key, logical_id in self.functions.items()
+        }
+
+    @property
+    def table(self) -> str:
+        """Logical id of the table that the functions store in; its name where it is not of this stack.
+
+        Raises:
+            AssertionError: they do not agree.
+        """
+        tables = {
+            _services(function)[self.workflow_name]["table"]
+            for function in _functions(self.template).values()
+            if self.workflow_name in _services(function)
+        }
+        return self._only("table", tables)
+
+    @property
+    def start_aliases(self) -> Resources:
+        """The aliases through which the workflow is started; there should be one."""
+        name = f"start-{self.workflow_name}"
+        aliases = _of_type(self.template, "AWS::Lambda::Alias")
+        return {each: alias for each, alias in aliases.items() if alias["Properties"]["Name"] == name}
+
+    @property
+    def start(self) -> str:
+        """Logical id of the function behind the start alias.
+
+        Raises:
+            AssertionError: there is not one alias.
+        """
+        alias = self._only("start alias", self.start_aliases)
+        return _text(self.start_aliases[alias]["Properties"]["FunctionName"])
+
+    def _only(self, what: str, found: Collection[str]) -> str:
+        if len(found) != 1:
+            raise AssertionError(f"{self.workflow_name}: expected one {what}, found {sorted(found)}")
+        return next(iter(found))
+
+    def _invoked(self, function: str) -> Iterator[str]:
+        """Logical ids of the functions whose versions a function's role may invoke."""
+        role = _text(self.template["Resources"][function]["Properties"]["Role"]).removesuffix(".Arn")
+        for statement in self._statements(role):
+            if "lambda:InvokeFunction" in _as_list(statement["Action"]):
+                targets = map(_text, _as_list(statement["Resource"]))
+                yield from (each.removesuffix(":*").removesuffix(".Arn") for each in targets)
+
+    def _statements(self, role: str) -> Iterator[Mapping[str, Any]]:
+        """What the policies say that are attached to a role."""
+        for policy in _of_type(self.template, "AWS::IAM::Policy").values():
+            if {"Ref": role} in policy["Properties"].get("Roles", ()):
+                yield from policy["Properties"]["PolicyDocument"]["Statement"]
+
+
+def _functions(template: Mapping[str, Any]) -> Resources:
+    return _of_type(template, "AWS::Lambda::Function")
+
+
+def _of_type(template: Mapping[str, Any], kind: str) -> Resources:
+    return {name: each for name, each in template.get("Resources", {}).items() if each["Type"] == kind}
+
+
+def _services(function: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a function's environment says of its workflows, by name."""
+    variables = function["Properties"].get("Environment", {}).get("Variables", {})
+    services: Mapping[str, Any] = json.loads(_text(variables.get("UNUM_WORKFLOWS", "{}")))
+    return services
+
+
+def _text(value: Any) -> str:
+    """An intrinsic function as text: references as logical ids, attributes behind a dot."""
+    match value:
+        case str():
+            return value
+        case {"Fn::Join": [separator, parts]}:
+            return str(separator).join(map(_text, parts))
+        case {"Ref": str(name)}:
+            return name
+        case {"Fn::GetAtt": [name, attribute]}:
+            return f"{name}.{attribute}"
+    return json.dumps(value)
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
