@@ -13,7 +13,8 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -23,13 +24,15 @@ import botocore.session
 
 from unum_runtime.aws.activities import Activities
 from unum_runtime.aws.configuration import client_config
+from unum_runtime.aws.embedded_metrics import EmbeddedMetrics
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.aws.timer import SqsTimer
 from unum_runtime.clock import Clock, SystemClock
-from unum_runtime.errors import NotOurEvent, RefusedDelivery
+from unum_runtime.errors import InvokeError, LeaseHeldError, NoRoute, NotOurEvent, RefusedDelivery, StoreError
 from unum_runtime.model.envelope import Envelope, is_envelope, named_start, start_writer
 from unum_runtime.model.identity import event_name
 from unum_runtime.model.ir import Home, Json, Pattern, Workflow
+from unum_runtime.model.metrics import Metrics
 from unum_runtime.protocol import door
 from unum_runtime.protocol.elsewhere import ACTIVITY
 from unum_runtime.protocol.lease import maintain_by_default
@@ -62,6 +65,7 @@ class Service:
         timer: URL of the queue that keeps events which have to wait; None where this function sends none.
         activities: URLs of the activities' queues by name.
         values: texts by the name of the placeholder in the IR that they take the place of.
+        metrics: how much is counted.
     """
 
     table: str
@@ -73,6 +77,7 @@ class Service:
     timer: str | None = None
     activities: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
+    metrics: str = Metrics.WORKFLOW
 
 
 def handle(event: Json, context: Any) -> Json:
@@ -108,9 +113,11 @@ def _start(workflow: str, event: Json, context: Any) -> Json:
     if name is None:
         # Lambda's request id is the same on every delivery of one asynchronous event, but not of one message.
         name = event_name(event) or context.aws_request_id
-        start(runtime, name, event)
+        with _told(runtime):
+            start(runtime, name, event)
     else:
-        resume(runtime, name, start_writer(event))
+        with _told(runtime):
+            resume(runtime, name, start_writer(event))
     return {"workflow": workflow, "execution": name}
 
 
@@ -118,7 +125,21 @@ def _step(event: Json, context: Any) -> None:
     envelope = Envelope.from_json(event)
     if envelope.workflow not in services():
         raise NotOurEvent(f"event.workflow: expected one of {sorted(services())}, got {envelope.workflow!r}")
-    step(_runtime(envelope.workflow, context), envelope)
+    runtime = _runtime(envelope.workflow, context)
+    with _told(runtime):
+        step(runtime, envelope)
+
+
+@contextmanager
+def _told(runtime: Runtime) -> Iterator[None]:
+    """Tell of a delivery that Lambda has to repeat, because something does not answer or somebody is at work on it."""
+    try:
+        yield
+    except NoRoute:
+        raise
+    except (StoreError, InvokeError, LeaseHeldError) as error:
+        runtime.log("put off", error=type(error).__name__, reason=str(error))
+        raise
 
 
 def _runtime(workflow: str, context: Any) -> Runtime:
@@ -128,8 +149,9 @@ def _runtime(workflow: str, context: Any) -> Runtime:
 
 def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> Runtime:
     """The runtime of `workflow` in the function version `own_arn`, of which the environment says `service`."""
+    at_home = _at_home(workflow, own_arn)
     return Runtime(
-        workflow=_at_home(workflow, own_arn),
+        workflow=at_home,
         store=_store(service.table),
         invoker=_invoker(),
         clock=_CLOCK,
@@ -139,7 +161,7 @@ def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> R
         carried=service.carried,
         retention_s=service.retention_s,
         collection=load_workflow(workflow).collection,
-        log=_logger(context),
+        log=_logger(context, EmbeddedMetrics(at_home, service.metrics, _CLOCK)),
         remaining_ms=context.get_remaining_time_in_millis,
         code=own_arn,  # a new version for each change of code, layers, environment or configuration
         maintain_leases=maintain_by_default(),
@@ -160,9 +182,11 @@ def _call(service: Service, call: Call, value: Json, context: Any) -> Any:
         return _service_handler()(call, value, _CLOCK)
 
 
-def _logger(context: Any) -> Callable[..., None]:
+def _logger(context: Any, metrics: EmbeddedMetrics | None = None) -> Callable[..., None]:
     def log(message: str, /, **fields: Json) -> None:
         line = {"source": "unum", "message": message, "request_id": context.aws_request_id, **fields}
+        if metrics is not None:
+            line |= metrics.members(message, fields)
         sys.stdout.write(json.dumps(line) + "\n")
 
     return log
