@@ -13,8 +13,18 @@ if TYPE_CHECKING:
     from unum_constructs.function import UnumFunction
     from unum_constructs.workflow import UnumWorkflow
     from unum_runtime.model.ir import Collection, Guard
+    from unum_runtime.model.metrics import Metrics
 
-__all__ = ["Collection", "ConstructError", "Definition", "FunctionOptions", "Guard", "UnumFunction", "UnumWorkflow"]
+__all__ = [
+    "Collection",
+    "ConstructError",
+    "Definition",
+    "FunctionOptions",
+    "Guard",
+    "Metrics",
+    "UnumFunction",
+    "UnumWorkflow",
+]
 
 _MODULES = {
     "Collection": "unum_runtime.model.ir",
@@ -22,6 +32,7 @@ _MODULES = {
     "Definition": "unum_constructs.definition",
     "FunctionOptions": "unum_constructs.compiler.options",
     "Guard": "unum_runtime.model.ir",
+    "Metrics": "unum_runtime.model.metrics",
     "UnumFunction": "unum_constructs.function",
     "UnumWorkflow": "unum_constructs.workflow",
 }

@@ -20,6 +20,7 @@ from unum_constructs.failure_handler import FailureHandler
 from unum_constructs.failure_handler import operations as operations_on_failure
 from unum_constructs.host import Failures, Host
 from unum_constructs.layer import WorkflowLayer
+from unum_constructs.monitoring import MonitoredWorkflow
 from unum_constructs.outputs import add_outputs
 from unum_constructs.provided import entry_host, services_host
 from unum_constructs.queues import new_queue
@@ -40,9 +41,10 @@ from unum_constructs.wiring import one_key_each, operations, timer_targets, wire
 from unum_constructs.wrapping import hosts_of
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection, Workflow
+from unum_runtime.model.metrics import Metrics
 
 
-class UnumWorkflow(Construct):
+class UnumWorkflow(MonitoredWorkflow):
     """A workflow of Lambda functions without an orchestrator.
 
     It puts a layer with runtime and definition on the functions, redirects their handlers to it, and lets each invoke
@@ -73,6 +75,7 @@ class UnumWorkflow(Construct):
         payload_limit: how many bytes a state's output may have, as JSON; more fails it with
             ``States.DataLimitExceeded``. For definitions that rely on the limit of Step Functions, 262,144; without, as
             much as is stored.
+        metrics: how much is counted, in the functions' logs; CloudWatch has to be paid for each metric.
 
     Raises:
         ConstructError: an argument cannot be used; says which and why.
@@ -109,6 +112,7 @@ class UnumWorkflow(Construct):
         collection: Collection = Collection.TTL,
         hop_budget: int = DEFAULT_HOP_BUDGET,
         payload_limit: int | None = None,
+        metrics: Metrics = Metrics.WORKFLOW,
     ) -> None:
         super().__init__(scope, construct_id)
         self.workflow_name = checked_name(self, workflow_name)
@@ -134,6 +138,7 @@ class UnumWorkflow(Construct):
         self._workflow = one_key_each(compiled, self._hosts)
         check_leases(self, self._workflow, **limits)
         self._check_use()
+        self.metrics, self.nodes = metrics, {task.name for task in self._workflow.tasks}
         self._wiring = wire(self._workflow, self._hosts)
         if self._wiring.start == ENTRY:
             self._hosts[ENTRY] = entry_host(self, "Entry", self._architecture)
@@ -283,6 +288,8 @@ class UnumWorkflow(Construct):
     def _service(self) -> Mapping[str, Any]:
         """What `unum_runtime.handler.Service` says for every function."""
         service = {"table": self.table.table_name, "hosts": [], "routes": {}, "retention_s": self._retention_s}
+        if self.metrics is not Metrics.WORKFLOW:
+            service["metrics"] = self.metrics
         return service | {"values": dict(self._bound.values)} if self._bound.values else service
 
     def _service_of(self, key: str) -> Mapping[str, Any]:
