@@ -50,15 +50,15 @@ class MonitoredWorkflow(MeteredWorkflow):
         Raises:
             ConstructError: executions are not counted.
         """
-        scope, over = Construct(self, "Alarms"), {"period": period or Duration.minutes(5)}
+        scope, over = Construct(self, "Alarms"), period or Duration.minutes(5)
         name = self.workflow_name
         alarms = Alarms(
-            failed=alarm(scope, "Failed", self.metric_failed(**over), failed, f"Executions of {name} failed"),
+            failed=alarm(scope, "Failed", self.metric_failed(period=over), failed, f"Executions of {name} failed"),
             timed_out=alarm(
-                scope, "TimedOut", self.metric_timed_out(**over), timed_out, f"Executions of {name} timed out"
+                scope, "TimedOut", self.metric_timed_out(period=over), timed_out, f"Executions of {name} timed out"
             ),
             throttled=alarm(
-                scope, "Throttled", self.metric_throttled(**over), throttled, f"Events of {name} are put off"
+                scope, "Throttled", self.metric_throttled(period=over), throttled, f"Events of {name} are put off"
             ),
             timer_age=self._timer_alarm(scope, timer_age or Duration.minutes(TIMER_AGE_MIN)),
             dead_letters=self.failure_alarm,
@@ -100,5 +100,5 @@ class MonitoredWorkflow(MeteredWorkflow):
             functions=functions,
             table=self.table,
             dead_letters=self.failure_queue,
-            waiting=self.timer and self.timer.queue,
+            waiting=self.timer.queue if self.timer else None,
         )

@@ -65,8 +65,8 @@ class EmbeddedMetrics:
             return {}
         if not isinstance(self.workflow.states.get(fields["state"]), Task):
             return {}
-        failed = {NodeMetric.ERRORS: 1} if "error" in fields else {}
-        return {NodeMetric.TIME: fields["duration_ms"], **failed}
+        counts: _Counts = {NodeMetric.TIME: fields["duration_ms"]}
+        return counts | {NodeMetric.ERRORS: 1} if "error" in fields else counts
 
 
 def _of_workflow(message: str, fields: Mapping[str, Json]) -> _Counts:
