@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from unum_runtime.model.envelope import start_event
     from unum_runtime.model.ir import Collection, Guard
     from unum_runtime.model.log_level import LogLevel
+    from unum_runtime.model.metrics import Metrics
 
 __all__ = [
     "Collection",
@@ -27,6 +28,7 @@ __all__ = [
     "Guard",
     "IUnumWorkflow",
     "LogLevel",
+    "Metrics",
     "Store",
     "UnumFunction",
     "UnumScheduleTarget",
@@ -43,6 +45,7 @@ _MODULES = {
     "Guard": "unum_runtime.model.ir",
     "IUnumWorkflow": "unum_constructs.grants",
     "LogLevel": "unum_runtime.model.log_level",
+    "Metrics": "unum_runtime.model.metrics",
     "Store": "unum_constructs.store",
     "UnumFunction": "unum_constructs.function",
     "UnumScheduleTarget": "unum_constructs.targets",

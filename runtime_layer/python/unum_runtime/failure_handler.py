@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any, NoReturn
 
 from unum_runtime.aws.clients import botocore_client
+from unum_runtime.aws.embedded_metrics import THROTTLED
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.errors import InconsistentHistory, InvokeError, NotOurEvent, RefusedDelivery
 from unum_runtime.handler import Service, runtime_of, services, services_in
@@ -31,8 +32,7 @@ from unum_runtime.protocol.start import resume, start
 from unum_runtime.wire.failures import call_errors
 
 UNKNOWN = "Lambda.Unknown"
-THROTTLED = "Lambda.TooManyRequestsException"
-"""Source of both: AWS Step Functions Developer Guide, "Handle Lambda service exceptions"."""
+"""Source: AWS Step Functions Developer Guide, "Handle Lambda service exceptions"."""
 
 TRANSIENT = frozenset({"StoreError", "InvokeError", "LeaseHeldError", "LeaseStolenError"})
 """Errors of the runtime that say nothing of user code: the event may be delivered again."""

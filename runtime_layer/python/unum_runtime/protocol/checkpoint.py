@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from unum_runtime.errors import InconsistentHistory
 from unum_runtime.model.checkpoint import STRAIGHT, Checkpoint, Failure, Item, Outcome, Way
+from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Name, checkpoint_key
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES, Commit, Effect, Finish, Open, is_start, plan
 from unum_runtime.protocol.runtime import Runtime
@@ -93,8 +94,21 @@ def _log(rt: Runtime, checkpoint: Checkpoint, how: str) -> None:
         state=checkpoint.state,
         attempt=checkpoint.attempt,
         duration_ms=checkpoint.duration_ms,
-        error=checkpoint.outcome.error if isinstance(checkpoint.outcome, Failure) else None,
+        **_failure(checkpoint),
+        **_end(checkpoint),
     )
+
+
+def _failure(checkpoint: Checkpoint) -> dict[str, Json]:
+    failure = checkpoint.outcome if isinstance(checkpoint.outcome, Failure) else checkpoint.way.caught
+    return {} if failure is None else {"error": failure.error}
+
+
+def _end(checkpoint: Checkpoint) -> dict[str, Json]:
+    if checkpoint.ending is None:
+        return {}
+    took_ms = checkpoint.committed_ms - checkpoint.name.execution.started_ms
+    return {"ended": checkpoint.ending.status, "took_ms": took_ms}
 
 
 def _announcing(checkpoint: Checkpoint, following: Effect) -> Checkpoint:
