@@ -6,10 +6,12 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import unum_runtime
 from unum_runtime.aws import clients
 from unum_runtime.wire.clients import DynamoDb, wire_client
 
@@ -81,7 +83,8 @@ def test_that_nobody_is_there_is_left_to_the_first_call() -> None:
 def test_the_normal_path_loads_neither_botocore_nor_what_takes_long() -> None:
     code = "import sys, unum_runtime.handler; print(*sys.modules)"
     command = [sys.executable, "-S", "-c", code]  # without `site`, whose editable packages load more
-    completed = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)  # noqa: S603 - ours
+    env = os.environ | {"PYTHONPATH": str(Path(unum_runtime.__file__).parents[1])}
+    completed = subprocess.run(command, capture_output=True, text=True, check=True, env=env)  # noqa: S603 - ours
     loaded = completed.stdout.split()
     slow = {
         "boto3",

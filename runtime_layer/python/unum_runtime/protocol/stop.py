@@ -11,8 +11,9 @@ Source: AWS Step Functions API Reference, "StopExecution".
 """
 
 from unum_runtime.model.checkpoint import Checkpoint, Failure, stop_record
-from unum_runtime.model.naming import START_STEP, Execution, Name, checkpoint_key, execution_partition
+from unum_runtime.model.naming import START_STEP, Execution, Name, checkpoint_key
 from unum_runtime.protocol.checkpoint import shortened
+from unum_runtime.protocol.record import last_step
 from unum_runtime.protocol.runtime import Runtime
 
 
@@ -32,18 +33,12 @@ def stop(rt: Runtime, execution: Execution, failure: Failure) -> Checkpoint:
     Raises:
         StoreError: it is not known whether it was stopped; stop it again.
     """
-    last = _last_step(rt, execution)
+    last = last_step(rt.store, rt.workflow.name, execution)
     name = Name(execution, (), START_STEP) if last is None else last.name
     while last is None or last.ending is None:
         name = name.following
         last = _created(rt, stop_record(name, shortened(failure), rt.clock.now_ms()))
     return last
-
-
-def _last_step(rt: Runtime, execution: Execution) -> Checkpoint | None:
-    for key, item in rt.store.query(execution_partition(rt.workflow.name, execution), newest=1).items():
-        return Checkpoint.from_item(Name(execution, (), int(key.sort)), item)
-    return None
 
 
 def _created(rt: Runtime, record: Checkpoint) -> Checkpoint:
