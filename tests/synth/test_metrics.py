@@ -14,7 +14,7 @@ from aws_cdk import aws_sns as sns
 from tests.synth.deployment import Deployment, flat, function
 from tests.synth.machines import chain, machine, task
 from unum_constructs import ConstructError, Metrics, UnumWorkflow
-from unum_constructs.metrics import MeteredWorkflow, NodeMetric, WorkflowMetric
+from unum_constructs.metrics import NodeMetric, WorkflowMetric
 from unum_constructs.prices import list_prices
 
 WAITING = machine(
@@ -65,9 +65,11 @@ def test_metrics_are_shown_as_one_likes() -> None:
     assert (metric.statistic, metric.period.to_seconds(), metric.label) == ("p99", 60, "slowest")
 
 
-def test_metrics_of_a_workflow_of_which_only_the_name_is_known() -> None:
-    imported = MeteredWorkflow(Stack(), "Imported")
-    imported.workflow_name = "Other"
+def test_imported_workflows_have_metrics() -> None:
+    alias = "arn:aws:lambda:us-east-1:123456789012:function:f:start-Other"
+    imported = UnumWorkflow.from_workflow_attributes(
+        Stack(), "Imported", workflow_name="Other", table="Table", start_alias_arn=alias
+    )
     metric = imported.metric_node("Prüfen", NodeMetric.ERRORS)
     assert dict(metric.dimensions or {}) == {"Workflow": "Other", "Node": r"Pr\xfcfen"}
     assert imported.metric_started().dimensions == {"Workflow": "Other"}
