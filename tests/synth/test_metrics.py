@@ -12,6 +12,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sns as sns
 
 from tests.synth.deployment import Deployment, flat, function
+from tests.synth.linting import complaints
 from tests.synth.machines import chain, machine, task
 from unum_constructs import ConstructError, Metrics, UnumWorkflow
 from unum_constructs.metrics import NodeMetric, WorkflowMetric
@@ -218,3 +219,7 @@ def test_memory_that_only_the_deployment_knows_is_in_the_cost() -> None:
     own = function(deployment.stack, "A", memory_size=memory.value_as_number)
     deployment.flow(chain("A"), {"A": own}).dashboard()
     assert "Memory / 1024000" in cost_of(deployment)[0]
+
+
+def test_alarms_and_dashboard_are_as_cloudformation_wants_them(watched: Deployment) -> None:
+    assert complaints(watched.template) == []
