@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from unum_constructs.function import UnumFunction
     from unum_constructs.workflow import UnumWorkflow
     from unum_runtime.model.ir import Collection, Guard
-    from unum_runtime.model.metrics import Metrics
+    from unum_runtime.model.metrics import Metrics, NodeMetric, WorkflowMetric
 
 __all__ = [
     "Collection",
@@ -22,8 +22,10 @@ __all__ = [
     "FunctionOptions",
     "Guard",
     "Metrics",
+    "NodeMetric",
     "UnumFunction",
     "UnumWorkflow",
+    "WorkflowMetric",
 ]
 
 _MODULES = {
@@ -33,8 +35,10 @@ _MODULES = {
     "FunctionOptions": "unum_constructs.compiler.options",
     "Guard": "unum_runtime.model.ir",
     "Metrics": "unum_runtime.model.metrics",
+    "NodeMetric": "unum_runtime.model.metrics",
     "UnumFunction": "unum_constructs.function",
     "UnumWorkflow": "unum_constructs.workflow",
+    "WorkflowMetric": "unum_runtime.model.metrics",
 }
 
 
