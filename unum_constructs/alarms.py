@@ -1,6 +1,6 @@
 """Alarms on what happens to a workflow's executions."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -31,14 +31,15 @@ class Alarms:
     timer_age: cloudwatch.Alarm | None
     dead_letters: cloudwatch.Alarm
 
-    def act(self, actions: Iterable[cloudwatch.IAlarmAction]) -> None:
+    def act(self, actions: Sequence[cloudwatch.IAlarmAction]) -> None:
         """Have all of them do `actions` when they go off."""
-        for alarm, action in ((alarm, action) for action in actions for alarm in self._all):
-            alarm.add_alarm_action(action)
+        for each in self._all:
+            each.add_alarm_action(*actions)
 
     @property
     def _all(self) -> list[cloudwatch.Alarm]:
-        return [alarm for alarm in (getattr(self, each.name) for each in fields(self)) if alarm is not None]
+        every = (getattr(self, each.name) for each in fields(self))
+        return [each for each in every if each is not None]
 
 
 def alarm(

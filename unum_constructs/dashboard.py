@@ -10,9 +10,10 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 
-from unum_constructs.metrics import MeteredWorkflow, Metrics, NodeMetric
+from unum_constructs.metrics import MeteredWorkflow
 from unum_constructs.prices import list_prices
 from unum_constructs.resource import resource_of
+from unum_runtime.model.metrics import Metrics, NodeMetric
 
 COLUMNS = 24
 """Source: Amazon CloudWatch User Guide, "Dashboard body structure and syntax"."""

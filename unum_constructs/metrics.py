@@ -14,7 +14,6 @@ from unum_runtime.model.metrics import (
     TIMES,
     WORKFLOW,
     Metrics,
-    NodeMetric,
     WorkflowMetric,
     dimension,
 )
@@ -110,6 +109,3 @@ class MeteredWorkflow(Construct):
         return cloudwatch.Metric(namespace=NAMESPACE, metric_name=name, dimensions_map=dimensions, **shown).attach_to(
             self
         )
-
-
-__all__ = ["MeteredWorkflow", "MetricOptions", "Metrics", "NodeMetric", "WorkflowMetric"]

@@ -14,8 +14,7 @@ from aws_cdk import aws_sns as sns
 from tests.synth.deployment import Deployment, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import chain, machine, task
-from unum_constructs import ConstructError, Metrics, UnumWorkflow
-from unum_constructs.metrics import NodeMetric, WorkflowMetric
+from unum_constructs import ConstructError, Metrics, NodeMetric, UnumWorkflow, WorkflowMetric
 from unum_constructs.prices import list_prices
 
 WAITING = machine(
