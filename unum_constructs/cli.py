@@ -18,7 +18,10 @@ from unum_constructs.commands.failure import CommandFailed, UsageError
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - has no public name
 
-_EPILOG = "Exit codes: 0 success; 1 the definition, the execution or AWS failed; 2 the command line is wrong."
+_EPILOG = (
+    "Exit codes: 0 success; 1 the definition, the execution or AWS failed; 2 the command line is wrong; "
+    "130 after Ctrl-C."
+)
 
 _DEFINITION = "definition in the Amazon States Language, as JSON or YAML, or compiled"
 _JSON = "JSON text, @FILE to read a file, - for standard input"
@@ -42,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: for ``--help`` and for arguments that do not fit the grammar, as argparse does.
     """
-    options = _parser().parse_args(arguments)
+    options = grammar().parse_args(arguments)
     command = importlib.import_module(f"unum_constructs.commands.{options.module}")
     try:
         command.run(options)
@@ -63,7 +66,8 @@ def _complain(error: Exception, code: int) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def grammar() -> argparse.ArgumentParser:
+    """What parses the command line."""
     parser = argparse.ArgumentParser(prog="unum", description="Workflows of Lambda functions.", epilog=_EPILOG)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_compile(commands)
@@ -79,6 +83,12 @@ def _parser() -> argparse.ArgumentParser:
     _add_wait(commands)
     _add_steps(commands)
     _add_history(commands)
+    _add_send_task_success(commands)
+    _add_send_task_failure(commands)
+    _add_send_task_heartbeat(commands)
+    _add_get_activity_task(commands)
+    _add_watch(commands)
+    _add_completion(commands)
     return parser
 
 
@@ -105,6 +115,7 @@ def _add_graph(commands: _Commands) -> None:
     _add_definition(parser)
     parser.add_argument("--format", choices=("svg", "mermaid"), default="svg", help="of the picture; svg without")
     parser.add_argument("-o", "--output", metavar="PICTURE", help="file to write; standard output without")
+    parser.add_argument("--json", action="store_true", help="print an object with the picture, or the file's name")
 
 
 def _add_diff(commands: _Commands) -> None:
@@ -117,7 +128,8 @@ def _add_diff(commands: _Commands) -> None:
 
 
 def _add_schema(commands: _Commands) -> None:
-    _add(commands, "schema", "schema", "print the JSON Schema of compiled definitions")
+    parser = _add(commands, "schema", "schema", "print the JSON Schema of compiled definitions")
+    _add_json_always(parser)
 
 
 def _add_run(commands: _Commands) -> None:
@@ -133,6 +145,7 @@ def _add_run(commands: _Commands) -> None:
     _add_input(parser)
     parser.add_argument("--steps", action="store_true", help="show the committed steps on standard error")
     parser.add_argument("--graph", metavar="SVG", help="draw the executed graph into this file")
+    _add_json_always(parser)
 
 
 def _add_test_state(commands: _Commands) -> None:
@@ -157,6 +170,7 @@ def _add_test_state(commands: _Commands) -> None:
     parser.add_argument(
         "--functions", metavar="MODULE", help="with a handler for a Task that has no mock; see unum run"
     )
+    _add_json_always(parser)
 
 
 def _add_cost(commands: _Commands) -> None:
@@ -222,6 +236,7 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
 
 def _add_format(parser: argparse.ArgumentParser, about: str) -> None:
     parser.add_argument("--format", choices=("text", "json"), default="text", help=about)
+    parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
 
 
 def _add_execution(parser: argparse.ArgumentParser) -> None:
@@ -238,3 +253,70 @@ def _add_deployed(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--region", help="AWS region; that of the environment or profile without")
     where.add_argument("--profile", help="AWS profile")
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_send_task_success(commands: _Commands) -> None:
+    parser = _add(commands, "send-task-success", "tasks", "let a Task that waits succeed")
+    parser.add_argument("--output", metavar="JSON", required=True, help=f"the Task's result; {_JSON}")
+    _add_token(parser)
+
+
+def _add_send_task_failure(commands: _Commands) -> None:
+    parser = _add(commands, "send-task-failure", "tasks", "let a Task that waits fail")
+    parser.add_argument("--error", metavar="NAME", help="of the error, for retriers and catchers")
+    parser.add_argument("--cause", metavar="TEXT", help="for humans")
+    _add_token(parser)
+
+
+def _add_send_task_heartbeat(commands: _Commands) -> None:
+    parser = _add(commands, "send-task-heartbeat", "tasks", "tell a Task that waits that its work is being done")
+    _add_token(parser)
+
+
+def _add_get_activity_task(commands: _Commands) -> None:
+    parser = _add(
+        commands, "get-activity-task", "tasks", "take a Task of an activity; waits for one for up to a minute"
+    )
+    parser.add_argument("activity", metavar="NAME", help="of the activity")
+    parser.add_argument("--worker-name", metavar="NAME", default="", help="who asks, for humans")
+    parser.add_argument("--queue-url", metavar="URL", help="of the activity's queue; not needed with a stack")
+    _add_start_alias(parser)
+
+
+def _add_watch(commands: _Commands) -> None:
+    parser = _add(commands, "watch", "watch", "show how far an execution has come until it has ended; print its output")
+    _add_execution(parser)
+    parser.add_argument("--file", metavar="FILE", help="the version that it runs on, to show states that have not run")
+    parser.add_argument(
+        "--graph", metavar="SVG", help="draw the execution into this file again and again; needs --file"
+    )
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, help="how long to wait; for ever without")
+
+
+def _add_completion(commands: _Commands) -> None:
+    parser = _add(commands, "completion", "completion", "print a script that completes commands, options and files")
+    parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
+    parser.add_argument("--json", action="store_true", help="print an object with the script")
+
+
+def _add_token(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--token", "--task-token", metavar="TOKEN", required=True, help="that the Task gave out")
+    _add_start_alias(parser)
+
+
+def _add_start_alias(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_argument_group("the workflow", "either a stack or a start alias")
+    where.add_argument("--stack", help="CloudFormation stack with the workflow's outputs")
+    where.add_argument("--workflow", metavar="NAME", help="which workflow of the stack; not needed if it has only one")
+    where.add_argument("--start-alias", metavar="ARN", help="of the workflow's start alias")
+    _add_session(where)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_session(where: "argparse._ArgumentGroup") -> None:
+    where.add_argument("--region", help="AWS region; that of the environment or profile without")
+    where.add_argument("--profile", help="AWS profile")
+
+
+def _add_json_always(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="makes no difference: what this prints is JSON")

@@ -11,6 +11,7 @@ from constructs import Construct, IConstruct, IValidation
 
 from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.outputs import export_name
+from unum_constructs.settings import checked_name
 
 
 class ImportedWorkflow(IUnumWorkflow):
@@ -28,7 +29,7 @@ class ImportedWorkflow(IUnumWorkflow):
         same_environment: bool | None,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.workflow_name = workflow_name
+        self.workflow_name = checked_name(self, workflow_name)
         self.table = dynamodb.Table.from_table_name(self, "Table", table) if isinstance(table, str) else table
         self.activities = activities
         self.start_alias = lambda_.Function.from_function_attributes(

@@ -6,6 +6,7 @@ in may be a part of the event, and the execution still has a name that is the sa
 
 from typing import Any
 
+import jsii
 from aws_cdk import Duration
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
@@ -13,6 +14,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_scheduler_targets as scheduler_targets
 from aws_cdk import aws_sqs as sqs
+from aws_cdk.interfaces.aws_events import IRuleRef
 
 from unum_constructs.grants import IUnumWorkflow
 from unum_runtime.model.envelope import start_event
@@ -20,7 +22,8 @@ from unum_runtime.model.envelope import start_event
 WHOLE_EVENT = "$"
 
 
-class UnumWorkflowTarget(targets.LambdaFunction):
+@jsii.implements(events.IRuleTarget)
+class UnumWorkflowTarget:
     """Starts an execution for each event that matches a rule.
 
     Args:
@@ -44,7 +47,7 @@ class UnumWorkflowTarget(targets.LambdaFunction):
         max_event_age: Duration | None = None,
         retry_attempts: int | None = None,
     ) -> None:
-        super().__init__(
+        self._target = targets.LambdaFunction(
             workflow.start_alias,
             event=_rule_input(input, name),
             dead_letter_queue=dead_letter_queue,
@@ -52,8 +55,13 @@ class UnumWorkflowTarget(targets.LambdaFunction):
             retry_attempts=retry_attempts,
         )
 
+    def bind(self, rule: IRuleRef, id: str | None = None) -> events.RuleTargetConfig:  # noqa: A002 - the interface's name
+        """See `aws_events.IRuleTarget`."""
+        return self._target.bind(rule, id)
 
-class UnumScheduleTarget(scheduler_targets.LambdaInvoke):
+
+@jsii.implements(scheduler.IScheduleTarget)
+class UnumScheduleTarget:
     """Starts an execution each time that a schedule of EventBridge Scheduler says.
 
     Args:
@@ -79,7 +87,7 @@ class UnumScheduleTarget(scheduler_targets.LambdaInvoke):
         retry_attempts: int | None = None,
         role: iam.IRole | None = None,
     ) -> None:
-        super().__init__(
+        self._target = scheduler_targets.LambdaInvoke(
             workflow.start_alias,
             input=_schedule_input(input, name),
             dead_letter_queue=dead_letter_queue,
@@ -87,6 +95,10 @@ class UnumScheduleTarget(scheduler_targets.LambdaInvoke):
             retry_attempts=retry_attempts,
             role=role,
         )
+
+    def bind(self, _schedule: scheduler.ISchedule) -> scheduler.ScheduleTargetConfig:
+        """See `aws_scheduler.IScheduleTarget`."""
+        return self._target.bind(_schedule)
 
 
 def _rule_input(value: Any, name: str | None) -> events.RuleTargetInput | None:

@@ -42,6 +42,7 @@ from unum_constructs.settings import (
     options_of,
 )
 from unum_constructs.store import Store, claim_name
+from unum_constructs.task_response_url import new_task_response_url
 from unum_constructs.timer import WorkflowTimer
 from unum_constructs.wiring import one_key_each, timer_targets, wire
 from unum_constructs.wrapping import hosts_of
@@ -250,6 +251,22 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         `from_workflow_attributes`, for its name does not tell those.
         """
         return ImportedWorkflow.by_name(scope, construct_id, workflow_name)
+
+    def add_task_response_url(self) -> lambda_.FunctionUrl:
+        """Have a URL through which Tasks that wait are answered by signed HTTP requests.
+
+        ``grant_invoke_url`` of what this returns allows that and nothing else, not even to start executions.
+
+        Raises:
+            ConstructError: no Task of the definition waits for anybody.
+        """
+        if not callbacks.answered_functions(self._workflow):
+            raise ConstructError(
+                self, "add_task_response_url: no Task of the definition waits for an answer; remove it"
+            )
+        url = new_task_response_url(self, "Respond", workflow_name=self.workflow_name, start_alias=self.start_alias)
+        add_outputs(self, {"TaskResponseUrl": (url.url, f"Where Tasks of workflow {self.workflow_name} are answered")})
+        return url
 
     def _compiled(
         self,

@@ -4,11 +4,15 @@ import json
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from typing import Any
 
 import boto3
 import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
 
 from tests.e2e.conftest import Deployment
 from unum_emulator.process import Emulator
@@ -186,6 +190,50 @@ def test_who_answers_may_do_nothing_else(outputs: dict[str, str], session: Sessi
     )
     with pytest.raises(InvokeError, match="AccessDenied"):
         answering_only.get_activity_task("work")
+
+
+@pytest.fixture(scope="module")
+def posted(emulator: Emulator, outputs: dict[str, str], session: Session) -> Callable[..., tuple[int, Any]]:
+    """Posts JSON to the URL for answers, signed by a role; gives (status, value of the body)."""
+    url_id = outputs["WorkflowTaskResponseUrl"].removeprefix("https://").partition(".")[0]
+    url = f"{emulator.endpoint}/_aws/lambda-url/{url_id}/"  # where the emulator has what AWS has at a host of its own
+
+    def post(role: str | None, **content: Any) -> tuple[int, Any]:
+        request = AWSRequest("POST", url, {"content-type": "application/json"}, json.dumps(content))
+        if role is not None:
+            SigV4Auth(session(role).get_credentials(), "lambda", "us-east-1").add_auth(request)
+        body = json.dumps(content).encode()
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, body, dict(request.headers))) as response:  # noqa: S310 - ours
+                return response.status, json.load(response)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+
+    return post
+
+
+def test_signed_http_requests_answer(
+    client: Client, token: Callable[..., str], posted: Callable[..., tuple[int, Any]]
+) -> None:
+    name = client.start({"case": "ask", "question": "http"}).name
+    given = token("http")
+    assert posted("Posting", taskToken=given, heartbeat=True) == (200, {})
+    status, refusal = posted("Posting", taskToken=given, output="no JSON")
+    assert (status, refusal["__type"]) == (400, "InvalidOutput")
+    assert posted("Posting", taskToken=given, output='{"by": "HTTP"}') == (200, {})
+    assert ended(client, name).output["answer"] == {"by": "HTTP"}
+    status, refusal = posted("Posting", taskToken=given, error="Late")
+    assert (status, refusal["__type"]) == (400, "TaskTimedOut")
+
+
+def test_who_answers_by_http_may_do_nothing_else(
+    outputs: dict[str, str], session: Session, posted: Callable[..., tuple[int, Any]]
+) -> None:
+    assert posted(None, taskToken="t", heartbeat=True)[0] == 403
+    assert posted("Worker", taskToken="t", heartbeat=True)[0] == 403
+    functions = session("Posting").client("lambda")
+    with pytest.raises(functions.exceptions.ClientError, match="AccessDenied"):
+        functions.invoke(FunctionName=outputs["WorkflowStartAlias"], Payload="{}")
 
 
 def test_no_delivery_failed_on_the_way(client: Client, emulator: Emulator) -> None:

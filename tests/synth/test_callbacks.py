@@ -132,6 +132,40 @@ def test_grant_activity() -> None:
     ]
 
 
+def test_a_url_for_answers_and_nothing_else() -> None:
+    deployment, flow, role = flow_and_role()
+    flow.add_task_response_url().grant_invoke_url(role)
+    alias = deployment.logical_id("Flow/Respond")
+    url = deployment.only("Lambda::Url")
+    assert (url["AuthType"], url["Qualifier"], "Cors" in url) == ("AWS_IAM", "respond-Flow", False)
+    assert flat(url["TargetFunctionArn"]) == f"{deployment.logical_id('A')}.Arn"
+    assert (
+        deployment.properties("Flow/Respond")["FunctionVersion"]
+        == deployment.properties("Flow/Start")["FunctionVersion"]
+    )
+    assert deployment.logical_id("Flow/Start") in deployment.resource("Flow/Respond")["DependsOn"]
+    assert deployment.statements("Who/DefaultPolicy") == [(["lambda:InvokeFunctionUrl"], [alias]), (INVOKE, [alias])]
+    granted = deployment.properties("Who/DefaultPolicy")["PolicyDocument"]["Statement"]
+    assert granted[1]["Condition"] == {"Bool": {"lambda:InvokedViaFunctionUrl": True}}
+    assert "FlowTaskResponseUrl" in deployment.template["Outputs"]
+    assert complaints(deployment.template) == []
+
+
+def test_a_url_changes_no_function() -> None:
+    deployment, flow, _ = flow_and_role()
+    plain, _, _ = flow_and_role()
+    flow.add_task_response_url()
+    assert deployment.version("A") == plain.version("A")
+    assert plain.all("Lambda::Url") == {}
+
+
+def test_no_url_where_nothing_is_answered() -> None:
+    deployment = Deployment.new()
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
+    with pytest.raises(ConstructError, match="no Task of the definition waits for an answer"):
+        flow.add_task_response_url()
+
+
 def test_no_such_activity() -> None:
     _, flow, role = flow_and_role()
     with pytest.raises(ConstructError, match=r"activity 'play': expected one of \['work'\]"):

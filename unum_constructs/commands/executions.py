@@ -3,6 +3,8 @@
 import argparse
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from unum_constructs.commands.failure import CommandFailed, UsageError
@@ -109,9 +111,9 @@ def connected(options: argparse.Namespace) -> Client:
     """
     if options.stack is None and None in (options.table, options.workflow):
         raise UsageError("expected --stack STACK, or --table TABLE and --workflow NAME, and to start --start-alias ARN")
-    try:
-        session = _session(options)
-        found = _in_stack(session, options) if options.stack else _explicit(options)
+    with needing_boto3():
+        session = session_of(options)
+        found = in_stack(session, options) if options.stack else _explicit(options)
         return Client.connect(
             table=found.table,
             workflow=found.workflow,
@@ -119,11 +121,27 @@ def connected(options: argparse.Namespace) -> Client:
             retention_s=found.retention_s,
             session=session,
         )
+
+
+@contextmanager
+def needing_boto3() -> Iterator[None]:
+    """Tell what to install if there is no AWS client.
+
+    Raises:
+        CommandFailed: there is none.
+    """
+    try:
+        yield
     except ImportError as error:
         raise CommandFailed(f"{error}; this command needs boto3: pip install 'unum-constructs[client]'") from error
 
 
-def _session(options: argparse.Namespace) -> "Session":
+def session_of(options: argparse.Namespace) -> "Session":
+    """The session of the profile and region that `options` name.
+
+    Raises:
+        UsageError: there is no such profile, or no region.
+    """
     import boto3  # noqa: PLC0415 - only these commands need an AWS client, and it need not be installed
     from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - the same
 
@@ -142,7 +160,13 @@ def _explicit(options: argparse.Namespace) -> Deployed:
     return Deployed(workflow=options.workflow, table=options.table, start_alias=options.start_alias)
 
 
-def _in_stack(session: "Session", options: argparse.Namespace) -> Deployed:
+def in_stack(session: "Session", options: argparse.Namespace) -> Deployed:
+    """The workflow in the stack that `options` name.
+
+    Raises:
+        UsageError: the stack has no such workflow, or several.
+        CommandFailed: AWS does not show the stack.
+    """
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as above
 
     try:

@@ -3,6 +3,7 @@
 import argparse
 
 from unum_constructs.commands.given import compiled_or_failed, write_text
+from unum_constructs.commands.shown import print_json
 from unum_runtime.client.picture.draw import draw
 from unum_runtime.client.picture.mermaid import mermaid
 
@@ -18,5 +19,7 @@ def run(options: argparse.Namespace) -> None:
     picture = mermaid(workflow) if options.format == "mermaid" else draw(workflow)
     if options.output:
         write_text(options.output, picture)
-    else:
+    if options.json:
+        print_json({"output": options.output} if options.output else {"picture": picture})
+    elif not options.output:
         print(picture, end="")

@@ -1,7 +1,7 @@
 """``unum history``: the events of an execution of a deployed workflow."""
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 
 from unum_constructs.commands.executions import connected
@@ -9,6 +9,7 @@ from unum_constructs.commands.failure import CommandFailed
 from unum_constructs.commands.given import compiled_or_failed
 from unum_constructs.commands.shown import print_json
 from unum_runtime.client.amounts import duration_text
+from unum_runtime.client.columns import aligned
 from unum_runtime.client.journal import HistoryEvent
 from unum_runtime.client.stepfunctions import StepFunctionsClient
 from unum_runtime.errors import UnumError
@@ -34,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print_json({"events": [_plain(event) for event in events]})
     else:
-        _print_table([HEADINGS, *_rows(events)])
+        print("\n".join(aligned([HEADINGS, *_rows(events)], _RIGHT)))
 
 
 def _plain(event: HistoryEvent) -> dict[str, Json]:
@@ -63,19 +64,3 @@ def _rows(events: list[HistoryEvent]) -> Iterator[tuple[str, ...]]:
 def _inherited(event: HistoryEvent, state: dict[int, str]) -> str:
     is_own = event["type"].startswith("Execution")
     return "" if is_own else state.get(event["previousEventId"], "")
-
-
-def _print_table(rows: Iterable[tuple[str, ...]]) -> None:
-    rows = [tuple(map(_printable, row)) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (
-            cell.rjust(width) if heading in _RIGHT else cell.ljust(width)
-            for heading, cell, width in zip(HEADINGS, row, widths, strict=True)
-        )
-        print("  ".join(cells).rstrip())
-
-
-def _printable(text: str) -> str:
-    """`text` without what would move a terminal's cursor."""
-    return "".join(char if char.isprintable() else "\ufffd" for char in text)

@@ -1,14 +1,18 @@
 """Where a deployed workflow is: from the outputs of its CloudFormation stack."""
 
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from unum_constructs.commands.failure import UsageError
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 
-_OUTPUT = re.compile(r"(?P<construct>.*)(?P<field>StartAlias|Table|Workflow|Retention)")
+_OUTPUT = re.compile(r"(?P<construct>.*)(?P<field>StartAlias|Table|Workflow|Retention|Activities)")
 """Logical ID of an output of `UnumWorkflow`: the construct's path without separators, and what it is."""
+
+_ALWAYS = frozenset({"StartAlias", "Table", "Workflow", "Retention"})
+"""What every workflow has; other outputs may end alike."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,12 +24,14 @@ class Deployed:
         table: name of its table.
         start_alias: ARN of its start alias; None for a client that only looks.
         retention_s: how long it keeps its state, in seconds.
+        activities: URLs of the queues of its activities by name.
     """
 
     workflow: str
     table: str
     start_alias: str | None
     retention_s: int = DEFAULT_RETENTION_S
+    activities: Mapping[str, str] = field(default_factory=dict)
 
 
 def deployed(stack: str, outputs: Mapping[str, str], workflow: str | None) -> Deployed:
@@ -62,7 +68,8 @@ def _all_deployed(outputs: Mapping[str, str]) -> list[Deployed]:
             table=group["Table"],
             start_alias=group["StartAlias"],
             retention_s=int(group["Retention"]),
+            activities=json.loads(group.get("Activities", "{}")),
         )
         for group in groups.values()
-        if len(group) == 4  # noqa: PLR2004 - all four outputs; other outputs may end alike
+        if group.keys() >= _ALWAYS
     ]

@@ -16,7 +16,9 @@ UnumError
     ├── ExecutionAlreadyExists
     ├── ExecutionDoesNotExist
     ├── InvalidToken
+    ├── InvalidOutput
     ├── TaskTimedOut
+    ├── ActivityDoesNotExist
     └── WaitTimedOut
 """
 
@@ -131,8 +133,16 @@ class InvalidToken(ClientError):
     """The task token is none that a Task of the workflow gave out."""
 
 
+class InvalidOutput(ClientError):
+    """The output that is handed in for a Task is not JSON text, or too large."""
+
+
 class TaskTimedOut(ClientError):
     """The Task does not wait any more: its result was handed in before, or its time is over."""
+
+
+class ActivityDoesNotExist(ClientError):
+    """The workflow has no activity of that name, as far as this client knows."""
 
 
 class WaitTimedOut(ClientError):

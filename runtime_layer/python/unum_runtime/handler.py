@@ -2,10 +2,11 @@
 
 The function's environment says which workflows it serves (`UNUM_WORKFLOWS`, see `Service`) and which handler is the
 user's (`UNUM_HANDLER`); with ``UNUM_MAINTAIN_LEASES=0`` leases are not renewed, and `UNUM_CLIENT` chooses a client
-of AWS (`unum_runtime.aws.clients`). Three kinds of events arrive:
+of AWS (`unum_runtime.aws.clients`). Four kinds of events arrive:
 
 * through a start alias: from outsiders. The event begins an execution, or is a request by somebody who has a task
   token; it is never read as an envelope;
+* through a response alias: HTTP requests by those who have a task token, from a function URL;
 * at a version, marked as an envelope: from a function of the workflow;
 * everything else: for the user's handler, as if we were not here.
 """
@@ -30,6 +31,7 @@ from unum_runtime.model.identity import started_by
 from unum_runtime.model.ir import Home, Json, Pattern, Workflow
 from unum_runtime.model.log_level import ROUTINE, LogLevel
 from unum_runtime.model.metrics import Metrics
+from unum_runtime.model.naming import response_alias
 from unum_runtime.protocol import door
 from unum_runtime.protocol.elsewhere import ACTIVITY
 from unum_runtime.protocol.lease import maintain_by_default
@@ -98,9 +100,12 @@ def handle(event: Json, context: Any) -> Json:
     """
     *_, qualifier = context.invoked_function_arn.split(":")
     starts = {service.start_alias: name for name, service in services().items()}
+    responds = {response_alias(name): name for alias, name in starts.items() if alias is not None}
     try:
         if qualifier in starts:
             return _start(starts[qualifier], event, context)
+        if qualifier in responds:
+            return _respond(responds[qualifier], event, context)
         if qualifier.isdecimal() and is_envelope(event):
             return _step(event, context)
     except RefusedDelivery as refused:
@@ -125,6 +130,12 @@ def _start(workflow: str, event: Json, context: Any) -> Json:
         with _told(runtime):
             resume(runtime, name, start_writer(event))
     return {"workflow": workflow, "execution": name}
+
+
+def _respond(workflow: str, event: Json, context: Any) -> Json:
+    from unum_runtime.protocol.http_door import respond  # noqa: PLC0415 - few workflows have a function URL
+
+    return respond(_runtime(workflow, context), event)
 
 
 def _step(event: Json, context: Any) -> None:

@@ -14,7 +14,8 @@ HERE = Path(__file__).parent
 
 
 class Callbacks(Stack):
-    """One workflow with a case for each way of waiting for somebody, and two users: who answers, and who works."""
+    """One workflow with a case for each way of waiting for somebody, and three users: who answers, who does
+    that by HTTP, and who works."""
 
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
         super().__init__(scope, construct_id, **options)
@@ -43,6 +44,7 @@ class Callbacks(Stack):
             functions={"Ask": ask},
         )
         self.workflow.grant_task_response(self._user("Answering"))
+        self.workflow.add_task_response_url().grant_invoke_url(self._user("Posting"))
         self.workflow.grant_activity(self._user("Worker"), "work")
         CfnOutput(self, "AskedTable", value=asked.table_name)
         CfnOutput(self, "LettersUrl", value=letters.queue_url)

@@ -224,6 +224,42 @@ def test_a_function_of_the_workflow_s_own_answers_nobody_else(deploy: Deploy) ->
         handler.handle({}, Context("$LATEST"))
 
 
+WAITING = {
+    "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken",
+    "Parameters": {"FunctionName": "F", "Payload": {"token.$": "$$.Task.Token", "input.$": "$"}},
+}
+
+
+def posted(**content: Any) -> dict[str, Any]:
+    return {"version": "2.0", "requestContext": {"http": {"method": "POST"}}, "body": json.dumps(content)}
+
+
+def test_http_requests_answer_tasks_at_their_own_alias_alone(deploy: Deploy) -> None:
+    seen: list[Any] = []
+    deployed = deploy(WAITING, lambda event, _context: seen.append(event))
+    request = posted(taskToken="t", heartbeat=True)
+    assert deployed.run(request).input == request
+    assert seen[0]["input"] == request
+    answer = handler.handle(posted(taskToken=seen[0]["token"], heartbeat=True), Context("respond-Flow"))
+    assert (answer["statusCode"], answer["body"]) == (200, "{}")
+    answer = handler.handle(request, Context("respond-Flow"))
+    assert (answer["statusCode"], json.loads(answer["body"])["__type"]) == (400, "InvalidToken")
+    assert len(seen) == 1
+
+
+def test_nothing_starts_through_the_alias_for_http_requests(deploy: Deploy) -> None:
+    seen: list[Any] = []
+    deploy(WAITING, lambda event, _context: seen.append(event))
+    assert handler.handle({"n": 1}, Context("respond-Flow"))["statusCode"] == 400
+    assert seen == []
+
+
+def test_only_where_a_workflow_starts_its_tasks_are_answered(deploy: Deploy) -> None:
+    deploy(WAITING, lambda event, _context: event, start_alias=None)
+    request = posted(taskToken="t", heartbeat=True)
+    assert handler.handle(request, Context("respond-Flow")) == request
+
+
 def test_what_is_counted_is_printed_as_lines_of_json_and_nothing_else(
     deploy: Deploy, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TextIO
 
 from unum_runtime.client.amounts import duration_text, size_text
+from unum_runtime.client.columns import printable
 from unum_runtime.client.records import Step, StepStatus
 
 HEADINGS = ("STATE", "INDEX", "ATTEMPT", "DURATION", "BYTES", "STATUS")
@@ -81,15 +82,10 @@ def row(step: Step) -> tuple[str, ...]:
     """The cells of `step`, in the order of `HEADINGS`."""
     status = f"{step.status} {step.error}" if step.error else str(step.status)
     return (
-        _printable(step.state),
+        printable(step.state),
         ".".join(map(str, step.index)) or "-",
         str(step.attempt),
         duration_text(step.duration_ms),
         size_text(step.bytes),
-        _printable(status),
+        printable(status),
     )
-
-
-def _printable(text: str) -> str:
-    """`text` without what would move a terminal's cursor."""
-    return "".join(char if char.isprintable() else "\ufffd" for char in text)

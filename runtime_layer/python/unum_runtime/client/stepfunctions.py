@@ -28,12 +28,12 @@ from unum_runtime.errors import (
 )
 from unum_runtime.model.checkpoint import Status, to_text
 from unum_runtime.model.ir import Home, Json, Workflow
-from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from typing import Unpack
 
-    from boto3 import Session
+    from unum_runtime.client.address import Address
 
 
 class StartExecutionOutput(TypedDict):
@@ -99,30 +99,14 @@ class StepFunctionsClient:
         self._definition = definition and replace(definition, home=here or definition.home)
 
     @classmethod
-    def connect(
-        cls,
-        *,
-        table: str,
-        workflow: str,
-        start_alias: str | None = None,
-        session: "Session | None" = None,
-        retention_s: int = DEFAULT_RETENTION_S,
-        definition: Workflow | None = None,
-    ) -> "StepFunctionsClient":
+    def connect(cls, *, definition: Workflow | None = None, **address: "Unpack[Address]") -> "StepFunctionsClient":
         """A client of a workflow on AWS; needs boto3 (``pip install 'unum-runtime[client]'``).
 
         Args:
-            table: name or ARN of the workflow's DynamoDB table.
-            workflow: name of the workflow.
-            start_alias: ARN of its start alias; None for a client that only looks.
-            session: where credentials and region come from; boto3's default without.
-            retention_s: how long the workflow keeps its items, in seconds.
             definition: the version of the workflow whose executions' histories are asked for.
+            address: where the workflow is, as for `Client.connect`.
         """
-        client = Client.connect(
-            table=table, workflow=workflow, start_alias=start_alias, session=session, retention_s=retention_s
-        )
-        return cls(client, definition=definition)
+        return cls(Client.connect(**address), definition=definition)
 
     def start_execution(
         self, *, stateMachineArn: str | None = None, name: str | None = None, input: str = "{}"

@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict
 
 from unum_runtime.client.pauses import Waiter
-from unum_runtime.errors import ClientError, InvalidToken, InvokeError, TaskTimedOut
+from unum_runtime.errors import (
+    ActivityDoesNotExist,
+    ClientError,
+    InvalidOutput,
+    InvalidToken,
+    InvokeError,
+    TaskTimedOut,
+)
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Json
 from unum_runtime.protocol import door
@@ -31,14 +38,6 @@ ATTEMPTS = 3
 """How often a request is sent that the function did not answer."""
 
 FIRST_PAUSE_S = 0.2
-
-
-class InvalidOutput(ClientError):
-    """The output is not JSON text, or too large."""
-
-
-class ActivityDoesNotExist(ClientError):
-    """The workflow has no activity of that name, as far as this client knows."""
 
 
 class ActivityTask(TypedDict):

@@ -254,6 +254,11 @@ def lease_key(key: Key) -> Key:
     return Key(f"{key.partition}/lease", key.sort)
 
 
+def response_alias(workflow: str) -> str:
+    """Name of the alias behind the function URL that Tasks of `workflow` are answered through."""
+    return f"respond-{workflow}"
+
+
 def execution_partition(workflow: str, execution: Execution) -> str:
     """The partition of an execution's top level."""
     return f"{escape(workflow)}/{escape(execution.name)}:{execution.started_ms:x}"

@@ -1,0 +1,28 @@
+"""Tables as text."""
+
+from collections.abc import Collection, Sequence
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Collection[str]) -> list[str]:
+    """The lines of a table.
+
+    Args:
+        rows: its cells; the first row is the headings.
+        right: headings of the columns that are aligned to the right.
+    """
+    cleaned = [[*map(printable, row)] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cleaned, strict=True)]
+    return [_line(row, cleaned[0], widths, right) for row in cleaned]
+
+
+def printable(text: str) -> str:
+    """`text` without what would move a terminal's cursor."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in text)
+
+
+def _line(row: Sequence[str], headings: Sequence[str], widths: Sequence[int], right: Collection[str]) -> str:
+    cells = (
+        cell.rjust(width) if heading in right else cell.ljust(width)
+        for heading, cell, width in zip(headings, row, widths, strict=True)
+    )
+    return "  ".join(cells).rstrip()

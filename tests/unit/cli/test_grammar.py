@@ -1,0 +1,40 @@
+"""What all commands have in common."""
+
+import argparse
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.platform import chain
+from unum_constructs.cli import grammar
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    (found,) = (each for each in grammar()._actions if isinstance(each, argparse._SubParsersAction))
+    return dict(found.choices)
+
+
+def test_every_command_has_json() -> None:
+    options = {name: parser._option_string_actions.keys() for name, parser in commands().items()}
+    assert [name for name, known in options.items() if "--json" not in known] == []
+
+
+@pytest.mark.parametrize("arguments", [("validate", "w.json"), ("compile", "w.json"), ("graph", "w.json"), ("schema",)])
+def test_with_json_a_command_prints_nothing_else(unum: Any, file: Any, arguments: tuple[str, ...]) -> None:
+    file("w.json", chain("A"))
+    ran = unum(*arguments, "--json")
+    assert ran.code == 0
+    assert json.loads(ran.out)
+
+
+def test_problems_as_json(unum: Any, file: Any) -> None:
+    file("w.json", {"StartAt": "Nowhere", "States": {}})
+    ran = unum("validate", "w.json", "--json")
+    assert ran.code == 1
+    assert json.loads(ran.out)[0]["problems"]
+
+
+def test_a_picture_s_file_as_json(unum: Any, file: Any) -> None:
+    file("w.json", chain("A"))
+    assert json.loads(unum("graph", "w.json", "-o", "w.svg", "--json").out) == {"output": "w.svg"}
