@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from unum_runtime.model.envelope import start_event
     from unum_runtime.model.ir import Collection, Guard
     from unum_runtime.model.log_level import LogLevel
+    from unum_runtime.model.metrics import Metrics, NodeMetric, WorkflowMetric
 
 __all__ = [
     "Collection",
@@ -27,11 +28,14 @@ __all__ = [
     "Guard",
     "IUnumWorkflow",
     "LogLevel",
+    "Metrics",
+    "NodeMetric",
     "Store",
     "UnumFunction",
     "UnumScheduleTarget",
     "UnumWorkflow",
     "UnumWorkflowTarget",
+    "WorkflowMetric",
     "start_event",
 ]
 
@@ -43,11 +47,14 @@ _MODULES = {
     "Guard": "unum_runtime.model.ir",
     "IUnumWorkflow": "unum_constructs.grants",
     "LogLevel": "unum_runtime.model.log_level",
+    "Metrics": "unum_runtime.model.metrics",
+    "NodeMetric": "unum_runtime.model.metrics",
     "Store": "unum_constructs.store",
     "UnumFunction": "unum_constructs.function",
     "UnumScheduleTarget": "unum_constructs.targets",
     "UnumWorkflow": "unum_constructs.workflow",
     "UnumWorkflowTarget": "unum_constructs.targets",
+    "WorkflowMetric": "unum_runtime.model.metrics",
     "start_event": "unum_runtime.model.envelope",
 }
 

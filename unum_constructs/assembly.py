@@ -23,6 +23,7 @@ from unum_constructs.wiring import Wiring, operations
 from unum_runtime.model.envelope import START
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.log_level import LogLevel
+from unum_runtime.model.metrics import Metrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,7 @@ class Assembly:
         table: the state of executions.
         retention_s: how long that is kept, in seconds.
         log_level: which lines the runtime logs.
+        metrics: how much it counts.
         timer: what keeps events that have to wait; None where none have to.
         activities: queues by name.
         started: ARNs of the start aliases of workflows that Tasks start, by the placeholder that stands for them.
@@ -51,6 +53,7 @@ class Assembly:
     table: dynamodb.ITable
     retention_s: int
     log_level: LogLevel
+    metrics: Metrics
     timer: WorkflowTimer | None
     activities: Mapping[str, sqs.IQueue]
     started: Mapping[str, str]
@@ -72,6 +75,8 @@ class Assembly:
             service["values"] = self._values
         if self.log_level is not LogLevel.INFO:
             service["log_level"] = self.log_level
+        if self.metrics is not Metrics.WORKFLOW:
+            service["metrics"] = self.metrics
         return service
 
     def service_of_handler(self) -> dict[str, Any]:

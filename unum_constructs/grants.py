@@ -7,17 +7,17 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
-from constructs import Construct
 
 from unum_constructs.compiler.edges import Operation
 from unum_constructs.errors import ConstructError
+from unum_constructs.metrics import MeteredWorkflow
 from unum_constructs.store import ACTIONS
 from unum_runtime.model.naming import HASHED_PREFIX, escape, start_partition_prefix
 
 INVOKE = "lambda:InvokeFunction"
 
 
-class IUnumWorkflow(Construct):
+class IUnumWorkflow(MeteredWorkflow):
     """What there is of every workflow: of one that this app makes, and of one that it imports.
 
     Each grant gives what the calls of `unum_runtime.client` that it names need, on this workflow alone, also where

@@ -25,6 +25,7 @@ from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.host import Failures
 from unum_constructs.imported import ImportedWorkflow
 from unum_constructs.layer import WorkflowLayer
+from unum_constructs.monitoring import MonitoredWorkflow
 from unum_constructs.outputs import add_outputs
 from unum_constructs.provided import Provision
 from unum_constructs.queues import new_queue
@@ -48,9 +49,10 @@ from unum_constructs.wrapping import hosts_of
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection, Guard, Workflow
 from unum_runtime.model.log_level import LogLevel
+from unum_runtime.model.metrics import Metrics
 
 
-class UnumWorkflow(IUnumWorkflow):
+class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
     """A workflow of Lambda functions without an orchestrator.
 
     It puts a layer with runtime and definition on the functions, redirects their handlers to it, and lets each invoke
@@ -83,6 +85,7 @@ class UnumWorkflow(IUnumWorkflow):
             ``States.DataLimitExceeded``. For definitions that rely on the limit of Step Functions, 262,144; without, as
             much as is stored.
         log_level: which lines the runtime writes to the logs of all functions.
+        metrics: how much is counted, in these logs; CloudWatch has to be paid for each metric.
         architecture: of the functions that the workflow makes itself: one that goes on from failures, and where it
             needs them, one to start in, if it begins with no Task; one that calls services, if Tasks do; one that hands
             on events which have had to wait. What follows is about these functions, too.
@@ -132,6 +135,7 @@ class UnumWorkflow(IUnumWorkflow):
         hop_budget: int = DEFAULT_HOP_BUDGET,
         payload_limit: int | None = None,
         log_level: LogLevel = LogLevel.INFO,
+        metrics: Metrics = Metrics.WORKFLOW,
         architecture: lambda_.Architecture | None = None,
         log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH,
         tracing: lambda_.Tracing | None = None,
@@ -175,6 +179,7 @@ class UnumWorkflow(IUnumWorkflow):
         )
         check_leases(self, self._workflow, **limits)
         self._check_use()
+        self.metrics, self.nodes = metrics, {task.name for task in self._workflow.tasks}
 
         wiring = wire(self._workflow, self._hosts)
         if wiring.start == ENTRY:
@@ -194,6 +199,7 @@ class UnumWorkflow(IUnumWorkflow):
             table=self.table,
             retention_s=checked_retention_s(self, retention),
             log_level=log_level,
+            metrics=metrics,
             timer=self.timer,
             activities=self.activities,
             started={text: other.start_alias.function_arn for text, other in self._started.items()},

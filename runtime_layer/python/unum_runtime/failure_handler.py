@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from unum_runtime import control_plane, versions
+from unum_runtime.aws.embedded_metrics import THROTTLED
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.errors import InconsistentHistory, InvokeError, NotOurEvent, RefusedDelivery
 from unum_runtime.handler import runtime_of, services
@@ -30,8 +31,7 @@ from unum_runtime.protocol.runtime import Call, NoTimer, Runtime
 from unum_runtime.protocol.start import resume, start
 
 UNKNOWN = "Lambda.Unknown"
-THROTTLED = "Lambda.TooManyRequestsException"
-"""Source of both: AWS Step Functions Developer Guide, "Handle Lambda service exceptions"."""
+"""Source: AWS Step Functions Developer Guide, "Handle Lambda service exceptions"."""
 
 TRANSIENT = frozenset({"StoreError", "InvokeError", "LeaseHeldError", "LeaseStolenError"})
 """Errors of the runtime that say nothing of user code: the event may be delivered again."""

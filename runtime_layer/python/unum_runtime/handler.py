@@ -16,19 +16,21 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import field, replace
 from functools import cache
 from typing import Any, TypeAlias
 
 from unum_runtime.aws.clients import client, connecting
+from unum_runtime.aws.embedded_metrics import EmbeddedMetrics
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.clock import Clock, SystemClock
-from unum_runtime.errors import NotOurEvent, RefusedDelivery
+from unum_runtime.errors import InvokeError, LeaseHeldError, NoRoute, NotOurEvent, RefusedDelivery, StoreError
 from unum_runtime.model.envelope import START, Envelope, is_envelope, named_start, start_writer
 from unum_runtime.model.identity import started_by
 from unum_runtime.model.ir import Home, Json, Pattern, Workflow
 from unum_runtime.model.log_level import ROUTINE, LogLevel
+from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import response_alias
 from unum_runtime.protocol import door
 from unum_runtime.protocol.elsewhere import ACTIVITY
@@ -69,6 +71,7 @@ class Service:
         log_level: which lines the runtime logs.
         definition: where the IR is, as ``s3://bucket/key``, for functions that have no layer; None for the layer.
         start: of the failure handler, ARN of the start alias.
+        metrics: how much is counted.
     """
 
     table: str
@@ -83,6 +86,7 @@ class Service:
     log_level: str = LogLevel.INFO
     definition: str | None = None
     start: str | None = None
+    metrics: str = Metrics.WORKFLOW
 
 
 def handle(event: Json, context: Any) -> Json:
@@ -122,9 +126,11 @@ def _start(workflow: str, event: Json, context: Any) -> Json:
         # Lambda's request id is the same on every delivery of one asynchronous event, but not of one message.
         given, value = started_by(event)
         name = given or context.aws_request_id
-        start(runtime, name, value)
+        with _told(runtime):
+            start(runtime, name, value)
     else:
-        resume(runtime, name, start_writer(event))
+        with _told(runtime):
+            resume(runtime, name, start_writer(event))
     return {"workflow": workflow, "execution": name}
 
 
@@ -138,7 +144,21 @@ def _step(event: Json, context: Any) -> None:
     envelope = Envelope.from_json(event)
     if envelope.workflow not in services():
         raise NotOurEvent(f"event.workflow: expected one of {sorted(services())}, got {envelope.workflow!r}")
-    step(_runtime(envelope.workflow, context), envelope)
+    runtime = _runtime(envelope.workflow, context)
+    with _told(runtime):
+        step(runtime, envelope)
+
+
+@contextmanager
+def _told(runtime: Runtime) -> Iterator[None]:
+    """Tell of a delivery that Lambda has to repeat, because something does not answer or somebody is at work on it."""
+    try:
+        yield
+    except NoRoute:
+        raise
+    except (StoreError, InvokeError, LeaseHeldError) as error:
+        runtime.log("put off", error=type(error).__name__, reason=str(error))
+        raise
 
 
 def _runtime(workflow: str, context: Any) -> Runtime:
@@ -148,8 +168,9 @@ def _runtime(workflow: str, context: Any) -> Runtime:
 
 def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> Runtime:
     """The runtime of `workflow` in the function version `own_arn`, of which the environment says `service`."""
+    at_home = _at_home(workflow, own_arn)
     return Runtime(
-        workflow=_at_home(workflow, own_arn),
+        workflow=at_home,
         store=_store(service.table),
         invoker=_invoker(),
         clock=_CLOCK,
@@ -159,7 +180,7 @@ def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> R
         carried=service.carried,
         retention_s=service.retention_s,
         collection=load_workflow(workflow).collection,
-        log=_logger(context, service.log_level),
+        log=_logger(context, service.log_level, EmbeddedMetrics(at_home, service.metrics, _CLOCK)),
         remaining_ms=context.get_remaining_time_in_millis,
         code=own_arn,  # a new version for each change of code, layers, environment or configuration
         maintain_leases=maintain_by_default(),
@@ -191,11 +212,12 @@ def _offer(service: Service, call: Call, value: Json) -> Elsewhere:
     return Elsewhere()
 
 
-def _logger(context: Any, level: str = LogLevel.INFO) -> Callable[..., None]:
+def _logger(context: Any, level: str = LogLevel.INFO, metrics: EmbeddedMetrics | None = None) -> Callable[..., None]:
     def log(message: str, /, **fields: Json) -> None:
-        if level == LogLevel.WARN and message in ROUTINE:
+        counted = metrics.members(message, fields) if metrics is not None else {}
+        if level == LogLevel.WARN and message in ROUTINE and not counted:
             return
-        line = {"source": "unum", "message": message, "request_id": context.aws_request_id, **fields}
+        line = {"source": "unum", "message": message, "request_id": context.aws_request_id, **fields, **counted}
         sys.stdout.write(json.dumps(line) + "\n")
 
     return log

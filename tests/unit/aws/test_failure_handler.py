@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -319,3 +320,15 @@ def test_versions_are_looked_up_once(deployed: Deployed) -> None:
     for _ in range(3):
         deployed.fail(event, DIED)
     assert deployed.functions.looked_up == [at("A", "start-Flow"), at("A")]
+
+
+def test_what_it_commits_is_counted_once_however_often_it_is_told(
+    deployed: Deployed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    event = deployed.event()
+    capsys.readouterr()
+    for _ in range(2):
+        deployed.fail(event, condition="EventAgeExceeded")
+    counted = Counter(name for line in capsys.readouterr().out.splitlines() for name in json.loads(line))
+    assert deployed.describe().status is Status.FAILED
+    assert (counted["ExecutionsFailed"], counted["Throttles"]) == (1, 2)

@@ -17,7 +17,7 @@ from unum_constructs.compiler import compile_workflow
 from unum_constructs.compiler.resources import SERVICES
 from unum_runtime import handler, service_function
 from unum_runtime.client import Client, Description
-from unum_runtime.errors import NotOurEvent
+from unum_runtime.errors import NoRoute, NotOurEvent, StoreError
 from unum_runtime.model.envelope import start_event, start_request
 
 TABLE = "state"
@@ -120,11 +120,18 @@ def test_an_event_that_names_its_execution_starts_it_once(deploy: Deploy) -> Non
     assert deployed.client.describe("order-17").output == {"n": 1}
 
 
-@pytest.mark.parametrize(("level", "logged"), [("info", ["committed", "finished"]), ("warn", [])])
+@pytest.mark.parametrize(
+    ("level", "metrics", "logged"),
+    [
+        ("info", "none", ["started", "committed", "finished"]),
+        ("warn", "none", []),
+        ("warn", "workflow", ["started", "committed"]),  # which are counted
+    ],
+)
 def test_routine_is_logged_where_it_is_wanted(
-    level: str, logged: list[str], deploy: Deploy, capsys: pytest.CaptureFixture[str]
+    level: str, metrics: str, logged: list[str], deploy: Deploy, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    deployed = deploy({"Resource": "F"}, lambda event, _context: event, log_level=level)
+    deployed = deploy({"Resource": "F"}, lambda event, _context: event, log_level=level, metrics=metrics)
     deployed.run({})
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["message"] for line in lines if line["source"] == "unum"] == logged
@@ -251,3 +258,29 @@ def test_only_where_a_workflow_starts_its_tasks_are_answered(deploy: Deploy) -> 
     deploy(WAITING, lambda event, _context: event, start_alias=None)
     request = posted(taskToken="t", heartbeat=True)
     assert handler.handle(request, Context("respond-Flow")) == request
+
+
+def test_what_is_counted_is_printed_as_lines_of_json_and_nothing_else(
+    deploy: Deploy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deploy({"Resource": "F"}, lambda event, _context: event, metrics="nodes").run({})
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["message"] for line in lines if "_aws" in line] == ["started", "committed"]
+    assert all(line["Workflow"] == "Flow" for line in lines if "_aws" in line)
+    assert lines[1]["NodeTime"] == lines[1]["duration_ms"]
+
+
+def test_a_delivery_that_is_put_off_is_counted(deploy: Deploy, capsys: pytest.CaptureFixture[str]) -> None:
+    deploy({"Resource": "F"}, lambda event, _context: event)
+    boto3.client("dynamodb").delete_table(TableName=TABLE)
+    with pytest.raises(StoreError):
+        handler.handle({}, Context("start-Flow"))
+    (line,) = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert (line["message"], line["error"], line["Throttles"]) == ("put off", "StoreError", 1)
+
+
+def test_a_function_that_knows_no_way_is_no_throttle(deploy: Deploy, capsys: pytest.CaptureFixture[str]) -> None:
+    deployed = deploy({"Resource": "F", "Retry": [{"ErrorEquals": ["States.ALL"]}]}, lambda _event, _context: 1 / 0)
+    with pytest.raises(NoRoute):
+        deployed.run({})
+    assert "put off" not in capsys.readouterr().out

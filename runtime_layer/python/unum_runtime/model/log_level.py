@@ -7,11 +7,11 @@ class LogLevel(StrEnum):
     """How much is logged; each line is JSON, with ``"source": "unum"``."""
 
     INFO = "info"
-    """Every commit, and every end of an execution."""
+    """Every commit, and every start and end of an execution."""
 
     WARN = "warn"
-    """Only what is otherwise than it should be: retries, refused events, leases that failed."""
+    """Only what is otherwise than it should be: retries, refused events, leases that failed; and what counts."""
 
 
-ROUTINE = frozenset({"committed", "adopted", "finished"})
+ROUTINE = frozenset({"started", "committed", "adopted", "finished"})
 """Messages of what always happens."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from unum_runtime.errors import InconsistentHistory
 from unum_runtime.model.checkpoint import STRAIGHT, Began, Checkpoint, Failure, Item, Outcome, Way
+from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import START_STEP, Name, checkpoint_key
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES, Commit, Effect, Finish, Open, is_start, plan
 from unum_runtime.protocol.runtime import Runtime
@@ -95,7 +96,8 @@ def _log(rt: Runtime, checkpoint: Checkpoint, how: str) -> None:
         state=checkpoint.state,
         attempt=checkpoint.attempt,
         duration_ms=checkpoint.duration_ms,
-        error=checkpoint.outcome.error if isinstance(checkpoint.outcome, Failure) else None,
+        **_failure(checkpoint),
+        **_end(checkpoint),
     )
 
 
@@ -103,6 +105,18 @@ def _telling(rt: Runtime, checkpoint: Checkpoint, routes: Mapping[str, str]) -> 
     """The first commit of an execution says which versions it runs on."""
     is_first = not checkpoint.name.frames and checkpoint.name.step == START_STEP + 1
     return replace(checkpoint, began=Began(rt.own_address, routes)) if is_first and rt.own_address else checkpoint
+
+
+def _failure(checkpoint: Checkpoint) -> dict[str, Json]:
+    failure = checkpoint.outcome if isinstance(checkpoint.outcome, Failure) else checkpoint.way.caught
+    return {} if failure is None else {"error": failure.error}
+
+
+def _end(checkpoint: Checkpoint) -> dict[str, Json]:
+    if checkpoint.ending is None:
+        return {}
+    took_ms = checkpoint.committed_ms - checkpoint.name.execution.started_ms
+    return {"ended": checkpoint.ending.status, "took_ms": took_ms}
 
 
 def _announcing(checkpoint: Checkpoint, following: Effect) -> Checkpoint:

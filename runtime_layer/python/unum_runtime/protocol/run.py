@@ -200,7 +200,8 @@ class _Try:
         if isinstance(found, Retry):
             if is_over(self.envelope, self.task) and has_begun(self.rt, replace(self.envelope, retries=found.retries)):
                 return Elsewhere()
-            self.rt.log("retried", invocation=str(self.envelope.name), error=failure.error, cause=failure.cause)
+            name, state = str(self.envelope.name), self.task.name
+            self.rt.log("retried", invocation=name, state=state, error=failure.error, cause=failure.cause)
             return self._again(found.due_ms, found.retries, None)
         return self._commit(found.outcome, found.way, begun_ms)
 

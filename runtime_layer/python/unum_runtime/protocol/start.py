@@ -27,6 +27,8 @@ def start(rt: Runtime, execution_name: str, value: Json) -> None:
     record = replace(record, outcome=bounded(Success(value), what="input"))  # too large, it fails the execution visibly
     key = start_key(rt.workflow.name, execution_name)
     winner = rt.store.create(key, record.to_item(), expires_at_s=rt.expires_at_s())
+    if winner is None:
+        rt.log("started", execution=execution_name)
     _begin(rt, record if winner is None else read_start_record(execution_name, winner), fresh=winner is None)
 
 
@@ -48,6 +50,7 @@ def resume(rt: Runtime, execution_name: str, writer: Writer | None = None) -> No
         raise RefusedDelivery(f"no start record of execution {execution_name!r} in workflow {rt.workflow.name!r}")
     with claim_start(rt, key, writer) as claim:
         claim.insist()
+        rt.log("started", execution=execution_name)  # who wrote the record has no log that this could be in
         _begin(rt, read_start_record(execution_name, item), fresh=False)
 
 

@@ -1,0 +1,224 @@
+"""Metrics, alarms and the dashboard of a workflow: that they ask for what exists and is counted."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from aws_cdk import CfnParameter, Duration, Stack
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sns as sns
+
+from tests.synth.deployment import Deployment, flat, function
+from tests.synth.linting import complaints
+from tests.synth.machines import chain, machine, task
+from unum_constructs import ConstructError, Metrics, NodeMetric, UnumWorkflow, WorkflowMetric
+from unum_constructs.prices import list_prices
+
+WAITING = machine(
+    A=task("A", "W"), W={"Type": "Wait", "Seconds": 60, "Next": "B"}, B={**task("B"), "Retry": [{"ErrorEquals": ["E"]}]}
+)
+
+
+def flow_of(deployment: Deployment) -> UnumWorkflow:
+    flow = deployment.stack.node.find_child("Flow")
+    assert isinstance(flow, UnumWorkflow)
+    return flow
+
+
+@pytest.fixture(scope="module")
+def watched() -> Deployment:
+    deployment = Deployment.of(WAITING, "A", "B", metrics=Metrics.NODES)
+    flow = flow_of(deployment)
+    flow.dashboard()
+    topic = sns.Topic(deployment.stack, "OnCall")
+    flow.add_alarms(actions=[actions.SnsAction(topic)])  # type: ignore[list-item] - aws/jsii#4531
+    return deployment
+
+
+def test_metrics_have_the_names_that_the_runtime_writes() -> None:
+    flow = flow_of(Deployment.of(chain("A"), "A"))
+    metrics = {
+        flow.metric_started(): "ExecutionsStarted",
+        flow.metric_succeeded(): "ExecutionsSucceeded",
+        flow.metric_failed(): "ExecutionsFailed",
+        flow.metric_timed_out(): "ExecutionsTimedOut",
+        flow.metric_aborted(): "ExecutionsAborted",
+        flow.metric_throttled(): "Throttles",
+        flow.metric_time(): "ExecutionTime",
+        flow.metric("Own"): "Own",
+    }
+    for metric, name in metrics.items():
+        assert (metric.namespace, metric.metric_name, dict(metric.dimensions or {})) == (
+            "Unum",
+            name,
+            {"Workflow": "Flow"},
+        )
+        assert metric.statistic == ("Average" if name == "ExecutionTime" else "Sum")
+
+
+def test_metrics_are_shown_as_one_likes() -> None:
+    flow = flow_of(Deployment.of(chain("A"), "A"))
+    metric = flow.metric_time(statistic="p99", period=Duration.minutes(1), label="slowest", color="#ff0000")
+    assert (metric.statistic, metric.period.to_seconds(), metric.label) == ("p99", 60, "slowest")
+
+
+def test_imported_workflows_have_metrics() -> None:
+    alias = "arn:aws:lambda:us-east-1:123456789012:function:f:start-Other"
+    imported = UnumWorkflow.from_workflow_attributes(
+        Stack(), "Imported", workflow_name="Other", table="Table", start_alias_arn=alias
+    )
+    metric = imported.metric_node("Prüfen", NodeMetric.ERRORS)
+    assert dict(metric.dimensions or {}) == {"Workflow": "Other", "Node": r"Pr\xfcfen"}
+    assert imported.metric_started().dimensions == {"Workflow": "Other"}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "node", "expected"),
+    [
+        (Metrics.NODES, "B", r"expected one of the Tasks \['A'\], got 'B'"),
+        (Metrics.WORKFLOW, "A", "expected metrics=NODES, got WORKFLOW"),
+        (Metrics.NONE, "A", "expected metrics=NODES, got NONE"),
+    ],
+)
+def test_a_task_that_is_not_counted_has_no_metrics(metrics: Metrics, node: str, expected: str) -> None:
+    flow = flow_of(Deployment.of(chain("A"), "A", metrics=metrics))
+    with pytest.raises(ConstructError, match=expected):
+        flow.metric_node(node, NodeMetric.TIME)
+
+
+def test_a_workflow_that_is_not_counted_has_no_metrics_alarms_or_dashboard() -> None:
+    flow = flow_of(Deployment.of(chain("A"), "A", metrics=Metrics.NONE))
+    for asked in (flow.metric_failed, flow.add_alarms, flow.dashboard):
+        with pytest.raises(ConstructError, match="expected that executions are counted"):
+            asked()
+
+
+def test_functions_are_told_how_much_is_counted(watched: Deployment) -> None:
+    for path in ("A", "B", "Flow/OnFailure/Handler"):
+        assert watched.services(path)["Flow"]["metrics"] == "nodes"
+    assert "metrics" not in Deployment.of(chain("A"), "A").services("A")["Flow"]
+
+
+def test_alarms_go_off_at_failures_and_at_what_does_not_move(watched: Deployment) -> None:
+    found = {
+        alarm["MetricName"]: (alarm["Namespace"], alarm["Threshold"])
+        for alarm in (resource["Properties"] for resource in watched.all("CloudWatch::Alarm").values())
+    }
+    assert found == {
+        "ExecutionsFailed": ("Unum", 1),
+        "ExecutionsTimedOut": ("Unum", 1),
+        "Throttles": ("Unum", 10),
+        "ApproximateAgeOfOldestMessage": ("AWS/SQS", 1200),
+        "ApproximateNumberOfMessagesVisible": ("AWS/SQS", 1),
+    }
+    for alarm in watched.all("CloudWatch::Alarm").values():
+        assert alarm["Properties"]["AlarmActions"] == [{"Ref": watched.logical_id("OnCall")}]
+        assert alarm["Properties"]["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
+        assert alarm["Properties"]["TreatMissingData"] == "notBreaching"
+
+
+def test_alarms_are_set_as_one_likes() -> None:
+    deployment = Deployment.of(chain("A"), "A")
+    alarms = flow_of(deployment).add_alarms(period=Duration.hours(1), failed=5, timed_out=None)
+    assert (alarms.timed_out, alarms.timer_age) == (None, None)
+    failed = deployment.properties("Flow/Alarms/Failed")
+    assert (failed["Threshold"], failed["Period"]) == (5, 3600)
+    assert len(deployment.all("CloudWatch::Alarm")) == 3
+
+
+def widgets(deployment: Deployment) -> list[dict[str, Any]]:
+    body = json.loads(flat(deployment.only("CloudWatch::Dashboard")["DashboardBody"]))
+    return [widget["properties"] for widget in body["widgets"]]
+
+
+def shown(deployment: Deployment) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Namespace, name and dimensions of every metric in the dashboard."""
+    for widget in widgets(deployment):
+        for namespace, *rest in widget["metrics"]:
+            if isinstance(namespace, str):  # and no expression
+                name, *texts = (part for part in rest if isinstance(part, str))
+                yield namespace, name, dict(zip(texts[::2], texts[1::2], strict=True))
+
+
+def test_the_dashboard_shows_nothing_but_what_exists(watched: Deployment) -> None:
+    kinds = {"FunctionName": "Lambda::Function", "TableName": "DynamoDB::Table", "QueueName": "SQS::Queue"}
+    seen = set()
+    for namespace, name, dimensions in shown(watched):
+        if namespace == "Unum":
+            assert dimensions.pop("Workflow") == "Flow"
+            assert dimensions.pop("Node", "A") in ("A", "B")
+            assert name in {*WorkflowMetric, *NodeMetric}
+        for dimension, value in dimensions.items():
+            assert value.removesuffix(".QueueName") in watched.all(kinds[dimension])
+        seen.add(name)
+    assert {*WorkflowMetric, *NodeMetric} <= seen
+    assert {"Errors", "Throttles", "Duration", "ConcurrentExecutions", "ConsumedWriteCapacityUnits"} <= seen
+
+
+def test_the_dashboard_shows_all_functions_and_fits_its_width(watched: Deployment) -> None:
+    names = {dimensions["FunctionName"] for _, name, dimensions in shown(watched) if name == "Errors"}
+    assert names == {*watched.all("Lambda::Function")}
+    body = json.loads(flat(watched.only("CloudWatch::Dashboard")["DashboardBody"]))
+    assert all(widget["x"] + widget["width"] <= 24 for widget in body["widgets"])
+
+
+def test_a_dashboard_without_counted_tasks_and_waits() -> None:
+    deployment = Deployment.of(chain("A"), "A")
+    flow_of(deployment).dashboard(dashboard_name="Own")
+    assert not any("Node" in dimensions for _, _, dimensions in shown(deployment))
+    assert deployment.only("CloudWatch::Dashboard")["DashboardName"] == "Own"
+
+
+def cost_of(deployment: Deployment) -> tuple[str, dict[str, tuple[str, dict[str, str]]]]:
+    """The expression, and names and dimensions of the metrics in it by their ids."""
+    (metrics,) = (each["metrics"] for each in widgets(deployment) if each["title"] == "Cost")
+    (expression,) = (entry[0]["expression"] for entry in metrics if isinstance(entry[0], dict))
+    ids = {}
+    for entry in metrics:
+        if isinstance(entry[0], str):
+            _, name, *texts, options = entry
+            ids[options["id"]] = name, dict(zip(texts[::2], texts[1::2], strict=True))
+    return expression, ids
+
+
+def test_the_cost_is_that_of_what_was_used() -> None:
+    deployment = Deployment.new()
+    large = function(deployment.stack, "A", memory_size=1024, architecture=lambda_.Architecture.X86_64)
+    deployment.flow(chain("A"), {"A": large}).dashboard()
+    expression, ids = cost_of(deployment)
+    used = {
+        "ExecutionsStarted": 500,
+        "ConsumedWriteCapacityUnits": 1_000,
+        "ConsumedReadCapacityUnits": 500,
+        "Invocations": 500,
+        "Duration": 50_000,
+    }
+    of_handler = deployment.logical_id("Flow/OnFailure/Handler")
+    values = {id_: 0 if of_handler in of.values() else used[name] for id_, (name, of) in ids.items()}
+    value = eval(expression, {"FILL": lambda metric, _else: metric, **values})  # noqa: S307 - arithmetic, in a test
+    usd = list_prices().usd
+    requests = 1_000 * usd["dynamodb_write_unit"] + 500 * usd["dynamodb_read_unit"] + 500 * usd["lambda_request"]
+    assert value == pytest.approx(2 * (requests + 50 * 0.0000166667))
+
+
+def test_prices_have_no_exponent_and_all_that_is_added_may_be_missing() -> None:
+    deployment = Deployment.of(chain("A"), "A")
+    flow_of(deployment).dashboard()
+    expression, ids = cost_of(deployment)
+    assert not re.search(r"\de-?\d", expression)
+    assert {*re.findall(r"FILL\((\w+), 0\)", expression)} == {*ids} - {"started"}
+
+
+def test_memory_that_only_the_deployment_knows_is_in_the_cost() -> None:
+    deployment = Deployment.new()
+    memory = CfnParameter(deployment.stack, "Memory", type="Number", default=512)
+    own = function(deployment.stack, "A", memory_size=memory.value_as_number)
+    deployment.flow(chain("A"), {"A": own}).dashboard()
+    assert "Memory / 1024000" in cost_of(deployment)[0]
+
+
+def test_alarms_and_dashboard_are_as_cloudformation_wants_them(watched: Deployment) -> None:
+    assert complaints(watched.template) == []
