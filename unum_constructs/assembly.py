@@ -80,15 +80,15 @@ class Assembly:
         return service
 
     def service_of_handler(self) -> dict[str, Any]:
-        """What it says for the failure handler, which finds all functions from the start alias on."""
-        service = {**self.service(), "start": self._own_start_alias}
+        """What it says for the failure handler."""
+        service = self.service()
         return service | {"timer": self.timer.queue.queue_url} if self.timer else service
 
     def complete(self, handler: FailureHandler) -> None:
         """Let `handler` take the place of any function."""
         done = (operations(self.workflow, self.wiring, key) for key in self.wiring.edges)
         statements = [permissions.storing(self.table, operations_on_failure(done)), *permissions.sending(self._queues)]
-        handler.allow(self.hosts.values(), statements)
+        handler.allow(dict.fromkeys(self.hosts.values()), statements)
         permissions.share_key(handler.function, self.table)
         if self.timer:
             permissions.attach(handler, "Timer", self.timer.forwarder, permissions.invoking([handler]))

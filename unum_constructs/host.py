@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 from aws_cdk import RemovalPolicy, Token
@@ -110,7 +111,7 @@ class Host(Construct):
         """The function's resource."""
         return resource_of(self.function, lambda_.CfnFunction)
 
-    @property
+    @cached_property
     def takes_layers(self) -> bool:
         """Whether it is no container image, which has to have the runtime in it."""
         return self.resource.package_type != IMAGE

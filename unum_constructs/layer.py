@@ -28,8 +28,10 @@ WORKFLOWS_FOLDER = "unum_workflows"
 LEFT_OUT = frozenset({"__pycache__", "client", "simulator"})
 """Folders of the package that no function needs."""
 
-SOURCES_ALONE = frozenset({"services", "items"})
-"""Folders of which the bytecode is left out: the one function that loads them loads botocore, which takes longer."""
+_CONTROL = ("control", "control_plane", "versions", "course", "frontier", "nudge", "redrive", "carry", "fork")
+
+SOURCES_ALONE = frozenset({"services", "items", *(f"{module}.py" for module in _CONTROL)})
+"""Folders and modules of which the bytecode is left out: what loads them loads botocore as well, which takes longer."""
 
 JSONATA = "jsonata-python"
 """The distribution that evaluates JSONata; only workflows with such states have it in their layer."""

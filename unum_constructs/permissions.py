@@ -67,6 +67,11 @@ def finding_handlers(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStateme
     yield iam.PolicyStatement(actions=["lambda:GetFunctionEventInvokeConfig"], resources=versions)
 
 
+def reading_aliases(of: HasFunction) -> iam.PolicyStatement:
+    """To look up what the aliases of a function say."""
+    return iam.PolicyStatement(actions=["lambda:GetAlias"], resources=[of.function.function_arn])
+
+
 def storing(table: dynamodb.ITable, operations: Iterable[Operation]) -> iam.PolicyStatement:
     """To do `operations` in `table`."""
     actions = sorted({action for operation in operations for action in ACTIONS[operation]})

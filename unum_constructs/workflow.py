@@ -50,6 +50,7 @@ from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection, Guard, Workflow
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
+from unum_runtime.model.naming import control_alias
 
 
 class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
@@ -354,7 +355,13 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
 
     def _control_alias(self) -> lambda_.Alias:
         version = self.failure_handler.version
-        alias = lambda_.Alias(self, "Control", alias_name=f"control-{self.workflow_name}", version=version)
+        alias = lambda_.Alias(
+            self,
+            "Control",
+            alias_name=control_alias(self.workflow_name),
+            version=version,
+            description=self.start_alias.function_arn,  # which is where the handler looks it up
+        )
         alias.node.add_dependency(self.failure_handler)
         return alias
 

@@ -43,7 +43,7 @@ def destination(deployment: Deployment, path: str) -> str:
     return flat(deployment.properties(f"{path}/EventInvokeConfig")["DestinationConfig"]["OnFailure"]["Destination"])
 
 
-def test_it_has_the_definition_and_no_address_but_where_executions_start(loop: Deployment) -> None:
+def test_it_has_the_definition_and_no_address(loop: Deployment) -> None:
     properties = loop.properties(HANDLER)
     assert properties["Handler"] == "unum_runtime.failure_handler.handle"
     assert properties["Layers"] == [{"Ref": loop.logical_id("Flow/Layer")}]
@@ -54,7 +54,6 @@ def test_it_has_the_definition_and_no_address_but_where_executions_start(loop: D
             "hosts": [],
             "routes": {},
             "retention_s": 7 * 24 * 3600,
-            "start": f"{loop.logical_id('A')}.Arn:start-Flow",
             "timer": loop.logical_id("Flow/Timer/Queue"),
         }
     }
@@ -106,6 +105,7 @@ def test_it_may_do_this_and_nothing_else(loop: Deployment) -> None:
     assert loop.statements("Flow/OnFailure/Control") == [
         (["lambda:GetFunctionEventInvokeConfig"], arns(loop, *"ABC", suffix=":*")),
         (INVOKE, own_versions),
+        (["lambda:GetAlias"], arns(loop, HANDLER)),
     ]
     assert loop.statements("Flow/OnFailure/Timer") == [(INVOKE, own_versions)]
     (logs,) = arns(loop, f"{HANDLER}Logs")

@@ -137,6 +137,7 @@ def test_a_workflow_is_found_by_its_name() -> None:
     }
     assert exports == {
         deployment.logical_id("Flow/Start"): "unum:my::flow:StartAlias",
+        deployment.logical_id("Flow/Control"): "unum:my::flow:ControlAlias",
         deployment.logical_id("Flow/Table"): "unum:my::flow:Table",
     }
     (_, alias), (_, table) = web.statements("Who/DefaultPolicy")

@@ -26,11 +26,14 @@ def test_public_names() -> None:
         "Guard",
         "IUnumWorkflow",
         "LogLevel",
+        "Metrics",
+        "NodeMetric",
         "Store",
         "UnumFunction",
         "UnumScheduleTarget",
         "UnumWorkflow",
         "UnumWorkflowTarget",
+        "WorkflowMetric",
         "start_event",
     ]
     for name in unum_constructs.__all__:

@@ -16,12 +16,13 @@ from unum_runtime.handler import runtime_of, services
 from unum_runtime.model.checkpoint import Began
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json
+from unum_runtime.model.naming import control_alias
 from unum_runtime.protocol import control
 from unum_runtime.protocol.control import Control, Request, RunsOn
 from unum_runtime.protocol.door import refusal
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.step import step
-from unum_runtime.versions import addresses, begun_at, function_of, on_failure
+from unum_runtime.versions import addresses, begun_at, function_of, on_failure, start_alias
 
 
 def answer(event: Json, context: Any) -> Json:
@@ -51,7 +52,7 @@ def deliver(event: Mapping[str, Json], context: Any) -> None:
         raise NotOurEvent(f"event.workflow: expected {workflow!r}, got {envelope.workflow!r}")
     here = _runtime(None, context)
     found = control.runs_on(here.store, workflow, envelope.name.execution.name)
-    step(_runtime(found.began or _newest(), context), envelope)
+    step(_runtime(found.began or _newest(context), context), envelope)
 
 
 def _answered(request: Request, event: Mapping[str, Json], context: Any) -> Json:
@@ -63,7 +64,7 @@ def _answered(request: Request, event: Mapping[str, Json], context: Any) -> Json
         return _hand_on(here, found, request, event)
     began = found.began
     if began is None or (request.goes_on_anew and not request.handed_on):
-        began = _newest()
+        began = _newest(context)
     rt = _runtime(began, context)
     if found.digest is None:  # nobody has begun it: so it begins as if the function had been called that it starts in
         rt = replace(rt, own_address=began.address)
@@ -89,9 +90,10 @@ def _hand_on(here: Runtime, found: RunsOn, request: Request, event: Mapping[str,
     )
 
 
-def _newest() -> Began:
-    ((workflow, service),) = services().items()
-    return begun_at(workflow, str(service.start))
+def _newest(context: Any) -> Began:
+    (workflow,) = services()
+    own = f"{function_of(context.invoked_function_arn)}:{control_alias(workflow)}"
+    return begun_at(workflow, start_alias(own))
 
 
 def _runtime(began: Began | None, context: Any) -> Runtime:

@@ -70,7 +70,6 @@ class Service:
         values: texts by the name of the placeholder in the IR that they take the place of.
         log_level: which lines the runtime logs.
         definition: where the IR is, as ``s3://bucket/key``, for functions that have no layer; None for the layer.
-        start: of the failure handler, ARN of the start alias.
         metrics: how much is counted.
     """
 
@@ -85,7 +84,6 @@ class Service:
     values: Mapping[str, str] = field(default_factory=dict)
     log_level: str = LogLevel.INFO
     definition: str | None = None
-    start: str | None = None
     metrics: str = Metrics.WORKFLOW
 
 

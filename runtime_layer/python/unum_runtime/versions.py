@@ -32,6 +32,23 @@ configured = cache(look_up)
 """Of versions, which do not change."""
 
 
+def start_alias(control_alias: str) -> str:
+    """The start alias of the workflow that `control_alias` is of, whose description it is.
+
+    The handler of failures itself must not refer to where executions start, for that may refer to the handler.
+
+    Raises:
+        InvokeError: Lambda does not say.
+    """
+    try:
+        found = lambda_client().get_alias(
+            FunctionName=function_of(control_alias), Name=control_alias.rpartition(":")[2]
+        )
+    except call_errors() as error:
+        raise InvokeError(f"{control_alias}: {error}") from error
+    return str(found["Description"])
+
+
 def begun_at(workflow: str, start_alias: str) -> Began:
     """The versions that an execution of `workflow` would begin with now."""
     address, table = look_up(start_alias)

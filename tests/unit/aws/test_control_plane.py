@@ -78,6 +78,10 @@ class Lambda:
         variables = {"UNUM_WORKFLOWS": json.dumps({"Flow": self.services[address]})}
         return {"Version": address.rpartition(":")[2], "Environment": {"Variables": variables}}
 
+    def get_alias(self, **parameters: Any) -> Any:
+        assert f"{parameters['FunctionName']}:{parameters['Name']}" == CONTROL
+        return {"Description": at("A", "start-Flow")}
+
     def get_function_event_invoke_config(self, **parameters: Any) -> Any:
         address = f"{parameters['FunctionName']}:{parameters['Qualifier']}"
         return {"DestinationConfig": {"OnFailure": {"Destination": self.handlers[address]}}}
@@ -150,7 +154,7 @@ def deployed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deploy
     functions = Lambda(definitions={"folder": folder, "old": definition("A", "B"), "new": definition("A", "B", "B2")})
     functions.deploy(1, "old")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": {**SERVICE, "start": at("A", "start-Flow")}}))
+    monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": SERVICE}))
     monkeypatch.setattr(versions, "lambda_client", lambda: functions)
     monkeypatch.setattr(handler, "_invoker", lambda: LambdaInvoker(functions))
     forget()
@@ -268,7 +272,7 @@ def test_a_wait_that_was_lost_comes_back_to_the_handler(deployed: Deployed, monk
     queues = boto3.client("sqs")
     url = queues.create_queue(QueueName="timer")["QueueUrl"]
     deployed.functions.timer = url
-    service = {**SERVICE, "start": at("A", "start-Flow"), "timer": url}
+    service = {**SERVICE, "timer": url}
     monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": service}))
     forget()
     states = {

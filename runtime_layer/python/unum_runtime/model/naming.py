@@ -254,6 +254,11 @@ def lease_key(key: Key) -> Key:
     return Key(f"{key.partition}/lease", key.sort)
 
 
+def control_alias(workflow: str) -> str:
+    """Name of the alias through which executions of `workflow` are controlled."""
+    return f"control-{workflow}"
+
+
 def response_alias(workflow: str) -> str:
     """Name of the alias behind the function URL that Tasks of `workflow` are answered through."""
     return f"respond-{workflow}"
