@@ -61,6 +61,12 @@ def standing_in(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
         yield iam.PolicyStatement(actions=["kms:Decrypt"], resources=arns)
 
 
+def finding_handlers(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
+    """To look up where failed events of versions go."""
+    versions = [f"{host.function.function_arn}:*" for host in hosts]
+    yield iam.PolicyStatement(actions=["lambda:GetFunctionEventInvokeConfig"], resources=versions)
+
+
 def storing(table: dynamodb.ITable, operations: Iterable[Operation]) -> iam.PolicyStatement:
     """To do `operations` in `table`."""
     actions = sorted({action for operation in operations for action in ACTIONS[operation]})
