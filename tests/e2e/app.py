@@ -8,6 +8,7 @@ from examples.text_processing.stack import TextProcessing
 from examples.word_count.stack import WordCount
 from tests.e2e.callbacks.stack import Callbacks
 from tests.e2e.chaos.stack import Chaos
+from tests.e2e.endurance.stack import Endurance
 from tests.e2e.failures.stack import Failures
 from tests.e2e.guards.stack import Guards
 from tests.e2e.language.stack import Language
@@ -28,6 +29,7 @@ for stack in (
     Failures,
     Callbacks,
     Nested,
+    Endurance,
 ):
     stack(app, stack.__name__)
 app.synth()

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Deployment
+from tests.e2e.conftest import Deployment, until
+from unum_emulator.process import Emulator
 from unum_runtime.client import Client, Description
 from unum_runtime.model.checkpoint import Status
 
@@ -14,12 +15,15 @@ CASES: Mapping[str, Mapping[str, Any]] = {
     "timeout": {},
     "memory": {},
     "exit": {},
+    "duplicates": {},
     "import": {},
     "syntax": {},
     "retry": {},
     "branch": {"items": ["lives", "dies"]},
     "doomed": {},
 }
+
+DUPLICATES = 3
 
 pytestmark = pytest.mark.e2e
 
@@ -29,6 +33,8 @@ def ended(deployment: Deployment) -> Mapping[str, Description]:
     """How every case ended; all of them ran at once, because Lambda takes its time before it gives an event up."""
     client: Client = deployment.client("Failures")
     names = {case: client.start({"case": case, **value}).name for case, value in CASES.items()}
+    for _ in range(DUPLICATES - 1):  # what runs already is only sent once more
+        client.start({"case": "duplicates"}, name=names["duplicates"])
     return {case: client.wait(name, timeout_s=90) for case, name in names.items()}
 
 
@@ -69,6 +75,23 @@ def test_a_function_whose_code_has_a_syntax_error(ended: Mapping[str, Descriptio
     error, message = caught(ended, "syntax")
     assert error == "Runtime.UserCodeSyntaxError"
     assert "expected ':'" in message
+
+
+def test_the_handler_of_failures_gets_duplicates_and_one_outcome_counts(
+    ended: Mapping[str, Description], deployment: Deployment, emulator: Emulator
+) -> None:
+    client = deployment.client("Failures")
+    others = [case for case in ("exit", "doomed") if ended[case].stopped_at]
+    until(lambda: failures_of(emulator, "Exit") == len(others) + DUPLICATES)
+    assert client.describe(ended["duplicates"].name) == ended["duplicates"]
+    fatal, told = client.steps(ended["duplicates"].name)
+    assert (fatal.state, fatal.error, told.state) == ("Exit", "Runtime.ExitError", "Tell")
+
+
+def failures_of(emulator: Emulator, function: str) -> int:
+    """How many events for a function the handler of failures has gone on from."""
+    lines = [line for log in emulator.logs.glob("Failures-*OnFailure*.log") for line in log.read_text().splitlines()]
+    return sum('"given up"' in line and f":Failures-{function}" in line for line in lines)
 
 
 def test_a_retry_after_it_died_succeeds(ended: Mapping[str, Description]) -> None:
