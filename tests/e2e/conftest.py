@@ -85,6 +85,12 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.2)
 
 
+def deliveries(emulator: Emulator, function: str) -> int:
+    """How many invocations have ended of the function whose name begins like this."""
+    logs = emulator.logs.glob(f"{function}*.log")
+    return sum(line.startswith("END ") for log in logs for line in log.read_text().splitlines())
+
+
 def processes_with(*variables: str) -> list[int]:
     """The processes, other than this one, that were started with environment variables that begin like these."""
     found = []

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import PATIENCE_S, Deployment, processes_with, until
+from tests.e2e.conftest import PATIENCE_S, Deployment, deliveries, processes_with, until
 from unum_emulator.process import Emulator
 from unum_emulator.settings import Settings
 from unum_runtime.client import Client, Description, history
@@ -137,7 +137,7 @@ def test_nothing_starts_after_a_map_of_50_was_stopped(
     assert (ended.status, ended.error, ended.cause) == (Status.ABORTED, "Enough", "for today")
 
     table.put_item(Item={"key": f"gate {name}"})
-    until(lambda: deliveries(emulator, "Hold") >= ITEMS)
+    until(lambda: deliveries(emulator, "Endurance-Hold") >= ITEMS)
     assert notes(deployment, "begun") == begun, "an item began after the stop"
     assert notes(deployment, "ended") == begun, "what had begun did not end"
     assert client.describe(name) == ended
@@ -220,9 +220,3 @@ def stopping(client: Client) -> Runtime:
         hosts=frozenset(),
         routes={},
     )
-
-
-def deliveries(emulator: Emulator, function: str) -> int:
-    """How many invocations of a function have ended."""
-    logs = emulator.logs.glob(f"Endurance-{function}*.log")
-    return sum(line.startswith("END ") for log in logs for line in log.read_text().splitlines())

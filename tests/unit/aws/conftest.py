@@ -64,7 +64,7 @@ class Functions:
         self.events.append((parameters["FunctionName"], json.loads(parameters["Payload"])))
 
     def get_function_event_invoke_config(self, **parameters: Any) -> Any:
-        address = f"{parameters['FunctionName']}:{parameters['Qualifier']}"
+        address = parameters["FunctionName"]
         if address not in self.on_failure:
             raise ClientError({"Error": {"Code": "ResourceNotFoundException"}}, "GetFunctionEventInvokeConfig")
         return {"DestinationConfig": {"OnFailure": {"Destination": self.on_failure[address]}}}

@@ -44,9 +44,8 @@ class Undelivered:
         self.invoker.invoke([(handler, to_text(_record(delayed, message_id, error)).encode())])
 
     def _destination(self, address: str) -> str:
-        function, _, version = address.rpartition(":")
         try:
-            found = self.functions().get_function_event_invoke_config(FunctionName=function, Qualifier=version)
+            found = self.functions().get_function_event_invoke_config(FunctionName=address)
         except call_errors() as error:
             raise InvokeError(f"{address}: its on-failure destination is not known: {error}") from error
         destination: str = found.get("DestinationConfig", {}).get("OnFailure", {}).get("Destination", "")
