@@ -17,7 +17,7 @@ from unum_runtime.client import Client
 
 ROOT = Path(__file__).parents[2]
 EMULATOR_PYTHON = ROOT / "emulator" / ".venv" / "bin" / "python"
-PATIENCE_S = 240
+PATIENCE_S = 400
 APP = f"{shlex.quote(sys.executable)} -m tests.e2e.app"
 
 
