@@ -39,7 +39,7 @@ class WorkflowTimer(Construct):
         construct_id: its id.
         layer: has the forwarder's code.
         provision: how the forwarder is made.
-        failure_queue: where messages end that cannot be handed on.
+        failure_queue: where messages end that can neither be handed on nor given to a failure handler.
         targets: the functions that events may be for.
 
     Attributes:
@@ -58,6 +58,7 @@ class WorkflowTimer(Construct):
         targets: Iterable[Host],
     ) -> None:
         super().__init__(scope, construct_id)
+        self._targets = [*targets]
         self.queue = new_queue(
             self,
             "Queue",
@@ -69,12 +70,12 @@ class WorkflowTimer(Construct):
             "Forwarder",
             handler=HANDLER,
             layers=[layer],
-            environment={"UNUM_TIMER": self.queue.queue_url},
+            environment={"UNUM_TIMER": self.queue.queue_url, "UNUM_MAX_RECEIVES": str(MAX_RECEIVES)},
             timeout=Duration.seconds(TIMEOUT_S),
             recursive_loop=lambda_.RecursiveLoop.ALLOW,  # what has to wait for long comes back many times
             description="Hands on the events of a workflow when they are due",
         )
-        policy = permissions.attach(self, "Permissions", self.forwarder, self._statements(targets))
+        policy = permissions.attach(self, "Permissions", self.forwarder, self._statements())
         mapping = lambda_.EventSourceMapping(
             self,
             "Messages",
@@ -85,9 +86,15 @@ class WorkflowTimer(Construct):
         )
         mapping.node.add_dependency(policy)  # Lambda refuses a queue that the function's role may not read
 
-    def _statements(self, targets: Iterable[Host]) -> list[iam.PolicyStatement]:
+    def report_failures(self) -> None:
+        """Have the failure handlers of the targets, which know theirs by now, go on from what cannot be handed on."""
+        handlers = dict.fromkeys(host.failures.handler for host in self._targets if host.failures is not None)
+        statements = [*permissions.finding_handlers(self._targets), *permissions.invoking(handlers)]
+        permissions.attach(self, "Failures", self.forwarder, statements)
+
+    def _statements(self) -> list[iam.PolicyStatement]:
         return [
-            *permissions.invoking(targets),
+            *permissions.invoking(self._targets),
             permissions.receiving(self.queue),
             *permissions.sending([self.queue]),
         ]

@@ -105,8 +105,8 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
     Attributes:
         layer: runtime and definition.
         failure_handler: what goes on from events that Lambda could not deliver.
-        failure_queue: what it could not go on from, for 14 days; also events that waited in `timer` and could not be
-            handed on.
+        failure_queue: what it could not go on from, for 14 days; also events that waited in `timer` and could be given
+            neither to their function nor to it.
         failure_alarm: goes off when something is in that queue; actions may be added to it.
         control_alias: where executions are stopped, redriven, nudged and forked; an alias of the failure handler.
         timer: what keeps events that have to wait; None where none have to.
@@ -370,6 +370,8 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         scope = Construct(self, "Permissions")
         wiring, name = self._assembly.wiring, self._assembly.start_alias
         policies = [self._assembly.join(scope, key, failures) for key in wiring.edges]
+        if self.timer:
+            self.timer.report_failures()
         alias = lambda_.Alias(self, "Start", alias_name=name, version=self._hosts[wiring.start].version)
         alias.node.add_dependency(*policies, self.failure_handler, *([self.timer] if self.timer else ()))
         configuration = failures.configure(alias, name)

@@ -27,6 +27,13 @@ SENDING = """
         entries = [{"Id": str(n), "MessageBody": str(n)} for n in range(2)]
         return len(boto3.client("sqs").send_message_batch(QueueUrl=event, Entries=entries)["Successful"])
 """
+LOOKING = """
+    import boto3
+
+    def handler(event, context):
+        found = boto3.client("lambda").get_function_event_invoke_config(FunctionName=event)
+        return found["DestinationConfig"]["OnFailure"]["Destination"]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -76,4 +83,20 @@ def test_who_may_send_a_message_may_send_a_batch(guarded: Any) -> None:
     stranger = guarded.function(SENDING, Role=_role(guarded, "stranger", ("sqs:ReceiveMessage", arn)))
     assert guarded.invoke(sender, url)[0] == 2
     denied, _ = guarded.invoke(stranger, url)
+    assert "AccessDenied" in denied["errorMessage"]
+
+
+def test_where_failed_events_of_a_version_go_has_a_permission_of_its_own(guarded: Any) -> None:
+    _, arn = guarded.queue()
+    role = _role(guarded, "reporter", ("sqs:SendMessage", arn))
+    name = guarded.function("def handler(event, context): pass", Publish=True, Role=role)
+    guarded.awslambda.put_function_event_invoke_config(
+        FunctionName=name, Qualifier="1", DestinationConfig={"OnFailure": {"Destination": arn}}
+    )
+    version = f"arn:aws:lambda:us-east-1:000000000000:function:{name}:1"
+    action = "lambda:GetFunctionEventInvokeConfig"
+    looker = guarded.function(LOOKING, Role=_role(guarded, "looker", (action, version)))
+    stranger = guarded.function(LOOKING, Role=_role(guarded, "reader", ("lambda:GetFunction", version)))
+    assert guarded.invoke(looker, version)[0] == arn
+    denied, _ = guarded.invoke(stranger, version)
     assert "AccessDenied" in denied["errorMessage"]

@@ -9,6 +9,7 @@ from examples.word_count.stack import WordCount
 from tests.e2e.callbacks.stack import Callbacks
 from tests.e2e.chaos.stack import Chaos
 from tests.e2e.control.stack import Control
+from tests.e2e.endurance.stack import Endurance
 from tests.e2e.failures.stack import Failures
 from tests.e2e.guards.stack import Guards
 from tests.e2e.language.stack import Language
@@ -30,6 +31,7 @@ for stack in (
     Callbacks,
     Nested,
     Control,
+    Endurance,
 ):
     stack(app, stack.__name__)
 app.synth()

@@ -2,6 +2,7 @@ import json
 import os
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from unum_runtime.client import Client
 
 ROOT = Path(__file__).parents[2]
 EMULATOR_PYTHON = ROOT / "emulator" / ".venv" / "bin" / "python"
+PATIENCE_S = 400
 APP = f"{shlex.quote(sys.executable)} -m tests.e2e.app"
 
 
@@ -49,7 +51,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
     with Emulator(EMULATOR_PYTHON, auth=True, logs=tmp_path_factory.mktemp("emulator")) as running:
         yield running
         endpoint = running.endpoint
-    assert _processes_with(f"AWS_ENDPOINT_URL={endpoint}") == []
+    assert processes_with(f"AWS_ENDPOINT_URL={endpoint}") == []
 
 
 @pytest.fixture(scope="session")
@@ -75,14 +77,29 @@ def probe(deployment: Deployment) -> Callable[..., Any]:
     return run
 
 
-def _processes_with(variable: str) -> list[int]:
-    """The processes, other than this one, that were started with an environment variable."""
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that should come soon; for long, because the machine may have other things to do."""
+    end_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end_s, "waited for too long"
+        time.sleep(0.2)
+
+
+def deliveries(emulator: Emulator, function: str) -> int:
+    """How many invocations have ended of the function whose name begins like this."""
+    logs = emulator.logs.glob(f"{function}*.log")
+    return sum(line.startswith("END ") for log in logs for line in log.read_text().splitlines())
+
+
+def processes_with(*variables: str) -> list[int]:
+    """The processes, other than this one, that were started with environment variables that begin like these."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             environment = (process / "environ").read_bytes().decode(errors="replace")
         except OSError:  # it has ended, or is somebody else's
             continue
-        if variable in environment.split("\0") and int(process.name) != os.getpid():
+        begins = all(f"\0{variable}" in f"\0{environment}" for variable in variables)
+        if begins and int(process.name) != os.getpid():
             found.append(int(process.name))
     return found

@@ -1,14 +1,18 @@
 """Functions that end without an answer: every such execution ends all the same, by Retry, Catch, or visibly."""
 
 import json
+import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Deployment
+from tests.e2e.conftest import Deployment, deliveries, until
+from unum_emulator.process import Emulator
 from unum_runtime.client import Client, Description
 from unum_runtime.model.checkpoint import Status
+from unum_runtime.model.envelope import Envelope, Value
 
 CASES: Mapping[str, Mapping[str, Any]] = {
     "timeout": {},
@@ -69,6 +73,42 @@ def test_a_function_whose_code_has_a_syntax_error(ended: Mapping[str, Descriptio
     error, message = caught(ended, "syntax")
     assert error == "Runtime.UserCodeSyntaxError"
     assert "expected ':'" in message
+
+
+def test_what_the_handler_of_failures_is_told_again_changes_nothing(
+    ended: Mapping[str, Description], deployment: Deployment, emulator: Emulator
+) -> None:
+    """Not even where it is another error: the first outcome counts, and who goes on from it finds that all is done."""
+    client, functions = deployment.client("Failures"), deployment.session.client("lambda")
+    steps = fatal, _ = [*client.steps(ended["exit"].name)]
+    event = Envelope(
+        workflow=client.workflow,
+        digest=fatal.checkpoint.digest or "",
+        name=fatal.checkpoint.name,
+        state=fatal.state,
+        input=Value({"case": "exit"}, fatal.checkpoint.name.execution.started_ms),
+        not_after_s=int(time.time()) + 600,
+        routes={},
+    )
+    (address,) = {line["address"] for line in given_up(emulator) if ":Failures-Exit" in line["address"]}
+    handler = functions.get_function_event_invoke_config(FunctionName=address)["DestinationConfig"]["OnFailure"]
+    record = {
+        "requestContext": {"requestId": "again", "functionArn": address, "condition": "RetriesExhausted"},
+        "requestPayload": event.to_json(),
+        "responsePayload": {"errorType": "Sandbox.Timedout", "errorMessage": "another"},
+    }
+    told = deliveries(emulator, "Failures-Tell")
+    with ThreadPoolExecutor(3) as pool:
+        assert [*pool.map(lambda _: deployment.invoke(handler["Destination"], record), range(3))] == [None] * 3
+    until(lambda: deliveries(emulator, "Failures-Tell") >= told + 3)
+    assert [*client.steps(ended["exit"].name)] == steps
+    assert client.describe(ended["exit"].name) == ended["exit"]
+
+
+def given_up(emulator: Emulator) -> list[Any]:
+    """What the handler of failures has logged of the events that it was told of."""
+    lines = [line for log in emulator.logs.glob("Failures-*OnFailure*.log") for line in log.read_text().splitlines()]
+    return [json.loads(line) for line in lines if '"given up"' in line]
 
 
 def test_a_retry_after_it_died_succeeds(ended: Mapping[str, Description]) -> None:

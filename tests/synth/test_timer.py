@@ -10,6 +10,7 @@ RETRY = {"Retry": [{"ErrorEquals": ["Flaky"]}]}
 SEND = ["sqs:SendMessage"]
 HANDLER = "Flow/OnFailure/Handler"
 INVOKE = ["lambda:InvokeFunction"]
+FIND_HANDLER = ["lambda:GetFunctionEventInvokeConfig"]
 RECEIVE = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
 
 
@@ -59,7 +60,10 @@ def test_queue(waiting: Deployment) -> None:
 def test_forwarder(waiting: Deployment) -> None:
     forwarder = waiting.properties("Flow/Timer/Forwarder")
     assert forwarder["Handler"] == "unum_runtime.aws.forwarder.handle"
-    assert forwarder["Environment"]["Variables"] == {"UNUM_TIMER": {"Ref": waiting.logical_id("Flow/Timer/Queue")}}
+    assert forwarder["Environment"]["Variables"] == {
+        "UNUM_TIMER": {"Ref": waiting.logical_id("Flow/Timer/Queue")},
+        "UNUM_MAX_RECEIVES": "10",
+    }
     assert forwarder["Layers"] == [{"Ref": waiting.logical_id("Flow/Layer")}]
     assert forwarder["RecursiveLoop"] == "Allow"
     versions = {flat(each["Properties"]["FunctionName"]) for each in waiting.all("Lambda::Version").values()}
@@ -85,6 +89,8 @@ def test_the_forwarder_may_do_this_and_nothing_else(waiting: Deployment) -> None
     queue = f"{waiting.logical_id('Flow/Timer/Queue')}.Arn"
     invoked = sorted(f"{waiting.logical_id(key)}.Arn:*" for key in "BC")
     assert waiting.statements("Flow/Timer/Permissions") == [(INVOKE, invoked), (RECEIVE, [queue]), (SEND, [queue])]
+    handler = [f"{waiting.logical_id(HANDLER)}.Arn:*"]
+    assert waiting.statements("Flow/Timer/Failures") == [(FIND_HANDLER, invoked), (INVOKE, handler)]
     logs = f"{waiting.logical_id('Flow/Timer/ForwarderLogs')}.Arn"
     own = waiting.statements("Flow/Timer/ForwarderRole/DefaultPolicy")
     assert own == [(["logs:CreateLogStream", "logs:PutLogEvents"], [logs])]
@@ -134,6 +140,8 @@ def test_two_workflows_have_each_their_own() -> None:
         deployment.flow(machine(A={**task("A"), **RETRY}), {"A": shared}, name)
     timers = {name: service["timer"] for name, service in deployment.services("A").items()}
     assert timers == {name: deployment.logical_id(f"{name}/Timer/Queue") for name in ("One", "Two")}
+    destination = deployment.logical_id("One/OnFailure/Handler")
+    assert {targets(deployment, f"{name}/Timer/Failures") == {destination} for name in ("One", "Two")} == {True}
 
 
 def test_logical_ids() -> None:
@@ -172,6 +180,7 @@ LOGICAL_IDS = {
     "FlowStartB5E08C23",
     "FlowStartEventInvokeConfig7842CF2B",
     "FlowTable14E9F23A",
+    "FlowTimerFailures4BD7E34E",
     "FlowTimerForwarderE15EB7CC",
     "FlowTimerForwarderLogsF43CBDE1",
     "FlowTimerForwarderRole931CDEFB",

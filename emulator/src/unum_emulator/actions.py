@@ -1,7 +1,9 @@
-"""A batch of messages needs the permission for one message; IAM knows no actions for batches.
+"""The actions that IAM asks for, where ministack asks for others that no policy for AWS has.
 
+A batch of messages needs the permission for one message; IAM knows no actions for batches.
 https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsqs.html
-ministack asks for `sqs:SendMessageBatch`, which no policy for AWS allows.
+What a function does with failed events has actions of its own, not those of the function.
+https://docs.aws.amazon.com/service-authorization/latest/reference/list_awslambda.html
 """
 
 from typing import Any
@@ -11,14 +13,17 @@ from ministack.core import iam_actions
 from unum_emulator.patching import replace
 
 _BATCHES = ("sqs:SendMessageBatch", "sqs:DeleteMessageBatch", "sqs:ChangeMessageVisibilityBatch")
+_VERBS = {"GET": "Get", "PUT": "Put", "POST": "Update", "DELETE": "Delete"}
 
 
 def install() -> None:
-    """Let requests with several messages be requests with one, as far as permissions go."""
+    """Correct what ministack takes from a request."""
     extract = iam_actions.extract_iam_action
 
-    def extracted(*request: Any) -> str | None:
-        action: str | None = extract(*request)
+    def extracted(service: str, method: str, path: str, *request: Any) -> str | None:
+        if service == "lambda" and path.endswith("/event-invoke-config"):
+            return f"lambda:{_VERBS[method]}FunctionEventInvokeConfig"
+        action: str | None = extract(service, method, path, *request)
         return action.removesuffix("Batch") if action in _BATCHES else action
 
     replace(iam_actions, "extract_iam_action", extracted)

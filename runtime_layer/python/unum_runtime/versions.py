@@ -77,9 +77,8 @@ def on_failure(address: str) -> str | None:
     Raises:
         InvokeError: Lambda does not say.
     """
-    function, qualifier = function_of(address), address.rpartition(":")[2]
     try:
-        found = lambda_client().get_function_event_invoke_config(FunctionName=function, Qualifier=qualifier)
+        found = lambda_client().get_function_event_invoke_config(FunctionName=address)
     except call_errors() as error:
         raise InvokeError(f"{address}: {error}") from error
     destination: str | None = found.get("DestinationConfig", {}).get("OnFailure", {}).get("Destination")

@@ -55,12 +55,19 @@ class Functions:
 
     gone: set[str] = field(default_factory=set)
     events: list[tuple[str, Any]] = field(default_factory=list)
+    on_failure: dict[str, str] = field(default_factory=dict)
 
     def invoke(self, **parameters: Any) -> Any:
         assert parameters["InvocationType"] == "Event"
         if parameters["FunctionName"] in self.gone:
             raise ClientError({"Error": {"Code": "ResourceNotFoundException", "Message": "no"}}, "Invoke")
         self.events.append((parameters["FunctionName"], json.loads(parameters["Payload"])))
+
+    def get_function_event_invoke_config(self, **parameters: Any) -> Any:
+        address = parameters["FunctionName"]
+        if address not in self.on_failure:
+            raise ClientError({"Error": {"Code": "ResourceNotFoundException"}}, "GetFunctionEventInvokeConfig")
+        return {"DestinationConfig": {"OnFailure": {"Destination": self.on_failure[address]}}}
 
 
 @pytest.fixture

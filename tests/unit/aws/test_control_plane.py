@@ -83,8 +83,7 @@ class Lambda:
         return {"Description": at("A", "start-Flow")}
 
     def get_function_event_invoke_config(self, **parameters: Any) -> Any:
-        address = f"{parameters['FunctionName']}:{parameters['Qualifier']}"
-        return {"DestinationConfig": {"OnFailure": {"Destination": self.handlers[address]}}}
+        return {"DestinationConfig": {"OnFailure": {"Destination": self.handlers[parameters["FunctionName"]]}}}
 
     def invoke(self, **parameters: Any) -> Any:
         address, event = parameters["FunctionName"], json.loads(parameters["Payload"])

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from unum_runtime.clock import Clock
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.checkpoint import to_text
+from unum_runtime.model.ir import Json
 from unum_runtime.records import dataclass
 from unum_runtime.wire.failures import call_errors
 
@@ -58,6 +59,11 @@ class Delayed(NamedTuple):
         """The event that `to_body` wrote."""
         message = json.loads(body)
         return cls(message["address"], to_text(message["event"]).encode(), message["due_ms"])
+
+    @property
+    def event(self) -> Json:
+        """The event, parsed."""
+        return json.loads(self.payload)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,222 @@
+"""Many executions, many clients, long executions, and one that is stopped; waiting takes nobody's time."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import PATIENCE_S, Deployment, deliveries, processes_with, until
+from unum_emulator.process import Emulator
+from unum_emulator.settings import Settings
+from unum_runtime.client import Client, Description, history
+from unum_runtime.client.sharing import START_LEASE_MS
+from unum_runtime.clock import SystemClock
+from unum_runtime.model.checkpoint import Failure, Status
+from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.protocol.runtime import Call, Runtime
+from unum_runtime.protocol.stop import stop
+
+EXECUTIONS = 1_000
+CLIENTS = 16
+ITEMS = 50
+ROUNDS = 300
+WAIT_S = 20
+
+pytestmark = pytest.mark.e2e
+
+CONNECT = """
+import json, sys, time
+from dataclasses import replace
+from unum_runtime.client import Client
+client = Client.connect(table=sys.argv[1], workflow=sys.argv[2], start_alias=sys.argv[3])
+"""
+
+DYING_CLIENT = f"""{CONNECT}
+class Stuck:
+    def invoke(self, events):
+        print("the start record is written", flush=True)
+        time.sleep(600)
+
+replace(client, invoker=Stuck()).run(json.loads(sys.argv[4]), name="orphan")
+"""
+
+RACING_CLIENT = f"""{CONNECT}
+value = json.loads(sys.argv[4])
+print("ready", flush=True)
+sys.stdin.readline()
+started = client.start(value, name="race")
+shared = client.run(value, name="race-under-a-lease")
+print(json.dumps([started.is_new, started.started_at.isoformat(), client.wait("race").output, shared.output]))
+"""
+
+
+@pytest.fixture(scope="module")
+def client(deployment: Deployment) -> Client:
+    return deployment.client("Endurance")
+
+
+@pytest.fixture(scope="module")
+def process(deployment: Deployment) -> Callable[[str, Json], "subprocess.Popen[str]"]:
+    """Runs a program as a client of the workflow: (program, input of the execution)."""
+    outputs = deployment.outputs["Endurance"]
+    places = [outputs[f"Workflow{output}"] for output in ("Table", "Workflow", "StartAlias")]
+
+    def run(program: str, value: Json) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-c", program, *places, json.dumps(value)]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def long_ones(client: Client, process: Callable[..., Any]) -> Iterator[Mapping[str, "Future[Description]"]]:
+    """What takes a minute, while the other tests run: a loop, and a client that takes over from one that was killed."""
+    value = {"case": "square", "n": 3}
+    with process(DYING_CLIENT, value) as dying:
+        assert dying.stdout.readline() == "the start record is written\n"
+        dying.send_signal(signal.SIGKILL)
+    loop: dict[str, Any] = {"case": "loop", "round": 0, "rounds": ROUNDS}
+    with ThreadPoolExecutor(2) as pool:
+        yield {
+            "orphan": pool.submit(client.run, value, name="orphan", timeout_s=PATIENCE_S),
+            "loop": pool.submit(client.run, loop, name="loop", timeout_s=PATIENCE_S),
+        }
+
+
+def notes(deployment: Deployment, what: str) -> dict[str, int]:
+    """How often functions noted something, by what they noted it for."""
+    items = deployment.table("Endurance", "NotesTable").scan(ConsistentRead=True)["Items"]
+    return {item["key"]: int(item[what]) for item in items if what in item}
+
+
+def test_during_a_wait_of_20_seconds_no_process_is_needed(client: Client, emulator: Emulator) -> None:
+    """All that this test's functions run in is killed when the wait begins, and nothing takes its place before the end.
+
+    Sandboxes stay warm after an invocation, so to find none at work would not tell much.
+    """
+
+    def sandboxes() -> list[int]:
+        return processes_with(f"AWS_ENDPOINT_URL={emulator.endpoint}\0", "AWS_LAMBDA_FUNCTION_NAME=Endurance-")
+
+    name = client.start({"case": "wait", "n": 7}).name
+    until(lambda: [step.state for step in client.steps(name)] == ["Begin"])
+    time.sleep(2)  # for the invocation to end
+    for each in sandboxes():
+        os.kill(each, signal.SIGKILL)
+    (begun,) = client.steps(name)
+    found: set[int] = set()
+    while time.time() < begun.committed_at.timestamp() + WAIT_S - 1:
+        found.update(sandboxes())
+        time.sleep(0.2)
+    assert found == set()
+    ended = client.wait(name, timeout_s=PATIENCE_S)
+    assert ended.output["square"] == 49
+    assert ended.stopped_at is not None
+    assert ended.stopped_at - begun.committed_at >= timedelta(seconds=WAIT_S)
+
+
+def test_nothing_starts_after_a_map_of_50_was_stopped(
+    client: Client, deployment: Deployment, emulator: Emulator
+) -> None:
+    """It is stopped when as many items have begun as the emulator lets run at once, so that no other is about to."""
+    name, table = "stopped", deployment.table("Endurance", "NotesTable")
+    client.start({"case": "hold", "items": list(range(ITEMS))}, name=name)
+    until(lambda: len(notes(deployment, "begun")) == Settings.dispatchers < ITEMS)
+    begun = notes(deployment, "begun")
+    execution = history.start_record(client.store, client.workflow, name).name.execution
+    stop(stopping(client), execution, Failure("Enough", "for today"))
+    ended = client.describe(name)
+    assert (ended.status, ended.error, ended.cause) == (Status.ABORTED, "Enough", "for today")
+
+    table.put_item(Item={"key": f"gate {name}"})
+    until(lambda: deliveries(emulator, "Endurance-Hold") >= ITEMS)
+    assert notes(deployment, "begun") == begun, "an item began after the stop"
+    assert notes(deployment, "ended") == begun, "what had begun did not end"
+    assert client.describe(name) == ended
+    assert "Joined" not in {step.state for step in client.steps(name)}
+
+
+def test_16_clients_start_one_execution(
+    client: Client, deployment: Deployment, process: Callable[..., Any], long_ones: Mapping[str, "Future[Description]"]
+) -> None:
+    """Each in a process of its own; all together, and again under a lease."""
+    assert long_ones
+    value = {"case": "square", "n": 5, "counted": True}
+    racing = [process(RACING_CLIENT, value) for _ in range(CLIENTS)]
+    for each in racing:
+        assert each.stdout.readline() == "ready\n"
+    for each in racing:
+        each.stdin.write("go\n")
+        each.stdin.flush()
+    told = [json.loads(each.communicate(timeout=PATIENCE_S)[0]) for each in racing]
+    news, begins, outputs, shared = zip(*told, strict=True)
+    assert sum(news) == 1
+    assert len(set(begins)) == 1
+    assert all(one == outputs[0] and one["square"] == 25 for one in outputs)
+    assert all(one == shared[0] and one["square"] == 25 for one in shared)
+    assert [step.state for step in client.steps("race")] == ["Begin", "Square"]
+    assert notes(deployment, "runs")["race-under-a-lease"] == 1
+
+
+def test_1000_executions_end_that_are_started_as_fast_as_possible(
+    client: Client, long_ones: Mapping[str, "Future[Description]"]
+) -> None:
+    assert long_ones
+    names = [f"many-{n:04d}" for n in range(EXECUTIONS)]
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        list(pool.map(lambda n: client.start({"case": "square", "n": n}, name=names[n]), range(EXECUTIONS)))
+    ended = [client.wait(name, timeout_s=PATIENCE_S) for name in names]
+    assert {one.status for one in ended} == {Status.SUCCEEDED}
+    assert [one.output["square"] for one in ended] == [n**2 for n in range(EXECUTIONS)]
+
+
+def test_after_the_lease_another_client_takes_over_from_one_that_was_killed(
+    client: Client, long_ones: Mapping[str, "Future[Description]"]
+) -> None:
+    """Killed with -9 after it had written the start record, and before it sent anything to Lambda."""
+    ended = long_ones["orphan"].result(PATIENCE_S)
+    assert ended.output["square"] == 9
+    first, *_ = client.steps("orphan")
+    assert first.committed_at - ended.started_at >= timedelta(milliseconds=START_LEASE_MS)
+
+
+def test_a_loop_of_300_rounds_that_waits_in_each(
+    client: Client, long_ones: Mapping[str, "Future[Description]"]
+) -> None:
+    """For nothing in most rounds, and for a second in every tenth."""
+    ended = long_ones["loop"].result(PATIENCE_S)
+    assert ended.output["round"] == ROUNDS
+    assert [step.state for step in client.steps("loop")].count("Round") == ROUNDS
+    assert ended.stopped_at is not None
+    assert ended.stopped_at - ended.started_at >= timedelta(seconds=ROUNDS // 10 - 1)
+
+
+def test_no_delivery_failed_on_the_way(emulator: Emulator) -> None:
+    lines = [line for log in emulator.logs.glob("Endurance-*") for line in log.read_text().splitlines()]
+    assert any("finished" in line for line in lines)
+    assert [line for line in lines if line.startswith("[ERROR]")] == []
+
+
+def stopping(client: Client) -> Runtime:
+    """What stops executions: it needs the store and the workflow's name."""
+
+    def no_code(_call: Call, _value: Json) -> None:
+        raise AssertionError("to stop an execution runs no user code")
+
+    return Runtime(
+        workflow=Workflow(client.workflow, "", {}),
+        store=client.store,
+        invoker=client.invoker,
+        clock=SystemClock(),
+        call=no_code,
+        hosts=frozenset(),
+        routes={},
+    )

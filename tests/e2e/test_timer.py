@@ -1,0 +1,72 @@
+"""An event that waited, and then cannot be handed on: its Task fails, and the execution does not stand still."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Deployment
+from unum_constructs.timer import MAX_RECEIVES
+from unum_runtime.model.checkpoint import Status
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def forwarder(deployment: Deployment) -> Any:
+    """What Lambda says of the function behind the timer of the stack Language."""
+    pages = deployment.session.client("lambda").get_paginator("list_functions").paginate()
+    functions = [function for page in pages for function in page["Functions"]]
+    (found,) = [one for one in functions if one["FunctionName"].startswith("Language-WorkflowTimerForwarder")]
+    return found
+
+
+@contextmanager
+def idle(deployment: Deployment, forwarder: Any) -> Iterator[str]:
+    """Nothing is handed on meanwhile; the URL of the timer's queue."""
+    functions = deployment.session.client("lambda")
+    (mapping,) = functions.list_event_source_mappings(FunctionName=forwarder["FunctionName"])["EventSourceMappings"]
+    functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+    try:
+        name = mapping["EventSourceArn"].rpartition(":")[2]
+        yield deployment.session.client("sqs").get_queue_url(QueueName=name)["QueueUrl"]
+    finally:
+        functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=True)
+
+
+@contextmanager
+def refused(deployment: Deployment, forwarder: Any, address: str) -> Iterator[None]:
+    """The forwarder must not invoke the function at `address` meanwhile."""
+    iam, role = deployment.session.client("iam"), forwarder["Role"].rpartition("/")[2]
+    statement = {"Effect": "Deny", "Action": "lambda:InvokeFunction", "Resource": address}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    iam.put_role_policy(RoleName=role, PolicyName="refused", PolicyDocument=policy)
+    try:
+        yield
+    finally:
+        iam.delete_role_policy(RoleName=role, PolicyName="refused")
+
+
+def test_what_cannot_be_handed_on_fails_its_task_after_the_last_attempt(deployment: Deployment, forwarder: Any) -> None:
+    client, queues = deployment.client("Language"), deployment.session.client("sqs")
+    with idle(deployment, forwarder) as url:
+        name = client.start({"case": "wait"}).name
+        messages: list[Any] = []
+        while not messages:  # for the 5 seconds that the event has to wait
+            messages = queues.receive_message(QueueUrl=url, WaitTimeSeconds=20).get("Messages", [])
+        (message,) = messages
+        queues.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+
+    def delivered(receives: int) -> Any:
+        attributes = {"ApproximateReceiveCount": str(receives)}
+        record = {"messageId": "only", "body": message["Body"], "attributes": attributes}
+        return deployment.invoke(forwarder["FunctionName"], {"Records": [record]})
+
+    with refused(deployment, forwarder, json.loads(message["Body"])["address"]):
+        assert delivered(MAX_RECEIVES - 1) == {"batchItemFailures": [{"itemIdentifier": "only"}]}
+        assert client.describe(name).status is Status.RUNNING
+        assert delivered(MAX_RECEIVES) == {"batchItemFailures": []}
+    ended = client.wait(name, timeout_s=60)
+    assert (ended.status, ended.error) == (Status.FAILED, "Lambda.AccessDeniedException")
