@@ -23,6 +23,8 @@ _EPILOG = "Exit codes: 0 success; 1 the definition, the execution or AWS failed;
 _DEFINITION = "definition in the Amazon States Language, as JSON or YAML, or compiled"
 _JSON = "JSON text, @FILE to read a file, - for standard input"
 
+_STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+
 _AMOUNTS = (
     ("items", 0, 10, "branches of each Map"),
     ("rounds", 1, 3, "rounds of each loop"),
@@ -79,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_wait(commands)
     _add_steps(commands)
     _add_history(commands)
+    _add_list(commands)
     return parser
 
 
@@ -203,6 +206,15 @@ def _add_history(commands: _Commands) -> None:
     parser = _add(commands, "history", "history", "tell what happened in an execution, in events as of Step Functions")
     _add_execution(parser)
     parser.add_argument("--file", metavar="FILE", required=True, help=f"the version that it runs on: {_DEFINITION}")
+
+
+def _add_list(commands: _Commands) -> None:
+    parser = _add(commands, "list", "listing", "list executions, newest first; the store must have been made for it")
+    parser.add_argument("--status", choices=_STATUSES, help="of all that are shown; any without")
+    parser.add_argument(
+        "--limit", metavar="N", type=partial(_count, 1), default=100, help="how many at most; 100 without"
+    )
+    _add_deployed(parser)
 
 
 def _count(least: int, text: str) -> int:

@@ -8,13 +8,15 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client import history
+from unum_runtime.client.listing import ExecutionPage, Listing
+from unum_runtime.client.pages import checked_size
 from unum_runtime.client.pauses import Pauses, Waiter
 from unum_runtime.client.progress import Progress, progress
 from unum_runtime.client.records import Description, Started, Step, moment
 from unum_runtime.client.sharing import START_LEASE_MS, Sharing
 from unum_runtime.client.tasks import ActivityTask, Tasks
 from unum_runtime.clock import Clock, SystemClock
-from unum_runtime.errors import ClientError, StoreError
+from unum_runtime.errors import ClientError, NoIndex, StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Status, start_record, to_text
 from unum_runtime.model.envelope import Writer, start_request
 from unum_runtime.model.ir import Workflow
@@ -22,7 +24,7 @@ from unum_runtime.model.naming import Execution, Name, lease_key, start_key
 from unum_runtime.protocol.lease import Lease, maintain_by_default
 from unum_runtime.protocol.record import checked_input, checked_name, recorded
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Invoker
-from unum_runtime.store.base import Store
+from unum_runtime.store.base import Index, Store
 
 if TYPE_CHECKING:
     from boto3 import Session
@@ -43,6 +45,7 @@ class Client:
         maintain_leases: whether a thread renews the lease on a start while `run` waits; by default, unless the
             environment has ``UNUM_MAINTAIN_LEASES=0``.
         tasks: answers for Tasks that wait for somebody; None for a client that only looks.
+        index: of the store, to list executions; None where there is none.
     """
 
     store: Store
@@ -54,6 +57,7 @@ class Client:
     waiter: Waiter = field(default_factory=Waiter)
     maintain_leases: bool = field(default_factory=maintain_by_default)
     tasks: Tasks | None = None
+    index: Index | None = None
 
     @classmethod
     def connect(
@@ -87,8 +91,10 @@ class Client:
         config = Config(max_pool_connections=PARALLEL_CALLS, retries={"mode": "standard", "max_attempts": 5})
         dynamodb: Any = session.client("dynamodb", config=config)
         functions: Any = session.client("lambda", config=config)
+        store = DynamoStore(dynamodb, table)
         return cls(
-            store=DynamoStore(dynamodb, table),
+            store=store,
+            index=store,
             workflow=workflow,
             invoker=LambdaInvoker(functions),
             start_alias=start_alias,
@@ -179,6 +185,24 @@ class Client:
             ExecutionDoesNotExist: there is none of that name.
         """
         return self._describe(self._record(name))
+
+    def list(self, status: Status | None = None, *, limit: int = 0, token: str | None = None) -> ExecutionPage:
+        """A page of the executions that there are, newest first; it may lag a little behind what happens.
+
+        Args:
+            status: of all of them; None for any.
+            limit: how many a page may have, up to 1,000; 0 for 100. It may have fewer, though more pages follow.
+            token: of the page before; None for the first.
+
+        Raises:
+            InvalidToken: `token` is of no page of this list.
+            ClientError: no page may have so many.
+            NoIndex: the table has no index for lists; says how to get it.
+            StoreError: the index could not be read.
+        """
+        if self.index is None:
+            raise NoIndex("index: expected the store's, got None; this client cannot list executions")
+        return Listing(self.index, self.workflow).page(status, limit=checked_size(limit), token=token)
 
     def steps(self, name: str) -> Iterator[Step]:
         """Every committed step, those inside a fan-out right after the step that opened it.

@@ -71,3 +71,8 @@ def execution_at(place: str) -> Execution:
     """The execution whose entries are at `place`."""
     started_ms, _, name = place.partition("/")
     return Execution(name, int(started_ms))
+
+
+def before(place: str) -> str:
+    """What comes after all places before `place`, and before `place` itself: names have no character up to ``~``."""
+    return f"{place[:-1]}{chr(ord(place[-1]) - 1)}~"
