@@ -82,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_steps(commands)
     _add_history(commands)
     _add_list(commands)
+    _add_map_runs(commands)
     return parser
 
 
@@ -215,6 +216,12 @@ def _add_list(commands: _Commands) -> None:
         "--limit", metavar="N", type=partial(_count, 1), default=100, help="how many at most; 100 without"
     )
     _add_deployed(parser)
+
+
+def _add_map_runs(commands: _Commands) -> None:
+    parser = _add(commands, "map-runs", "map_runs", "tell how far the Maps of an execution have come")
+    _add_execution(parser)
+    parser.add_argument("--file", metavar="FILE", required=True, help=f"the version that it runs on: {_DEFINITION}")
 
 
 def _count(least: int, text: str) -> int:

@@ -74,7 +74,9 @@ def stored_receipt(
 
 def _size(workflow: str, checkpoint: Checkpoint, retention_s: int) -> int:
     expires_at_s = checkpoint.committed_ms // 1000 + retention_s
-    return item_size(checkpoint_key(workflow, checkpoint.name), stored_item(workflow, checkpoint) | {EXPIRY: expires_at_s})
+    return item_size(
+        checkpoint_key(workflow, checkpoint.name), stored_item(workflow, checkpoint) | {EXPIRY: expires_at_s}
+    )
 
 
 def _full_shards(scope: Scope) -> int:

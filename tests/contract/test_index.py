@@ -32,8 +32,8 @@ def places(found: list[Any]) -> list[str]:
 
 
 def test_one_partition_is_listed_newest_first(store: Store, index: Index) -> None:
-    for place in ("003/c", "001/a", "002/b"):
-        add(store, place)
+    for each in ("003/c", "001/a", "002/b"):
+        add(store, each)
     add(store, "009/z", partition="q")
     store.create(Key("p", "unlisted"), {"at": 1}, expires_at_s=LATER)
     assert places(index.listed("p")) == ["003/c", "002/b", "001/a"]

@@ -102,7 +102,10 @@ def test_architecture_of_the_entry() -> None:
         ({"workflow_name": "x" * 81}, "workflow_name: expected 1 to 80 characters"),
         ({"retention": Duration.hours(8)}, "retention: expected more than 28800 s"),
         ({"history_retention": Duration.hours(8)}, "history_retention: expected more than 28800 s"),
-        ({"history_retention": Duration.days(8)}, "history_retention: expected at most `retention`, 604800 s, got 6912"),
+        (
+            {"history_retention": Duration.days(8)},
+            "history_retention: expected at most `retention`, 604800 s, got 6912",
+        ),
         ({"max_event_age": Duration.seconds(59)}, "max_event_age: expected 60 to 21600 s, got 59 s"),
         ({"max_event_age": Duration.hours(7)}, "max_event_age: expected 60 to 21600 s, got 25200 s"),
         ({"retry_attempts": 3}, "retry_attempts: expected 0 to 2, got 3"),

@@ -293,8 +293,10 @@ def test_what_the_runtime_starts_and_ends_is_listed_in_the_shape_of_boto3(deploy
 
 
 def test_a_paginator_gives_every_page(many: Executions) -> None:
-    pages = StepFunctionsClient(many.client).get_paginator("list_executions").paginate(
-        statusFilter="FAILED", PaginationConfig={"PageSize": 400}
+    pages = (
+        StepFunctionsClient(many.client)
+        .get_paginator("list_executions")
+        .paginate(statusFilter="FAILED", PaginationConfig={"PageSize": 400})
     )
     names = [each["name"] for page in pages for each in page["executions"]]
     assert names == many.names(Status.FAILED)

@@ -1,7 +1,7 @@
 """Starting executions and asking for them, from anywhere that reaches the workflow's table and start alias."""
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client import history
 from unum_runtime.client.listing import ExecutionPage, Listing
+from unum_runtime.client.map_runs import MapRun, map_runs
 from unum_runtime.client.pages import checked_size
 from unum_runtime.client.pauses import Pauses, Waiter
 from unum_runtime.client.progress import Progress, progress
@@ -227,6 +228,20 @@ class Client:
         record = self._record(name)
         steps = history.steps(self.store, self.workflow, record.name.execution)
         return progress(definition, chain([record], steps))
+
+    def map_runs(self, name: str, definition: Workflow) -> Sequence[MapRun]:
+        """How far the Maps of an execution have come, each round and each try by itself.
+
+        Args:
+            name: of the execution.
+            definition: the version of the workflow that it runs on.
+
+        Raises:
+            ExecutionDoesNotExist: there is none of that name.
+            ClientError: it runs on another version.
+        """
+        record = self._record(name)
+        return map_runs(definition, chain([record], history.steps(self.store, self.workflow, record.name.execution)))
 
     def watch(self, name: str, *, timeout_s: float | None = None) -> Iterator[Step]:
         """Each step once, as it commits, until the execution has ended.

@@ -112,7 +112,8 @@ class Listing:
             case [self.workflow, wanted, str(place)] if wanted == status and _PLACE.fullmatch(place):
                 return place
         raise InvalidToken(
-            f"nextToken: expected what the page before returned, of {self.workflow!r} with the same status, got {token!r}"
+            f"nextToken: expected what the page before returned, of {self.workflow!r} with the same status, "
+            f"got {token!r}"
         )
 
     def _newest(self, kind: Kind | Status, newest: str, size: int) -> Iterator[tuple[str, _Entry]]:

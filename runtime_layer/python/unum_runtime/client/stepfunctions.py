@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from unum_runtime.client import history
-from unum_runtime.client.arns import Arns, InvalidArn, StateMachineDoesNotExist, home_of
+from unum_runtime.client.arns import Arns, InvalidArn, ResourceNotFound, StateMachineDoesNotExist, home_of
 from unum_runtime.client.client import Client
 from unum_runtime.client.events import events
 from unum_runtime.client.journal import HistoryEvent, without_data
 from unum_runtime.client.listing import ListedExecution
+from unum_runtime.client.map_run_shapes import DescribeMapRunOutput, ListMapRunsOutput, described, listed
+from unum_runtime.client.map_runs import MapRun
 from unum_runtime.client.pages import Page
 from unum_runtime.client.records import Description
 from unum_runtime.errors import (
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from boto3 import Session
 
 
-PAGED = ("get_execution_history", "list_executions")
+PAGED = ("get_execution_history", "list_executions", "list_map_runs")
 """Operations whose results come in pages."""
 
 
@@ -100,6 +102,7 @@ class Exceptions:
     InvalidExecutionInput = InvalidExecutionInput
     InvalidName = InvalidName
     InvalidToken = InvalidToken
+    ResourceNotFound = ResourceNotFound
     StateMachineDoesNotExist = StateMachineDoesNotExist
     TaskTimedOut = TaskTimedOut
 
@@ -236,6 +239,46 @@ class StepFunctionsClient:
         shown: ListExecutionsOutput = {"executions": [self._listed(each) for each in page.executions]}
         return shown if page.token is None else {**shown, "nextToken": page.token}
 
+    def list_map_runs(
+        self, *, executionArn: str, maxResults: int = 0, nextToken: str | None = None
+    ) -> ListMapRunsOutput:
+        """A page of the runs of an execution's Maps in distributed mode.
+
+        Args:
+            executionArn: its ARN or its name.
+            maxResults: how many the page may have, up to 1,000; 0 for 100.
+            nextToken: of the page before; None for the first page.
+
+        Raises:
+            ExecutionDoesNotExist: there is none of that name in the workflow.
+            InvalidArn: `executionArn` is neither an ARN nor a name.
+            InvalidToken: `nextToken` is of no page of this list.
+            ClientError: the client has no definition, or one of another version.
+        """
+        name = self._arns.name_of(executionArn)
+        page = Page.asked(maxResults, nextToken, of=f"mapRuns/{name}", reverse=False)
+        runs, following = page.of(self._map_runs(name))
+        shown: ListMapRunsOutput = {"mapRuns": [listed(run, name, self._arns) for run in runs]}
+        return shown if following is None else {**shown, "nextToken": following}
+
+    def describe_map_run(self, *, mapRunArn: str) -> DescribeMapRunOutput:
+        """How far a run of a Map in distributed mode has come.
+
+        Args:
+            mapRunArn: its ARN.
+
+        Raises:
+            InvalidArn: it is no ARN of a map run.
+            ResourceNotFound: the workflow has no such run.
+            ExecutionDoesNotExist: it has no such execution.
+            ClientError: the client has no definition, or one of another version.
+        """
+        name = self._arns.execution_of_map_run(mapRunArn)
+        for run in self._map_runs(name):
+            if self._arns.map_run(name, run.state, run.id) == mapRunArn:
+                return described(run, name, self._arns)
+        raise ResourceNotFound(f"mapRunArn: execution {name!r} has no map run {mapRunArn!r}")
+
     def get_execution_history(
         self,
         *,
@@ -279,14 +322,11 @@ class StepFunctionsClient:
             InvalidArn: `executionArn` is neither an ARN nor a name.
             ClientError: the client has no definition, or one of another version.
         """
-        if self._definition is None:
-            raise ClientError(
-                "definition: expected the workflow's definition, got None; only with that a history can be told"
-            )
+        definition = self._needed_definition("a history")
         store, workflow = self._client.store, self._client.workflow
         record = history.start_record(store, workflow, self._arns.name_of(executionArn))
         steps = history.steps(store, workflow, record.name.execution)
-        return events(self._definition, [record, *steps], now_ms=self._client.clock.now_ms())
+        return events(definition, [record, *steps], now_ms=self._client.clock.now_ms())
 
     def get_paginator(self, operation_name: str) -> "Paginator":
         """What gives page after page of an operation.
@@ -307,6 +347,17 @@ class StepFunctionsClient:
             "startDate": execution.started_at,
         }
         return listed if execution.stopped_at is None else {**listed, "stopDate": execution.stopped_at}
+
+    def _map_runs(self, name: str) -> list[MapRun]:
+        definition = self._needed_definition("a map run")
+        return [run for run in self._client.map_runs(name, definition) if run.distributed]
+
+    def _needed_definition(self, what: str) -> Workflow:
+        if self._definition is None:
+            raise ClientError(
+                f"definition: expected the workflow's definition, got None; only with that {what} can be told"
+            )
+        return self._definition
 
     def _described(self, description: Description) -> DescribeExecutionOutput:
         described: DescribeExecutionOutput = {

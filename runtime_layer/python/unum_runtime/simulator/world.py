@@ -183,7 +183,9 @@ class World:
         if scenario.by_client:
             record = start_record(Execution(scenario.execution_name, BEGUN_MS), scenario.input)
             key = world.start_key
-            world.store.create(key, stored_item(scenario.workflow.name, record), expires_at_s=scenario.start_expires_at_s)
+            world.store.create(
+                key, stored_item(scenario.workflow.name, record), expires_at_s=scenario.start_expires_at_s
+            )
             world.find_execution()
         return world
 

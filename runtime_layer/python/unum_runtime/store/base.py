@@ -118,7 +118,9 @@ class Index(Protocol):
     Nothing that an execution comes to depends on it, so it may lag behind the store.
     """
 
-    def listed(self, partition: str, *, oldest: str = FIRST, newest: str = LAST, limit: int | None = None) -> list[Item]:
+    def listed(
+        self, partition: str, *, oldest: str = FIRST, newest: str = LAST, limit: int | None = None
+    ) -> list[Item]:
         """The items of one partition of the index, newest first; each has what a list needs, and maybe more.
 
         Args:

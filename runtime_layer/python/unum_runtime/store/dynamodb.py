@@ -85,7 +85,9 @@ class DynamoStore:
                 break
         return found
 
-    def listed(self, partition: str, *, oldest: str = FIRST, newest: str = LAST, limit: int | None = None) -> list[Item]:
+    def listed(
+        self, partition: str, *, oldest: str = FIRST, newest: str = LAST, limit: int | None = None
+    ) -> list[Item]:
         """See `Index.listed`."""
         query: dict[str, Any] = {
             "TableName": self.table,
@@ -262,7 +264,9 @@ def _tells_of_an_index(error: Exception) -> bool:
 
 
 def _no_index(table: str, error: Exception) -> str:
-    keys = f"partition key {LISTED_IN!r} and sort key {PLACE!r}, both strings, and the attributes {[*PROJECTED]} projected"
+    keys = (
+        f"partition key {LISTED_IN!r} and sort key {PLACE!r}, both strings, and the attributes {[*PROJECTED]} projected"
+    )
     return (
         f"table {table}: expected a global secondary index {INDEX!r} with {keys}, for lists of executions; deploy the "
         f"workflow with store=Store.dynamodb(list_executions=True), or add the index to your own table ({error})"
