@@ -270,6 +270,34 @@ class Client:
                 pauses.restart()
             pauses.pause()
 
+    def watch_progress(
+        self, name: str, definition: Workflow, *, timeout_s: float | None = None
+    ) -> Iterator[Mapping[str, Progress]]:
+        """How far an execution has come in each state: now, and whenever that has changed, until it has ended.
+
+        Args:
+            name: of the execution.
+            definition: the version of the workflow that it runs on.
+            timeout_s: how long to watch, in seconds; None watches for ever.
+
+        Raises:
+            ExecutionDoesNotExist: there is none of that name.
+            ClientError: it runs on another version.
+            WaitTimedOut: it was still running after `timeout_s`.
+        """
+        record = self._record(name)
+        pauses, told = self._pauses(name, timeout_s), None
+        while True:
+            has_ended = self._describe(record).status is not Status.RUNNING  # asked before, as in `watch`
+            now = self.progress(name, definition)
+            if now != told:
+                yield now
+                pauses.restart()
+            if has_ended:
+                return
+            told = now
+            pauses.pause()
+
     def wait(
         self, name: str, *, timeout_s: float | None = None, on_step: Callable[[Step], None] | None = None
     ) -> Description:
