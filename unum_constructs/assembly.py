@@ -38,6 +38,7 @@ class Assembly:
         layer: runtime and definition.
         table: the state of executions.
         retention_s: how long that is kept, in seconds.
+        result_retention_s: how long start records and ends are, in seconds.
         log_level: which lines the runtime logs.
         metrics: how much it counts.
         timer: what keeps events that have to wait; None where none have to.
@@ -52,6 +53,7 @@ class Assembly:
     layer: WorkflowLayer
     table: dynamodb.ITable
     retention_s: int
+    result_retention_s: int
     log_level: LogLevel
     metrics: Metrics
     timer: WorkflowTimer | None
@@ -71,6 +73,8 @@ class Assembly:
             "routes": {},
             "retention_s": self.retention_s,
         }
+        if self.result_retention_s != self.retention_s:
+            service["result_retention_s"] = self.result_retention_s
         if self._values:
             service["values"] = self._values
         if self.log_level is not LogLevel.INFO:

@@ -26,6 +26,8 @@ _EPILOG = (
 _DEFINITION = "definition in the Amazon States Language, as JSON or YAML, or compiled"
 _JSON = "JSON text, @FILE to read a file, - for standard input"
 
+_STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+
 _AMOUNTS = (
     ("items", 0, 10, "branches of each Map"),
     ("rounds", 1, 3, "rounds of each loop"),
@@ -90,6 +92,8 @@ def grammar() -> argparse.ArgumentParser:
     _add_watch(commands)
     _add_completion(commands)
     _add_control(commands)
+    _add_list(commands)
+    _add_map_runs(commands)
     return parser
 
 
@@ -216,6 +220,21 @@ def _add_steps(commands: _Commands) -> None:
 
 def _add_history(commands: _Commands) -> None:
     parser = _add(commands, "history", "history", "tell what happened in an execution, in events as of Step Functions")
+    _add_execution(parser)
+    parser.add_argument("--file", metavar="FILE", required=True, help=f"the version that it runs on: {_DEFINITION}")
+
+
+def _add_list(commands: _Commands) -> None:
+    parser = _add(commands, "list", "listing", "list executions, newest first; the store must have been made for it")
+    parser.add_argument("--status", choices=_STATUSES, help="of all that are shown; any without")
+    parser.add_argument(
+        "--limit", metavar="N", type=partial(_count, 1), default=100, help="how many at most; 100 without"
+    )
+    _add_deployed(parser)
+
+
+def _add_map_runs(commands: _Commands) -> None:
+    parser = _add(commands, "map-runs", "map_runs", "tell how far the Maps of an execution have come")
     _add_execution(parser)
     parser.add_argument("--file", metavar="FILE", required=True, help=f"the version that it runs on: {_DEFINITION}")
 

@@ -11,7 +11,7 @@ from aws_cdk import aws_sqs as sqs
 from unum_constructs.compiler.edges import Operation
 from unum_constructs.errors import ConstructError
 from unum_constructs.metrics import MeteredWorkflow
-from unum_constructs.store import ACTIONS
+from unum_constructs.store import ACTIONS, index_arn, may_list
 from unum_runtime.model.naming import HASHED_PREFIX, escape, start_partition_prefix
 
 INVOKE = "lambda:InvokeFunction"
@@ -48,9 +48,17 @@ class IUnumWorkflow(MeteredWorkflow):
         return self.grant_start(grantee).combine(self.grant_read(grantee))
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Let `grantee` describe executions, wait for them, and list their steps, but not read what Tasks wait for."""
-        partitions = [start_partition_prefix(self.workflow_name), f"{escape(self.workflow_name)}/", HASHED_PREFIX]
+        """Let `grantee` describe executions, wait for them, and list their steps, but not read what Tasks wait for.
+
+        It may list executions as well, if the table has the index for that (`Store.dynamodb`).
+        """
+        own = f"{escape(self.workflow_name)}/"
+        partitions = [start_partition_prefix(self.workflow_name), own, HASHED_PREFIX]
         read = self._in_table(grantee, [*ACTIONS[Operation.READ], *ACTIONS[Operation.LIST]], partitions)
+        if may_list(self.table):
+            read = read.combine(
+                self._in_table(grantee, ACTIONS[Operation.LIST], [own], resource_arn=index_arn(self.table))
+            )
         return read.combine(self._use_key(grantee, writes=False))
 
     def grant_task_response(self, grantee: iam.IGrantable) -> iam.Grant:
@@ -125,12 +133,19 @@ class IUnumWorkflow(MeteredWorkflow):
             grantee=grantee, actions=[INVOKE], resource_arns=[self.start_alias.function_arn]
         )
 
-    def _in_table(self, grantee: iam.IGrantable, actions: Iterable[str], partitions: Iterable[str]) -> iam.Grant:
-        """To do `actions` with items whose partitions begin with one of `partitions`."""
+    def _in_table(
+        self,
+        grantee: iam.IGrantable,
+        actions: Iterable[str],
+        partitions: Iterable[str],
+        *,
+        resource_arn: str | None = None,
+    ) -> iam.Grant:
+        """To do `actions` with items whose partitions begin with one of `partitions`, in the table or its index."""
         return iam.Grant.add_to_principal(
             grantee=grantee,
             actions=[*actions],
-            resource_arns=[self.table.table_arn],
+            resource_arns=[resource_arn or self.table.table_arn],
             conditions={"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{each}*" for each in partitions]}},
         )
 

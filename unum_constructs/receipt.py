@@ -10,6 +10,7 @@ from unum_constructs.cost import DEFAULT_MEMORY_MB
 from unum_constructs.prices import list_prices
 from unum_runtime.client import history
 from unum_runtime.model.checkpoint import Checkpoint, Phase
+from unum_runtime.model.listing import stored_item
 from unum_runtime.model.naming import Scope, checkpoint_key
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.simulator.capacity import item_size, write_units
@@ -73,7 +74,9 @@ def stored_receipt(
 
 def _size(workflow: str, checkpoint: Checkpoint, retention_s: int) -> int:
     expires_at_s = checkpoint.committed_ms // 1000 + retention_s
-    return item_size(checkpoint_key(workflow, checkpoint.name), checkpoint.to_item() | {EXPIRY: expires_at_s})
+    return item_size(
+        checkpoint_key(workflow, checkpoint.name), stored_item(workflow, checkpoint) | {EXPIRY: expires_at_s}
+    )
 
 
 def _full_shards(scope: Scope) -> int:

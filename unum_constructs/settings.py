@@ -57,12 +57,22 @@ def checked_retention_s(workflow: Construct, retention: Duration | None) -> int:
     Raises:
         ConstructError: an event could outlive what it refers to.
     """
-    if retention is None:
-        return DEFAULT_RETENTION_S
-    seconds = int(retention.to_seconds())
-    if seconds <= EVENT_LIFE_S:
-        reason = "which is how long an event may live; state must outlive every event that refers to it"
-        raise ConstructError(workflow, f"retention: expected more than {EVENT_LIFE_S} s, {reason}; got {seconds} s")
+    return DEFAULT_RETENTION_S if retention is None else _outliving_events_s(workflow, "retention", retention)
+
+
+def checked_history_retention_s(workflow: Construct, history_retention: Duration | None, retention_s: int) -> int:
+    """`history_retention` in seconds, or `retention_s`, which is for how long results are kept.
+
+    Raises:
+        ConstructError: an event could outlive what it refers to, or what is needed for a result would outlive it.
+    """
+    if history_retention is None:
+        return retention_s
+    seconds = _outliving_events_s(workflow, "history_retention", history_retention)
+    if seconds > retention_s:
+        raise ConstructError(
+            workflow, f"history_retention: expected at most `retention`, {retention_s} s, got {seconds} s"
+        )
     return seconds
 
 
@@ -169,6 +179,14 @@ def check_leases(
         raise ConstructError(
             construct, f"max_event_age: expected at least {LEASE_EVENT_AGE_S} s, got {max_event_age_s} s: {reason}"
         )
+
+
+def _outliving_events_s(workflow: Construct, option: str, given: Duration) -> int:
+    seconds = int(given.to_seconds())
+    if seconds <= EVENT_LIFE_S:
+        reason = "which is how long an event may live; state must outlive every event that refers to it"
+        raise ConstructError(workflow, f"{option}: expected more than {EVENT_LIFE_S} s, {reason}; got {seconds} s")
+    return seconds
 
 
 def _within(workflow: Construct, option: str, value: int | None, allowed: range, unit: str = "") -> int | None:

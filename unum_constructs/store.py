@@ -14,6 +14,7 @@ from aws_cdk.aws_dynamodb import (
     ContributorInsightsSpecification,
     ITable,
     PointInTimeRecoverySpecification,
+    ProjectionType,
     Table,
     TableEncryption,
 )
@@ -22,6 +23,8 @@ from constructs import Construct
 
 from unum_constructs.compiler.edges import Operation
 from unum_constructs.errors import ConstructError
+from unum_runtime.model.listing import INDEX, PLACE, PROJECTED
+from unum_runtime.model.listing import PARTITION as LISTED_IN
 
 PARTITION, SORT, EXPIRY = "pk", "sk", "ttl"
 """Attributes that `unum_runtime.store.dynamodb` uses."""
@@ -63,6 +66,7 @@ class Store:
         contributor_insights: bool | None = None,
         deletion_protection: bool | None = None,
         removal_policy: RemovalPolicy | None = None,
+        list_executions: bool | None = None,
     ) -> "Store":
         """A DynamoDB table.
 
@@ -83,6 +87,10 @@ class Store:
             deletion_protection: whether DynamoDB refuses to delete the table; not by default.
             removal_policy: what becomes of the table when it leaves the stack; it goes as well by default, because what
                 it has is temporary.
+            list_executions: whether the table has an index to list executions by (`Client.list`). It costs two write
+                units more for each execution; not by default. A table of your own has it if you add a global secondary
+                index ``executions`` with the keys ``list`` and ``list_at``, both strings, to which ``at`` and ``ttl``
+                are projected.
         """
         given = {
             "billing": billing,
@@ -93,6 +101,7 @@ class Store:
             "contributor_insights": contributor_insights,
             "deletion_protection": deletion_protection,
             "removal_policy": removal_policy,
+            "list_executions": list_executions,
         }
         return cls(table=table, options={name: value for name, value in given.items() if value is not None})
 
@@ -136,9 +145,23 @@ def claim_name(workflow: Construct, table: ITable, name: str) -> None:
     Construct(table, claimed)  # type: ignore[arg-type]  # every table is a construct
 
 
+def may_list(table: ITable) -> bool:
+    """Whether `table` has an index to list executions by; of an imported table that cannot be known."""
+    resource = table.node.default_child
+    if not isinstance(resource, CfnTable | CfnGlobalTable):
+        return True
+    indexes = resource.stack.resolve(resource.global_secondary_indexes) or ()
+    return any(index["indexName"] == INDEX for index in indexes)
+
+
+def index_arn(table: ITable) -> str:
+    """ARN of the index to list executions by."""
+    return f"{table.table_arn}/index/{INDEX}"
+
+
 def _new_table(scope: Construct, construct_id: str, given: Mapping[str, Any]) -> Table:
     key = given.get("encryption_key")
-    return Table(
+    table = Table(
         scope,
         construct_id,
         partition_key=Attribute(name=PARTITION, type=AttributeType.STRING),
@@ -153,6 +176,17 @@ def _new_table(scope: Construct, construct_id: str, given: Mapping[str, Any]) ->
         deletion_protection=given.get("deletion_protection"),
         **_specifications(given),
     )
+    if given.get("list_executions"):
+        table.add_global_secondary_index(
+            index_name=INDEX,
+            partition_key=Attribute(name=LISTED_IN, type=AttributeType.STRING),
+            sort_key=Attribute(name=PLACE, type=AttributeType.STRING),
+            projection_type=ProjectionType.INCLUDE,
+            non_key_attributes=[*PROJECTED],
+            read_capacity=given.get("read_capacity"),
+            write_capacity=given.get("write_capacity"),
+        )
+    return table
 
 
 def _specifications(given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -34,6 +34,7 @@ from unum_constructs.settings import (
     check_leases,
     checked_attempts,
     checked_event_age_s,
+    checked_history_retention_s,
     checked_hop_budget,
     checked_name,
     checked_payload_limit,
@@ -74,6 +75,8 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         store: where the state of executions is kept; in a table of its own by default.
         retention: how long that is kept, more than 8 hours; an execution must end within it. 7 days where it is not
             given.
+        history_retention: how long everything is kept but an execution's input and result, if that is less than
+            `retention`; an execution must then end within this. More than 8 hours.
         collection: when outcomes go that nobody can need any more: with their expiry, which costs nothing, or at once.
         guard: what is done against running user code again on a duplicate of an event, by functions that have no guard
             of their own; ``READ`` where it is not given.
@@ -128,6 +131,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         exported: bool = False,
         store: Store | None = None,
         retention: Duration | None = None,
+        history_retention: Duration | None = None,
         collection: Collection = Collection.TTL,
         guard: Guard | None = None,
         timeout: Duration | None = None,
@@ -191,6 +195,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         self.failure_queue = new_queue(self, "Failures")
         self.activities = callbacks.new_activities(self, "Activities", self._workflow)
         self.timer = self._timer()
+        kept_s = checked_retention_s(self, retention)
         self._assembly = Assembly(
             workflow=self._workflow,
             bound=bound,
@@ -198,7 +203,8 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             wiring=wiring,
             layer=self.layer,
             table=self.table,
-            retention_s=checked_retention_s(self, retention),
+            retention_s=checked_history_retention_s(self, history_retention, kept_s),
+            result_retention_s=kept_s,
             log_level=log_level,
             metrics=metrics,
             timer=self.timer,
@@ -387,7 +393,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             "Workflow": (name, "Name of the workflow"),
             "ControlAlias": (self.control_alias.function_arn, f"Control alias of workflow {name}"),
             "FailureQueue": (self.failure_queue.queue_url, f"What workflow {name} could not go on from"),
-            "Retention": (str(self._assembly.retention_s), f"Seconds that workflow {name} keeps its state"),
+            "Retention": (str(self._assembly.result_retention_s), f"Seconds that workflow {name} keeps results"),
         }
         if self.activities:
             urls = {each: queue.queue_url for each, queue in self.activities.items()}

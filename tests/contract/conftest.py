@@ -19,6 +19,7 @@ from botocore.config import Config
 from moto import mock_aws
 
 from unum_emulator.process import Emulator
+from unum_runtime.model.listing import INDEX, PARTITION, PLACE, PROJECTED
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.memory import MemoryStore
@@ -150,7 +151,18 @@ def _dynamo_store(clock: MovableClock, options: dict[str, str]) -> DynamoStore:
     client.create_table(
         TableName=table,
         BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", PARTITION, PLACE)],
+        KeySchema=_keys("pk", "sk"),
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": INDEX,
+                "KeySchema": _keys(PARTITION, PLACE),
+                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": [*PROJECTED]},
+            }
+        ],
     )
     return DynamoStore(client, table, clock)
+
+
+def _keys(partition: str, sort: str) -> list[Any]:
+    return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]

@@ -21,7 +21,13 @@ RANDOM: dict[str, dict[str, Any]] = {
     "everything": {"faults": HARSH, "tick_ms": 1},
     "eager": {"faults": HARSH, "tick_ms": 1, "collection": Collection.EAGER},
     "stopped": {"faults": STOPS, "tick_ms": 1},
-    "late": {"faults": LATE, "tick_ms": 1, "by_client": True, "retention_s": 15 * HOUR_S},
+    "late": {
+        "faults": LATE,
+        "tick_ms": 1,
+        "by_client": True,
+        "retention_s": 15 * HOUR_S,
+        "result_retention_s": 60 * HOUR_S,
+    },
 }
 """Fields of a scenario, for random searches."""
 

@@ -98,6 +98,7 @@ def test_grants_on_what_is_imported() -> None:
         (INVOKE, [ALIAS]),
         (CREATE, [table]),
         (READ, [table]),
+        (["dynamodb:Query"], [f"{table}/index/executions"]),
         (["sqs:DeleteMessage", "sqs:ReceiveMessage"], ["arn:aws:sqs:eu-west-1:123456789012:work"]),
     ]
 

@@ -30,6 +30,15 @@ def test_limits_of_events() -> None:
         assert (properties["MaximumEventAgeInSeconds"], properties["MaximumRetryAttempts"]) == (3600, 0)
 
 
+def test_results_may_be_kept_for_longer_than_the_rest() -> None:
+    options = {"retention": Duration.days(30), "history_retention": Duration.days(1)}
+    deployment = Deployment.of(chain("A"), "A", **options)
+    service = deployment.services("A")["Flow"]
+    assert (service["retention_s"], service["result_retention_s"]) == (24 * 3600, 30 * 24 * 3600)
+    outputs = deployment.template["Outputs"]
+    assert outputs["FlowRetention"]["Value"] == str(30 * 24 * 3600), "clients write start records"
+
+
 def test_retention() -> None:
     deployment = Deployment.of(chain("A"), "A", retention=Duration.days(1))
     assert deployment.services("A")["Flow"]["retention_s"] == 24 * 3600
@@ -92,6 +101,11 @@ def test_architecture_of_the_entry() -> None:
         ({"workflow_name": ""}, "workflow_name: expected 1 to 80 characters"),
         ({"workflow_name": "x" * 81}, "workflow_name: expected 1 to 80 characters"),
         ({"retention": Duration.hours(8)}, "retention: expected more than 28800 s"),
+        ({"history_retention": Duration.hours(8)}, "history_retention: expected more than 28800 s"),
+        (
+            {"history_retention": Duration.days(8)},
+            "history_retention: expected at most `retention`, 604800 s, got 6912",
+        ),
         ({"max_event_age": Duration.seconds(59)}, "max_event_age: expected 60 to 21600 s, got 59 s"),
         ({"max_event_age": Duration.hours(7)}, "max_event_age: expected 60 to 21600 s, got 25200 s"),
         ({"retry_attempts": 3}, "retry_attempts: expected 0 to 2, got 3"),

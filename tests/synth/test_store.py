@@ -110,3 +110,30 @@ def test_one_store_without_a_table_is_a_table_for_each() -> None:
     for key in "AB":
         deployment.flow(chain(key), {key: function(deployment.stack, key)}, f"Flow{key}", store=store)
     assert len(deployment.all("DynamoDB::Table")) == 2
+
+
+def test_a_table_that_lists_executions() -> None:
+    deployment = Deployment.new()
+    flow = deployment.flow(
+        chain("A"), {"A": function(deployment.stack, "A")}, store=Store.dynamodb(list_executions=True)
+    )
+    flow.grant_read(iam.Role(deployment.stack, "Reader", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com")))
+    properties = deployment.resource("Flow/Table")["Properties"]
+    (index,) = properties["GlobalSecondaryIndexes"]
+    assert index == {
+        "IndexName": "executions",
+        "KeySchema": [{"AttributeName": "list", "KeyType": "HASH"}, {"AttributeName": "list_at", "KeyType": "RANGE"}],
+        "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["at", "ttl"]},
+    }
+    *_, (allowed, (arn,)) = deployment.statements("Reader/DefaultPolicy")
+    assert (allowed, arn) == (["dynamodb:Query"], f"{deployment.logical_id('Flow/Table')}.Arn/index/executions")
+
+
+def test_the_index_of_a_provisioned_table_is_provisioned() -> None:
+    deployment = Deployment.of(
+        chain("A"),
+        "A",
+        store=Store.dynamodb(list_executions=True, billing=dynamodb.BillingMode.PROVISIONED, write_capacity=7),
+    )
+    (index,) = deployment.resource("Flow/Table")["Properties"]["GlobalSecondaryIndexes"]
+    assert index["ProvisionedThroughput"] == {"ReadCapacityUnits": 5, "WriteCapacityUnits": 7}

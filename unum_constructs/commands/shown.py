@@ -7,12 +7,13 @@ from typing import Any
 
 from unum_constructs.commands.failure import CommandFailed
 from unum_runtime.client.amounts import duration_text, time_text
+from unum_runtime.client.listing import ListedExecution
 from unum_runtime.client.records import Description, Started, Step
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Json
 
 
-def to_json(record: Started | Description | Step) -> dict[str, Json]:
+def to_json(record: Started | Description | Step | ListedExecution) -> dict[str, Json]:
     """The fields of a record; times in RFC 3339, and without the whole checkpoint of a step."""
     shown = (field.name for field in fields(record) if field.name != "checkpoint")
     return {name: _plain(getattr(record, name)) for name in shown}

@@ -95,6 +95,10 @@ class StoreError(UnumError):
     """The store failed, throttled to the end, or did not return what was committed."""
 
 
+class NoIndex(StoreError):
+    """The table has no index by which executions could be listed."""
+
+
 class InvokeError(UnumError):
     """A function could not be invoked."""
 

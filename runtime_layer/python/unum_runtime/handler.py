@@ -65,6 +65,7 @@ class Service:
         carried: keys of the functions, and of start aliases, whose ARNs travel with an execution that starts here.
         start_alias: name of the alias that outsiders start the workflow through; None where it starts elsewhere.
         retention_s: how long items are kept, in seconds.
+        result_retention_s: how long those of an execution's result are kept, in seconds; None for as long as the rest.
         timer: URL of the queue that keeps events which have to wait; None where this function sends none.
         activities: URLs of the activities' queues by name.
         values: texts by the name of the placeholder in the IR that they take the place of.
@@ -77,6 +78,7 @@ class Service:
     hosts: tuple[str, ...]
     routes: Mapping[str, str]
     retention_s: int
+    result_retention_s: int | None = None
     carried: tuple[str, ...] = ()
     start_alias: str | None = None
     timer: str | None = None
@@ -177,6 +179,7 @@ def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> R
         routes={**service.routes, **dict.fromkeys(service.hosts, own_arn), **_own_start(service, own_arn)},
         carried=service.carried,
         retention_s=service.retention_s,
+        result_retention_s=service.result_retention_s,
         collection=load_workflow(workflow).collection,
         log=_logger(context, service.log_level, EmbeddedMetrics(at_home, service.metrics, _CLOCK)),
         remaining_ms=context.get_remaining_time_in_millis,

@@ -6,7 +6,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from unum_constructs import Definition, Guard, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, Guard, Store, UnumFunction, UnumWorkflow
 
 HERE = Path(__file__).parent
 
@@ -29,7 +29,8 @@ class Guards(Stack):
             "Square": self._function("Square", memoize=True),
         }
         definition = Definition.from_asl_file(HERE / "workflow.asl.json")
-        UnumWorkflow(self, "Workflow", definition=definition, functions=functions)
+        store = Store.dynamodb(list_executions=True)
+        UnumWorkflow(self, "Workflow", definition=definition, functions=functions, store=store)
         CfnOutput(self, "RunsTable", value=self.runs.table_name)
 
     def _function(self, key: str, **options: Any) -> UnumFunction:

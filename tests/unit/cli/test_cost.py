@@ -40,7 +40,7 @@ def test_handlers_take_the_place_of_amounts(unum: Any, file: Any) -> None:
     file("chain.json", CHAIN)
     file("code.py", FUNCTIONS)
     given = ("cost", "chain.json", "--functions", "code.py", "--json", "--input")
-    small, large = (json.loads(unum(*given, json.dumps("x" * size)).out) for size in (10, 5_000))
+    small, large = (json.loads(unum(*given, json.dumps("x" * size)).out) for size in (10, 4_500))
     more = large["execution"]["usage"]["write_units"] - small["execution"]["usage"]["write_units"]
     assert more == 2 * 4  # of the start record, and of the first of two steps
 

@@ -12,11 +12,16 @@ from unum_constructs.commands.failure import UsageError
 from unum_constructs.commands.stack import Deployed, deployed
 from unum_constructs.compiler import compile_workflow
 from unum_runtime.client import Client
+from unum_runtime.model.listing import INDEX, PARTITION, PLACE, PROJECTED
 from unum_runtime.simulator.local import LocalWorkflow
 from unum_runtime.store.dynamodb import DynamoStore
 
 ADDRESS = ("--table", "states", "--workflow", "w")
 DEFINITION = {"StartAt": "Half", "States": {"Half": {"Type": "Task", "Resource": "half", "End": True}}}
+
+
+def keys(partition: str, sort: str) -> Any:
+    return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]
 
 
 class Nowhere:
@@ -39,8 +44,17 @@ def executions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         client.create_table(
             TableName="states",
             BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+            AttributeDefinitions=[
+                {"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", PARTITION, PLACE)
+            ],
+            KeySchema=keys("pk", "sk"),
+            GlobalSecondaryIndexes=[
+                {
+                    "IndexName": INDEX,
+                    "KeySchema": keys(PARTITION, PLACE),
+                    "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": [*PROJECTED]},
+                }
+            ],
         )
         store = DynamoStore(client, "states")
         workflow = compile_workflow(DEFINITION, name="w", functions=None)
@@ -193,3 +207,34 @@ def test_a_start_whose_alias_cannot_be_invoked_fails(unum: Any) -> None:
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith("nobody: ")
     assert "RUNNING" in unum("describe", "new", *ADDRESS).out
+
+
+def test_list_shows_the_newest_first(unum: Any) -> None:
+    ran = unum("list", *ADDRESS)
+    heading, *rows = ran.out.splitlines()
+    assert ran.code == 0
+    assert heading.split() == ["STARTED", "STATUS", "AFTER", "NAME"]
+    assert [row.split()[-1] for row in rows] == ["slow", "bad", "good"]
+    assert [row.split()[3] for row in rows] == ["RUNNING", "FAILED", "SUCCEEDED"]
+
+
+def test_list_shows_one_status_and_as_many_as_asked_for(unum: Any) -> None:
+    def shown(*options: str) -> list[Any]:
+        return [json.loads(line) for line in unum("list", *options, "--json", *ADDRESS).out.splitlines()]
+
+    (good,) = shown("--status", "SUCCEEDED")
+    assert good.keys() == {"name", "status", "started_at", "stopped_at"}
+    assert [each["name"] for each in shown("--limit", "2")] == ["slow", "bad"]
+    assert [each["stopped_at"] for each in shown("--status", "RUNNING")] == [None]
+
+
+def test_list_needs_an_index(unum: Any) -> None:
+    boto3.client("dynamodb").create_table(
+        TableName="plain",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+        KeySchema=keys("pk", "sk"),
+    )
+    ran = unum("list", "--table", "plain", "--workflow", "w")
+    assert ran.code == 1
+    assert "list_executions=True" in ran.err

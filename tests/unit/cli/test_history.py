@@ -94,3 +94,11 @@ def test_what_is_refused(unum: Any, definition: Path, file: Callable[..., Path])
     assert "but this is version" in ran.err
     assert unum("history", "good", *ADDRESS, "--file", "nowhere.json").code == 2
     assert unum("history", "good", *ADDRESS).code == 2
+
+
+def test_map_runs(unum: Any, definition: Path) -> None:
+    ran = unum("map-runs", "good", *ADDRESS, "--file", str(definition))
+    assert (ran.code, ran.out) == (0, "Each: SUCCEEDED, 1 in all: 1 succeeded\n")
+    (run,) = json.loads(unum("map-runs", "bad", *ADDRESS, "--file", str(definition), "--json").out)
+    assert (run["status"], run["items"]["failed"], run["items"]["total"]) == ("FAILED", 1, 1)
+    assert unum("map-runs", "absent", *ADDRESS, "--file", str(definition)).code == 1

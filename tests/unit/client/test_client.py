@@ -264,6 +264,27 @@ def test_each_step_is_told_once_in_the_order_of_commits(deploy: Deploy) -> None:
     assert [step.committed_at for step in told] == sorted(step.committed_at for step in told)
 
 
+def test_progress_is_told_whenever_it_has_changed(deploy: Deploy) -> None:
+    deployment = deploy(SPREAD, double=double, total=total)
+    deployment.alias.is_open = False
+    deployment.client.start([1, 2], name="n")
+
+    def end_after_three_pauses() -> None:
+        if len(deployment.time.pauses) == 3:
+            deployment.local.run("n", None)
+
+    deployment.time.then = end_after_three_pauses
+    workflow = deployment.local.workflow
+    before, after = deployment.client.watch_progress("n", workflow, timeout_s=60)
+    assert (before["Double"].succeeded, before["Sum"].succeeded, before["Sum"].over) == (0, 0, False)
+    assert (after["Double"].succeeded, after["Sum"].succeeded, after["Sum"].over) == (2, 1, True)
+    assert len(list(deployment.client.watch_progress("n", workflow, timeout_s=0))) == 1
+    deployment.alias.is_open = False
+    deployment.client.start([3], name="late")
+    with pytest.raises(WaitTimedOut):
+        list(deployment.client.watch_progress("late", workflow, timeout_s=1))
+
+
 def test_who_may_start_but_not_look_starts_again(doubling: Any) -> None:
     class Blind:
         """A store of which only creating is allowed."""

@@ -192,8 +192,8 @@ def test_what_a_history_needs(deployment: Any, client: StepFunctionsClient) -> N
         StepFunctionsClient(deployment.client).get_execution_history(executionArn="n")
     with pytest.raises(ClientError, match="maxResults: expected 0 to 1000, got 1001"):
         client.get_execution_history(executionArn="n", maxResults=1001)
-    with pytest.raises(ClientError, match="operation_name: expected 'get_execution_history'"):
-        client.get_paginator("list_executions")
+    with pytest.raises(ClientError, match=r"operation_name: expected one of \['get_execution_history', "):
+        client.get_paginator("list_activities")
 
 
 def test_stop_and_redrive_have_the_shapes_of_boto3(deployment: Any) -> None:

@@ -5,9 +5,14 @@ from dataclasses import dataclass
 
 from unum_runtime.errors import ClientError, ExecutionDoesNotExist
 from unum_runtime.model.ir import Home
+from unum_runtime.model.naming import escape
 
 _ARN = re.compile(r"arn:(?P<partition>[^:]+):states:(?P<region>[^:]*):(?P<account>[^:]*):(?P<kind>[^:]+):(?P<rest>.+)")
 _ALIAS = re.compile(r"arn:(?P<partition>[^:]+):lambda:(?P<region>[^:]+):(?P<account>[^:]+):function:.+")
+
+
+MAP_RUN_PARTS = 3
+"""Of the ARN of a map run behind its kind: workflow and state, execution, and the run's id."""
 
 
 class InvalidArn(ClientError):
@@ -16,6 +21,10 @@ class InvalidArn(ClientError):
 
 class StateMachineDoesNotExist(ClientError):
     """The ARN is of another state machine than the workflow of this client."""
+
+
+class ResourceNotFound(ClientError):
+    """The workflow of this client has no map run of that ARN."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,25 @@ class Arns:
     def execution(self, name: str) -> str:
         """That of the execution called `name`."""
         return f"{self._arn('execution')}:{name}"
+
+    def map_run(self, execution: str, state: str, run: str) -> str:
+        """That of a run of the Map called `state`, which has the id `run` in the execution called `execution`."""
+        return f"{self._arn('mapRun')}/{escape(state)}:{execution}:{run}"
+
+    def execution_of_map_run(self, map_run: str) -> str:
+        """The name of the execution that a map run belongs to.
+
+        Raises:
+            InvalidArn: `map_run` is not the ARN of one.
+            ResourceNotFound: it is of somewhere else.
+        """
+        match = _ARN.fullmatch(map_run)
+        parts = match["rest"].split(":") if match is not None and match["kind"] == "mapRun" else []
+        if match is None or len(parts) != MAP_RUN_PARTS:
+            raise InvalidArn(f"mapRunArn: expected {self.map_run('EXECUTION', 'STATE', 'RUN')}, got {map_run!r}")
+        if parts[0].partition("/")[0] != self.workflow or not self._is_here(match):
+            raise ResourceNotFound(f"mapRunArn: this is a client of {self.state_machine}, got {map_run!r}")
+        return parts[1]
 
     def name_of(self, execution: str) -> str:
         """The name of an execution by its ARN or its name.

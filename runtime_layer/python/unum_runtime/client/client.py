@@ -1,7 +1,7 @@
 """Starting executions and asking for them, from anywhere that reaches the workflow's table and start alias."""
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client import history
 from unum_runtime.client.control import Control, Waits
+from unum_runtime.client.listing import ExecutionPage, Listing
+from unum_runtime.client.map_runs import MapRun, map_runs
+from unum_runtime.client.pages import checked_size
 from unum_runtime.client.pauses import Pauses, Waiter
 from unum_runtime.client.progress import Progress, progress
 from unum_runtime.client.records import Description, Started, Step, moment
 from unum_runtime.client.sharing import START_LEASE_MS, Sharing
 from unum_runtime.client.tasks import ActivityTask, Tasks
 from unum_runtime.clock import Clock, SystemClock
-from unum_runtime.errors import ClientError, StoreError
+from unum_runtime.errors import ClientError, NoIndex, StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Status, start_record, to_text
 from unum_runtime.model.envelope import Writer, start_request
 from unum_runtime.model.ir import Workflow
@@ -23,7 +26,7 @@ from unum_runtime.model.naming import Execution, Name, lease_key, start_key
 from unum_runtime.protocol.lease import Lease, maintain_by_default
 from unum_runtime.protocol.record import checked_input, checked_name, recorded
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Invoker
-from unum_runtime.store.base import Store
+from unum_runtime.store.base import Index, Store
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,6 +50,7 @@ class Client:
             environment has ``UNUM_MAINTAIN_LEASES=0``.
         tasks: answers for Tasks that wait for somebody; None for a client that only looks.
         control: stops, redrives, nudges and forks executions; None for a client that does not.
+        index: of the store, to list executions; None where there is none.
     """
 
     store: Store
@@ -59,6 +63,7 @@ class Client:
     maintain_leases: bool = field(default_factory=maintain_by_default)
     tasks: Tasks | None = None
     control: Control | None = None
+    index: Index | None = None
 
     @classmethod
     def connect(  # noqa: PLR0913 - where a workflow is, by name
@@ -94,8 +99,10 @@ class Client:
         config = Config(max_pool_connections=PARALLEL_CALLS, retries={"mode": "standard", "max_attempts": 5})
         dynamodb: Any = session.client("dynamodb", config=config)
         functions: Any = session.client("lambda", config=config)
+        store = DynamoStore(dynamodb, table)
         return cls(
-            store=DynamoStore(dynamodb, table),
+            store=store,
+            index=store,
             workflow=workflow,
             invoker=LambdaInvoker(functions),
             start_alias=start_alias,
@@ -188,6 +195,24 @@ class Client:
         """
         return self._describe(self._record(name))
 
+    def list(self, status: Status | None = None, *, limit: int = 0, token: str | None = None) -> ExecutionPage:
+        """A page of the executions that there are, newest first; it may lag a little behind what happens.
+
+        Args:
+            status: of all of them; None for any.
+            limit: how many a page may have, up to 1,000; 0 for 100. It may have fewer, though more pages follow.
+            token: of the page before; None for the first.
+
+        Raises:
+            InvalidToken: `token` is of no page of this list.
+            ClientError: no page may have so many.
+            NoIndex: the table has no index for lists; says how to get it.
+            StoreError: the index could not be read.
+        """
+        if self.index is None:
+            raise NoIndex("index: expected the store's, got None; this client cannot list executions")
+        return Listing(self.index, self.workflow).page(status, limit=checked_size(limit), token=token)
+
     def steps(self, name: str) -> Iterator[Step]:
         """Every committed step, those inside a fan-out right after the step that opened it.
 
@@ -211,6 +236,20 @@ class Client:
         record = self._record(name)
         steps = history.steps(self.store, self.workflow, record.name.execution)
         return progress(definition, chain([record], steps))
+
+    def map_runs(self, name: str, definition: Workflow) -> Sequence[MapRun]:
+        """How far the Maps of an execution have come, each round and each try by itself.
+
+        Args:
+            name: of the execution.
+            definition: the version of the workflow that it runs on.
+
+        Raises:
+            ExecutionDoesNotExist: there is none of that name.
+            ClientError: it runs on another version.
+        """
+        record = self._record(name)
+        return map_runs(definition, chain([record], history.steps(self.store, self.workflow, record.name.execution)))
 
     def watch(self, name: str, *, timeout_s: float | None = None) -> Iterator[Step]:
         """Each step once, as it commits, until the execution has ended.
@@ -237,6 +276,34 @@ class Client:
                 return
             if fresh:
                 pauses.restart()
+            pauses.pause()
+
+    def watch_progress(
+        self, name: str, definition: Workflow, *, timeout_s: float | None = None
+    ) -> Iterator[Mapping[str, Progress]]:
+        """How far an execution has come in each state: now, and whenever that has changed, until it has ended.
+
+        Args:
+            name: of the execution.
+            definition: the version of the workflow that it runs on.
+            timeout_s: how long to watch, in seconds; None watches for ever.
+
+        Raises:
+            ExecutionDoesNotExist: there is none of that name.
+            ClientError: it runs on another version.
+            WaitTimedOut: it was still running after `timeout_s`.
+        """
+        record = self._record(name)
+        pauses, told = self._pauses(name, timeout_s), None
+        while True:
+            has_ended = self._describe(record).status is not Status.RUNNING  # asked before, as in `watch`
+            now = self.progress(name, definition)
+            if now != told:
+                yield now
+                pauses.restart()
+            if has_ended:
+                return
+            told = now
             pauses.pause()
 
     def wait(

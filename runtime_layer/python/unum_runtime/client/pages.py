@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from unum_runtime.errors import ClientError, InvalidToken
 from unum_runtime.model.checkpoint import to_text
+from unum_runtime.model.ir import Json
 
 _Item = TypeVar("_Item")
 
@@ -46,29 +47,43 @@ class Page:
             InvalidToken: the token is for no page of this list in this order.
             ClientError: the size is none that a page may have.
         """
-        if not 0 <= size <= LARGEST_PAGE:
-            raise ClientError(f"maxResults: expected 0 to {LARGEST_PAGE}, got {size}")
         first = 0 if token is None else _first(token, of, reverse=reverse)
-        return cls(of, reverse, first, size or DEFAULT_PAGE)
+        return cls(of, reverse, first, checked_size(size))
 
     def of(self, items: Sequence[_Item]) -> tuple[list[_Item], str | None]:
         """What of `items` is on it, and the token for the page after it; None if it is the last."""
         ordered = items[::-1] if self.reverse else items
         end = self.first + self.size
-        token = None if end >= len(items) else _token(self.name, end, reverse=self.reverse)
+        token = None if end >= len(items) else new_token(self.name, end, self.reverse)
         return list(ordered[self.first : end]), token
 
 
-def _token(name: str, first: int, *, reverse: bool) -> str:
-    return base64.urlsafe_b64encode(to_text([name, first, reverse]).encode()).decode()
+def checked_size(size: int) -> int:
+    """How many items a page has that may have `size`; 0 is for as many as usual.
+
+    Raises:
+        ClientError: no page may have so many.
+    """
+    if not 0 <= size <= LARGEST_PAGE:
+        raise ClientError(f"maxResults: expected 0 to {LARGEST_PAGE}, got {size}")
+    return size or DEFAULT_PAGE
+
+
+def new_token(*content: Json) -> str:
+    """A token with `content`, which `token_content` finds in it."""
+    return base64.urlsafe_b64encode(to_text(content).encode()).decode()
+
+
+def token_content(token: str) -> Json:
+    """What is in a token; None if it is none."""
+    try:
+        return json.loads(base64.b64decode(token, altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError):
+        return None
 
 
 def _first(token: str, name: str, *, reverse: bool) -> int:
-    try:
-        content = json.loads(base64.b64decode(token, altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError):
-        content = None
-    match content:
+    match token_content(token):
         case [str(of), int(first), bool(order)] if (of, order) == (name, reverse) and first > 0:
             return first
     raise InvalidToken(

@@ -73,6 +73,11 @@ class Past:
         position = bisect_right(steps, name.step)
         return self.committed[replace(name, step=steps[position])] if position < len(steps) else None
 
+    def last(self, frames: Frames) -> Checkpoint | None:
+        """The last commit of the branch with `frames` itself; None if it has committed nothing."""
+        steps = self._steps.get(frames)
+        return self.committed[Name(self.start.name.execution, frames, steps[-1])] if steps else None
+
     def has_begun(self, frames: Frames) -> bool:
         """Whether the branch with `frames` has committed something."""
         return frames in self._steps

@@ -6,15 +6,18 @@ Methods, arguments, results and errors have the names that boto3 has. What diffe
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from unum_runtime.client import history
-from unum_runtime.client.arns import Arns, InvalidArn, StateMachineDoesNotExist, home_of
+from unum_runtime.client.arns import Arns, InvalidArn, ResourceNotFound, StateMachineDoesNotExist, home_of
 from unum_runtime.client.client import Client
 from unum_runtime.client.events import events
 from unum_runtime.client.journal import HistoryEvent, without_data
+from unum_runtime.client.listing import ListedExecution
+from unum_runtime.client.map_run_shapes import DescribeMapRunOutput, ListMapRunsOutput, described, listed
+from unum_runtime.client.map_runs import MapRun
 from unum_runtime.client.pages import Page
 from unum_runtime.client.records import Description
 from unum_runtime.errors import (
@@ -35,6 +38,10 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from unum_runtime.client.address import Address
+
+
+PAGED = ("get_execution_history", "list_executions", "list_map_runs")
+"""Operations whose results come in pages."""
 
 
 class StartExecutionOutput(TypedDict):
@@ -73,6 +80,24 @@ class RedriveExecutionOutput(TypedDict):
     redriveDate: "datetime"
 
 
+class ExecutionListItem(TypedDict):
+    """What `StepFunctionsClient.list_executions` tells of each execution."""
+
+    executionArn: str
+    stateMachineArn: str
+    name: str
+    status: str
+    startDate: "datetime"
+    stopDate: "NotRequired[datetime]"
+
+
+class ListExecutionsOutput(TypedDict):
+    """What `StepFunctionsClient.list_executions` returns; `nextToken` is there if more executions are."""
+
+    executions: list[ExecutionListItem]
+    nextToken: NotRequired[str]
+
+
 class GetExecutionHistoryOutput(TypedDict):
     """What `StepFunctionsClient.get_execution_history` returns; `nextToken` is there if more events are."""
 
@@ -91,6 +116,7 @@ class Exceptions:
     InvalidExecutionInput = InvalidExecutionInput
     InvalidName = InvalidName
     InvalidToken = InvalidToken
+    ResourceNotFound = ResourceNotFound
     StateMachineDoesNotExist = StateMachineDoesNotExist
     TaskTimedOut = TaskTimedOut
 
@@ -211,6 +237,75 @@ class StepFunctionsClient:
         """
         return {"redriveDate": self._client.redrive(self._arns.name_of(executionArn))}
 
+    def list_executions(
+        self,
+        *,
+        stateMachineArn: str | None = None,
+        statusFilter: str | None = None,
+        maxResults: int = 0,
+        nextToken: str | None = None,
+    ) -> ListExecutionsOutput:
+        """A page of the executions that there are, newest first.
+
+        Args:
+            stateMachineArn: of the workflow, or its name; it may be left out.
+            statusFilter: of all that are shown; None for any.
+            maxResults: how many the page may have, up to 1,000; 0 for 100. It may have fewer, though more pages follow.
+            nextToken: of the page before; None for the first page.
+
+        Raises:
+            StateMachineDoesNotExist: the ARN is of another state machine.
+            InvalidArn: it is none.
+            InvalidToken: `nextToken` is of no page of this list.
+            ClientError: there is no such status, or no page may have so many.
+            NoIndex: the table has no index for lists; says how to get it.
+        """
+        self._arns.check_state_machine(stateMachineArn)
+        status = None if statusFilter is None else _status(statusFilter)
+        page = self._client.list(status, limit=maxResults, token=nextToken)
+        shown: ListExecutionsOutput = {"executions": [self._listed(each) for each in page.executions]}
+        return shown if page.token is None else {**shown, "nextToken": page.token}
+
+    def list_map_runs(
+        self, *, executionArn: str, maxResults: int = 0, nextToken: str | None = None
+    ) -> ListMapRunsOutput:
+        """A page of the runs of an execution's Maps in distributed mode.
+
+        Args:
+            executionArn: its ARN or its name.
+            maxResults: how many the page may have, up to 1,000; 0 for 100.
+            nextToken: of the page before; None for the first page.
+
+        Raises:
+            ExecutionDoesNotExist: there is none of that name in the workflow.
+            InvalidArn: `executionArn` is neither an ARN nor a name.
+            InvalidToken: `nextToken` is of no page of this list.
+            ClientError: the client has no definition, or one of another version.
+        """
+        name = self._arns.name_of(executionArn)
+        page = Page.asked(maxResults, nextToken, of=f"mapRuns/{name}", reverse=False)
+        runs, following = page.of(self._map_runs(name))
+        shown: ListMapRunsOutput = {"mapRuns": [listed(run, name, self._arns) for run in runs]}
+        return shown if following is None else {**shown, "nextToken": following}
+
+    def describe_map_run(self, *, mapRunArn: str) -> DescribeMapRunOutput:
+        """How far a run of a Map in distributed mode has come.
+
+        Args:
+            mapRunArn: its ARN.
+
+        Raises:
+            InvalidArn: it is no ARN of a map run.
+            ResourceNotFound: the workflow has no such run.
+            ExecutionDoesNotExist: it has no such execution.
+            ClientError: the client has no definition, or one of another version.
+        """
+        name = self._arns.execution_of_map_run(mapRunArn)
+        for run in self._map_runs(name):
+            if self._arns.map_run(name, run.state, run.id) == mapRunArn:
+                return described(run, name, self._arns)
+        raise ResourceNotFound(f"mapRunArn: execution {name!r} has no map run {mapRunArn!r}")
+
     def get_execution_history(
         self,
         *,
@@ -254,24 +349,42 @@ class StepFunctionsClient:
             InvalidArn: `executionArn` is neither an ARN nor a name.
             ClientError: the client has no definition, or one of another version.
         """
-        if self._definition is None:
-            raise ClientError(
-                "definition: expected the workflow's definition, got None; only with that a history can be told"
-            )
+        definition = self._needed_definition("a history")
         store, workflow = self._client.store, self._client.workflow
         record = history.start_record(store, workflow, self._arns.name_of(executionArn))
         steps = history.steps(store, workflow, record.name.execution)
-        return events(self._definition, [record, *steps], now_ms=self._client.clock.now_ms())
+        return events(definition, [record, *steps], now_ms=self._client.clock.now_ms())
 
     def get_paginator(self, operation_name: str) -> "Paginator":
-        """What gives page after page of ``get_execution_history``.
+        """What gives page after page of an operation.
 
         Raises:
             ClientError: the operation has no pages.
         """
-        if operation_name != "get_execution_history":
-            raise ClientError(f"operation_name: expected 'get_execution_history', got {operation_name!r}")
-        return Paginator(self)
+        if operation_name not in PAGED:
+            raise ClientError(f"operation_name: expected one of {[*PAGED]}, got {operation_name!r}")
+        return Paginator(getattr(self, operation_name))
+
+    def _listed(self, execution: ListedExecution) -> ExecutionListItem:
+        listed: ExecutionListItem = {
+            "executionArn": self._arns.execution(execution.name),
+            "stateMachineArn": self._arns.state_machine,
+            "name": execution.name,
+            "status": str(execution.status),
+            "startDate": execution.started_at,
+        }
+        return listed if execution.stopped_at is None else {**listed, "stopDate": execution.stopped_at}
+
+    def _map_runs(self, name: str) -> list[MapRun]:
+        definition = self._needed_definition("a map run")
+        return [run for run in self._client.map_runs(name, definition) if run.distributed]
+
+    def _needed_definition(self, what: str) -> Workflow:
+        if self._definition is None:
+            raise ClientError(
+                f"definition: expected the workflow's definition, got None; only with that {what} can be told"
+            )
+        return self._definition
 
     def _described(self, description: Description) -> DescribeExecutionOutput:
         described: DescribeExecutionOutput = {
@@ -296,31 +409,34 @@ class StepFunctionsClient:
 
 @dataclass(frozen=True)
 class Paginator:
-    """Gives page after page of an execution's history, as paginators of boto3 do.
+    """Gives page after page of what an operation tells, as paginators of boto3 do.
 
     Attributes:
-        client: what is asked.
+        operation: what is asked.
     """
 
-    client: StepFunctionsClient
+    operation: Callable[..., Any]
 
-    def paginate(
-        self, *, PaginationConfig: Mapping[str, int] | None = None, **arguments: Any
-    ) -> Iterator[GetExecutionHistoryOutput]:
+    def paginate(self, *, PaginationConfig: Mapping[str, int] | None = None, **arguments: Any) -> Iterator[Any]:
         """The pages.
 
         Args:
-            PaginationConfig: ``PageSize``, if pages are to have another size than 100 events.
-            arguments: those of `StepFunctionsClient.get_execution_history`.
+            PaginationConfig: ``PageSize``, if pages are to have another size than 100.
+            arguments: those of the operation.
         """
         size = (PaginationConfig or {}).get("PageSize", 0)
-        page = self.client.get_execution_history(**{"maxResults": size, **arguments})
+        page = self.operation(**{"maxResults": size, **arguments})
         yield page
         while "nextToken" in page:
-            page = self.client.get_execution_history(
-                **{"maxResults": size, **arguments, "nextToken": page["nextToken"]}
-            )
+            page = self.operation(**{"maxResults": size, **arguments, "nextToken": page["nextToken"]})
             yield page
+
+
+def _status(text: str) -> Status:
+    try:
+        return Status(text)
+    except ValueError as error:
+        raise ClientError(f"statusFilter: expected one of {[*map(str, Status)]}, got {text!r}") from error
 
 
 def _parsed(text: str) -> Json:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from unum_runtime.errors import InconsistentHistory
 from unum_runtime.model.checkpoint import STRAIGHT, Began, Checkpoint, Failure, Item, Outcome, Way
 from unum_runtime.model.ir import Json
+from unum_runtime.model.listing import stored_item
 from unum_runtime.model.naming import START_STEP, Name, checkpoint_key
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES, Commit, Effect, Finish, Open, is_start, plan
 from unum_runtime.protocol.runtime import Runtime
@@ -39,8 +40,7 @@ def commit(rt: Runtime, effect: Commit, trail: Trail) -> Effect:
         _log(rt, checkpoint, "passed on")
         return following
     checkpoint = _announcing(_telling(rt, checkpoint, trail.routes), following)
-    key = checkpoint_key(rt.workflow.name, checkpoint.name)
-    winner = rt.store.create(key, checkpoint.to_item(), expires_at_s=rt.expires_at_s())
+    winner = create(rt, checkpoint)
     if winner is None:
         trail.created.append(checkpoint)
         _log(rt, checkpoint, "committed")
@@ -49,6 +49,20 @@ def commit(rt: Runtime, effect: Commit, trail: Trail) -> Effect:
     committed = verified(rt, checkpoint.name, checkpoint.state, winner)
     _log(rt, committed, "adopted")
     return plan(rt.workflow, committed)
+
+
+def create(rt: Runtime, checkpoint: Checkpoint) -> Item | None:
+    """Store `checkpoint` if there is none of its name; what an execution's result is made of stays as long as that.
+
+    Returns:
+        None where it was stored, else the item that was there.
+
+    Raises:
+        StoreError: it is not known whether it was stored.
+    """
+    key, item = checkpoint_key(rt.workflow.name, checkpoint.name), stored_item(rt.workflow.name, checkpoint)
+    is_result = checkpoint.ending is not None or is_start(checkpoint.name)
+    return rt.store.create(key, item, expires_at_s=rt.result_expires_at_s() if is_result else rt.expires_at_s())
 
 
 def draft(rt: Runtime, effect: Commit) -> Checkpoint:

@@ -17,11 +17,11 @@ from unum_runtime.model.checkpoint import (
     read_start_record,
     start_record,
 )
-from unum_runtime.model.naming import Execution, Name, start_key
+from unum_runtime.model.naming import Execution, Name
 from unum_runtime.protocol import course
 from unum_runtime.protocol import record as records
 from unum_runtime.protocol.carry import copy
-from unum_runtime.protocol.checkpoint import bounded, draft
+from unum_runtime.protocol.checkpoint import bounded, create, draft
 from unum_runtime.protocol.fanin import joined
 from unum_runtime.protocol.nudge import is_own, nudge
 from unum_runtime.protocol.plan import Open, plan
@@ -156,7 +156,7 @@ def _started(rt: Runtime, record: Checkpoint, name: str) -> Execution:
         ExecutionAlreadyExists: the name was started with another input.
     """
     fresh = replace(start_record(Execution(name, rt.clock.now_ms()), None), outcome=record.outcome)
-    item = rt.store.create(start_key(rt.workflow.name, name), fresh.to_item(), expires_at_s=rt.expires_at_s())
+    item = create(rt, fresh)
     found = fresh if item is None else read_start_record(name, item)
     if found.to_item().get("value") != fresh.to_item().get("value"):
         raise _taken(rt, name)

@@ -7,6 +7,7 @@ from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, InvalidExecutionInput, InvalidName
 from unum_runtime.model.checkpoint import Checkpoint, Success, read_start_record
 from unum_runtime.model.ir import Json
+from unum_runtime.model.listing import stored_item
 from unum_runtime.model.naming import Execution, Name, execution_partition, start_key
 from unum_runtime.protocol.moment import timestamp
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
@@ -53,7 +54,7 @@ def recorded(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s: in
         StoreError: it is not known whether the execution exists; ask again with the same name.
     """
     name = draft.name.execution.name
-    item = store.create(start_key(workflow, name), draft.to_item(), expires_at_s=expires_at_s)
+    item = store.create(start_key(workflow, name), stored_item(workflow, draft), expires_at_s=expires_at_s)
     if item is None:
         return draft
     record = read_start_record(name, item)

@@ -10,8 +10,10 @@ Source: AWS Step Functions Developer Guide, "Restarting state machine executions
 from dataclasses import dataclass, replace
 
 from unum_runtime.errors import ExecutionNotRedrivable
-from unum_runtime.model.checkpoint import Began, Checkpoint, Failure, Phase, Status, Success, Way
+from unum_runtime.model.checkpoint import Began, Checkpoint, Failure, Item, Phase, Status, Success, Way
 from unum_runtime.model.envelope import Value
+from unum_runtime.model.listing import Kind
+from unum_runtime.model.listing import entry as list_entry
 from unum_runtime.model.naming import Execution, Name, checkpoint_key
 from unum_runtime.protocol.carry import carry, planned, pure_failure, runs_again, same_size, still_fails
 from unum_runtime.protocol.checkpoint import bounded
@@ -19,6 +21,8 @@ from unum_runtime.protocol.moment import deadline
 from unum_runtime.protocol.nudge import nudge, own_steps
 from unum_runtime.protocol.plan import Commit, Effect, Invoke, Open
 from unum_runtime.protocol.runtime import Runtime
+
+NOT_LISTED: Item = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,8 @@ def _begin_again(rt: Runtime, steps: list[Checkpoint], began: Began | None) -> C
         if not runs_again(rt, was, again) and last.state == was.scope.state:
             raise still_fails(was)
         carry(rt, was, again)
-    return committed(rt, replace(checkpoint, began=began))
+    listed = list_entry(rt.workflow.name, checkpoint.name.execution, Kind.REDRIVEN)
+    return committed(rt, replace(checkpoint, began=began), listed)
 
 
 def _redrivable(rt: Runtime, steps: list[Checkpoint]) -> list[Checkpoint]:
@@ -142,8 +147,8 @@ def _is_too_late(rt: Runtime, execution: Execution) -> bool:
     return now_ms // 1000 >= rt.last_s(execution) or (deadline_ms is not None and now_ms >= deadline_ms)
 
 
-def committed(rt: Runtime, checkpoint: Checkpoint) -> Checkpoint:
-    """What is committed under the name of `checkpoint`, after this at the latest."""
+def committed(rt: Runtime, checkpoint: Checkpoint, listed: Item = NOT_LISTED) -> Checkpoint:
+    """What is committed under the name of `checkpoint`, after this at the latest; `listed` is what lists tell of it."""
     key = checkpoint_key(rt.workflow.name, checkpoint.name)
-    winner = rt.store.create(key, checkpoint.to_item(), expires_at_s=rt.expires_at_s())
+    winner = rt.store.create(key, checkpoint.to_item() | listed, expires_at_s=rt.expires_at_s())
     return checkpoint if winner is None else Checkpoint.from_item(checkpoint.name, winner)

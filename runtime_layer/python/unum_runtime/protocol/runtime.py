@@ -134,6 +134,8 @@ class Runtime:
         routes: addresses of functions by key.
         carried: keys of the functions whose addresses a start puts into the envelopes.
         retention_s: how long items are kept, in seconds; more than `EVENT_LIFE_S` and `DEADLINE_MARGIN_S`.
+        result_retention_s: how long an execution's start record and the commit that ended it are kept, in seconds; None
+            for as long as the rest, and never shorter.
         collection: when stored outcomes go.
         log: one structured line for each thing that happened.
         remaining_ms: how much time is left to this delivery, in milliseconds.
@@ -153,6 +155,7 @@ class Runtime:
     routes: Mapping[str, str]
     carried: tuple[str, ...] = ()
     retention_s: int = DEFAULT_RETENTION_S
+    result_retention_s: int | None = None
     collection: Collection = Collection.TTL
     log: Log = field(default=silent)
     remaining_ms: Callable[[], int] = lambda: MAX_DELIVERY_MS
@@ -198,3 +201,7 @@ class Runtime:
     def expires_at_s(self) -> int:
         """When an item that is written now expires, in seconds since 1970."""
         return self.clock.now_ms() // 1000 + self.retention_s
+
+    def result_expires_at_s(self) -> int:
+        """When it expires if it is a part of an execution's result, in seconds since 1970."""
+        return self.clock.now_ms() // 1000 + (self.result_retention_s or self.retention_s)

@@ -8,7 +8,7 @@ from unum_runtime.model.checkpoint import Checkpoint, Success, read_start_record
 from unum_runtime.model.envelope import Writer
 from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Execution, start_key
-from unum_runtime.protocol.checkpoint import bounded
+from unum_runtime.protocol.checkpoint import bounded, create
 from unum_runtime.protocol.lease import claim_start
 from unum_runtime.protocol.perform import envelope, perform
 from unum_runtime.protocol.plan import Invoke, plan
@@ -25,8 +25,7 @@ def start(rt: Runtime, execution_name: str, value: Json) -> None:
     """
     record = start_record(Execution(execution_name, rt.clock.now_ms()), value)
     record = replace(record, outcome=bounded(Success(value), what="input"))  # too large, it fails the execution visibly
-    key = start_key(rt.workflow.name, execution_name)
-    winner = rt.store.create(key, record.to_item(), expires_at_s=rt.expires_at_s())
+    winner = create(rt, record)
     if winner is None:
         rt.log("started", execution=execution_name)
     _begin(rt, record if winner is None else read_start_record(execution_name, winner), fresh=winner is None)
@@ -55,7 +54,13 @@ def resume(rt: Runtime, execution_name: str, writer: Writer | None = None) -> No
 
 
 def _begin(rt: Runtime, record: Checkpoint, *, fresh: bool) -> None:
-    """Go on from the start record, in this sandbox as far as the first Task, if this function hosts it."""
+    """Go on from the start record, in this sandbox as far as the first Task, if this function hosts it.
+
+    Raises:
+        RefusedDelivery: what the execution has committed may be gone; only its result is kept for longer.
+    """
+    if rt.clock.now_ms() // 1000 > rt.last_s(record.name.execution):
+        raise RefusedDelivery(f"{record.name.execution}: started again when what it has committed may be gone")
     routes = carried(rt)
     effect = plan(rt.workflow, record)
     if isinstance(effect, Invoke) and _is_for_us(rt, effect):

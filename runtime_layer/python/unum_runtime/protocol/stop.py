@@ -11,8 +11,8 @@ Source: AWS Step Functions API Reference, "StopExecution".
 """
 
 from unum_runtime.model.checkpoint import Checkpoint, Failure, stop_record
-from unum_runtime.model.naming import START_STEP, Execution, Name, checkpoint_key
-from unum_runtime.protocol.checkpoint import shortened
+from unum_runtime.model.naming import START_STEP, Execution, Name
+from unum_runtime.protocol.checkpoint import create, shortened
 from unum_runtime.protocol.record import last_step
 from unum_runtime.protocol.runtime import Runtime
 
@@ -43,8 +43,7 @@ def stop(rt: Runtime, execution: Execution, failure: Failure) -> Checkpoint:
 
 def _created(rt: Runtime, record: Checkpoint) -> Checkpoint:
     """`record`, if nothing was there before; else what is there."""
-    key = checkpoint_key(rt.workflow.name, record.name)
-    winner = rt.store.create(key, record.to_item(), expires_at_s=rt.expires_at_s())
+    winner = create(rt, record)
     if winner is not None:
         return Checkpoint.from_item(record.name, winner)
     rt.log("stopped", execution=record.name.execution.name, invocation=str(record.name))

@@ -176,6 +176,7 @@ def _protocol(world: World, delivery: Delivery, ports: Ports) -> None:
         hosts=functions,
         routes={function: function for function in functions},
         retention_s=scenario.retention_s,
+        result_retention_s=scenario.result_retention_s,
         collection=scenario.collection,
         delivery=delivery.id,
     )

@@ -89,6 +89,7 @@ class Scenario:
         input: what the execution is started with.
         faults: what the platform may do.
         retention_s: how long items are kept, in seconds.
+        result_retention_s: how long start record and end are kept; None for as long as the rest.
         collection: when stored outcomes go.
         by_client: a client writes the start record and names it in the start event.
         tick_ms: how much time passes between two calls.
@@ -101,6 +102,7 @@ class Scenario:
     input: Json = None
     faults: Faults = field(default_factory=Faults)
     retention_s: int = DEFAULT_RETENTION_S
+    result_retention_s: int | None = None
     collection: Collection = Collection.TTL
     by_client: bool = False
     tick_ms: int = 0
@@ -125,6 +127,11 @@ class Scenario:
     def execution_name(self) -> str:
         """The name that the execution has to get."""
         return event_name(self.input) or REQUEST_ID
+
+    @property
+    def start_expires_at_s(self) -> int:
+        """When a start record expires that a client writes as everything begins, in seconds since 1970."""
+        return BEGUN_MS // 1000 + (self.result_retention_s or self.retention_s)
 
     def start_event(self) -> bytes:
         """The event that starts the execution."""

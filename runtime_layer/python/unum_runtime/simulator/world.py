@@ -10,6 +10,7 @@ from typing import NamedTuple, Self, TypeAlias
 from unum_runtime.model.checkpoint import Ending, Item, Status, read_start_record, start_record, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.ir import Json
+from unum_runtime.model.listing import stored_item
 from unum_runtime.model.naming import Execution, Key, Name, start_key
 from unum_runtime.protocol.control import Control, is_request, request
 from unum_runtime.simulator.faults import EVENT_AGE_S, Faults
@@ -199,7 +200,9 @@ class World:
         if scenario.by_client:
             record = start_record(Execution(scenario.execution_name, BEGUN_MS), scenario.input)
             key = world.start_key
-            world.store.create(key, record.to_item(), expires_at_s=BEGUN_MS // 1000 + scenario.retention_s)
+            world.store.create(
+                key, stored_item(scenario.workflow.name, record), expires_at_s=scenario.start_expires_at_s
+            )
             world.find_execution()
         return world
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from unum_runtime.model.checkpoint import Item
+from unum_runtime.model.listing import FIRST, LAST
 from unum_runtime.model.naming import Key
 
 MAX_ITEM_BYTES = 400_000
@@ -107,5 +108,29 @@ class Store(Protocol):
 
         Raises:
             StoreError: the store refused or did not answer; the claim may or may not have ended.
+        """
+        ...
+
+
+class Index(Protocol):
+    """The items of a store that lists show, which are those with the attributes of `unum_runtime.model.listing`.
+
+    Nothing that an execution comes to depends on it, so it may lag behind the store.
+    """
+
+    def listed(
+        self, partition: str, *, oldest: str = FIRST, newest: str = LAST, limit: int | None = None
+    ) -> list[Item]:
+        """The items of one partition of the index, newest first; each has what a list needs, and maybe more.
+
+        Args:
+            partition: see `unum_runtime.model.listing.partition`.
+            oldest: the lowest place, included.
+            newest: the highest place, included.
+            limit: how many at most, the newest of all; None for all.
+
+        Raises:
+            NoIndex: the store has none.
+            StoreError: not all was read that was asked for.
         """
         ...

@@ -7,8 +7,10 @@ from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
 from unum_runtime.clock import Clock, SystemClock
-from unum_runtime.errors import StoreError
+from unum_runtime.errors import NoIndex, StoreError
 from unum_runtime.model.checkpoint import OUTCOME, TOMBSTONE, Item
+from unum_runtime.model.listing import FIRST, INDEX, LAST, PLACE, PROJECTED
+from unum_runtime.model.listing import PARTITION as LISTED_IN
 from unum_runtime.model.naming import Key
 from unum_runtime.records import dataclass
 from unum_runtime.wire.failures import call_errors, error_code, error_response
@@ -77,11 +79,30 @@ class DynamoStore:
     def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
         """See `Store.query`."""
         found: dict[Key, Item] = {}
-        for page in self._pages(partition, newest):
+        for page in self._pages(self._query(partition, newest)):
             found |= self._live(page)
             if newest is not None and len(found) >= newest:
                 break
         return found
+
+    def listed(
+        self, partition: str, *, oldest: str = FIRST, newest: str = LAST, limit: int | None = None
+    ) -> list[Item]:
+        """See `Index.listed`."""
+        query: dict[str, Any] = {
+            "TableName": self.table,
+            "IndexName": INDEX,
+            "KeyConditionExpression": "#list = :list AND #place BETWEEN :oldest AND :newest",
+            "ExpressionAttributeNames": {"#list": LISTED_IN, "#place": PLACE},
+            "ExpressionAttributeValues": _to_attributes({":list": partition, ":oldest": oldest, ":newest": newest}),
+            "ScanIndexForward": False,
+        }
+        found: list[Item] = []
+        for page in self._pages(query if limit is None else query | {"Limit": limit}):
+            found += self._live(page).values()
+            if limit is not None and len(found) >= limit:
+                break
+        return found[:limit]
 
     def collect(self, keys: Iterable[Key]) -> None:
         """See `Store.collect`."""
@@ -199,7 +220,7 @@ class DynamoStore:
         some = f"{unread} of {len(keys)} keys"
         raise StoreError(f"BatchGetItem {self.table}: {some} unprocessed after {BATCH_ROUNDS} rounds")
 
-    def _pages(self, partition: str, newest: int | None) -> Iterator[list[Attributes]]:
+    def _query(self, partition: str, newest: int | None) -> dict[str, Any]:
         query: dict[str, Any] = {
             "TableName": self.table,
             "KeyConditionExpression": "pk = :pk",
@@ -207,8 +228,9 @@ class DynamoStore:
             "ConsistentRead": True,
             "ScanIndexForward": newest is None,
         }
-        if newest is not None:
-            query["Limit"] = newest
+        return query if newest is None else query | {"Limit": newest}
+
+    def _pages(self, query: dict[str, Any]) -> Iterator[list[Attributes]]:
         while True:
             response = self._call("query", **query)
             yield response["Items"]
@@ -228,10 +250,27 @@ class DynamoStore:
         try:
             return getattr(self.client, operation)(**parameters)
         except call_errors() as error:
+            if "IndexName" in parameters and _tells_of_an_index(error):
+                raise NoIndex(_no_index(self.table, error)) from error
             raise StoreError(f"{operation} {self.table}: {error}") from error
 
     def _now_s(self) -> int:
         return self.clock.now_ms() // 1000
+
+
+def _tells_of_an_index(error: Exception) -> bool:
+    """Whether DynamoDB did not find the index, or not with the keys that are asked for."""
+    return error_code(error) == "ValidationException" or "index" in str(error)
+
+
+def _no_index(table: str, error: Exception) -> str:
+    keys = (
+        f"partition key {LISTED_IN!r} and sort key {PLACE!r}, both strings, and the attributes {[*PROJECTED]} projected"
+    )
+    return (
+        f"table {table}: expected a global secondary index {INDEX!r} with {keys}, for lists of executions; deploy the "
+        f"workflow with store=Store.dynamodb(list_executions=True), or add the index to your own table ({error})"
+    )
 
 
 def _pause(round_: int) -> None:

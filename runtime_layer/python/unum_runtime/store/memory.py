@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import OUTCOME, TOMBSTONE, Item
+from unum_runtime.model.listing import FIRST, LAST, PARTITION, PLACE
 from unum_runtime.model.naming import Key
 from unum_runtime.store.base import MAX_ITEM_BYTES
 
@@ -49,6 +50,15 @@ class MemoryStore:
             keys = sorted(key for key in self._items if key.partition == partition and self._live(key) is not None)
             chosen = keys if newest is None else keys[::-1][:newest]
             return {key: dict(self._items[key][0]) for key in chosen}
+
+    def listed(
+        self, partition: str, *, oldest: str = FIRST, newest: str = LAST, limit: int | None = None
+    ) -> list[Item]:
+        """See `Index.listed`."""
+        with self._lock:
+            found = [dict(item) for key, (item, _) in self._items.items() if self._is_listed(key, item, partition)]
+        chosen = [item for item in found if oldest <= str(item[PLACE]) <= newest]
+        return sorted(chosen, key=lambda item: str(item[PLACE]), reverse=True)[:limit]
 
     def collect(self, keys: Iterable[Key]) -> None:
         """See `Store.collect`."""
@@ -97,6 +107,9 @@ class MemoryStore:
     def _holder(self, key: Key) -> str | None:
         owner, expires_at_ms = self._leases.get(key, (None, 0))
         return owner if self.clock.now_ms() < expires_at_ms else None
+
+    def _is_listed(self, key: Key, item: Item, partition: str) -> bool:
+        return item.get(PARTITION) == partition and self._live(key) is not None
 
     def _live(self, key: Key) -> Item | None:
         item, expires_at_s = self._items.get(key, (None, 0))

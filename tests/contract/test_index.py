@@ -1,0 +1,103 @@
+"""The index that lists executions, under one suite for every store."""
+
+from typing import Any, cast
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from tests.contract.conftest import MovableClock
+from unum_runtime.errors import NoIndex, StoreError
+from unum_runtime.model.checkpoint import Status, start_record
+from unum_runtime.model.listing import Kind, execution_at, partition, place, shard_of, stored_item
+from unum_runtime.model.naming import Execution, Key, start_key
+from unum_runtime.store.base import Index, Store
+from unum_runtime.store.dynamodb import DynamoStore
+
+LATER = 1_900_000_000
+
+
+@pytest.fixture
+def index(store: Store) -> Index:
+    return cast("Index", store)  # every store here is both
+
+
+def add(store: Store, place: str, *, partition: str = "p", at: int = 7, expires_at_s: int = LATER) -> None:
+    item = {"list": partition, "list_at": place, "at": at, "value": "large"}
+    store.create(Key(f"{partition}:{place}", "one"), item, expires_at_s=expires_at_s)
+
+
+def places(found: list[Any]) -> list[str]:
+    return [item["list_at"] for item in found]
+
+
+def test_one_partition_is_listed_newest_first(store: Store, index: Index) -> None:
+    for each in ("003/c", "001/a", "002/b"):
+        add(store, each)
+    add(store, "009/z", partition="q")
+    store.create(Key("p", "unlisted"), {"at": 1}, expires_at_s=LATER)
+    assert places(index.listed("p")) == ["003/c", "002/b", "001/a"]
+    assert index.listed("nothing") == []
+    assert {item["at"] for item in index.listed("p")} == {7}
+
+
+def test_both_ends_of_a_range_are_in_it(store: Store, index: Index) -> None:
+    for number in range(1, 6):
+        add(store, f"00{number}")
+    assert places(index.listed("p", oldest="002", newest="004")) == ["004", "003", "002"]
+    assert places(index.listed("p", newest="003", limit=2)) == ["003", "002"]
+    assert places(index.listed("p", oldest="005")) == ["005"]
+
+
+def test_entries_at_one_place_are_all_there(store: Store, index: Index) -> None:
+    for at in (1, 2):
+        item = {"list": "p", "list_at": "001/a", "at": at}
+        store.create(Key("execution", f"{at}"), item, expires_at_s=LATER)
+    assert sorted(int(item["at"]) for item in index.listed("p")) == [1, 2]
+
+
+def test_what_has_expired_neither_is_listed_nor_counts(store: Store, index: Index, clock: MovableClock) -> None:
+    soon = clock.ms // 1000 + 10
+    for number in range(1, 8):
+        add(store, f"00{number}", expires_at_s=LATER if number in (1, 4) else soon)
+    clock.pass_seconds(10)
+    assert places(index.listed("p", limit=2)) == ["004", "001"]
+
+
+def test_what_is_collected_is_still_listed(store: Store, index: Index) -> None:
+    add(store, "001/a")
+    store.collect([Key("p:001/a", "one")])
+    assert places(index.listed("p")) == ["001/a"]
+
+
+def test_a_start_record_is_found_where_its_execution_is(store: Store, index: Index) -> None:
+    execution = Execution("a-b_C", 1_800_000_000_123)
+    record = start_record(execution, {"n": 1})
+    store.create(start_key("w", execution.name), stored_item("w", record), expires_at_s=LATER)
+    (found,) = index.listed(partition("w", Kind.STARTED, shard_of(execution)))
+    assert execution_at(str(found["list_at"])) == execution
+    assert index.listed(partition("w", Status.FAILED, shard_of(execution))) == []
+
+
+def test_places_are_ordered_by_time_then_name() -> None:
+    executions = [Execution("z", 999), Execution("a", 1_000), Execution("b", 1_000), Execution("a", 10_000)]
+    assert sorted(executions, key=place) == executions
+
+
+def test_a_table_without_index_is_an_error_that_says_how_to_get_it(clock: MovableClock) -> None:
+    with mock_aws():
+        client = boto3.client(
+            "dynamodb", region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
+        )
+        keys: list[Any] = [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}]
+        client.create_table(
+            TableName="t",
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+            KeySchema=keys,
+        )
+        with pytest.raises(NoIndex, match=r"index 'executions' with .*'list'.*list_executions=True"):
+            DynamoStore(client, "t", clock).listed("p")
+        with pytest.raises(StoreError, match="not found") as missing:
+            DynamoStore(client, "absent", clock).listed("p")
+        assert not isinstance(missing.value, NoIndex)

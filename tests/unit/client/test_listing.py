@@ -1,0 +1,307 @@
+"""Lists of executions: what they show, in which order, and what they cost."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import botocore.session
+import pytest
+from botocore.validate import validate_parameters
+
+from unum_runtime.client import Client
+from unum_runtime.client.listing import ListedExecution
+from unum_runtime.client.stepfunctions import StepFunctionsClient
+from unum_runtime.errors import ClientError, InvalidToken, NoIndex
+from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Phase, Status, Success, start_record
+from unum_runtime.model.listing import SHARDS, Kind, entry, shard_of, stored_item
+from unum_runtime.model.naming import Execution, Name, checkpoint_key
+from unum_runtime.store.memory import MemoryStore
+
+BEGUN_MS = 1_800_000_000_000
+LATER = 4_000_000_000
+ENDS = (Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT, Status.ABORTED)
+TASK = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "A", "End": True}}}
+
+
+@dataclass
+class CountedIndex:
+    """Counts requests, and the entries in their answers."""
+
+    store: MemoryStore
+    requests: int = 0
+    entries: int = 0
+
+    def listed(self, partition: str, **options: Any) -> list[Item]:
+        found = self.store.listed(partition, **options)
+        self.requests += 1
+        self.entries += len(found)
+        return found
+
+
+@dataclass
+class Executions:
+    """Executions as the protocol stores them, and a client that lists them."""
+
+    store: MemoryStore = field(default_factory=MemoryStore)
+    workflow: str = "w"
+    index: CountedIndex = field(init=False)
+    client: Client = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.index = CountedIndex(self.store)
+        self.client = Client(store=self.store, workflow=self.workflow, invoker=None, index=self.index)  # type: ignore[arg-type]
+
+    def start(self, number: int, name: str | None = None) -> Execution:
+        execution = Execution(name or f"e{number}", BEGUN_MS + number)
+        self._store(start_record(execution, None))
+        return execution
+
+    def end(self, execution: Execution, status: Status, *, step: int = 1, at_ms: int = 5_000) -> None:
+        ending = Ending(status, Success(None))
+        self._store(self._step(execution, step, at_ms, ending))
+
+    def redrive(self, execution: Execution, *, step: int, at_ms: int) -> None:
+        checkpoint = self._step(execution, step, at_ms, None)
+        item = checkpoint.to_item() | entry(self.workflow, execution, Kind.REDRIVEN)
+        self.store.create(checkpoint_key(self.workflow, checkpoint.name), item, expires_at_s=LATER)
+
+    def pages(self, status: Status | None = None, limit: int = 0) -> Iterator[tuple[ListedExecution, ...]]:
+        token = None
+        while True:
+            executions, token = self.client.list(status, limit=limit, token=token)
+            yield executions
+            if token is None:
+                return
+
+    def names(self, status: Status | None = None, limit: int = 0) -> list[str]:
+        return [each.name for page in self.pages(status, limit) for each in page]
+
+    def _step(self, execution: Execution, step: int, at_ms: int, ending: Ending | None) -> Checkpoint:
+        return Checkpoint(
+            name=Name(execution, (), step),
+            state="A",
+            phase=Phase.LEFT,
+            outcome=Success(None),
+            digest="d",
+            committed_ms=BEGUN_MS + at_ms,
+            ending=ending,
+        )
+
+    def _store(self, checkpoint: Checkpoint) -> None:
+        item = stored_item(self.workflow, checkpoint)
+        self.store.create(checkpoint_key(self.workflow, checkpoint.name), item, expires_at_s=LATER)
+
+
+def status_of(number: int) -> Status:
+    return Status.RUNNING if number % 10 == 9 else ENDS[number % 4]
+
+
+@pytest.fixture(scope="module")
+def many() -> Executions:
+    """3,000 executions, of which every tenth runs."""
+    executions = Executions()
+    for number in range(3_000):
+        execution = executions.start(number)
+        if status_of(number) is not Status.RUNNING:
+            executions.end(execution, status_of(number))
+    return executions
+
+
+@pytest.mark.parametrize("status", [None, *Status])
+def test_all_pages_together_are_all_executions_newest_first(many: Executions, status: Status | None) -> None:
+    expected = [number for number in reversed(range(3_000)) if status in (None, status_of(number))]
+    assert many.names(status) == [f"e{number}" for number in expected]
+
+
+def test_a_page_shows_how_each_execution_is(many: Executions) -> None:
+    page, _ = many.client.list(limit=50)
+    assert [each.status for each in page] == [status_of(number) for number in range(2_999, 2_949, -1)]
+    begun = datetime.fromtimestamp(BEGUN_MS / 1000, UTC)
+    assert page[0] == ListedExecution(
+        name="e2999", status=Status.RUNNING, started_at=begun + timedelta(milliseconds=2_999), stopped_at=None
+    )
+    assert page[1].stopped_at == begun + timedelta(seconds=5)
+
+
+@pytest.mark.parametrize(
+    ("status", "most_requests", "most_entries"),
+    [
+        (Status.SUCCEEDED, SHARDS + 1, 210),
+        (Status.FAILED, 2 * SHARDS + 1, 210),
+        (None, 6 * SHARDS + 1, 420),
+        (Status.RUNNING, 6 * SHARDS + 1, 4_000),
+    ],
+)
+def test_a_page_of_100_costs_few_requests_and_no_read_of_an_execution(
+    many: Executions, status: Status | None, most_requests: int, most_entries: int
+) -> None:
+    many.index.requests = many.index.entries = 0
+    page, token = many.client.list(status)
+    assert len(page) == 100
+    assert token is not None
+    assert many.index.requests <= most_requests
+    assert many.index.entries <= most_entries
+
+
+def test_requests_do_not_grow_with_the_pages_before(many: Executions) -> None:
+    counts, token = [], None
+    for _ in range(5):
+        many.index.requests = 0
+        _, token = many.client.list(limit=100, token=token)
+        counts.append(many.index.requests)
+    assert max(counts) <= 6 * SHARDS + 1
+
+
+def test_where_everything_succeeded_nothing_else_is_asked_for() -> None:
+    executions = Executions()
+    for number in range(40):
+        executions.end(executions.start(number), Status.SUCCEEDED)
+    executions.client.list(limit=10)
+    assert executions.index.requests <= 2 * SHARDS + 1
+
+
+def test_a_page_of_running_ones_may_be_short_and_lead_on() -> None:
+    executions = Executions()
+    oldest = executions.start(0)
+    for number in range(1, 1_200):
+        executions.end(executions.start(number), Status.SUCCEEDED)
+    assert list(executions.pages(Status.RUNNING)) == [
+        (),
+        (ListedExecution(name=oldest.name, status=Status.RUNNING, started_at=_at(0), stopped_at=None),),
+    ]
+
+
+def _at(number: int) -> datetime:
+    return datetime.fromtimestamp((BEGUN_MS + number) / 1000, UTC)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7])
+def test_no_execution_is_lost_or_doubled_at_the_ends_of_pages(limit: int) -> None:
+    executions = Executions()
+    names = [f"n-{'x' * (number % 5)}{number}" for number in range(25)]
+    for number, name in enumerate(names):
+        executions.start(number // 6, name)  # six start at the same moment
+    ordered = sorted(names, key=lambda name: (names.index(name) // 6, name), reverse=True)
+    assert executions.names(limit=limit) == ordered
+
+
+@pytest.mark.parametrize("limit", [1, 100])
+def test_what_was_redriven_is_as_its_latest_commit_says(limit: int) -> None:
+    executions = Executions()
+    again, failed_twice, mended, failed = (executions.start(number) for number in range(4))
+    for execution in (again, failed_twice, mended, failed):
+        executions.end(execution, Status.FAILED, step=1, at_ms=1_000)
+    for execution in (again, failed_twice, mended):
+        executions.redrive(execution, step=2, at_ms=2_000)
+    executions.end(failed_twice, Status.FAILED, step=3, at_ms=3_000)
+    executions.end(mended, Status.SUCCEEDED, step=3, at_ms=3_000)
+    assert executions.names(Status.FAILED, limit) == ["e3", "e1"]
+    assert executions.names(Status.SUCCEEDED, limit) == ["e2"]
+    assert executions.names(Status.RUNNING, limit) == ["e0"]
+    listed = {each.name: (each.status, each.stopped_at) for page in executions.pages(limit=limit) for each in page}
+    assert listed == {
+        "e0": (Status.RUNNING, None),
+        "e1": (Status.FAILED, _at(3_000)),
+        "e2": (Status.SUCCEEDED, _at(3_000)),
+        "e3": (Status.FAILED, _at(1_000)),
+    }
+
+
+def test_pages_go_on_where_they_were_while_executions_start_and_end() -> None:
+    executions = Executions()
+    running = [executions.start(number) for number in range(200)]
+    stop = threading.Event()
+
+    def go_on() -> None:
+        for number, execution in enumerate(running):
+            executions.start(1_000 + number)
+            executions.end(execution, Status.SUCCEEDED)
+            if stop.is_set():
+                return
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(go_on)
+        names = executions.names(limit=7)
+        stop.set()
+    seen = Counter(names)
+    assert {execution.name for execution in running} <= seen.keys()
+    assert set(seen.values()) == {1}
+
+
+def test_workflows_of_one_table_have_lists_of_their_own() -> None:
+    ours = Executions()
+    other = Executions(ours.store, workflow="w2")
+    ours.start(1)
+    other.start(2)
+    assert (ours.names(), other.names()) == (["e1"], ["e2"])
+
+
+def test_executions_are_spread_over_the_shards() -> None:
+    shards = Counter(shard_of(Execution(f"order-{number}", 0)) for number in range(1_000))
+    assert len(shards) == SHARDS
+    assert min(shards.values()) > 150
+
+
+@pytest.mark.parametrize("token", ["", "x", "eyJhIjoxfQ==", "WyJ3IixudWxsLCJ+Il0="])
+def test_a_token_that_is_none(many: Executions, token: str) -> None:
+    with pytest.raises(InvalidToken, match="nextToken: expected what the page before returned"):
+        many.client.list(token=token)
+
+
+def test_a_token_of_another_list(many: Executions) -> None:
+    _, token = many.client.list(Status.FAILED)
+    assert token is not None
+    with pytest.raises(InvalidToken):
+        many.client.list(Status.SUCCEEDED, token=token)
+    with pytest.raises(InvalidToken):
+        replace(many.client, workflow="w2").list(Status.FAILED, token=token)
+
+
+def test_a_client_without_index(many: Executions) -> None:
+    with pytest.raises(NoIndex, match="cannot list"):
+        replace(many.client, index=None).list()
+
+
+@pytest.mark.parametrize("limit", [-1, 1_001])
+def test_no_page_has_so_many(many: Executions, limit: int) -> None:
+    with pytest.raises(ClientError, match="expected 0 to 1000"):
+        many.client.list(limit=limit)
+
+
+def test_what_the_runtime_starts_and_ends_is_listed_in_the_shape_of_boto3(deploy: Callable[..., Any]) -> None:
+    deployment = deploy(TASK, A=lambda event, _context: event["n"])
+    client = StepFunctionsClient(replace(deployment.client, index=deployment.local.store))
+    client.start_execution(name="good", input='{"n": 1}')
+    client.start_execution(name="bad")
+    deployment.alias.is_open = False
+    client.start_execution(name="waiting")
+    listed = client.list_executions(maxResults=10)
+    output = botocore.session.get_session().get_service_model("stepfunctions").operation_model("ListExecutions")
+    validate_parameters(listed, output.output_shape)
+    assert set(listed) == {"executions"}
+    statuses = {each["name"]: each["status"] for each in listed["executions"]}
+    assert statuses == {"good": "SUCCEEDED", "bad": "FAILED", "waiting": "RUNNING"}
+    described = client.describe_execution(executionArn="good")
+    (good,) = client.list_executions(statusFilter="SUCCEEDED")["executions"]
+    assert good == {name: described[name] for name in good}  # type: ignore[literal-required]
+    (running,) = client.list_executions(statusFilter="RUNNING")["executions"]
+    assert "stopDate" not in running
+
+
+def test_a_paginator_gives_every_page(many: Executions) -> None:
+    pages = (
+        StepFunctionsClient(many.client)
+        .get_paginator("list_executions")
+        .paginate(statusFilter="FAILED", PaginationConfig={"PageSize": 400})
+    )
+    names = [each["name"] for page in pages for each in page["executions"]]
+    assert names == many.names(Status.FAILED)
+
+
+def test_a_status_that_there_is_not(many: Executions) -> None:
+    with pytest.raises(ClientError, match=r"statusFilter: expected one of \['RUNNING', .*got 'DONE'"):
+        StepFunctionsClient(many.client).list_executions(statusFilter="DONE")
