@@ -175,9 +175,9 @@ def invoke_before_commit(patch: pytest.MonkeyPatch) -> None:
         effect = ingress.look_up(rt, envelope, task, fresh=fresh)
         if isinstance(effect, ingress.Ready):
             outcome = run.run(rt, envelope, task, effect.input)
-            perform.perform(rt, plan.plan(rt.workflow, checkpoint.draft(rt, outcome)), envelope.routes)
-            effect = checkpoint.commit(rt, outcome, Trail())
-        perform.perform(rt, effect, envelope.routes)
+            perform.perform(rt, Trail(envelope.routes), plan.plan(rt.workflow, checkpoint.draft(rt, outcome)))
+            effect = checkpoint.commit(rt, outcome, Trail(envelope.routes))
+        perform.perform(rt, Trail(envelope.routes), effect)
 
     patch.setattr(engine, "step", work)
     patch.setattr(start, "step", work)
@@ -474,7 +474,11 @@ MUTATIONS: dict[str, Mutation] = {
         graph="retry of a parallel", faults=CRASH, breaks=Invariant.CONSISTENT, patch=scopes_without_generation
     ),
     "late branch completes the next generation": Mutation(
-        graph="retry of a parallel", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=sets_without_generation
+        graph="retry of a parallel",
+        faults=CRASH,
+        breaks=Invariant.NO_LOST_WORK,
+        patch=sets_without_generation,
+        is_near=False,
     ),
     "retry of a scope at once": Mutation(
         graph="retry of a parallel", faults=CRASH, breaks=Invariant.CONSISTENT, patch=retry_of_a_scope_at_once
