@@ -77,7 +77,7 @@ class FailureHandler(Construct):
         self.version_arn = version_arn(self._version)
         self.alarm = self._alarm()
 
-    def allow(self, hosts: Iterable[permissions.HasFunction], statements: Iterable[iam.PolicyStatement]) -> None:
+    def allow(self, hosts: Iterable[permissions.HasEnvironment], statements: Iterable[iam.PolicyStatement]) -> None:
         """Let it take the place of `hosts`, for which it needs `statements` too; what it cannot do is reported."""
         policy = permissions.attach(
             self,
@@ -90,7 +90,10 @@ class FailureHandler(Construct):
             ],
         )
         configuration = async_configuration(
-            self._version, destination=self._dead_letters.queue_arn, qualifier=self._version.version
+            self._version,
+            function_name=self.function.function_name,
+            qualifier=self._version.version,
+            destination=self._dead_letters.queue_arn,
         )
         configuration.override_logical_id(logical_id(self._version, suffix="OnFailure"))
         configuration.apply_removal_policy(RemovalPolicy.RETAIN)

@@ -96,14 +96,14 @@ class Store:
         }
         return cls(table=table, options={name: value for name, value in given.items() if value is not None})
 
-    def table_for(self, workflow: Construct, construct_id: str) -> ITable:
-        """The table of `workflow`, made where there is none.
+    def table_for(self, workflow: Construct, construct_id: str, *, name: str | None = None) -> ITable:
+        """The table of `workflow`, made where there is none, and then called `name`.
 
         Raises:
             ConstructError: the table is of another kind, or the options cannot be had together.
         """
         if self.table is None:
-            return _new_table(workflow, construct_id, self._checked_options(workflow))
+            return _new_table(workflow, construct_id, self._checked_options(workflow), name)
         if self.options:
             remedy = "set them where you make the table, or leave out `table`"
             raise ConstructError(
@@ -136,11 +136,12 @@ def claim_name(workflow: Construct, table: ITable, name: str) -> None:
     Construct(table, claimed)  # type: ignore[arg-type]  # every table is a construct
 
 
-def _new_table(scope: Construct, construct_id: str, given: Mapping[str, Any]) -> Table:
+def _new_table(scope: Construct, construct_id: str, given: Mapping[str, Any], name: str | None) -> Table:
     key = given.get("encryption_key")
     return Table(
         scope,
         construct_id,
+        table_name=name,
         partition_key=Attribute(name=PARTITION, type=AttributeType.STRING),
         sort_key=Attribute(name=SORT, type=AttributeType.STRING),
         time_to_live_attribute=EXPIRY,

@@ -12,7 +12,6 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs import permissions
-from unum_constructs.host import Host
 from unum_constructs.layer import WorkflowLayer
 from unum_constructs.provided import Provision
 from unum_constructs.queues import new_queue
@@ -41,13 +40,15 @@ class WorkflowTimer(Construct):
         provision: how the forwarder is made.
         failure_queue: where messages end that cannot be handed on.
         targets: the functions that events may be for.
+        queue_name: of the queue, where functions have to know it before it is there.
 
     Attributes:
         queue: keeps the events.
         forwarder: hands them on.
+        queue_name: the queue's name, if synth knows it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it is made of, by name
         self,
         scope: Construct,
         construct_id: str,
@@ -55,12 +56,15 @@ class WorkflowTimer(Construct):
         layer: WorkflowLayer,
         provision: Provision,
         failure_queue: sqs.IQueue,
-        targets: Iterable[Host],
+        targets: Iterable[permissions.HasFunction],
+        queue_name: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
+        self.queue_name = queue_name
         self.queue = new_queue(
             self,
             "Queue",
+            queue_name=queue_name,
             visibility_timeout=Duration.seconds(VISIBILITY_S),
             dead_letter_queue=sqs.DeadLetterQueue(queue=failure_queue, max_receive_count=MAX_RECEIVES),
         )
@@ -85,7 +89,7 @@ class WorkflowTimer(Construct):
         )
         mapping.node.add_dependency(policy)  # Lambda refuses a queue that the function's role may not read
 
-    def _statements(self, targets: Iterable[Host]) -> list[iam.PolicyStatement]:
+    def _statements(self, targets: Iterable[permissions.HasFunction]) -> list[iam.PolicyStatement]:
         return [
             *permissions.invoking(targets),
             permissions.receiving(self.queue),

@@ -8,6 +8,7 @@ from aws_cdk import Annotations, Stack, Token
 from aws_cdk import aws_lambda as lambda_
 from constructs import IConstruct, IValidation, Node
 
+from unum_constructs import cross_stack
 from unum_constructs.errors import ConstructError
 from unum_constructs.host import HANDLER, IMAGE, Host
 from unum_constructs.resource import resource_of
@@ -112,9 +113,8 @@ def _stranger(function: object) -> str:
 
 
 def _placed(workflow: IConstruct, function: lambda_.Function) -> Iterator[str]:
-    here, there = Stack.of(workflow).node.path, function.stack.node.path
-    if here != there:
-        yield f"expected a function of the workflow's stack {here!r}, got one of {there!r}; define both in one stack"
+    if Stack.of(workflow).node.path != function.stack.node.path:
+        yield from cross_stack.problems(workflow, function)
 
 
 def _layered(function: lambda_.Function) -> Iterator[str]:

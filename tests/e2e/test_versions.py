@@ -16,6 +16,7 @@ from unum_constructs.changes import Effect, changes
 from unum_constructs.definition import Definition
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
+from unum_runtime.client import Description
 from unum_runtime.client.tasks import Tasks
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Workflow
@@ -33,6 +34,9 @@ ENDS: Mapping[int, Sequence[str]] = {
 }
 """Where each definition leads when the Task that dies has been given up."""
 
+STACKS = ("Versions", "Apart")
+"""One has all in itself, the other has its functions in two stacks."""
+
 pytestmark = pytest.mark.e2e
 
 
@@ -44,10 +48,10 @@ def trail(definition: int, code: int) -> list[str]:
 class Executions:
     """The executions, and what holds them."""
 
-    def __init__(self, deployed: Deployment) -> None:
-        self.client = deployed.client("Versions")
-        self._notes = deployed.table("Versions", "NotesTable")
-        self._door = Tasks.connect(start_alias=deployed.outputs["Versions"]["WorkflowStartAlias"])
+    def __init__(self, deployed: Deployment, stack: str) -> None:
+        self.client = deployed.client(stack)
+        self._notes = deployed.table(stack, "NotesTable")
+        self._door = Tasks.connect(start_alias=deployed.outputs[stack]["WorkflowStartAlias"])
 
     def start(self, name: str) -> None:
         self.client.start({"name": name, "trail": []}, name=name)
@@ -80,36 +84,42 @@ def deploy(bootstrapped: Emulator) -> Callable[[int, int], Deployment]:
 
 
 @pytest.fixture(scope="module")
-def executions(deploy: Callable[[int, int], Deployment]) -> Executions:
-    """One of each deployment that waits for its answer, and one of the first that waits at its gate, all this time."""
+def executions(deploy: Callable[[int, int], Deployment]) -> Mapping[str, Executions]:
+    """By stack: one of each deployment waits for its answer, and one of the first at its gate, all this time."""
     for name, version in DEPLOYMENTS.items():
-        held = Executions(deploy(*version))
-        held.open_gate(name)
-        held.start(name)
-        if name == "first":
-            held.start("gated")
-        held.asked(name)
+        deployed = deploy(*version)
+        held = {stack: Executions(deployed, stack) for stack in STACKS}
+        for each in held.values():
+            each.open_gate(name)
+            each.start(name)
+            if name == "first":
+                each.start("gated")
+        for each in held.values():
+            each.asked(name)
     return held
 
 
 @pytest.fixture(scope="module")
-def ended(executions: Executions) -> Mapping[str, Any]:
-    """How they end, now that nothing holds them any more."""
-    executions.open_gate("gated")
-    for name in (*DEPLOYMENTS, "gated"):
-        executions.answer(name)
-    return {name: executions.client.wait(name, timeout_s=180) for name in (*DEPLOYMENTS, "gated")}
+def ended(executions: Mapping[str, Executions]) -> Mapping[tuple[str, str], Description]:
+    """How they end, by stack and name, now that nothing holds them any more."""
+    names = (*DEPLOYMENTS, "gated")
+    for each in executions.values():
+        each.open_gate("gated")
+        for name in names:
+            each.answer(name)
+    return {
+        (stack, name): each.client.wait(name, timeout_s=180) for stack, each in executions.items() for name in names
+    }
 
 
-@pytest.mark.parametrize("name", DEPLOYMENTS)
-def test_an_execution_that_waits_for_an_answer_ends_on_its_versions(ended: Mapping[str, Any], name: str) -> None:
-    assert ended[name].status is Status.SUCCEEDED, ended[name]
-    assert ended[name].output["trail"] == trail(*DEPLOYMENTS[name])
-
-
-def test_an_execution_whose_events_wait_ends_on_its_versions(ended: Mapping[str, Any]) -> None:
-    assert ended["gated"].status is Status.SUCCEEDED, ended["gated"]
-    assert ended["gated"].output["trail"] == trail(*DEPLOYMENTS["first"])
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize(("name", "version"), [*DEPLOYMENTS.items(), ("gated", DEPLOYMENTS["first"])])
+def test_an_execution_ends_on_the_versions_that_it_began_with(
+    ended: Mapping[tuple[str, str], Description], stack: str, name: str, version: tuple[int, int]
+) -> None:
+    end = ended[stack, name]
+    assert end.status is Status.SUCCEEDED, end
+    assert end.output["trail"] == trail(*version)
 
 
 @pytest.mark.parametrize(("old", "new"), [(1, 2), (2, 2), (2, 3)])

@@ -1,4 +1,5 @@
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 
 from aws_cdk import CfnOutput, RemovalPolicy, Stack
@@ -21,12 +22,18 @@ HANDLERS: Mapping[str, str] = {
 
 
 class Versions(Stack):
-    """A workflow whose definition and code change: it waits at a gate and for an answer, dies, and recovers."""
+    """A workflow whose definition and code change: it waits at a gate and for an answer, dies, and recovers.
 
-    def __init__(self, scope: Construct, construct_id: str, *, definition: int, code: int) -> None:
+    Its functions are in the stacks `places`, by turns; in this one without any.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, definition: int, code: int, places: Sequence[Stack] = ()
+    ) -> None:
         super().__init__(scope, construct_id)
+        places = places or [self]
         self._notes = dynamodb.Table(
-            self,
+            places[0],
             "Notes",
             partition_key=dynamodb.Attribute(name="key", type=dynamodb.AttributeType.STRING),
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
@@ -37,14 +44,13 @@ class Versions(Stack):
         )
         workflow = Definition.from_asl_file(HERE / f"workflow_{definition}.asl.json")
         named = HANDLERS.keys() - ({"Check"} if definition == 1 else set())
-        UnumWorkflow(
-            self, "Workflow", definition=workflow, functions={key: self._function(key) for key in sorted(named)}
-        )
+        functions = {key: self._function(place, key) for key, place in zip(sorted(named), cycle(places), strict=False)}
+        UnumWorkflow(self, "Workflow", definition=workflow, functions=functions)
         CfnOutput(self, "NotesTable", value=self._notes.table_name)
 
-    def _function(self, key: str) -> UnumFunction:
+    def _function(self, place: Stack, key: str) -> UnumFunction:
         function = UnumFunction(
-            self,
+            place,
             key,
             handler=f"index.{HANDLERS[key]}",
             code=self._code,
