@@ -1,23 +1,20 @@
 """Three deployments while executions wait: each stays on the code and the definition that it began with, to its end."""
 
-import json
 import shlex
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import boto3
 import pytest
 
 from tests.e2e.conftest import ROOT, Deployment
+from tests.e2e.versions.executions import Executions, trail
 from unum_constructs.changes import Effect, changes
 from unum_constructs.definition import Definition
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
 from unum_runtime.client import Description
-from unum_runtime.client.tasks import Tasks
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Workflow
 
@@ -27,51 +24,10 @@ APP = f"{shlex.quote(sys.executable)} -m tests.e2e.versions.app"
 DEPLOYMENTS = {"first": (1, 1), "definition": (2, 1), "code": (2, 2), "both": (3, 3)}
 """Numbers of definition and code, by what has changed; deployed in this order."""
 
-ENDS: Mapping[int, Sequence[str]] = {
-    1: ("Recover", "Conclude"),
-    2: ("Apologize", "Conclude", "Check"),
-    3: ("Apologize", "Conclude", "Inspect"),
-}
-"""Where each definition leads when the Task that dies has been given up."""
-
 STACKS = ("Versions", "Apart")
 """One has all in itself, the other has its functions in two stacks."""
 
 pytestmark = pytest.mark.e2e
-
-
-def trail(definition: int, code: int) -> list[str]:
-    """What an execution comes by that never leaves the versions that it started on."""
-    return [f"{state} by code {code}" for state in ("Prepare", "Gate", "Ask", *ENDS[definition])]
-
-
-class Executions:
-    """The executions, and what holds them."""
-
-    def __init__(self, deployed: Deployment, stack: str) -> None:
-        self.client = deployed.client(stack)
-        self._notes = deployed.table(stack, "NotesTable")
-        self._door = Tasks.connect(start_alias=deployed.outputs[stack]["WorkflowStartAlias"])
-
-    def start(self, name: str) -> None:
-        self.client.start({"name": name, "trail": []}, name=name)
-
-    def open_gate(self, name: str) -> None:
-        self._notes.put_item(Item={"key": f"gate of {name}"})
-
-    def asked(self, name: str) -> Mapping[str, Any]:
-        """What an execution left behind when it began to wait for an answer."""
-        end = time.monotonic() + 120
-        while time.monotonic() < end:
-            found: Mapping[str, Any] | None = self._notes.get_item(Key={"key": name}, ConsistentRead=True).get("Item")
-            if found is not None:
-                return found
-            time.sleep(0.2)
-        raise AssertionError(f"{name}: nobody asked")
-
-    def answer(self, name: str) -> None:
-        question = self.asked(name)
-        self._door.send_task_success(question["token"], json.dumps(question["answer"]))
 
 
 @pytest.fixture(scope="module")
