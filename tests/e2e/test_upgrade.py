@@ -24,7 +24,7 @@ STACK = "Upgrade"
 BUILDS = {"asked": (1, 1), "gated": (1, 1), "new": (2, 2)}
 """Numbers of definition and code that an execution starts on, by its name."""
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]  # deployments on a busy machine
 
 
 @pytest.fixture(scope="module", params=sorted(RELEASES.iterdir()), ids=lambda folder: folder.name)

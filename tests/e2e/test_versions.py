@@ -27,7 +27,7 @@ DEPLOYMENTS = {"first": (1, 1), "definition": (2, 1), "code": (2, 2), "both": (3
 STACKS = ("Versions", "Apart")
 """One has all in itself, the other has its functions in two stacks."""
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]  # deployments on a busy machine
 
 
 @pytest.fixture(scope="module")
