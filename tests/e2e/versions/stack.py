@@ -43,8 +43,10 @@ class Versions(Stack):
             (HERE / "work.py").read_text(encoding="utf-8").replace("CODE = 0", f"CODE = {code}")
         )
         workflow = Definition.from_asl_file(HERE / f"workflow_{definition}.asl.json")
-        named = HANDLERS.keys() - ({"Check"} if definition == 1 else set())
-        functions = {key: self._function(place, key) for key, place in zip(sorted(named), cycle(places), strict=False)}
+        homes = dict(zip(HANDLERS, cycle(places), strict=False))
+        if definition == 1:
+            del homes["Check"]
+        functions = {key: self._function(place, key) for key, place in homes.items()}
         UnumWorkflow(self, "Workflow", definition=workflow, functions=functions)
         CfnOutput(self, "NotesTable", value=self._notes.table_name)
 
