@@ -9,10 +9,11 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from unum_constructs import callbacks, permissions
+from unum_constructs import callbacks, cross_stack, permissions
 from unum_constructs.compiler.edges import ENTRY, recursive_functions, timed_functions
 from unum_constructs.compiler.resources import SERVICES
 from unum_constructs.compiler.started import is_only_started
+from unum_constructs.cross_stack import DistantFunction
 from unum_constructs.definition import Definition
 from unum_constructs.failure_handler import FailureHandler
 from unum_constructs.failure_handler import operations as operations_on_failure
@@ -34,8 +35,10 @@ class Assembly:
         workflow: the definition, compiled.
         bound: the definition, for what only the deployment knows of it.
         hosts: the functions by key, `ENTRY` and `SERVICES` included.
+        known: the same as the workflow's stack knows them.
         wiring: who invokes whom.
         layer: runtime and definition.
+        distant_layers: the same for functions of other stacks, by the path of the stack.
         table: the state of executions.
         retention_s: how long that is kept, in seconds.
         result_retention_s: how long start records and ends are, in seconds.
@@ -49,8 +52,10 @@ class Assembly:
     workflow: Workflow
     bound: Definition
     hosts: Mapping[str, Host]
+    known: Mapping[str, Host | DistantFunction]
     wiring: Wiring
     layer: WorkflowLayer
+    distant_layers: Mapping[str, WorkflowLayer]
     table: dynamodb.ITable
     retention_s: int
     result_retention_s: int
@@ -92,26 +97,26 @@ class Assembly:
         """Let `handler` take the place of any function."""
         done = (operations(self.workflow, self.wiring, key) for key in self.wiring.edges)
         statements = [permissions.storing(self.table, operations_on_failure(done)), *permissions.sending(self._queues)]
-        handler.allow(dict.fromkeys(self.hosts.values()), statements)
+        handler.allow(dict.fromkeys(self.known.values()), statements)
         permissions.share_key(handler.function, self.table)
         if self.timer:
             permissions.attach(handler, "Timer", self.timer.forwarder, permissions.invoking([handler]))
 
     def join(self, scope: Construct, key: str, failures: Failures) -> iam.Policy:
         """Make the function `key` a part of the workflow; what allows it to be one, in `scope`."""
-        host = self.hosts[key]
+        host, known = self.hosts[key], self.known[key]
         claimed = host.claim_failures(failures)
         reports = claimed is failures or key == self.wiring.start
         statements = self._statements(key, reports_to=[failures.handler] if reports else [])
-        policy = permissions.attach(scope, key, host.function, statements)
-        permissions.share_key(host.function, self.table)
+        policy = permissions.attach(scope, key, known.function, statements)
+        permissions.share_key(known.function, self.table)
         if claimed is failures:
-            host.send_failures(failures, after=policy)
+            known.send_failures(failures, after=policy)
         else:
             claimed.handler.hand_on(self.workflow.name, failures.handler)
         if key in recursive_functions(self.workflow) or self._answered(key) or self._begins_again(key):
             host.allow_recursion()
-        host.serve(self.workflow.name, self.layer, self._service_of(key))
+        host.serve(self.workflow.name, self._layer_of(host), self._service_of(key))
         return policy
 
     def _statements(self, key: str, *, reports_to: Iterable[permissions.HasFunction]) -> Iterator[iam.PolicyStatement]:
@@ -126,21 +131,31 @@ class Assembly:
             yield from self.bound.statements
         yield permissions.storing(self.table, operations(self.workflow, self.wiring, key))
         if not self.hosts[key].takes_layers:
-            yield permissions.reading(self.layer.definition)
+            yield permissions.reading(self._layer_of(self.hosts[key]).definition)
         yield from permissions.invoking(reports_to)
         timer = self._queues if self._waits(key) else []
         yield from permissions.sending([*timer, *(self.activities.values() if key == SERVICES else ())])
+
+    def _named(self, service: Mapping[str, Any]) -> dict[str, str]:
+        """What stands in `service` for functions of other stacks in place of references to the workflow's stack."""
+        named = {"table": cross_stack.table_name(self.layer, self.table)}
+        if self.timer and "timer" in service:
+            named["timer"] = cross_stack.queue_url(self.timer.queue_name)
+        return named
 
     @property
     def _queues(self) -> list[sqs.IQueue]:
         """That of the timer."""
         return [self.timer.queue] if self.timer else []
 
-    def _invoked(self, key: str) -> list[Host]:
+    def _layer_of(self, host: Host) -> WorkflowLayer:
+        return self.distant_layers.get(host.stack, self.layer)
+
+    def _invoked(self, key: str) -> list[Host | DistantFunction]:
         """The functions that the function `key` invokes: itself, too, where it has no longer to wait."""
         own = [key] if self._waits(key) else []
         keys = dict.fromkeys((*self.wiring.edges[key], *own, *self._answered(key)))
-        return [self.hosts[each] for each in keys]
+        return [self.known[each] for each in keys]
 
     def _answered(self, key: str) -> tuple[str, ...]:
         """The functions that the function `key` invokes when somebody hands in what their Tasks wait for."""
@@ -167,19 +182,24 @@ class Assembly:
 
     def _service_of(self, key: str) -> Mapping[str, Any]:
         """What `unum_runtime.handler.Service` says for the function `key`."""
+        host = self.hosts[key]
         service = {
             **self.service(),
             "hosts": [] if key == ENTRY else [key],
-            "routes": {target: self.hosts[target].version_arn for target in self.wiring.references[key]},
+            "routes": {
+                target: self.hosts[target].version_arn_in(host.function.stack) for target in self.wiring.references[key]
+            },
         }
         if key == SERVICES:
             service["routes"] |= {START + text: alias for text, alias in self.started.items()}
-        if not self.hosts[key].takes_layers:
-            service["definition"] = self.layer.definition.s3_object_url
+        if not host.takes_layers:
+            service["definition"] = self._layer_of(host).definition.s3_object_url
         if self.activities and key == SERVICES:
             service["activities"] = {name: queue.queue_url for name, queue in self.activities.items()}
         if self.timer and self._waits(key):
             service["timer"] = self.timer.queue.queue_url
+        if host.stack in self.distant_layers:
+            service |= self._named(service)
         if key == self.wiring.start:
             service |= {"carried": [*self.wiring.carried], "start_alias": self.start_alias}
         return service

@@ -80,7 +80,7 @@ class FailureHandler(Construct):
         self.version_arn = version_arn(self.version)
         self.alarm = self._alarm()
 
-    def allow(self, hosts: Collection[permissions.HasFunction], statements: Iterable[iam.PolicyStatement]) -> None:
+    def allow(self, hosts: Collection[permissions.HasEnvironment], statements: Iterable[iam.PolicyStatement]) -> None:
         """Let it take the place of `hosts`, for which it needs `statements` too; what it cannot do is reported."""
         policy = permissions.attach(
             self,
@@ -93,7 +93,10 @@ class FailureHandler(Construct):
             ],
         )
         configuration = async_configuration(
-            self.version, destination=self._dead_letters.queue_arn, qualifier=self.version.version
+            self.version,
+            function_name=self.function.function_name,
+            qualifier=self.version.version,
+            destination=self._dead_letters.queue_arn,
         )
         configuration.override_logical_id(logical_id(self.version, suffix="OnFailure"))
         configuration.apply_removal_policy(RemovalPolicy.RETAIN)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
-from aws_cdk import RemovalPolicy, Token
+from aws_cdk import RemovalPolicy, Stack, Token
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct, IDependable
 from jsii.errors import JSIIError
@@ -14,7 +14,7 @@ from jsii.errors import JSIIError
 from unum_constructs.errors import ConstructError
 from unum_constructs.layer import WorkflowLayer
 from unum_constructs.resource import resource_of
-from unum_constructs.version import logical_id, version_arn
+from unum_constructs.version import logical_id, version_arn, version_output
 
 ENVIRONMENT_BYTES = 4096
 """The most that Lambda allows. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
@@ -65,8 +65,13 @@ class Failures:
 
     def configure(self, qualified: lambda_.Version | lambda_.Alias, qualifier: str) -> lambda_.CfnEventInvokeConfig:
         """Have Lambda treat the failed events of a version or alias so."""
+        return self.configure_named(qualified, function_name=qualified.lambda_.function_name, qualifier=qualifier)
+
+    def configure_named(self, scope: Construct, *, function_name: str, qualifier: str) -> lambda_.CfnEventInvokeConfig:
+        """The same, for a version or alias that is known by its names."""
         return async_configuration(
-            qualified,
+            scope,
+            function_name=function_name,
             qualifier=qualifier,
             destination=self.handler.version_arn,
             max_event_age_s=self.max_event_age_s,
@@ -115,6 +120,20 @@ class Host(Construct):
     def takes_layers(self) -> bool:
         """Whether it is no container image, which has to have the runtime in it."""
         return self.resource.package_type != IMAGE
+
+    @property
+    def environment_key(self) -> str | None:
+        """ARN of the user's key that its environment is encrypted with, if there is one."""
+        return self.resource.kms_key_arn
+
+    @cached_property
+    def stack(self) -> str:
+        """Path of the stack that it is in."""
+        return self.function.stack.node.path
+
+    def version_arn_in(self, stack: Stack) -> str:
+        """A token of the version's qualified ARN, for functions of `stack`."""
+        return self.version_arn if stack.node.path == self.stack else version_output(self.version)
 
     def _redirect(self) -> None:
         """Have Lambda call the runtime."""
@@ -194,10 +213,19 @@ class Host(Construct):
         """What becomes of its failed events: `failures`, if they are the first that are wanted, else those.
 
         Raises:
-            ConstructError: another workflow wants other limits.
+            ConstructError: another workflow wants other limits, or is in another stack.
         """
         if self.failures is None:
             self.failures = failures
+        if self.failures is failures:
+            return failures
+        first, other = (each.handler.function.stack.node.path for each in (self.failures, failures))
+        if first != other:
+            raise ConstructError(
+                self.function,
+                f"takes part in a workflow of the stack {first!r}, expected no other than those of it, got one of "
+                f"{other!r}; have both workflows in one stack, or two functions",
+            )
         if self.failures.limits != failures.limits:
             raise ConstructError(
                 self.function,
@@ -216,25 +244,33 @@ class Host(Construct):
             after: what allows it; Lambda refuses a destination that the function's role may not send to.
         """
         configuration = failures.configure(self.version, self.version.version)
-        configuration.override_logical_id(logical_id(self.version, suffix="OnFailure"))
-        configuration.apply_removal_policy(RemovalPolicy.RETAIN)
-        configuration.node.add_dependency(after)
+        retain_with(self.version, configuration, suffix="OnFailure", after=after)
+
+
+def retain_with(
+    version: lambda_.Version, configuration: lambda_.CfnEventInvokeConfig, *, suffix: str, after: IDependable
+) -> None:
+    """Keep `configuration` as long as `version`, under a logical id that ends in `suffix`."""
+    configuration.override_logical_id(logical_id(version, suffix=suffix))
+    configuration.apply_removal_policy(RemovalPolicy.RETAIN)
+    configuration.node.add_dependency(after)
 
 
 def async_configuration(
-    qualified: lambda_.Version | lambda_.Alias,
+    scope: Construct,
     *,
+    function_name: str,
     qualifier: str,
     destination: str,
     max_event_age_s: int | None = None,
     retry_attempts: int | None = None,
 ) -> lambda_.CfnEventInvokeConfig:
-    """How Lambda treats asynchronous events for a version or alias that it could not work on."""
+    """How Lambda treats asynchronous events that a version or alias could not work on, as a construct in `scope`."""
     on_failure = lambda_.CfnEventInvokeConfig.OnFailureProperty(destination=destination)
     return lambda_.CfnEventInvokeConfig(
-        qualified,
+        scope,
         "EventInvokeConfig",
-        function_name=qualified.lambda_.function_name,
+        function_name=function_name,
         qualifier=qualifier,
         destination_config=lambda_.CfnEventInvokeConfig.DestinationConfigProperty(on_failure=on_failure),
         maximum_event_age_in_seconds=max_event_age_s,

@@ -11,7 +11,6 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs.compiler.edges import Operation
-from unum_constructs.resource import resource_of
 from unum_constructs.store import ACTIONS
 
 
@@ -19,11 +18,19 @@ class HasFunction(Protocol):
     """Stands for a function."""
 
     @property
-    def function(self) -> lambda_.Function: ...  # noqa: D102 - says it all
+    def function(self) -> lambda_.IFunction: ...  # noqa: D102 - says it all
+
+
+class HasEnvironment(HasFunction, Protocol):
+    """Stands for a function with an environment."""
+
+    @property
+    def environment_key(self) -> str | None:
+        """ARN of the user's key that the environment is encrypted with, if there is one."""
 
 
 def attach(
-    scope: Construct, construct_id: str, function: lambda_.Function, statements: Iterable[iam.PolicyStatement]
+    scope: Construct, construct_id: str, function: lambda_.IFunction, statements: Iterable[iam.PolicyStatement]
 ) -> iam.Policy:
     """A policy of `statements` for one function, attached to its role.
 
@@ -35,7 +42,7 @@ def attach(
     return policy
 
 
-def share_key(function: lambda_.Function, table: dynamodb.ITable) -> None:
+def share_key(function: lambda_.IFunction, table: dynamodb.ITable) -> None:
     """Let `function` use the key that `table` is encrypted with, if that is the user's own."""
     if table.encryption_key is not None:
         table.encryption_key.grant_encrypt_decrypt(_role(function))
@@ -48,15 +55,15 @@ def invoking(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
         yield iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=versions)
 
 
-def standing_in(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
+def standing_in(hosts: Iterable[HasEnvironment]) -> Iterator[iam.PolicyStatement]:
     """To plan in place of functions: to read the addresses in their configuration, and to invoke any of them.
 
     Where an environment is encrypted with a key of the user's, Lambda shows it to those alone who may use the key.
     """
-    functions = [host.function for host in hosts]
-    versions = [f"{function.function_arn}:*" for function in functions]
+    hosts = [*hosts]
+    versions = [f"{host.function.function_arn}:*" for host in hosts]
     yield iam.PolicyStatement(actions=["lambda:GetFunctionConfiguration", "lambda:InvokeFunction"], resources=versions)
-    keys = dict.fromkeys(resource_of(function, lambda_.CfnFunction).kms_key_arn for function in functions)
+    keys = dict.fromkeys(host.environment_key for host in hosts)
     if arns := [key for key in keys if key is not None]:
         yield iam.PolicyStatement(actions=["kms:Decrypt"], resources=arns)
 
@@ -99,7 +106,7 @@ def receiving(queue: sqs.IQueue) -> iam.PolicyStatement:
     return iam.PolicyStatement(actions=actions, resources=[queue.queue_arn])
 
 
-def _role(function: lambda_.Function) -> iam.IRole:
+def _role(function: lambda_.IFunction) -> iam.IRole:
     role = function.role
     assert role is not None  # noqa: S101 - every function that an app creates has one
     return role

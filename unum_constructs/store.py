@@ -105,14 +105,14 @@ class Store:
         }
         return cls(table=table, options={name: value for name, value in given.items() if value is not None})
 
-    def table_for(self, workflow: Construct, construct_id: str) -> ITable:
-        """The table of `workflow`, made where there is none.
+    def table_for(self, workflow: Construct, construct_id: str, *, name: str | None = None) -> ITable:
+        """The table of `workflow`, made where there is none, and then called `name`.
 
         Raises:
             ConstructError: the table is of another kind, or the options cannot be had together.
         """
         if self.table is None:
-            return _new_table(workflow, construct_id, self._checked_options(workflow))
+            return _new_table(workflow, construct_id, self._checked_options(workflow), name)
         if self.options:
             remedy = "set them where you make the table, or leave out `table`"
             raise ConstructError(
@@ -159,11 +159,12 @@ def index_arn(table: ITable) -> str:
     return f"{table.table_arn}/index/{INDEX}"
 
 
-def _new_table(scope: Construct, construct_id: str, given: Mapping[str, Any]) -> Table:
+def _new_table(scope: Construct, construct_id: str, given: Mapping[str, Any], name: str | None) -> Table:
     key = given.get("encryption_key")
     table = Table(
         scope,
         construct_id,
+        table_name=name,
         partition_key=Attribute(name=PARTITION, type=AttributeType.STRING),
         sort_key=Attribute(name=SORT, type=AttributeType.STRING),
         time_to_live_attribute=EXPIRY,

@@ -12,7 +12,6 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs import permissions
-from unum_constructs.host import Host
 from unum_constructs.layer import WorkflowLayer
 from unum_constructs.provided import Provision
 from unum_constructs.queues import new_queue
@@ -41,13 +40,15 @@ class WorkflowTimer(Construct):
         provision: how the forwarder is made.
         failure_queue: where messages end that can neither be handed on nor given to a failure handler.
         targets: the functions that events may be for.
+        queue_name: of the queue, where functions have to know it before it is there.
 
     Attributes:
         queue: keeps the events.
         forwarder: hands them on.
+        queue_name: the queue's name, if synth knows it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it is made of, by name
         self,
         scope: Construct,
         construct_id: str,
@@ -55,13 +56,16 @@ class WorkflowTimer(Construct):
         layer: WorkflowLayer,
         provision: Provision,
         failure_queue: sqs.IQueue,
-        targets: Iterable[Host],
+        targets: Iterable[permissions.HasFunction],
+        queue_name: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
         self._targets = [*targets]
+        self.queue_name = queue_name
         self.queue = new_queue(
             self,
             "Queue",
+            queue_name=queue_name,
             visibility_timeout=Duration.seconds(VISIBILITY_S),
             dead_letter_queue=sqs.DeadLetterQueue(queue=failure_queue, max_receive_count=MAX_RECEIVES),
         )
@@ -86,9 +90,8 @@ class WorkflowTimer(Construct):
         )
         mapping.node.add_dependency(policy)  # Lambda refuses a queue that the function's role may not read
 
-    def report_failures(self) -> None:
-        """Have the failure handlers of the targets, which know theirs by now, go on from what cannot be handed on."""
-        handlers = dict.fromkeys(host.failures.handler for host in self._targets if host.failures is not None)
+    def report_failures(self, handlers: Iterable[permissions.HasFunction]) -> None:
+        """Have `handlers`, which the targets' failed events go to, go on from what cannot be handed on."""
         statements = [*permissions.finding_handlers(self._targets), *permissions.invoking(handlers)]
         permissions.attach(self, "Failures", self.forwarder, statements)
 

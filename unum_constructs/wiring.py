@@ -52,23 +52,27 @@ def one_key_each(workflow: Workflow, hosts: Mapping[str, Host]) -> Workflow:
     return replace(workflow, states=states)
 
 
-def wire(workflow: Workflow, hosts: Mapping[str, Host]) -> Wiring:
+def wire(workflow: Workflow, hosts: Mapping[str, Host], *, stack: str) -> Wiring:
     """The wiring of `workflow`; notes on the hosts which references it makes.
 
     Within one workflow `routes` avoids circles. Where functions take part in several, one workflow's references may
     lead back along another's: then a version travels in the envelopes as well, and where even the first function is
-    led back to, the workflow gets an entry function.
+    led back to, the workflow gets an entry function. Where functions are in several stacks, only those in the
+    workflow's own can refer to others; the first has to be one of them.
 
     Args:
         workflow: with one key for each function.
         hosts: by key; without `ENTRY`.
+        stack: path of the workflow's stack.
     """
     planned = routes(workflow)
     edges = dict(function_edges(workflow))
     start = planned.host
-    if start != ENTRY and any(hosts[key].reaches(hosts[start]) for key in edges if key != start):
+    if start != ENTRY and (
+        hosts[start].stack != stack or any(hosts[key].reaches(hosts[start]) for key in edges if key != start)
+    ):
         edges[ENTRY], start = (start,), ENTRY
-    forward = {key: _referred(hosts, key, planned.forward[key]) for key in planned.forward if key != ENTRY}
+    forward = {key: _referred(hosts, key, planned.forward[key], stack) for key in planned.forward if key != ENTRY}
     left_out = (target for key in forward for target in planned.forward[key] if target not in forward[key])
     carried = _unique((*planned.carried, *left_out))
     named = edges[start] if start == ENTRY else forward[start]
@@ -97,11 +101,11 @@ def timer_targets(workflow: Workflow) -> tuple[str, ...]:
     return _unique((*timed_functions(workflow), *(workflow.task(task).function for task in behind)))
 
 
-def _referred(hosts: Mapping[str, Host], key: str, targets: Iterable[str]) -> tuple[str, ...]:
+def _referred(hosts: Mapping[str, Host], key: str, targets: Iterable[str], stack: str) -> tuple[str, ...]:
     """Those of `targets` that the function `key` can refer to, and from now on does."""
     possible = []
     for target in targets:
-        if not hosts[target].reaches(hosts[key]):
+        if hosts[key].stack in (stack, hosts[target].stack) and not hosts[target].reaches(hosts[key]):
             hosts[key].references.add(hosts[target])
             possible.append(target)
     return tuple(possible)

@@ -12,7 +12,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from unum_constructs import callbacks
+from unum_constructs import callbacks, cross_stack
 from unum_constructs.assembly import Assembly
 from unum_constructs.compiler.edges import ENTRY
 from unum_constructs.compiler.options import FunctionOptions
@@ -186,10 +186,12 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         self._check_use()
         self.metrics, self.nodes = metrics, {task.name for task in self._workflow.tasks}
 
-        wiring = wire(self._workflow, self._hosts)
+        wiring = wire(self._workflow, self._hosts, stack=Stack.of(self).node.path)
         if wiring.start == ENTRY:
             self._hosts[ENTRY] = self._provision.entry(self, "Entry")
-        self.table = (store or Store.dynamodb()).table_for(self, "Table")
+        self._known = cross_stack.known_in(self, self._hosts)
+        cross_stack.deploy_after(self, self._hosts.values())
+        self.table = (store or Store.dynamodb()).table_for(self, "Table", name=self._physical_name("table"))
         claim_name(self, self.table, self.workflow_name)
         self.layer = WorkflowLayer(self, "Layer", workflow=self._workflow)
         self.failure_queue = new_queue(self, "Failures")
@@ -200,8 +202,10 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             workflow=self._workflow,
             bound=bound,
             hosts=self._hosts,
+            known=self._known,
             wiring=wiring,
             layer=self.layer,
+            distant_layers=cross_stack.layers_of(self, self._workflow, self._hosts.values()),
             table=self.table,
             retention_s=checked_history_retention_s(self, history_retention, kept_s),
             result_retention_s=kept_s,
@@ -343,8 +347,14 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             layer=self.layer,
             provision=self._provision,
             failure_queue=self.failure_queue,
-            targets=[self._hosts[key] for key in targets],
+            targets=[self._known[key] for key in targets],
+            queue_name=self._physical_name("timer"),
         )
+
+    def _physical_name(self, purpose: str) -> str | None:
+        """Where functions of other stacks have to know it."""
+        near = cross_stack.are_near(self, self._hosts.values())
+        return None if near else cross_stack.physical_name(self, purpose)
 
     def _failure_handler(self) -> FailureHandler:
         handler = FailureHandler(
@@ -377,7 +387,8 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         wiring, name = self._assembly.wiring, self._assembly.start_alias
         policies = [self._assembly.join(scope, key, failures) for key in wiring.edges]
         if self.timer:
-            self.timer.report_failures()
+            hosts = (self._hosts[key] for key in timer_targets(self._workflow))
+            self.timer.report_failures(dict.fromkeys(host.failures.handler for host in hosts if host.failures))
         alias = lambda_.Alias(self, "Start", alias_name=name, version=self._hosts[wiring.start].version)
         alias.node.add_dependency(*policies, self.failure_handler, *([self.timer] if self.timer else ()))
         configuration = failures.configure(alias, name)

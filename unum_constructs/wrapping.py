@@ -8,6 +8,7 @@ from aws_cdk import Annotations, Stack, Token
 from aws_cdk import aws_lambda as lambda_
 from constructs import IConstruct, IValidation, Node
 
+from unum_constructs import cross_stack
 from unum_constructs.errors import ConstructError
 from unum_constructs.host import HANDLER, IMAGE, Host
 from unum_constructs.resource import resource_of
@@ -113,10 +114,9 @@ def _stranger(function: object) -> str:
     return f"{expected} {function!r}; pass the construct"
 
 
-def _placed(stack: Stack, function: lambda_.Function) -> Iterator[str]:
-    if function.stack is not stack:
-        here, there = stack.node.path, function.stack.node.path
-        yield f"expected a function of the workflow's stack {here!r}, got one of {there!r}; define both in one stack"
+def _placed(workflow: IConstruct, function: lambda_.Function) -> Iterator[str]:
+    if Stack.of(workflow).node.path != function.stack.node.path:
+        yield from cross_stack.problems(workflow, function)
 
 
 def _unfit(function: lambda_.Function, resource: lambda_.CfnFunction) -> Iterator[str]:

@@ -55,15 +55,20 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
 
 
 @pytest.fixture(scope="session")
-def deployment(emulator: Emulator) -> Iterator[Deployment]:
-    """All stacks, deployed once."""
+def bootstrapped(emulator: Emulator) -> Iterator[Emulator]:
+    """The emulator, ready for deployments and the place that AWS clients of this process find."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in emulator.environment().items():
             if name.startswith("AWS_"):
                 patch.setenv(name, value)
         cdk.bootstrap(emulator, cwd=ROOT)
-        outputs = cdk.deploy(emulator, ["--all"], app=APP, cwd=ROOT)
-        yield Deployment(boto3.Session(), outputs)
+        yield emulator
+
+
+@pytest.fixture(scope="session")
+def deployment(bootstrapped: Emulator) -> Deployment:
+    """All stacks, deployed once."""
+    return Deployment(boto3.Session(), cdk.deploy(bootstrapped, ["--all"], app=APP, cwd=ROOT))
 
 
 @pytest.fixture(scope="session")

@@ -124,7 +124,7 @@ def test_a_nested_stack() -> None:
 
 def test_a_function_around_a_nested_stack() -> None:
     stack = Stack(App(), "Stack")
-    with pytest.raises(ConstructError, match="expected a function of the workflow's stack 'Stack/Nested', got one of"):
+    with pytest.raises(ConstructError, match="only stacks of the top level can share functions"):
         Deployment(NestedStack(stack, "Nested")).flow(chain("A"), {"A": function(stack, "A")})
 
 

@@ -18,7 +18,7 @@ from unum_constructs.layer import Content, WorkflowLayer, bytecode, digest, laye
 from unum_runtime import handler
 from unum_runtime.model.ir import Workflow
 
-SOURCES_KB, LAYER_KB = 300, 600
+SOURCES_KB, LAYER_KB = 300, 700
 """Budgets for the layer of a small workflow, zipped: sources, and all of it."""
 
 

@@ -16,14 +16,14 @@ MOST_RESOURCES = 500
 MOST_TEMPLATE_BYTES = 1_000_000
 MOST_POLICY_CHARACTERS = 10_240
 """Of all inline policies of a role. Source: IAM User Guide, "IAM and AWS STS quotas"."""
-MOST_CALLS_EACH = 25
+MOST_CALLS_EACH = 40
 NAME = "x" * 64
 """As long as a function's may be."""
 
 
 @pytest.fixture(scope="module")
 def chain_of_200() -> Deployment:
-    """Four Tasks of a chain in each function, made with at most 25 calls for each Task."""
+    """Four Tasks of a chain in each function, made with few calls for each Task."""
     deployment = Deployment.new()
     keys = [f"Node{index:03}" for index in range(NODES)]
     with counted() as calls:

@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from aws_cdk import App, Stack
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sns as sns
 
 from tests.synth.deployment import CODE, Deployment, function
 from tests.synth.machines import Machine, chain, machine, parallel, task
@@ -80,3 +82,18 @@ def test_functions_can_change_after_the_workflow() -> None:
     functions["B"].add_environment("LATER", "yes")
     assert deployment.routes("A") == {"B": deployment.version("B")}
     assert deployment.version("B") in deployment.all("Lambda::Version")
+
+
+def test_functions_that_refer_to_other_stacks() -> None:
+    deployment = Deployment.new()
+    topic = sns.Topic(Stack(App.of(deployment.stack), "Other"), "Topic")
+    functions = {
+        key: function(deployment.stack, key, environment={"TOPIC_ARN": topic.topic_arn}) for key in ("A", "B", "C")
+    }
+    deployment.flow(chain("A", "B", "C"), functions)
+    versions = deployment.all("Lambda::Version")
+    assert deployment.routes("A")["B"] in versions
+    assert deployment.routes("B")["C"] in versions
+    assert {name.removesuffix("OnFailure") for name in deployment.all("Lambda::EventInvokeConfig")} - {
+        deployment.logical_id("Flow/Start/EventInvokeConfig")
+    } <= versions.keys()

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_cdk import App, Duration, Stack
+from aws_cdk import Duration, NestedStack, Stack
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_destinations as destinations
 from aws_cdk import aws_sqs as sqs
@@ -83,8 +83,8 @@ def an_image(stack: Stack, folder: Path) -> Any:
     return lambda_.DockerImageFunction(stack, "Existing", code=lambda_.DockerImageCode.from_image_asset(str(folder)))
 
 
-def elsewhere(stack: Stack, _: Path) -> Any:
-    return existing(Stack(App.of(stack), "Other"))
+def nested(stack: Stack, _: Path) -> Any:
+    return existing(NestedStack(stack, "Nested"))
 
 
 def our_handler(stack: Stack, _: Path) -> Any:
@@ -116,7 +116,7 @@ def durable(stack: Stack, _: Path) -> Any:
         (old_python, "Stack/Existing: expected the runtime Python 3.11 or newer, got 'python3.10'"),
         (node, "Stack/Existing: expected the runtime Python 3.11 or newer, got 'nodejs22.x'"),
         (an_image, "Stack/Existing: expected the image's handler as `cmd=["),
-        (elsewhere, "Other/Existing: expected a function of the workflow's stack 'Stack', got one of 'Other'"),
+        (nested, "expected a function of the nested stack that the workflow is in, got 'Stack/Nested'"),
         (our_handler, "its handler is unum_runtime.handler.handle"),
         (no_module, "expected a handler \"module.function\", got 'handle'"),
         (own_destination, "its current version has an asynchronous configuration"),

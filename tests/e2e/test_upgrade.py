@@ -1,0 +1,77 @@
+"""From each release to this tree while executions run: they end on the runtime that they began with."""
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from tests.e2e.conftest import ROOT, Deployment
+from tests.e2e.upgrade.keep import RELEASES
+from tests.e2e.versions.executions import Executions, trail
+from unum_emulator import cdk
+from unum_emulator.process import Emulator
+from unum_emulator.settings import ACCOUNT, REGION
+from unum_runtime.client import Description
+from unum_runtime.model.checkpoint import Status
+
+APP = f"{shlex.quote(sys.executable)} -m tests.e2e.upgrade.app"
+STACK = "Upgrade"
+BUILDS = {"asked": (1, 1), "gated": (1, 1), "new": (2, 2)}
+"""Numbers of definition and code that an execution starts on, by its name."""
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]  # deployments on a busy machine
+
+
+@pytest.fixture(scope="module", params=sorted(RELEASES.iterdir()), ids=lambda folder: folder.name)
+def ended(bootstrapped: Emulator, request: pytest.FixtureRequest) -> Mapping[str, Description]:
+    """How executions ended of which two were started on the release, and one after this tree had been deployed."""
+    before = Executions(released(request.param), STACK)
+    before.start("gated")
+    start_and_ask(before, "asked")
+    version = ["-c", "definition=2", "-c", "code=2"]
+    after = Executions(
+        Deployment(boto3.Session(), cdk.deploy(bootstrapped, [STACK, *version], app=APP, cwd=ROOT)), STACK
+    )
+    start_and_ask(after, "new")
+    after.open_gate("gated")
+    for name in BUILDS:
+        after.answer(name)
+    return {name: after.client.wait(name, timeout_s=180) for name in BUILDS}
+
+
+def start_and_ask(executions: Executions, name: str) -> None:
+    executions.open_gate(name)
+    executions.start(name)
+    executions.asked(name)
+
+
+def released(folder: Path) -> Deployment:
+    """What a release deployed."""
+    session = boto3.Session()
+    template = (folder / "template.json").read_text(encoding="utf-8")
+    bucket, key = layer_in(json.loads(template))
+    session.client("s3").upload_file(str(folder / "layer.zip"), bucket, key)
+    formation = session.client("cloudformation")
+    formation.create_stack(StackName=STACK, TemplateBody=template, Capabilities=["CAPABILITY_IAM"])
+    formation.get_waiter("stack_create_complete").wait(StackName=STACK, WaiterConfig={"Delay": 1, "MaxAttempts": 120})
+    (stack,) = formation.describe_stacks(StackName=STACK)["Stacks"]
+    return Deployment(session, {STACK: {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}})
+
+
+def layer_in(template: Mapping[str, Any]) -> tuple[str, str]:
+    """The bucket and the key at which a template expects its layer."""
+    (layer,) = (each for each in template["Resources"].values() if each["Type"] == "AWS::Lambda::LayerVersion")
+    content = layer["Properties"]["Content"]
+    bucket = content["S3Bucket"]["Fn::Sub"].replace("${AWS::AccountId}", ACCOUNT).replace("${AWS::Region}", REGION)
+    return bucket, content["S3Key"]
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_an_execution_ends_on_the_runtime_that_it_began_with(ended: Mapping[str, Description], name: str) -> None:
+    assert ended[name].status is Status.SUCCEEDED, ended[name]
+    assert ended[name].output["trail"] == trail(*BUILDS[name])

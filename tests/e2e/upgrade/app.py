@@ -1,0 +1,10 @@
+"""The app whose stack every release leaves behind, as the tree of now makes it: ``-c definition=N -c code=N``."""
+
+import aws_cdk as cdk
+
+from tests.e2e.versions.stack import Versions
+
+app = cdk.App(default_stack_synthesizer=cdk.CliCredentialsStackSynthesizer())
+numbers = {each: int(app.node.get_context(each)) for each in ("definition", "code")}
+Versions(app, "Upgrade", **numbers)
+app.synth()

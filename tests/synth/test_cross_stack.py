@@ -1,0 +1,177 @@
+"""Functions of other stacks: no deployment is refused because another stack has what it changes."""
+
+import json
+from typing import Any
+
+import pytest
+from aws_cdk import App, Environment, NestedStack, Stack
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
+
+from tests.synth.deployment import CODE, Deployment, as_list, flat, function
+from tests.synth.machines import chain, machine, task
+from unum_constructs import Store
+from unum_constructs.errors import ConstructError
+
+
+class Apart:
+    """A workflow of the Tasks A to D, with A and C in the stack One, B in Two, and D in its own."""
+
+    def __init__(self, code: dict[str, str] | None = None, **options: Any) -> None:
+        self.home = Deployment.new()
+        app = App.of(self.home.stack)
+        self.stacks = {"One": Stack(app, "One"), "Two": Stack(app, "Two"), "Stack": self.home.stack}
+        places = {"A": "One", "B": "Two", "C": "One", "D": "Stack"}
+        functions = {
+            key: function(self.stacks[place], key, code=lambda_.Code.from_inline((code or {}).get(key, CODE)))
+            for key, place in places.items()
+        }
+        self.flow = self.home.flow(DEFINITION, functions, **options)
+        self.deployments = {name: Deployment(stack) for name, stack in self.stacks.items()}
+
+    def template(self, stack: str) -> dict[str, Any]:
+        return self.deployments[stack].template
+
+
+DEFINITION = machine(
+    A=task("A", "C"),
+    C=task("C", "B"),
+    B={**task("B", "D"), "Retry": [{"ErrorEquals": ["Again"]}]},
+    D=task("D"),
+)
+
+
+def test_nothing_is_exported_and_nothing_imported() -> None:
+    apart = Apart()
+    texts = [json.dumps(apart.template(stack)) for stack in apart.stacks]
+    assert not any(word in text for text in texts for word in ("Fn::ImportValue", '"Export"'))
+    assert "Fn::GetStackOutput" in texts[2]
+    assert not any("Fn::GetStackOutput" in text for text in texts[:2]), "which would be a circle"
+
+
+def test_the_workflow_is_deployed_last() -> None:
+    apart = Apart()
+    assert {stack.node.id for stack in apart.home.stack.dependencies} == {"One", "Two"}
+
+
+def test_executions_start_in_the_workflows_stack_which_knows_all_versions() -> None:
+    apart = Apart()
+    service = routes_of_entry(apart)
+    assert service["routes"].keys() == {"A", "B", "D"}
+    for stack, key in (("One", "A"), ("Two", "B")):
+        name = f"{apart.deployments[stack].version(key)}Arn"
+        assert service["routes"][key] == f"{stack}.{name}"
+        assert apart.template(stack)["Outputs"][name]["Value"] == {"Ref": apart.deployments[stack].version(key)}
+    assert service["carried"] == ["B", "D"]
+
+
+def test_functions_of_one_other_stack_know_each_other() -> None:
+    apart = Apart()
+    assert apart.deployments["One"].routes("A") == {"C": apart.deployments["One"].version("C")}
+    assert apart.deployments["One"].routes("C") == {}
+
+
+def test_a_changed_function_changes_what_executions_start_with() -> None:
+    before, after = Apart(), Apart({"B": f"{CODE}# changed\n"})
+    assert before.template("One") == after.template("One")
+    assert before.home.version("Flow/Entry") != after.home.version("Flow/Entry")
+    assert before.home.properties("Flow/Start") != after.home.properties("Flow/Start")
+
+
+def test_names_that_synth_knows_stand_for_references() -> None:
+    apart = Apart()
+    service = apart.deployments["Two"].services("B")["Flow"]
+    (table,) = apart.home.all("DynamoDB::Table").values()
+    assert service["table"] == table["Properties"]["TableName"]
+    queues = [queue["Properties"].get("QueueName") for queue in apart.home.all("SQS::Queue").values()]
+    assert service["timer"].rpartition("/")[2] in queues
+
+
+def test_failures_come_to_the_workflow_and_what_says_so_is_retained() -> None:
+    apart = Apart()
+    version = apart.deployments["Two"].version("B")
+    (name,) = (name for name in apart.home.all("Lambda::EventInvokeConfig") if name.startswith(version))
+    configuration = apart.home.template["Resources"][name]
+    assert configuration["DeletionPolicy"] == "Retain"
+    assert version in json.dumps(configuration["Properties"]["Qualifier"])
+    assert apart.home.version("Flow/OnFailure/Handler") in json.dumps(configuration["Properties"]["DestinationConfig"])
+
+
+def test_roles_of_other_stacks_get_their_policies_from_the_workflows() -> None:
+    apart = Apart()
+    (role,) = as_list(apart.home.properties("Flow/Permissions/B")["Roles"])
+    assert role["Fn::GetStackOutput"]["StackName"] == "Two"
+    assert "dynamodb:PutItem" not in json.dumps(apart.template("Two"))
+
+
+def test_a_key_of_the_workflows_stack_may_be_used() -> None:
+    deployment = Deployment.new()
+    away = function(Stack(App.of(deployment.stack), "One"), "A")
+    deployment.flow(chain("A"), {"A": away}, store=Store.dynamodb(encryption_key=kms.Key(deployment.stack, "Key")))
+    policies = deployment.all("IAM::Policy").values()
+    used = [policy for policy in policies if "kms:" in json.dumps(policy) and "GetStackOutput" in json.dumps(policy)]
+    assert len(used) == 1
+
+
+def test_a_table_that_other_stacks_cannot_know() -> None:
+    with pytest.raises(ConstructError, match="store: expected a table with a name, or one of another stack"):
+        with_table()
+
+
+def test_a_table_with_a_name() -> None:
+    assert with_table(table_name="known").services("A")["Flow"]["table"] == "known"
+
+
+def with_table(**options: Any) -> Deployment:
+    """The stack of a function whose workflow has a table of the user's own."""
+    deployment = Deployment.new()
+    key = {"type": dynamodb.AttributeType.STRING}
+    table = dynamodb.Table(
+        deployment.stack,
+        "Mine",
+        partition_key=dynamodb.Attribute(name="pk", **key),
+        sort_key=dynamodb.Attribute(name="sk", **key),
+        time_to_live_attribute="ttl",
+        **options,
+    )
+    other = Stack(App.of(deployment.stack), "One")
+    deployment.flow(chain("A"), {"A": function(other, "A")}, store=Store.dynamodb(table=table))
+    return Deployment(other)
+
+
+def test_a_function_of_workflows_in_two_stacks() -> None:
+    first = Deployment.new()
+    second = Deployment(Stack(App.of(first.stack), "Second"))
+    shared = function(first.stack, "A")
+    first.flow(chain("A"), {"A": shared}, "One")
+    with pytest.raises(ConstructError, match="Stack/A: takes part in a workflow of the stack 'Stack'"):
+        second.flow(chain("A"), {"A": shared}, "Two")
+
+
+def test_a_function_of_another_region() -> None:
+    app = App()
+    here, there = (Stack(app, region, env=Environment(account="1", region=region)) for region in ("eu-1", "us-1"))
+    with pytest.raises(ConstructError, match="expected a function of the workflow's account and region, aws://1/eu-1"):
+        Deployment(here).flow(chain("A"), {"A": function(there, "A")})
+
+
+def test_a_function_of_a_nested_stack() -> None:
+    deployment = Deployment.new()
+    nested = function(NestedStack(deployment.stack, "Nested"), "A")
+    with pytest.raises(ConstructError, match="only stacks of the top level can share functions"):
+        deployment.flow(chain("A"), {"A": nested})
+
+
+def routes_of_entry(apart: Apart) -> dict[str, Any]:
+    """What the entry's environment says; outputs of other stacks stand as ``stack.output``."""
+    _, parts = apart.home.properties("Flow/Entry")["Environment"]["Variables"]["UNUM_WORKFLOWS"]["Fn::Join"]
+    services: dict[str, Any] = json.loads("".join(map(_shown, parts)))
+    return dict(services["Flow"])
+
+
+def _shown(part: Any) -> str:
+    if isinstance(part, dict) and "Fn::GetStackOutput" in part:
+        output = part["Fn::GetStackOutput"]
+        return f"{output['StackName']}.{output['OutputName']}"
+    return flat(part)

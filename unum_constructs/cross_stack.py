@@ -1,0 +1,151 @@
+"""Functions of other stacks as nodes: what the workflow's stack knows of them, and what they have to know of it.
+
+The workflow's stack depends on theirs, as a state machine's would, and is deployed after them. It knows them by weak
+references, so nothing that they change or take away is refused because the workflow still has it. What they need of it
+has names that synth knows: references would make a circle of the stacks. So their versions are published first, and
+executions start on them when the workflow's start alias moves.
+
+Source: AWS CloudFormation Template Reference, "Fn::GetStackOutput"; AWS CDK, "Reference strength".
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+
+from aws_cdk import Aws, Fn, ReferenceStrength, Stack, Token
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct, IConstruct, IDependable
+
+from unum_constructs.errors import ConstructError
+from unum_constructs.host import Failures, Host, retain_with
+from unum_constructs.layer import WorkflowLayer
+from unum_runtime.model.ir import Workflow
+
+_LONGEST_PREFIX = 60
+"""Of the 80 characters that a queue's name may have. Source: Amazon SQS API Reference, CreateQueue."""
+
+
+class DistantFunction(Construct):
+    """A function of another stack, as the workflow's stack knows it.
+
+    Args:
+        scope: in the workflow.
+        construct_id: its id.
+        host: the function.
+
+    Attributes:
+        function: it, with its role, to which policies of the workflow's stack can be attached.
+        environment_key: ARN of the user's key that its environment is encrypted with, if there is one.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, host: Host) -> None:
+        super().__init__(scope, construct_id)
+        self._host = host
+        self.environment_key = host.environment_key
+        self.function = lambda_.Function.from_function_attributes(
+            self,
+            "Function",
+            function_arn=_weak(host.resource.attr_arn),
+            role=iam.Role.from_role_name(self, "Role", _role_name(host.function)),
+            same_environment=True,
+        )
+
+    def send_failures(self, failures: Failures, *, after: IDependable) -> None:
+        """Have Lambda send failed events of the host's version to the workflow, as `Host.send_failures` does."""
+        arn = Fn.split(":", self._host.version_arn_in(Stack.of(self)))
+        configuration = failures.configure_named(self, function_name=Fn.select(6, arn), qualifier=Fn.select(7, arn))
+        # Versions of functions in different stacks may have the same logical id.
+        retain_with(self._host.version, configuration, suffix=f"OnFailure{self.node.addr[-8:]}", after=after)
+
+
+def known_in(workflow: Construct, hosts: Mapping[str, Host]) -> dict[str, Host | DistantFunction]:
+    """The functions of a workflow as its stack knows them."""
+    here, place = Stack.of(workflow).node.path, Construct(workflow, "Functions")
+    known: dict[Host, Host | DistantFunction] = {}
+    for key, host in hosts.items():
+        if host not in known:
+            known[host] = host if host.stack == here else DistantFunction(place, key, host)
+    return {key: known[host] for key, host in hosts.items()}
+
+
+def are_near(workflow: Construct, hosts: Iterable[Host]) -> bool:
+    """Whether all functions are in the workflow's stack."""
+    return {host.stack for host in hosts} <= {Stack.of(workflow).node.path}
+
+
+def layers_of(workflow: Construct, compiled: Workflow, hosts: Iterable[Host]) -> dict[str, WorkflowLayer]:
+    """The workflow's layer in each other stack of its functions, by the stack's path."""
+    stacks = {host.stack: host.function.stack for host in hosts}
+    stacks.pop(Stack.of(workflow).node.path, None)
+    place = "-".join(("Unum", *workflow.node.path.split("/")))
+    return {path: WorkflowLayer(Construct(stack, place), "Layer", workflow=compiled) for path, stack in stacks.items()}
+
+
+def problems(workflow: IConstruct, function: lambda_.Function) -> Iterator[str]:
+    """Why `function`, of another stack than `workflow`, cannot be its node."""
+    here, there = Stack.of(workflow), function.stack
+    if here.nested or there.nested:
+        yield (
+            f"expected a function of the nested stack that the workflow is in, got {there.node.path!r} for one in "
+            f"{here.node.path!r}; only stacks of the top level can share functions"
+        )
+    if here.environment != there.environment:
+        yield (
+            f"expected a function of the workflow's account and region, {here.environment}, got {there.environment}; "
+            "have Lambda functions where the workflow is"
+        )
+
+
+def deploy_after(workflow: Construct, hosts: Iterable[Host]) -> None:
+    """Have the workflow's stack deployed after those of its functions."""
+    here = Stack.of(workflow)
+    for stack in {host.stack: host.function.stack for host in hosts}.values():
+        if stack.node.path != here.node.path:
+            here.add_stack_dependency(stack)
+
+
+def table_name(workflow: Construct, table: dynamodb.ITable) -> str:
+    """The name of `table` for functions of other stacks than the workflow's.
+
+    Raises:
+        ConstructError: they could know it only by a reference to the workflow's stack, which depends on theirs.
+    """
+    resource = table.node.default_child
+    named = resource.table_name if isinstance(resource, dynamodb.CfnTable | dynamodb.CfnGlobalTable) else None
+    if named is not None and not Token.is_unresolved(named):
+        return named
+    if resource is not None and Stack.of(table).node.path == Stack.of(workflow).node.path:
+        raise ConstructError(
+            workflow,
+            f"store: expected a table with a name, or one of another stack, got {table.node.path}: functions of other "
+            "stacks have to know it before the workflow's is deployed; give it a `table_name`, or leave out `table`",
+        )
+    return table.table_name
+
+
+def physical_name(workflow: Construct, purpose: str) -> str:
+    """A name for what functions of other stacks have to know before it is there; no two workflows have the same."""
+    path = f"{Stack.of(workflow).stack_name}/{workflow.node.path}/{purpose}"
+    name = f"{workflow.node.id}-{purpose}"
+    return f"{name[:_LONGEST_PREFIX]}-{hashlib.sha256(path.encode()).hexdigest()[:16]}"
+
+
+def queue_url(name: str | None) -> str:
+    """The URL of the queue of this account and region that is called `name`.
+
+    Source: Amazon SQS Developer Guide, "Queue and message identifiers".
+    """
+    return f"https://sqs.{Aws.REGION}.{Aws.URL_SUFFIX}/{Aws.ACCOUNT_ID}/{name}"
+
+
+def _role_name(function: lambda_.Function) -> str:
+    role = function.role
+    assert role is not None  # noqa: S101 - every function that an app creates has one
+    resource = role.node.default_child
+    return _weak(resource.ref) if isinstance(resource, iam.CfnRole) else role.role_name
+
+
+def _weak(token: str) -> str:
+    """`token` for another stack, without an export that keeps it from changing."""
+    return Stack.consume_reference(token, ReferenceStrength.WEAK)
