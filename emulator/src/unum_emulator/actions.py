@@ -2,7 +2,7 @@
 
 A batch of messages needs the permission for one message; IAM knows no actions for batches.
 https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsqs.html
-What a function does with failed events has actions of its own, not those of the function.
+What a function does with failed events has actions of its own, not those of the function; and so has a single alias.
 https://docs.aws.amazon.com/service-authorization/latest/reference/list_awslambda.html
 """
 
@@ -23,6 +23,8 @@ def install() -> None:
     def extracted(service: str, method: str, path: str, *request: Any) -> str | None:
         if service == "lambda" and path.endswith("/event-invoke-config"):
             return f"lambda:{_VERBS[method]}FunctionEventInvokeConfig"
+        if service == "lambda" and method == "GET" and "/aliases/" in path:
+            return "lambda:GetAlias"
         action: str | None = extract(service, method, path, *request)
         return action.removesuffix("Batch") if action in _BATCHES else action
 
