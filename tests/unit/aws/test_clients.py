@@ -68,9 +68,11 @@ def test_connections_are_open_before_the_first_call() -> None:
         endpoint = f"http://localhost:{listener.getsockname()[1]}"
         client = wire_client("dynamodb", ENVIRONMENT | {"AWS_ENDPOINT_URL": endpoint})
         clients.connecting(client, object()).join(10)
-        listener.accept()[0].close()
-    (connection,) = client._api.connections._idle
-    connection.close()
+        accepted, _ = listener.accept()
+        accepted.close()
+    idle = client._api.connections._idle
+    assert len(idle) == 1
+    idle[0].close()
 
 
 def test_that_nobody_is_there_is_left_to_the_first_call() -> None:
