@@ -1,6 +1,7 @@
 """The simulator finds each of our deliberate mistakes and says which invariant it breaks."""
 
 import pytest
+from collect_mutations import COLLECT_MUTATIONS
 from mutations import MUTATIONS, Mutation
 from scenarios import scenario
 from stop_mutations import STOP_MUTATIONS
@@ -11,7 +12,7 @@ MAX_STATES = 5_000
 SEEDS = range(1_000)
 
 
-ALL = MUTATIONS | STOP_MUTATIONS
+ALL = MUTATIONS | STOP_MUTATIONS | COLLECT_MUTATIONS
 
 
 @pytest.mark.parametrize("mutation", [pytest.param(mutation, id=name) for name, mutation in ALL.items()])
