@@ -33,5 +33,5 @@ def store(record: dict[str, Any]) -> dict[str, Any]:
     try:
         TABLE.put_item(Item=record, ConditionExpression="attribute_not_exists(post_id)")
     except TABLE.meta.client.exceptions.ConditionalCheckFailedException:
-        return TABLE.get_item(Key={"post_id": record["post_id"]}, ConsistentRead=True)["Item"]
+        return TABLE.get_item(Key={"post_id": record["post_id"]}, ConsistentRead=True).get("Item", record)
     return record
