@@ -56,6 +56,13 @@ class Success:
     value: Json
     _texts: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
+    @classmethod
+    def from_text(cls, text: str) -> "Success":
+        """The value that the compact JSON `text` says."""
+        found = cls(json.loads(text))
+        found._texts.append(text)
+        return found
+
     @property
     def text(self) -> str:
         """The value as compact JSON, which is made once: its size is looked at more than once before it is stored."""
