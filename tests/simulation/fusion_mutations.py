@@ -7,6 +7,7 @@ from mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
 
 from unum_runtime.model.checkpoint import Checkpoint, Item
 from unum_runtime.model.ir import Collection, Pattern, Task
+from unum_runtime.model.naming import Name
 from unum_runtime.protocol import checkpoint, fusion, perform, plan, step
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.trail import Trail
@@ -33,10 +34,14 @@ def without_a_look(patch: pytest.MonkeyPatch) -> None:
 
 
 def whatever_is_collected(patch: pytest.MonkeyPatch) -> None:
-    def may_fuse(_rt: Runtime, trail: Trail, task: Task) -> bool:
+    def may_fuse(_rt: Runtime, trail: Trail, _name: Name, task: Task) -> bool:
         return trail.may_go_on and bool(trail.created) and not trail.found and task.pattern is Pattern.RESPONSE
 
     patch.setattr(perform, "may_fuse", may_fuse)
+
+
+def from_branch_to_branch(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(fusion, "_is_on_the_way", lambda *_: True)
 
 
 def one_of_several(patch: pytest.MonkeyPatch) -> None:
@@ -63,6 +68,14 @@ FUSION_MUTATIONS: dict[str, Mutation] = {
         breaks=Invariant.NO_LOST_WORK,
         patch=whatever_is_collected,
         scenario=ONE | {"collection": Collection.EAGER},
+    ),
+    "fused with the next branch of a lane": Mutation(
+        graph="retry of a limited map",
+        faults=CRASH,
+        breaks=Invariant.NO_LOST_WORK,
+        patch=from_branch_to_branch,
+        scenario=ONE,
+        is_near=False,
     ),
     "fused in place of several events": Mutation(
         graph="diamond", faults=DUPLICATE, breaks=Invariant.NO_LOST_WORK, patch=one_of_several, scenario=ONE

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Guard, Pattern, Task
+from unum_runtime.model.naming import Frames, Name
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.trail import Trail
 from unum_runtime.records import dataclass
@@ -50,14 +51,24 @@ class Fusion:
         return min(share_ms, limit_s * 1000 + MARGIN_MS) if isinstance(limit_s, int | float) else share_ms
 
 
-def may_fuse(rt: Runtime, trail: Trail, task: Task) -> bool:
-    """Whether a delivery may go on with `task` itself, if nothing is left to do but to send its event.
+def may_fuse(rt: Runtime, trail: Trail, name: Name, task: Task) -> bool:
+    """Whether a delivery may go on with `task` itself under `name`, if nothing is left to do but to send its event.
 
     Only from what it has committed; under `Collection.EAGER` not at all, for there an outcome is collected as soon as
     what follows is sent. Whoever waits for an answer gets the token of a delivery of its own.
     """
-    is_own = bool(trail.created) and not trail.found
-    return trail.may_go_on and is_own and rt.collection is Collection.TTL and task.pattern is Pattern.RESPONSE
+    if not trail.may_go_on or not trail.created or trail.found or rt.collection is not Collection.TTL:
+        return False
+    return task.pattern is Pattern.RESPONSE and _is_on_the_way(trail.created[-1].name.frames, name.frames)
+
+
+def _is_on_the_way(before: Frames, after: Frames) -> bool:
+    """Whether the one is inside of the other, or where the other is; not in a branch beside it.
+
+    Which branch begins when another has ended is no matter of that one's outcome alone: none does where the fan-out is
+    settled. So if it is this delivery that settles it, in the branch beside, the next would not come there again.
+    """
+    return all(one == other for one, other in zip(before, after, strict=False))
 
 
 def is_first(rt: Runtime, trail: Trail, ahead: Envelope) -> bool:

@@ -143,17 +143,17 @@ def _send(rt: Runtime, invokes: list[Invoke], trail: Trail, *, is_all: bool) -> 
             now.append((_address(rt, effect, routes), payload))
         else:
             later.append((_address(rt, effect, routes), payload, effect.due_ms))
-    if now and not (is_all and _fuses(rt, trail, invokes[0].state, *now[0])):
+    if now and not (is_all and _fuses(rt, trail, invokes[0], *now[0])):
         rt.invoker.invoke(now)
     if later:
         rt.timer.schedule(later)
     return refused
 
 
-def _fuses(rt: Runtime, trail: Trail, state: str, address: str, payload: bytes) -> bool:
-    """Put the event `payload` for `state` into the trail, if the delivery may go on with it."""
-    task = rt.workflow.states[state]
-    if isinstance(task, Task) and may_fuse(rt, trail, task) and rt.fuses(address, payload, task):
+def _fuses(rt: Runtime, trail: Trail, effect: Invoke, address: str, payload: bytes) -> bool:
+    """Put the event `payload` of `effect` into the trail, if the delivery may go on with it."""
+    task = rt.workflow.states[effect.state]
+    if isinstance(task, Task) and may_fuse(rt, trail, effect.name, task) and rt.fuses(address, payload, task):
         trail.ahead = Envelope.from_json(
             json.loads(payload)
         )  # user code may change what it gets, as it may with events
