@@ -24,6 +24,7 @@ RANDOM: dict[str, dict[str, Any]] = {
     "in one function": {"faults": HARSH, "tick_ms": 1, "in_one_function": True},
     "stopped in one function": {"faults": STOPS, "tick_ms": 1, "in_one_function": True},
     "stopped": {"faults": STOPS, "tick_ms": 1},
+    "stopped, eager": {"faults": STOPS, "tick_ms": 1, "collection": Collection.EAGER},
     "late": {
         "faults": LATE,
         "tick_ms": 1,
