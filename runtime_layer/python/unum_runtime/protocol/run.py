@@ -155,7 +155,7 @@ class _Try:
             self.raw, shaped(self.task, result.value), self._scene(self.rt.clock.now_ms(), given=given, part=" result")
         )
         way = Way(variables=left.variables)
-        outcome = bounded(Success(left.value), way, limit=self.rt.workflow.payload_limit)
+        outcome = bounded(self.rt, Success(left.value), way, limit=self.rt.workflow.payload_limit)
         return outcome if isinstance(outcome, Failure) else (outcome, way)
 
     def _result(self, event: Json, limits: _Limits, begun_ms: int, given: str) -> _Result:

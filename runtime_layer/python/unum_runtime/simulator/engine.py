@@ -21,7 +21,9 @@ from unum_runtime.simulator.invariants import (
     Broken,
     Invariant,
     check_again,
+    check_input,
     check_nudged,
+    check_references,
     check_run,
     check_sent,
     check_write,
@@ -100,6 +102,7 @@ def apply(world: World, delivery: Delivery) -> Answer:
         if answer.value is None:
             key, item = operation.positional
             record_creation(world, key, Record(world.author(delivery.event), item))
+            check_references(world, key, item)
     if operation.primitive in (Primitive.CREATE, Primitive.ADD):
         check_write(world, delivery, operation.positional[0])
     world.say(delivery, lambda: f"  answer: {_short(answer.value)}")
@@ -118,6 +121,7 @@ def send(world: World, delivery: Delivery, chosen: Collection[int]) -> Answer:
         world.say(delivery, partial(_sending, world, delivery, event, is_accepted=is_accepted))
         check_again(world, delivery, event)
         check_nudged(world, delivery, event)
+        check_input(world, event)
         if is_accepted:
             world.waiting.append(event)
     check_sent(world)
@@ -168,7 +172,7 @@ def _protocol(world: World, delivery: Delivery, ports: Ports) -> None:
     functions = frozenset(task.function for task in scenario.workflow.tasks)
     runtime = Runtime(
         workflow=scenario.workflow,
-        store=ports,
+        store=scenario.seen(ports, ports),
         invoker=ports,
         timer=ports,
         clock=ports,
