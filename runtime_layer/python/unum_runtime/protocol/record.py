@@ -47,8 +47,8 @@ def checked_input(value: object, store: Store | None = None) -> Json:
     if size > MAX_OUTCOME_BYTES and not isinstance(store, LargeItems):
         raise InvalidExecutionInput(
             f"input: {size} bytes of JSON, but at most {MAX_OUTCOME_BYTES} are stored; "
-            'give the workflow a bucket for larger ones, payload="s3", and the client its name, `payload_bucket`; '
-            "or put large data into S3 and pass where it is"
+            "put large data into S3 and pass where it is, or "
+            'give the workflow a bucket for larger ones, payload="s3", and the client its name, `payload_bucket`'
         )
     return json.loads(text)
 

@@ -106,11 +106,10 @@ class LocalWorkflow:
         if missing:
             raise KeyError(f"functions {missing}: the workflow needs them; given are {sorted(self.functions)}")
         queue = Queue(self.clock)
-        runtime = self._runtime(queue)
-        start(runtime, execution_name, value)
+        start(self._runtime(queue), execution_name, value)
         while queue:
             with suppress(RefusedDelivery):  # as in Lambda, where a refused event is not delivered again
-                step(runtime, Envelope.from_json(json.loads(queue.take())))
+                step(self._runtime(queue), Envelope.from_json(json.loads(queue.take())))
 
     def ending(self, execution_name: str) -> Ending:
         """How an execution ended of which no event is left.

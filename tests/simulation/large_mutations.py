@@ -1,0 +1,116 @@
+"""Mistakes with values that are stored as objects; in the simulations every value is one, as is every event's input."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
+
+from unum_runtime.model.checkpoint import Item
+from unum_runtime.model.naming import Key
+from unum_runtime.protocol import large as events
+from unum_runtime.simulator import Invariant, scenario
+from unum_runtime.simulator.store import SimulatedStore
+from unum_runtime.store import large
+from unum_runtime.store.large import LargeItems
+
+EVERYTHING: dict[str, Any] = {"least_bytes": 1}
+
+
+class ForgetfulObjects(SimulatedStore):
+    """What a loser of a create clears away may be the winner's as well."""
+
+    def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
+        winner = super().create(key, item, expires_at_s=expires_at_s)
+        if winner is not None:
+            for _, reference in large.references(item):
+                self._objects.pop(reference, None)
+        return winner
+
+
+class TruncatingObjects(SimulatedStore):
+    """Gives back something else than it was given."""
+
+    def get(self, names: Iterable[str]) -> dict[str, bytes]:
+        return dict.fromkeys(super().get(names), b"0")
+
+
+def reference_before_object(patch: pytest.MonkeyPatch) -> None:
+    def create(own: LargeItems, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
+        texts: list[tuple[str, str]] = []
+        postponed = LargeItems(own.store, own.objects, own.workflow, own.least_bytes)
+        patch.setattr(LargeItems, "keep", lambda _, partition, text: _named(texts, own, partition, text))
+        small = postponed._referring(key, item)
+        patch.setattr(LargeItems, "keep", keep)
+        winner = own.store.create(key, small, expires_at_s=expires_at_s)
+        for partition, text in texts:
+            keep(own, partition, text)
+        return None if winner is None else own._whole({key: winner})[key]
+
+    keep = LargeItems.keep
+    patch.setattr(LargeItems, "create", create)
+
+
+def _named(texts: list[tuple[str, str]], own: LargeItems, partition: str, text: str) -> str:
+    texts.append((partition, text))
+    return f"{large.object_folder(own.workflow, partition)}/{large._digest(text.encode())}"
+
+
+def events_refer_to_nothing(patch: pytest.MonkeyPatch) -> None:
+    keep = LargeItems.keep
+
+    def only_named(own: LargeItems, partition: str, text: str) -> str:
+        return _named([], own, partition, text)
+
+    def payload(rt: Any, envelope: Any) -> bytes:
+        patch.setattr(LargeItems, "keep", only_named)
+        try:
+            return whole(rt, envelope)
+        finally:
+            patch.setattr(LargeItems, "keep", keep)
+
+    whole = events.payload
+    patch.setattr(events, "payload", payload)
+
+
+def objects_expire_as_items_do(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(scenario, "lasting_days", lambda retention_s: retention_s // large.DAY_S)
+
+
+def hash_not_verified(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(large, "_verified", lambda _, content: content.decode())
+
+
+def name_without_content(patch: pytest.MonkeyPatch) -> None:
+    """Deliveries overwrite each other's objects, also when one has won."""
+    patch.setattr(large, "_digest", lambda _: "output")
+    patch.setattr(large, "object_folder", lambda _, partition: partition)
+
+
+LARGE_MUTATIONS: dict[str, Mutation] = {
+    "reference before its object": Mutation(
+        graph="chain", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=reference_before_object, scenario=EVERYTHING
+    ),
+    "loser deletes its object": Mutation(
+        graph="chain",
+        faults=BOTH,
+        breaks=Invariant.NO_LOST_WORK,
+        scenario={**EVERYTHING, "store": ForgetfulObjects},
+    ),
+    "events refer to nothing": Mutation(
+        graph="map", faults=NONE, breaks=Invariant.NO_LOST_WORK, patch=events_refer_to_nothing, scenario=EVERYTHING
+    ),
+    "objects expire as items do": Mutation(
+        graph="chain", faults=NONE, breaks=Invariant.NO_LOST_WORK, patch=objects_expire_as_items_do, scenario=EVERYTHING
+    ),
+    "hash not verified": Mutation(
+        graph="chain",
+        faults=NONE,
+        breaks=Invariant.CONSISTENT,
+        patch=hash_not_verified,
+        scenario={**EVERYTHING, "store": TruncatingObjects},
+    ),
+    "object not named by its content": Mutation(
+        graph="chain", faults=DUPLICATE, breaks=Invariant.CONSISTENT, patch=name_without_content, scenario=EVERYTHING
+    ),
+}
