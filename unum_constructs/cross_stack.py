@@ -133,7 +133,7 @@ def bucket_name(workflow: Construct, bucket: s3.IBucket) -> str:
     """
     resource = bucket.node.default_child
     named = resource.bucket_name if isinstance(resource, s3.CfnBucket) else None
-    if named is not None:
+    if named is not None and Stack.of(bucket).resolve(named) is not None:
         return named
     if resource is not None and Stack.of(bucket).node.path == Stack.of(workflow).node.path:
         raise ConstructError(

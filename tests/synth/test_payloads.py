@@ -16,7 +16,11 @@ from unum_constructs import ConstructError, Payload, Store, UnumWorkflow
 
 KEEP = ["s3:GetObject", "s3:PutObject"]
 READER: dict[str, Any] = {
-    "ItemReader": {"Resource": "arn:aws:states:::s3:getObject", "Parameters": {"Bucket": "data", "Key": "items.json"}},
+    "ItemReader": {
+        "Resource": "arn:aws:states:::s3:getObject",
+        "ReaderConfig": {"InputType": "JSON"},
+        "Parameters": {"Bucket": "data", "Key": "items.json"},
+    },
 }
 WRITER: dict[str, Any] = {
     "ResultWriter": {"Resource": "arn:aws:states:::s3:putObject", "Parameters": {"Bucket": "data", "Prefix": "out"}},
@@ -90,10 +94,9 @@ def test_the_users_own_bucket() -> None:
     assert (rule["Prefix"], rule["ExpirationInDays"]) == ("Flow/", 8)
     assert deployment.services("A")["Flow"]["payload_bucket"] == deployment.logical_id("Own")
     key = f"{deployment.logical_id('Key')}.Arn"
-    assert any(
-        "kms:Decrypt" in actions and resources == [key]
-        for actions, resources in deployment.statements("A/ServiceRole/DefaultPolicy")
-    )
+    documents = [policy["Properties"]["PolicyDocument"] for policy in deployment.all("IAM::Policy").values()]
+    uses = [each for document in documents for each in document["Statement"] if "kms:Decrypt" in each["Action"]]
+    assert [flat(each["Resource"]) for each in uses] == [key, key], "those of the Task and of the failure handler"
 
 
 def test_an_imported_bucket_is_used_and_its_expiry_asked_for() -> None:

@@ -310,7 +310,12 @@ def start_record(execution: Execution, value: Json) -> Checkpoint:
 
 def read_start_record(execution_name: str, item: Item) -> Checkpoint:
     """The start record as it was stored; the time of the start, part of the execution's identity, is in it."""
-    return Checkpoint.from_item(Name(Execution(execution_name, int(item["at"])), (), START_STEP), item)
+    return Checkpoint.from_item(Name(started_execution(execution_name, item), (), START_STEP), item)
+
+
+def started_execution(execution_name: str, item: Item) -> Execution:
+    """The execution whose start record is `item`."""
+    return Execution(execution_name, int(item["at"]))
 
 
 def stop_record(name: Name, failure: Failure, stopped_ms: int) -> Checkpoint:

@@ -97,16 +97,26 @@ def apply(world: World, delivery: Delivery) -> Answer:
         answer = Answer(operation.primitive, operation.on(world.store))
     except StoreError as error:
         return Answer(operation.primitive, error=error)
+    try:
+        _check(world, delivery, answer)
+    except StoreError as error:
+        raise Broken(Invariant.NO_LOST_WORK, f"what is committed cannot be read: {error}") from error
+    world.say(delivery, lambda: f"  answer: {_short(answer.value)}")
+    return answer
+
+
+def _check(world: World, delivery: Delivery, answer: Answer) -> None:
+    """After a call of `delivery` was answered."""
+    operation = delivery.pending
     if operation.primitive is Primitive.CREATE:
+        if answer.value is None:
+            check_references(world, *operation.positional)
         world.find_execution()
         if answer.value is None:
             key, item = operation.positional
             record_creation(world, key, Record(world.author(delivery.event), item))
-            check_references(world, key, item)
     if operation.primitive in (Primitive.CREATE, Primitive.ADD):
         check_write(world, delivery, operation.positional[0])
-    world.say(delivery, lambda: f"  answer: {_short(answer.value)}")
-    return answer
 
 
 def send(world: World, delivery: Delivery, chosen: Collection[int]) -> Answer:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self, TypeAlias
 
-from unum_runtime.model.checkpoint import Ending, Item, Status, read_start_record, start_record, to_text
+from unum_runtime.model.checkpoint import Ending, Item, Status, start_record, started_execution, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.ir import Json
 from unum_runtime.model.listing import stored_item
@@ -245,9 +245,9 @@ class World:
 
     def find_execution(self) -> None:
         """Learn the execution's identity from its start record."""
-        item = self.view.read([self.start_key]).get(self.start_key)
+        item = self.store.read([self.start_key]).get(self.start_key)
         if self.execution is None and item is not None:
-            self.execution = read_start_record(self.scenario.execution_name, item).name.execution
+            self.execution = started_execution(self.scenario.execution_name, item)
 
     def own_name(self, event: Event) -> Name | None:
         """The invocation that a delivery of `event` may run user code for; None where that is not settled yet."""
