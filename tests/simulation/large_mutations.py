@@ -97,7 +97,7 @@ LARGE_MUTATIONS: dict[str, Mutation] = {
         graph="map", faults=NONE, breaks=Invariant.NO_LOST_WORK, patch=events_refer_to_nothing, scenario=EVERYTHING
     ),
     "objects expire as items do": Mutation(
-        graph="chain",
+        graph="branches without tasks",
         faults=NONE,
         breaks=Invariant.NO_LOST_WORK,
         patch=objects_expire_as_items_do,
