@@ -16,7 +16,7 @@ from unum_runtime.store.large import LargeItems
 from unum_runtime.store.memory import MemoryObjects, MemoryStore
 from unum_runtime.store.objects import Objects
 
-BIG = 5_000_000
+BIG = 1_000_000
 LATER = 1_900_000_000
 KEY = Key("wf/execution:1", "000000001")
 

@@ -24,6 +24,8 @@ REFERENCE = "_ref"
 VALUES = ("value", "variables", "final_value")
 """Attributes with what users' data comes to, as JSON text: their size is up to the users."""
 
+_REFERENCES = frozenset(f"{name}{REFERENCE}" for name in VALUES)
+
 OUTCOME = ("value", "cause", "variables", f"value{REFERENCE}", f"variables{REFERENCE}")
 """Attributes that hold an outcome; a tombstone has none of them. What tells where the outcome led is kept, and of a
 failure its name."""
@@ -270,8 +272,8 @@ def _outcome_from_item(item: Item, prefix: str = "") -> Outcome:
 
 def _check_resolved(item: Item) -> None:
     """Stop if `item` has references, which only a store that knows the objects can follow."""
-    found = [str(value) for name, value in item.items() if name.endswith(REFERENCE)]
-    if found:
+    if not _REFERENCES.isdisjoint(item):
+        found = [str(item[name]) for name in _REFERENCES if name in item]
         raise StoreError(
             f"state {item['state']!r}: refers to the object {', '.join(found)}, and no bucket is known here; give the "
             "client `payload_bucket`, which is the stack's output PayloadBucket"
