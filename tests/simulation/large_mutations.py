@@ -8,7 +8,6 @@ from mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
 
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
-from unum_runtime.protocol import large as events
 from unum_runtime.simulator import Invariant, scenario
 from unum_runtime.simulator.store import SimulatedStore
 from unum_runtime.store import large
@@ -37,40 +36,18 @@ class TruncatingObjects(SimulatedStore):
 
 def reference_before_object(patch: pytest.MonkeyPatch) -> None:
     def create(own: LargeItems, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
-        texts: list[tuple[str, str]] = []
-        postponed = LargeItems(own.store, own.objects, own.workflow, own.least_bytes)
-        patch.setattr(LargeItems, "keep", lambda _, partition, text: _named(texts, own, partition, text))
-        small = postponed._referring(key, item)
-        patch.setattr(LargeItems, "keep", keep)
+        small, objects = own.split(key, item)
         winner = own.store.create(key, small, expires_at_s=expires_at_s)
-        for partition, text in texts:
-            keep(own, partition, text)
+        for name, content in objects.items():
+            own.objects.put(name, content)
         return None if winner is None else own._whole({key: winner})[key]
 
-    keep = LargeItems.keep
     patch.setattr(LargeItems, "create", create)
 
 
-def _named(texts: list[tuple[str, str]], own: LargeItems, partition: str, text: str) -> str:
-    texts.append((partition, text))
-    return f"{large.object_folder(own.workflow, partition)}/{large._digest(text.encode())}"
-
-
 def events_refer_to_nothing(patch: pytest.MonkeyPatch) -> None:
-    keep = LargeItems.keep
-
-    def only_named(own: LargeItems, partition: str, text: str) -> str:
-        return _named([], own, partition, text)
-
-    def payload(rt: Any, envelope: Any) -> bytes:
-        patch.setattr(LargeItems, "keep", only_named)
-        try:
-            return whole(rt, envelope)
-        finally:
-            patch.setattr(LargeItems, "keep", keep)
-
-    whole = events.payload
-    patch.setattr(events, "payload", payload)
+    """Nothing but events calls it; what the outcome before has as it is, is there all the same."""
+    patch.setattr(LargeItems, "keep", lambda own, partition, text: own._name(partition, text.encode()))
 
 
 def objects_expire_as_items_do(patch: pytest.MonkeyPatch) -> None:

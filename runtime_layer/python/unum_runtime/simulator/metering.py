@@ -15,6 +15,7 @@ from unum_runtime.model.naming import Key
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator.capacity import PAGE_BYTES, item_size, read_units, set_size, write_units
 from unum_runtime.simulator.local import Function, LocalWorkflow, Queue
+from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import BATCH_SIZE, EXPIRY, OWNER, UNTIL_MS
 from unum_runtime.store.large import LargeItems
 from unum_runtime.store.memory import MemoryObjects, MemoryStore
@@ -238,7 +239,7 @@ class Metered:
 
     usage: Usage
     ending: Ending
-    store: MemoryStore
+    store: Store
     name: str
 
 
@@ -268,9 +269,9 @@ def metered(
     usage = Usage(invocations=1)
     clock = StillClock()
     store = MeteredStore(clock, usage=usage)
-    seen = LargeItems(store, MeteredObjects(usage=usage), workflow.name) if by_reference else store
+    seen: Store = LargeItems(store, MeteredObjects(usage=usage), workflow.name) if by_reference else store
     local = _MeteredWorkflow(workflow, functions, seen, clock, collection or workflow.collection, usage)
     local.deliver(name, value)
     store.count_left()
     used = replace(usage, waited_ms=clock.now_ms() - BEGUN_MS)  # without the look at how it ended
-    return Metered(used, local.ending(name), store, name)
+    return Metered(used, local.ending(name), seen, name)

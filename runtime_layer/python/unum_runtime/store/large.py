@@ -59,7 +59,10 @@ class LargeItems:
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
         """See `Store.create`."""
-        winner = self.store.create(key, self._referring(key, item), expires_at_s=expires_at_s)
+        small, objects = self.split(key, item)
+        for name, content in objects.items():
+            self._put(name, content)
+        winner = self.store.create(key, small, expires_at_s=expires_at_s)
         return None if winner is None else self._whole({key: winner})[key]
 
     def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
@@ -97,10 +100,8 @@ class LargeItems:
             StoreError: the objects did not answer.
         """
         content = text.encode()
-        name = f"{object_folder(self.workflow, partition)}/{_digest(content)}"
-        if name not in self._kept:
-            self.objects.put(name, content)
-            self._kept.add(name)
+        name = self._name(partition, content)
+        self._put(name, content)
         return name
 
     def follow(self, references: Iterable[str]) -> dict[str, str]:
@@ -111,13 +112,24 @@ class LargeItems:
         """
         return followed(references, self.objects.get)
 
-    def _referring(self, key: Key, item: Item) -> Item:
-        """`item` as it is stored."""
-        large = {name: str(item[name]) for name in VALUES if name in item and self._is_large(str(item[name]))}
+    def split(self, key: Key, item: Item) -> tuple[Item, dict[str, bytes]]:
+        """`item` as it is stored, and the contents of the objects that it refers to then."""
+        texts = {name: str(item[name]) for name in VALUES if name in item}
+        large = {name: text.encode() for name, text in texts.items() if self._is_large(text)}
         if not large:
-            return item
-        kept = {f"{name}{REFERENCE}": self.keep(key.partition, text) for name, text in large.items()}
-        return {name: value for name, value in item.items() if name not in large} | kept
+            return item, {}
+        names = {name: self._name(key.partition, content) for name, content in large.items()}
+        rest = {name: value for name, value in item.items() if name not in large}
+        small = rest | {f"{name}{REFERENCE}": reference for name, reference in names.items()}
+        return small, {names[name]: content for name, content in large.items()}
+
+    def _put(self, name: str, content: bytes) -> None:
+        if name not in self._kept:
+            self.objects.put(name, content)
+            self._kept.add(name)
+
+    def _name(self, partition: str, content: bytes) -> str:
+        return f"{object_folder(self.workflow, partition)}/{_digest(content)}"
 
     def _whole(self, items: Mapping[Key, Item]) -> dict[Key, Item]:
         """`items` as they were before they were stored; all that they refer to is asked for at once."""
