@@ -11,6 +11,7 @@ from unum_constructs.compiler.options import FunctionOptions
 from unum_constructs.compiler.resources import SERVICES
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
+from unum_constructs.payloads import Payload
 from unum_runtime.model.ir import Collection, Guard, Workflow
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, EVENT_LIFE_S
@@ -102,14 +103,16 @@ def checked_hop_budget(workflow: Construct, hop_budget: int) -> int:
     return hop_budget
 
 
-def checked_payload_limit(workflow: Construct, payload_limit: int | None) -> int | None:
+def checked_payload_limit(workflow: Construct, payload_limit: int | None, payload: str) -> int | None:
     """`payload_limit`.
 
     Raises:
         ConstructError: nothing could be passed on, or it is more than what is stored.
     """
-    if payload_limit is not None and not 1 <= payload_limit <= MAX_OUTCOME_BYTES:
-        expected = f"expected 1 to {MAX_OUTCOME_BYTES} bytes, which is what is stored"
+    if payload_limit is not None and payload_limit < 1:
+        raise ConstructError(workflow, f"payload_limit: expected at least 1 byte, got {payload_limit}")
+    if payload == Payload.INLINE and payload_limit is not None and payload_limit > MAX_OUTCOME_BYTES:
+        expected = f'expected 1 to {MAX_OUTCOME_BYTES} bytes, which is what is stored with payload="inline"'
         raise ConstructError(workflow, f"payload_limit: {expected}; got {payload_limit}")
     return payload_limit
 

@@ -158,7 +158,7 @@ def test_payload_limit() -> None:
     flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, payload_limit=262_144)
     assert flow._workflow.payload_limit == 262_144
     with pytest.raises(ConstructError, match=r"^Stack/Flow: payload_limit: expected 1 to 380000 bytes.*; got 400000"):
-        Deployment.of(chain("A"), "A", payload_limit=400_000)
+        Deployment.of(chain("A"), "A", payload="inline", payload_limit=400_000)
 
 
 def test_hop_budget_without_a_step() -> None:

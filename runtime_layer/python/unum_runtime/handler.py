@@ -21,7 +21,7 @@ from dataclasses import field, replace
 from functools import cache
 from typing import Any, TypeAlias
 
-from unum_runtime.aws.clients import client, connecting
+from unum_runtime.aws.clients import botocore_client, client, connecting
 from unum_runtime.aws.embedded_metrics import EmbeddedMetrics
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.clock import Clock, SystemClock
@@ -42,6 +42,8 @@ from unum_runtime.protocol.step import step
 from unum_runtime.records import dataclass
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import DynamoStore
+from unum_runtime.store.large import LargeItems
+from unum_runtime.store.objects import Objects
 from unum_runtime.time_limit import time_limit
 
 WORKFLOWS_FOLDER = "unum_workflows"
@@ -74,6 +76,7 @@ class Service:
         definition: where the IR is, as ``s3://bucket/key``, for functions that have no layer; None for the layer.
         metrics: how much is counted.
         fusion: whether a delivery may go on with what follows in the same function itself.
+        payload_bucket: name of the bucket that values go to which are too large for the table; None for none.
     """
 
     table: str
@@ -90,6 +93,7 @@ class Service:
     definition: str | None = None
     metrics: str = Metrics.WORKFLOW
     fusion: bool = True
+    payload_bucket: str | None = None
 
 
 def handle(event: Json, context: Any) -> Json:
@@ -174,7 +178,7 @@ def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> R
     at_home, remaining_ms = _at_home(workflow, own_arn), context.get_remaining_time_in_millis
     return Runtime(
         workflow=at_home,
-        store=_store(service.table),
+        store=_store(workflow, service),
         invoker=_invoker(),
         clock=_CLOCK,
         call=lambda call, value: _call(service, call, value, context),
@@ -302,9 +306,21 @@ def _service_handler() -> Callable[[Call, Json, Clock], Any]:
     return handle
 
 
+def _store(workflow: str, service: Service) -> Store:
+    table = _table(service.table)
+    return table if service.payload_bucket is None else LargeItems(table, _objects(service.payload_bucket), workflow)
+
+
 @cache
-def _store(table: str) -> Store:
-    return DynamoStore(client("dynamodb"), table)
+def _table(name: str) -> Store:
+    return DynamoStore(client("dynamodb"), name)
+
+
+@cache
+def _objects(bucket: str) -> Objects:
+    from unum_runtime.aws.payloads import S3Objects  # noqa: PLC0415 - many workflows have no large values
+
+    return S3Objects(cache(lambda: botocore_client("s3")), bucket)  # most executions of the others have none either
 
 
 @cache
@@ -329,7 +345,7 @@ def _initialize() -> None:
         called = [task.resource for task in tasks if task.resource is not None and task.function in service.hosts]
         if not all(resource.startswith(ACTIVITY) for resource in called):
             _service_handler()
-        _store(service.table)
+        _table(service.table)
         _timer(service.timer)
     _invoker()
     if "UNUM_HANDLER" in os.environ:

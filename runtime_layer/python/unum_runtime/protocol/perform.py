@@ -9,7 +9,8 @@ from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Phase
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Task
 from unum_runtime.model.naming import Scope
-from unum_runtime.protocol.checkpoint import commit, verified
+from unum_runtime.protocol import large
+from unum_runtime.protocol.checkpoint import WITHOUT_BUCKET, commit, verified
 from unum_runtime.protocol.collect import collect_commit, collect_scope, settled_around, take_back
 from unum_runtime.protocol.fanin import complete, fail
 from unum_runtime.protocol.fusion import may_fuse
@@ -29,9 +30,7 @@ from unum_runtime.protocol.plan import (
 )
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.trail import Trail
-
-MAX_EVENT_BYTES = 1_000_000
-"""The largest asynchronous payload. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
+from unum_runtime.store.large import MAX_EVENT_BYTES
 
 
 def perform(rt: Runtime, trail: Trail, *effects: Effect) -> None:
@@ -135,7 +134,7 @@ def _send(rt: Runtime, invokes: list[Invoke], trail: Trail, *, is_all: bool) -> 
     """
     now, later, refused, routes = [], [], [], trail.routes
     for effect in invokes:
-        payload = envelope(rt, effect, routes).to_bytes()
+        payload = large.payload(rt, envelope(rt, effect, routes))
         failure = _unsendable(rt, effect, len(payload))
         if failure is not None:
             refused.append(Commit(effect.name, effect.state, Phase.LEFT, failure))
@@ -169,7 +168,7 @@ def _address(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> str:
 def _unsendable(rt: Runtime, effect: Invoke, size: int) -> Failure | None:
     if size > MAX_EVENT_BYTES:
         cause = f"the input of {effect.state!r} makes an event of {size} bytes; at most {MAX_EVENT_BYTES} are delivered"
-        return Failure("States.DataLimitExceeded", cause)
+        return Failure("States.DataLimitExceeded", cause + WITHOUT_BUCKET)
     if effect.due_ms is not None and effect.due_ms // 1000 > rt.last_s(effect.name.execution):
         days = rt.retention_s / 86_400
         cause = f"{effect.state!r} has to wait for longer than items are kept, {days:g} days; raise the retention"

@@ -156,7 +156,7 @@ class _Try:
         )
         way = Way(variables=left.variables)
         value = result if left.value is result.value else Success(left.value)
-        outcome = bounded(value, way, limit=self.rt.workflow.payload_limit)
+        outcome = bounded(self.rt, value, way, limit=self.rt.workflow.payload_limit)
         return outcome if isinstance(outcome, Failure) else (outcome, way)
 
     def _result(self, event: Json, limits: _Limits, begun_ms: int, given: str) -> _Result:

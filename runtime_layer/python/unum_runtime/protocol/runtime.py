@@ -12,6 +12,7 @@ from unum_runtime.model.ir import Collection, Json, Pattern, Task, Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.records import dataclass
 from unum_runtime.store.base import Store
+from unum_runtime.store.large import LargeItems
 
 EVENT_LIFE_S = 8 * 3600
 """How long an event may be delivered: Lambda keeps one for 6 hours at most, retries and clocks' differences included.
@@ -172,6 +173,11 @@ class Runtime:
     timer: Timer = field(default_factory=NoTimer)
     own_address: str = ""
     fuses: Callable[[str, bytes, Task], bool] = sends_all
+
+    @property
+    def large(self) -> LargeItems | None:
+        """The store, if it takes texts of any size."""
+        return self.store if isinstance(self.store, LargeItems) else None
 
     def address(self, function: str, carried: Mapping[str, str]) -> str:
         """Where to invoke `function`.

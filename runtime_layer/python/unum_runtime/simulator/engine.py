@@ -21,7 +21,9 @@ from unum_runtime.simulator.invariants import (
     Broken,
     Invariant,
     check_again,
+    check_input,
     check_nudged,
+    check_references,
     check_run,
     check_sent,
     check_write,
@@ -99,15 +101,26 @@ def apply(world: World, delivery: Delivery) -> Answer:
         answer = Answer(operation.primitive, operation.on(world.store))
     except StoreError as error:
         return Answer(operation.primitive, error=error)
+    try:
+        _check(world, delivery, answer)
+    except StoreError as error:
+        raise Broken(Invariant.NO_LOST_WORK, f"what is committed cannot be read: {error}") from error
+    world.say(delivery, lambda: f"  answer: {_short(answer.value)}")
+    return answer
+
+
+def _check(world: World, delivery: Delivery, answer: Answer) -> None:
+    """After a call of `delivery` was answered."""
+    operation = delivery.pending
     if operation.primitive is Primitive.CREATE:
+        if answer.value is None:
+            check_references(world, *operation.positional)
         world.find_execution()
         if answer.value is None:
             key, item = operation.positional
             record_creation(world, key, Record(world.author(delivery.part.event), item))
     if operation.primitive in (Primitive.CREATE, Primitive.ADD):
         check_write(world, delivery, operation.positional[0])
-    world.say(delivery, lambda: f"  answer: {_short(answer.value)}")
-    return answer
 
 
 def send(world: World, delivery: Delivery, chosen: Collection[int]) -> Answer:
@@ -122,6 +135,7 @@ def send(world: World, delivery: Delivery, chosen: Collection[int]) -> Answer:
         world.say(delivery, partial(_sending, world, delivery, event, is_accepted=is_accepted))
         check_again(world, delivery, event)
         check_nudged(world, delivery, event)
+        check_input(world, event)
         if is_accepted:
             world.waiting.append(event)
     check_sent(world)
@@ -201,7 +215,7 @@ def _protocol(world: World, delivery: Delivery, ports: Ports) -> None:
     functions = frozenset(task.function for task in scenario.workflow.tasks)
     runtime = Runtime(
         workflow=scenario.workflow,
-        store=ports,
+        store=scenario.seen(ports, ports),
         invoker=ports,
         timer=ports,
         clock=ports,

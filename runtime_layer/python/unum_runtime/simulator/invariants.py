@@ -5,8 +5,8 @@ from enum import Enum
 
 from unum_runtime.client import history
 from unum_runtime.errors import StatesError
-from unum_runtime.model.checkpoint import Checkpoint, Ending, Status, Success, is_stop_record, to_text
-from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Success, is_stop_record, to_text
+from unum_runtime.model.envelope import Envelope, Stored
 from unum_runtime.model.ir import Collection, Guard, Json
 from unum_runtime.model.naming import Key, Name, checkpoint_key, execution_partition, memo_key
 from unum_runtime.protocol.control import Control
@@ -18,6 +18,7 @@ from unum_runtime.simulator.ports import Answer, Primitive
 from unum_runtime.simulator.recovery import Due, deadline_ms, due_retry
 from unum_runtime.simulator.reference import Reference, Unexplained
 from unum_runtime.simulator.world import Delivery, Event, Kept, Record, Work, World
+from unum_runtime.store.large import references, resolved
 
 LONGEST_MS = 10**12
 """Longer than anything waits."""
@@ -74,6 +75,35 @@ def record_creation(world: World, key: Key, record: Record) -> None:
     before = world.records.setdefault(key, record)
     if before.item != record.item:
         raise Broken(Invariant.CONSISTENT, f"{key}: a second outcome was committed, {record.item}, after {before.item}")
+
+
+def check_references(world: World, key: Key, item: Item) -> None:
+    """When `item` is created at `key`: what it refers to is there, and lasts as long.
+
+    Raises:
+        Broken: it is not, or does not.
+    """
+    expires_at_s = dict(world.store.expiries())[key]
+    for _, reference in references(item):
+        until_s = world.store.object_expiry(reference)
+        if not until_s:
+            raise Broken(Invariant.NO_LOST_WORK, f"{key} refers to {reference}, which is not there")
+        if until_s < expires_at_s:
+            raise Broken(Invariant.NO_LOST_WORK, f"{key} refers to {reference}, which expires before it")
+
+
+def check_input(world: World, event: Event) -> None:
+    """When `event` is sent: what it refers to is there, and lasts until after its last delivery.
+
+    Raises:
+        Broken: it is not, or does not.
+    """
+    source = None if event.envelope is None else event.envelope.input
+    if not isinstance(source, Stored):
+        return
+    for reference in filter(None, (source.value, source.variables)):
+        if world.store.object_expiry(reference) < event.until_s + RUN_S:
+            raise Broken(Invariant.NO_LOST_WORK, f"{event} refers to {reference}, which is not there, or not for long")
 
 
 def note_kept(world: World) -> None:
@@ -212,7 +242,7 @@ def _result_keys(world: World) -> list[Key]:
     """Where the result is."""
     workflow = world.scenario.workflow
     assert world.execution is not None  # noqa: S101 - it has ended
-    last = history.last_step(world.store, workflow.name, world.execution)
+    last = history.last_step(world.view, workflow.name, world.execution)
     if last is None:
         return []
     return [checkpoint_key(workflow.name, last.name)]
@@ -239,7 +269,7 @@ def _note_redrive(world: World, delivery: Delivery) -> None:
 def _committed(world: World) -> Iterator[Checkpoint]:
     """All steps that are stored."""
     assert world.execution is not None  # noqa: S101 - somebody asks for it
-    return history.steps(world.store, world.scenario.workflow.name, world.execution)
+    return history.steps(world.view, world.scenario.workflow.name, world.execution)
 
 
 def _place(name: Name) -> tuple[tuple[int, ...], int]:
@@ -302,7 +332,7 @@ def _check_expiry(world: World) -> None:
 
 
 def _ending(world: World) -> Ending | None:
-    return world.execution and history.ending(world.store, world.scenario.workflow.name, world.execution)
+    return world.execution and history.ending(world.view, world.scenario.workflow.name, world.execution)
 
 
 def _is_same(expected: Ending, found: Ending) -> bool:
@@ -317,7 +347,9 @@ def _failure_free(world: World) -> tuple[Reference, Ending | None]:
 
     def committed(name: Name) -> Checkpoint | None:
         record = world.records.get(checkpoint_key(workflow.name, name))
-        return None if record is None or is_stop_record(record.item) else Checkpoint.from_item(name, record.item)
+        if record is None or is_stop_record(record.item):
+            return None
+        return Checkpoint.from_item(name, resolved(record.item, world.store.get))
 
     def author(name: Name) -> Author:
         return world.records[checkpoint_key(workflow.name, name)].author

@@ -109,12 +109,11 @@ class LocalWorkflow:
         if missing:
             raise KeyError(f"functions {missing}: the workflow needs them; given are {sorted(self.functions)}")
         queue = Queue(self.clock)
-        runtime = self._runtime(queue)
-        start(self._in_function(runtime, self.workflow.start_at), execution_name, value)
+        start(self._in_function(self._runtime(queue), self.workflow.start_at), execution_name, value)
         while queue:
             envelope = Envelope.from_json(json.loads(queue.take()))
             with suppress(RefusedDelivery):  # as in Lambda, where a refused event is not delivered again
-                step(self._in_function(runtime, envelope.state), envelope)
+                step(self._in_function(self._runtime(queue), envelope.state), envelope)
 
     def ending(self, execution_name: str) -> Ending:
         """How an execution ended of which no event is left.

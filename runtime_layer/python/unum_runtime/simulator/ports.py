@@ -29,6 +29,8 @@ class Primitive(StrEnum):
     ACQUIRE = "acquire"
     RENEW = "renew"
     RELEASE = "release"
+    PUT = "put"
+    GET = "get"
     INVOKE = "invoke"
     SCHEDULE = "schedule"
     CLOCK = "clock"
@@ -36,7 +38,7 @@ class Primitive(StrEnum):
     USER_CODE = "user code"
 
 
-READS = frozenset({Primitive.READ, Primitive.QUERY})
+READS = frozenset({Primitive.READ, Primitive.QUERY, Primitive.GET})
 """Calls without an effect."""
 
 SENDS = frozenset({Primitive.INVOKE, Primitive.SCHEDULE})
@@ -91,7 +93,7 @@ class Diverged(Exception):
 
 @dataclass
 class Ports:
-    """Store, invoker, timer and clock of one delivery.
+    """Store, objects, invoker, timer and clock of one delivery.
 
     Attributes:
         history: the answers so far; grows by those that need no decision: the time and user code's results.
@@ -147,6 +149,15 @@ class Ports:
     def release(self, key: Key, owner: str) -> None:
         """See `Store.release`."""
         self._shared(Primitive.RELEASE, key, owner)
+
+    def put(self, name: str, content: bytes) -> None:
+        """See `Objects.put`."""
+        self._shared(Primitive.PUT, name, content)
+
+    def get(self, names: Iterable[str]) -> dict[str, bytes]:
+        """See `Objects.get`."""
+        contents: dict[str, bytes] = self._shared(Primitive.GET, tuple(names))
+        return contents
 
     def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
         """See `Invoker.invoke`."""

@@ -13,6 +13,9 @@ from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Call, Runtime
 from unum_runtime.protocol.start import resume, start
 from unum_runtime.simulator.faults import RUN_S, Faults
 from unum_runtime.simulator.store import SimulatedStore
+from unum_runtime.store.base import Store
+from unum_runtime.store.large import DAY_S, LargeItems, lasting_days
+from unum_runtime.store.objects import Objects
 
 BEGUN_MS = 1_800_000_000_000
 """When every simulation begins, in milliseconds since 1970."""
@@ -97,6 +100,8 @@ class Scenario:
         tick_ms: how much time passes between two calls.
         entry: what a function does with a start event.
         store: makes the store.
+        least_bytes: from how many bytes on texts are stored as objects, and events have a reference in place of their
+            input; None for no objects.
     """
 
     workflow: Workflow
@@ -112,6 +117,7 @@ class Scenario:
     tick_ms: int = 0
     entry: Entry = begin
     store: Callable[[Clock], SimulatedStore] = SimulatedStore
+    least_bytes: int | None = None
 
     def __post_init__(self) -> None:
         missing = sorted(task.name for task in self.workflow.tasks if self._handler(task) is None)
@@ -120,6 +126,18 @@ class Scenario:
                 f"functions: nothing for the Tasks {missing}, neither by their names nor by their functions' keys; "
                 f"given are {sorted(self.functions)}"
             )
+
+    def new_store(self, clock: Clock) -> SimulatedStore:
+        """The store of a simulation; objects last as long as the constructs have a bucket keep them."""
+        store = self.store(clock)
+        store.lasting_s = lasting_days(max(self.retention_s, self.result_retention_s or 0)) * DAY_S
+        return store
+
+    def seen(self, store: Store, objects: Objects) -> Store:
+        """The store as the protocol sees it."""
+        if self.least_bytes is None:
+            return store
+        return LargeItems(store, objects, self.workflow.name, self.least_bytes, event_bytes=self.least_bytes)
 
     def handler(self, state: str) -> Function:
         """What runs for the Task `state`."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self, TypeAlias
 
-from unum_runtime.model.checkpoint import Ending, Item, Status, read_start_record, start_record, to_text
+from unum_runtime.model.checkpoint import Ending, Item, Status, start_record, started_execution, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.listing import stored_item
@@ -18,6 +18,7 @@ from unum_runtime.simulator.past import Author
 from unum_runtime.simulator.ports import SENDS, History, Operation
 from unum_runtime.simulator.scenario import BEGUN_MS, Scenario, VirtualClock
 from unum_runtime.simulator.store import SimulatedStore
+from unum_runtime.store.base import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,14 +216,14 @@ class World:
             scenario=scenario,
             left=scenario.faults,
             clock=clock,
-            store=scenario.store(clock),
+            store=scenario.new_store(clock),
             waiting=[Event.of(scenario.start_event(), BEGUN_MS)],
             log=log,
         )
         if scenario.by_client:
             record = start_record(Execution(scenario.execution_name, BEGUN_MS), scenario.input)
             key = world.start_key
-            world.store.create(
+            world.view.create(
                 key, stored_item(scenario.workflow.name, record), expires_at_s=scenario.start_expires_at_s
             )
             world.find_execution()
@@ -250,6 +251,11 @@ class World:
         return hash((self.clock.ms, self.store.digest(), *events, running, self.left, facts))
 
     @property
+    def view(self) -> Store:
+        """What is committed, with all that it refers to."""
+        return self.scenario.seen(self.store, self.store)
+
+    @property
     def start_key(self) -> Key:
         """Where the execution's start record is."""
         return start_key(self.scenario.workflow.name, self.scenario.execution_name)
@@ -263,7 +269,7 @@ class World:
         """Learn the execution's identity from its start record."""
         item = self.store.read([self.start_key]).get(self.start_key)
         if self.execution is None and item is not None:
-            self.execution = read_start_record(self.scenario.execution_name, item).name.execution
+            self.execution = started_execution(self.scenario.execution_name, item)
 
     def own_name(self, event: Event) -> Name | None:
         """The invocation that a delivery of `event` may run user code for; None where that is not settled yet."""
