@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from unum_constructs.function import UnumFunction
     from unum_constructs.grants import IUnumWorkflow
     from unum_constructs.store import Store
+    from unum_constructs.sweep import Sweep
     from unum_constructs.targets import UnumScheduleTarget, UnumWorkflowTarget
     from unum_constructs.workflow import UnumWorkflow
     from unum_runtime.model.envelope import start_event
@@ -31,6 +32,7 @@ __all__ = [
     "Metrics",
     "NodeMetric",
     "Store",
+    "Sweep",
     "UnumFunction",
     "UnumScheduleTarget",
     "UnumWorkflow",
@@ -50,6 +52,7 @@ _MODULES = {
     "Metrics": "unum_runtime.model.metrics",
     "NodeMetric": "unum_runtime.model.metrics",
     "Store": "unum_constructs.store",
+    "Sweep": "unum_constructs.sweep",
     "UnumFunction": "unum_constructs.function",
     "UnumScheduleTarget": "unum_constructs.targets",
     "UnumWorkflow": "unum_constructs.workflow",

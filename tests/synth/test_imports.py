@@ -29,6 +29,7 @@ def test_public_names() -> None:
         "Metrics",
         "NodeMetric",
         "Store",
+        "Sweep",
         "UnumFunction",
         "UnumScheduleTarget",
         "UnumWorkflow",

@@ -39,7 +39,7 @@ from unum_runtime.protocol.runtime import Call, Elsewhere, Invoker, NoTimer, Run
 from unum_runtime.protocol.start import resume, start
 from unum_runtime.protocol.step import step
 from unum_runtime.records import dataclass
-from unum_runtime.store.base import Store
+from unum_runtime.store.base import Index
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.time_limit import time_limit
 
@@ -298,8 +298,13 @@ def _service_handler() -> Callable[[Call, Json, Clock], Any]:
     return handle
 
 
+def index_of(workflow: str) -> Index:
+    """What lists the executions of `workflow`, if its table has an index for that."""
+    return _store(services()[workflow].table)
+
+
 @cache
-def _store(table: str) -> Store:
+def _store(table: str) -> DynamoStore:
     return DynamoStore(client("dynamodb"), table)
 
 
