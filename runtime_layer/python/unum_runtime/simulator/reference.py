@@ -37,7 +37,7 @@ from unum_runtime.protocol.advance import (
     too_many_failed,
 )
 from unum_runtime.protocol.compiled import compiled
-from unum_runtime.protocol.moment import INPUT, Moment
+from unum_runtime.protocol.moment import INPUT, REDRIVES, Moment
 from unum_runtime.protocol.plan import budget_exceeded, out_of_time
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_runtime.protocol.user_code import event_of
@@ -143,6 +143,7 @@ class Reference:
     visits: dict[Name, Visit] = field(default_factory=dict)
     unsettled: set[tuple[Name, str]] = field(default_factory=set)
     entered: list[AtTask | AtFanOut] = field(default_factory=list)
+    redrives: int = 0
 
     def run(self, value: Json) -> Ending | None:
         """How the execution ends that is started with `value`; None when that depends on what is not committed yet.
@@ -169,10 +170,12 @@ class Reference:
         checkpoint = self.past.committed(replace(end.name, step=end.name.step + 1))
         if checkpoint is None:
             return None
-        expected = [(arrival.value, arrival.moment.variables) for arrival in self.entered]
+        self.redrives += 1
+        count = {REDRIVES: self.redrives} if self.workflow.counts_redrives else {}
+        expected = [(arrival.value, {**arrival.moment.variables, **count}) for arrival in self.entered]
         found = _uncollected(checkpoint)
         for value, variables in expected:
-            if explains(Success(value), found) and same_json(dict(variables), dict(checkpoint.way.variables)):
+            if explains(Success(value), found) and same_json(variables, dict(checkpoint.way.variables)):
                 after = self._after(checkpoint, checkpoint.state)
                 assert isinstance(after, Point)  # noqa: S101 - it is entered with a value
                 return after
