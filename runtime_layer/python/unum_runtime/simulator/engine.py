@@ -10,7 +10,7 @@ from unum_runtime.errors import ExecutionNotRedrivable, InvokeError, LeaseHeldEr
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import checkpoint_key
-from unum_runtime.protocol.control import Control, parse
+from unum_runtime.protocol.control import Control, Request, parse
 from unum_runtime.protocol.nudge import nudge
 from unum_runtime.protocol.redrive import redrive
 from unum_runtime.protocol.runtime import Call, Runtime
@@ -181,15 +181,20 @@ def _protocol(world: World, delivery: Delivery, ports: Ports) -> None:
         delivery=delivery.id,
     )
     if delivery.event.asks == Control.NUDGE:
-        nudge(runtime, scenario.execution_name)
+        nudge(runtime, scenario.execution_name, silent_ms=_asked(delivery).silent_ms)
     elif delivery.event.asks == Control.REDRIVE:
         redrive(runtime, scenario.execution_name)
     elif delivery.event.asks == Control.STOP:
-        _stop_execution(world, runtime, parse(json.loads(delivery.event.payload)).failure)
+        _stop_execution(world, runtime, _asked(delivery).failure)
     elif delivery.event.envelope is None:
         scenario.entry(runtime, REQUEST_ID, json.loads(delivery.event.payload))
     else:
         step(runtime, delivery.event.envelope)
+
+
+def _asked(delivery: Delivery) -> Request:
+    """The request that `delivery` is of."""
+    return parse(json.loads(delivery.event.payload))
 
 
 def _stop_execution(world: World, runtime: Runtime, failure: Failure) -> None:
