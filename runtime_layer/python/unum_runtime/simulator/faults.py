@@ -41,7 +41,7 @@ class Faults:
         stops: somebody stops the execution.
         concurrency: how many deliveries may run at the same time, interleaved at every call.
         nudges: somebody nudges the execution, which is no fault, but may come at any time.
-        redrives: somebody redrives it when it has failed, and again until there is an answer.
+        redrives: somebody redrives it when it has failed or was stopped, and again until there is an answer.
     """
 
     crashes: int = 1

@@ -170,13 +170,13 @@ def _stop(world: World) -> Iterator[Move]:
 
 
 def _ask(world: World) -> Iterator[Move]:
-    """Somebody may nudge an execution at any time, and redrive one that has failed."""
+    """Somebody may nudge an execution at any time, and redrive one that has failed or was stopped."""
     is_busy = len(world.running) >= world.left.concurrency
     if is_busy or world.execution is None:
         return
     if world.left.nudges:
         yield Move(Kind.ASK, REQUESTS.index(Control.NUDGE))
-    if world.left.redrives and world.ending is not None and world.ending.status is Status.FAILED:
+    if world.left.redrives and world.ending is not None and world.ending.status in (Status.FAILED, Status.ABORTED):
         yield Move(Kind.ASK, REQUESTS.index(Control.REDRIVE))
 
 

@@ -135,6 +135,8 @@ class Reference:
         visits: what user code of each invocation that can be reached is to see.
         unsettled: invocations and Tasks that come after an outcome which is not committed; so what they see may differ.
         entered: the last two Tasks or fan-outs that the top level has come to.
+        reached: the name of the outcome that the top level comes to next.
+        redrives: how often the execution was redriven.
     """
 
     workflow: Workflow
@@ -143,6 +145,7 @@ class Reference:
     visits: dict[Name, Visit] = field(default_factory=dict)
     unsettled: set[tuple[Name, str]] = field(default_factory=set)
     entered: list[AtTask | AtFanOut] = field(default_factory=list)
+    reached: Name | None = None
     redrives: int = 0
 
     def run(self, value: Json) -> Ending | None:
@@ -154,14 +157,20 @@ class Reference:
         record = Name(self.execution, (), 0)
         variables = {INPUT: value} if self.workflow.keeps_input else {}
         moment = self._moment(record, self.execution.started_ms, variables)
-        end = self._follow(Point(Name(self.execution, (), 1), "", self.workflow.start_at, value, moment))
+        first = Point(Name(self.execution, (), 1), "", self.workflow.start_at, value, moment)
+        end = self._follow(first) or self._stopped()
         while end is not None and (again := self._redriven(end)) is not None:
-            end = self._follow(again)
+            end = self._follow(again) or self._stopped()
         if end is None:
             return None
         if self._is_late(end.at_ms):
             return Ending(Status.TIMED_OUT, out_of_time(self.workflow))
         return Ending(Status.SUCCEEDED if isinstance(end.outcome, Success) else Status.FAILED, end.outcome)
+
+    def _stopped(self) -> End | None:
+        """The end of the top level, where somebody has stopped the execution."""
+        record = None if self.reached is None else self.past.stopped(self.reached)
+        return None if record is None else End(_uncollected(record), record.committed_ms, record.name)
 
     def _redriven(self, end: End) -> Point | None:
         """Where the top level goes on after `end` if somebody has redriven the execution."""
@@ -186,6 +195,8 @@ class Reference:
         found: Point | End | None = point
         while isinstance(found, Point):
             point = found
+            if not point.name.frames:
+                self.reached = point.name
             arrived = self._arrive(point)
             if not point.name.frames and isinstance(arrived, AtTask | AtFanOut):
                 self.entered = [*self.entered[-1:], arrived]
