@@ -16,10 +16,13 @@ import pytest
 from tests.e2e.conftest import PATIENCE_S, Deployment, deliveries, processes_with, until
 from unum_emulator.process import Emulator
 from unum_emulator.settings import Settings
-from unum_runtime.client import Client, Description
+from unum_runtime.client import Client, Description, history
 from unum_runtime.client.sharing import START_LEASE_MS
-from unum_runtime.model.checkpoint import Status
-from unum_runtime.model.ir import Json
+from unum_runtime.clock import SystemClock
+from unum_runtime.model.checkpoint import Failure, Status
+from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.protocol.runtime import Call, Runtime
+from unum_runtime.protocol.stop import stop
 
 EXECUTIONS = 1_000
 CLIENTS = 16
@@ -128,7 +131,8 @@ def test_nothing_starts_after_a_map_of_50_was_stopped(
     client.start({"case": "hold", "items": list(range(ITEMS))}, name=name)
     until(lambda: len(notes(deployment, "begun")) == Settings.dispatchers < ITEMS)
     begun = notes(deployment, "begun")
-    client.stop(name, "Enough", "for today")
+    execution = history.start_record(client.store, client.workflow, name).name.execution
+    stop(stopping(client), execution, Failure("Enough", "for today"))
     ended = client.describe(name)
     assert (ended.status, ended.error, ended.cause) == (Status.ABORTED, "Enough", "for today")
 
@@ -199,3 +203,20 @@ def test_no_delivery_failed_on_the_way(emulator: Emulator) -> None:
     lines = [line for log in emulator.logs.glob("Endurance-*") for line in log.read_text().splitlines()]
     assert any("finished" in line for line in lines)
     assert [line for line in lines if line.startswith("[ERROR]")] == []
+
+
+def stopping(client: Client) -> Runtime:
+    """What stops executions: it needs the store and the workflow's name."""
+
+    def no_code(_call: Call, _value: Json) -> None:
+        raise AssertionError("to stop an execution runs no user code")
+
+    return Runtime(
+        workflow=Workflow(client.workflow, "", {}),
+        store=client.store,
+        invoker=client.invoker,
+        clock=SystemClock(),
+        call=no_code,
+        hosts=frozenset(),
+        routes={},
+    )
