@@ -43,6 +43,11 @@ def chain(length: int, payload: str = SMALL) -> Workload:
     return _workload(f"chain of {length}", states, dict.fromkeys(tasks, _hand_on), payload)
 
 
+def in_one_function(workload: Workload) -> Workload:
+    """The same, with all of its Tasks in one function, which goes on with them without invocations."""
+    return replace(workload, name=f"{workload.name} in one function", workflow=_spread(workload.workflow, "work"))
+
+
 def parallel(branches: int) -> Workload:
     """A Task, branches of one Task each, and a Task that gets what they come to."""
     names = [f"Branch{number}" for number in range(branches)]
@@ -93,12 +98,22 @@ def workloads() -> Iterator[Workload]:
     yield from map(map_of, (10, 100, 500, 5_000))
     yield nested(10)
     yield loop(20)
+    yield in_one_function(chain(10))
     yield from map(payload, (0, 1, 10, 100, 350, 450, 900))
 
 
 def _workload(name: str, states: dict[str, Any], functions: Mapping[str, Function], value: Json = SMALL) -> Workload:
     workflow = compile_workflow(_machine(states), name="benchmark", functions=None)
-    return Workload(name, workflow, functions, value)
+    return Workload(name, _spread(workflow), functions, value)
+
+
+def _spread(workflow: Workflow, function: str | None = None) -> Workflow:
+    """`workflow` with each Task in a function of its own, or all in `function`."""
+    states = workflow.states.items()
+    spread = {
+        name: replace(state, function=function or name) if isinstance(state, Task) else state for name, state in states
+    }
+    return replace(workflow, states=spread)
 
 
 def _machine(states: dict[str, Any]) -> dict[str, Any]:

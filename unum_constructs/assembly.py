@@ -22,7 +22,7 @@ from unum_constructs.layer import WorkflowLayer
 from unum_constructs.timer import WorkflowTimer
 from unum_constructs.wiring import Wiring, operations
 from unum_runtime.model.envelope import START
-from unum_runtime.model.ir import Workflow
+from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 
@@ -44,6 +44,7 @@ class Assembly:
         result_retention_s: how long start records and ends are, in seconds.
         log_level: which lines the runtime logs.
         metrics: how much it counts.
+        fusion: whether functions go on with Tasks of their own without an invocation.
         timer: what keeps events that have to wait; None where none have to.
         activities: queues by name.
         started: ARNs of the start aliases of workflows that Tasks start, by the placeholder that stands for them.
@@ -61,6 +62,7 @@ class Assembly:
     result_retention_s: int
     log_level: LogLevel
     metrics: Metrics
+    fusion: bool
     timer: WorkflowTimer | None
     activities: Mapping[str, sqs.IQueue]
     started: Mapping[str, str]
@@ -86,6 +88,8 @@ class Assembly:
             service["log_level"] = self.log_level
         if self.metrics is not Metrics.WORKFLOW:
             service["metrics"] = self.metrics
+        if not self.fusion and self.workflow.collection is Collection.TTL:
+            service["fusion"] = False
         return service
 
     def service_of_handler(self) -> dict[str, Any]:

@@ -26,7 +26,8 @@ class StoredReceipt:
     """What stored steps tell of their execution.
 
     Attributes:
-        tasks: how many were committed; each took an invocation at least.
+        tasks: how many were committed.
+        invocations: how many invocations they took at least; a function may have gone on with several of its own.
         writes: of steps and of completion sets.
         write_units: of those; a set is taken for one.
         item_bytes: of the steps.
@@ -34,6 +35,7 @@ class StoredReceipt:
     """
 
     tasks: int
+    invocations: int
     writes: int
     write_units: int
     item_bytes: int
@@ -44,7 +46,7 @@ class StoredReceipt:
         """What that costs at least, in US dollars, if the functions have the least memory."""
         usd = list_prices().usd
         compute = self.user_code_ms / 1000 * DEFAULT_MEMORY_MB / 1024 * usd["lambda_gb_s"]
-        return self.tasks * usd["lambda_request"] + self.write_units * usd["dynamodb_write_unit"] + compute
+        return self.invocations * usd["lambda_request"] + self.write_units * usd["dynamodb_write_unit"] + compute
 
 
 def stored_receipt(
@@ -65,6 +67,7 @@ def stored_receipt(
     tasks = [each for each in checkpoints[1:] if each.phase is Phase.LEFT and each.state not in fan_outs]
     return StoredReceipt(
         tasks=len(tasks),
+        invocations=sum(not each.fused for each in tasks),
         writes=len(sizes) + additions,
         write_units=sum(map(write_units, sizes)) + additions,
         item_bytes=sum(sizes),

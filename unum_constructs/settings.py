@@ -11,7 +11,7 @@ from unum_constructs.compiler.options import FunctionOptions
 from unum_constructs.compiler.resources import SERVICES
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
-from unum_runtime.model.ir import Guard, Workflow
+from unum_runtime.model.ir import Collection, Guard, Workflow
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, EVENT_LIFE_S
 
@@ -74,6 +74,21 @@ def checked_history_retention_s(workflow: Construct, history_retention: Duration
             workflow, f"history_retention: expected at most `retention`, {retention_s} s, got {seconds} s"
         )
     return seconds
+
+
+def checked_fusion(workflow: Construct, collection: Collection, *, fusion: bool | None) -> bool:
+    """Whether functions go on with Tasks of their own without an invocation.
+
+    Raises:
+        ConstructError: they cannot, because an outcome is collected as soon as what follows from it is sent.
+    """
+    if fusion and collection is Collection.EAGER:
+        raise ConstructError(
+            workflow,
+            "fusion: expected None or False with collection=Collection.EAGER, got True: what is collected has to be "
+            "followed by an event; remove one of both",
+        )
+    return collection is Collection.TTL if fusion is None else fusion
 
 
 def checked_hop_budget(workflow: Construct, hop_budget: int) -> int:

@@ -34,6 +34,7 @@ from unum_constructs.settings import (
     check_leases,
     checked_attempts,
     checked_event_age_s,
+    checked_fusion,
     checked_history_retention_s,
     checked_hop_budget,
     checked_name,
@@ -94,6 +95,9 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             ``store=Store.dynamodb(list_executions=True)``.
         log_level: which lines the runtime writes to the logs of all functions.
         metrics: how much is counted, in these logs; CloudWatch has to be paid for each metric.
+        fusion: whether a function goes on with the next Task itself, without an invocation, where that is its own, too,
+            and enough time remains. Where it is not given, it does so under ``Collection.TTL``; under
+            ``Collection.EAGER`` it cannot.
         architecture: of the functions that the workflow makes itself: one that goes on from failures, and where it
             needs them, one to start in, if it begins with no Task; one that calls services, if Tasks do; one that hands
             on events which have had to wait. What follows is about these functions, too.
@@ -147,6 +151,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         sweep: Sweep | None = None,
         log_level: LogLevel = LogLevel.INFO,
         metrics: Metrics = Metrics.WORKFLOW,
+        fusion: bool | None = None,
         architecture: lambda_.Architecture | None = None,
         log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH,
         tracing: lambda_.Tracing | None = None,
@@ -168,6 +173,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         )
         self._provision.check(self)
         self.workflow_name = checked_name(self, workflow_name)
+        is_fused = checked_fusion(self, collection, fusion=fusion)
         limits = {
             "max_event_age_s": checked_event_age_s(self, max_event_age),
             "retry_attempts": checked_attempts(self, retry_attempts),
@@ -219,6 +225,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             result_retention_s=kept_s,
             log_level=log_level,
             metrics=metrics,
+            fusion=is_fused,
             timer=self.timer,
             activities=self.activities,
             started={text: other.start_alias.function_arn for text, other in self._started.items()},

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Deployment
+from tests.e2e.conftest import Deployment, deliveries, until
+from unum_emulator.process import Emulator
 from unum_runtime.client import Description
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, InvalidExecutionInput
 from unum_runtime.model.checkpoint import Status
@@ -27,6 +28,13 @@ def test_an_empty_fan_out_is_joined(probe: Probe) -> None:
 
 def test_a_loop_runs_as_often_as_its_choice_says(probe: Probe) -> None:
     assert probe("loop", round=0, rounds=5).output == {"case": "loop", "round": 5, "rounds": 5}
+
+
+def test_a_loop_goes_on_in_one_invocation_of_its_function(bootstrapped: Emulator, probe: Probe) -> None:
+    before = deliveries(bootstrapped, "Probes-Advance")
+    assert probe("loop", round=0, rounds=5).output["round"] == 5
+    until(lambda: deliveries(bootstrapped, "Probes-Advance") > before)
+    assert deliveries(bootstrapped, "Probes-Advance") == before + 1
 
 
 def test_results_of_nested_maps_are_in_their_places(probe: Probe) -> None:

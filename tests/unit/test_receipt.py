@@ -35,6 +35,13 @@ def test_a_receipt_has_every_write_of_the_execution(flow: g.Piece, value: Json, 
     assert receipt.tasks == tasks
 
 
+def test_tasks_of_one_function_take_one_invocation() -> None:
+    flow = g.seq(*(g.task(name, function="work") for name in "ABC"))
+    run = metered(Definition.from_graph(flow).compile("w", None), {"work": lambda event, _: event}, 1)
+    receipt = stored_receipt(run.store, "w", run.name)
+    assert (receipt.tasks, receipt.invocations) == (3, 1) == (3, run.usage.invocations)
+
+
 def test_an_execution_that_does_not_exist_has_no_receipt() -> None:
     with pytest.raises(ExecutionDoesNotExist):
         stored_receipt(MemoryStore(), "w", "nobody")

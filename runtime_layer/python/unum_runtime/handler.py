@@ -34,8 +34,9 @@ from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import response_alias
 from unum_runtime.protocol import door
 from unum_runtime.protocol.elsewhere import ACTIVITY
+from unum_runtime.protocol.fusion import Fusion
 from unum_runtime.protocol.lease import maintain_by_default
-from unum_runtime.protocol.runtime import Call, Elsewhere, Invoker, NoTimer, Runtime, Timer
+from unum_runtime.protocol.runtime import Call, Elsewhere, Invoker, NoTimer, Runtime, Timer, sends_all
 from unum_runtime.protocol.start import resume, start
 from unum_runtime.protocol.step import step
 from unum_runtime.records import dataclass
@@ -72,6 +73,7 @@ class Service:
         log_level: which lines the runtime logs.
         definition: where the IR is, as ``s3://bucket/key``, for functions that have no layer; None for the layer.
         metrics: how much is counted.
+        fusion: whether a delivery may go on with what follows in the same function itself.
     """
 
     table: str
@@ -87,6 +89,7 @@ class Service:
     log_level: str = LogLevel.INFO
     definition: str | None = None
     metrics: str = Metrics.WORKFLOW
+    fusion: bool = True
 
 
 def handle(event: Json, context: Any) -> Json:
@@ -168,7 +171,7 @@ def _runtime(workflow: str, context: Any) -> Runtime:
 
 def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> Runtime:
     """The runtime of `workflow` in the function version `own_arn`, of which the environment says `service`."""
-    at_home = _at_home(workflow, own_arn)
+    at_home, remaining_ms = _at_home(workflow, own_arn), context.get_remaining_time_in_millis
     return Runtime(
         workflow=at_home,
         store=_store(service.table),
@@ -182,11 +185,12 @@ def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> R
         result_retention_s=service.result_retention_s,
         collection=load_workflow(workflow).collection,
         log=_logger(context, service.log_level, EmbeddedMetrics(at_home, service.metrics, _CLOCK)),
-        remaining_ms=context.get_remaining_time_in_millis,
+        remaining_ms=remaining_ms,
         code=own_arn,  # a new version for each change of code, layers, environment or configuration
         maintain_leases=maintain_by_default(),
         timer=_timer(service.timer),
         own_address=own_arn,
+        fuses=Fusion(own_arn, remaining_ms, remaining_ms()) if service.fusion else sends_all,
     )
 
 

@@ -56,6 +56,13 @@ class Success:
     value: Json
     _texts: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
+    @classmethod
+    def from_text(cls, text: str) -> "Success":
+        """The value that the compact JSON `text` says."""
+        found = cls(json.loads(text))
+        found._texts.append(text)
+        return found
+
     @property
     def text(self) -> str:
         """The value as compact JSON, which is made once: its size is looked at more than once before it is stored."""
@@ -175,6 +182,7 @@ class Checkpoint:
         opens: the fan-out that follows, if one does; so its size is committed with the outcome that it comes from.
         ending: how the execution ended, if it ended with this.
         began: what the execution runs on from here; None where that is as before.
+        fused: whether it was committed without an invocation of its own.
     """
 
     name: Name
@@ -189,6 +197,7 @@ class Checkpoint:
     opens: Scope | None = None
     ending: Ending | None = None
     began: Began | None = None
+    fused: bool = False
 
     @property
     def is_stop(self) -> bool:
@@ -216,7 +225,7 @@ class Checkpoint:
                 item |= {f"final_{key}": value for key, value in _outcome_to_item(self.ending.outcome).items()}
         if self.began is not None:
             item |= {"by": self.began.address, "routes": to_text(dict(self.began.routes))}
-        return item
+        return item | {"fused": 1} if self.fused else item
 
     @classmethod
     def from_item(cls, name: Name, item: Item) -> "Checkpoint":
@@ -235,6 +244,7 @@ class Checkpoint:
             opens=_scope_from_item(name, item),
             ending=_ending_from_item(item),
             began=Began(str(item["by"]), json.loads(str(item["routes"]))) if "by" in item else None,
+            fused="fused" in item,
         )
 
 

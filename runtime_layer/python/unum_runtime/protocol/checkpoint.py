@@ -34,7 +34,7 @@ def commit(rt: Runtime, effect: Commit, trail: Trail) -> Effect:
         OutcomeCollected: all that follows from the committed outcome is committed too.
         StoreError: it is not known whether the checkpoint was written; the next delivery will find out.
     """
-    checkpoint = draft(rt, effect)
+    checkpoint = draft(rt, effect, fused=trail.is_fused)
     following = plan(rt.workflow, checkpoint)
     if rt.workflow.committed_by(effect.state) is not None:
         _log(rt, checkpoint, "passed on")
@@ -65,7 +65,7 @@ def create(rt: Runtime, checkpoint: Checkpoint) -> Item | None:
     return rt.store.create(key, item, expires_at_s=rt.result_expires_at_s() if is_result else rt.expires_at_s())
 
 
-def draft(rt: Runtime, effect: Commit) -> Checkpoint:
+def draft(rt: Runtime, effect: Commit, *, fused: bool = False) -> Checkpoint:
     """The checkpoint that `effect` commits, as far as it is known before what follows is planned."""
     return Checkpoint(
         name=effect.name,
@@ -77,6 +77,7 @@ def draft(rt: Runtime, effect: Commit) -> Checkpoint:
         duration_ms=effect.duration_ms,
         attempt=effect.attempt,
         way=effect.way,
+        fused=fused,
     )
 
 

@@ -157,12 +157,14 @@ def check_run(world: World, delivery: Delivery, call: Call, event: Json) -> None
     Raises:
         Broken: it should not run, or sees something else than it should.
     """
-    name = world.own_name(delivery.event)
+    name = world.own_name(delivery.part.event)
     assert name is not None  # noqa: S101 - user code runs in executions that are recorded
+    if delivery.function not in (None, call.function):
+        raise Broken(Invariant.SAME_VIEW, f"{delivery}: code of {call.function} runs in {delivery.function}")
     is_guarded = world.scenario.workflow.task(call.state).guard is not Guard.COMMIT
-    if delivery.knew and is_guarded:
+    if delivery.part.knew and is_guarded:
         raise Broken(Invariant.NO_RERUN, f"{delivery} runs user code, but its outcome was committed before")
-    if delivery.was_stopped and is_guarded:
+    if delivery.part.was_stopped and is_guarded:
         raise Broken(Invariant.STOPPED, f"{delivery} runs user code, but the execution was stopped before")
     if name.frames and name.frames[0].iteration > world.kept.iteration and _place(name) in world.kept.places:
         raise Broken(Invariant.NO_RERUN, f"{delivery} runs user code that had succeeded before the redrive")
@@ -179,7 +181,7 @@ def check_again(world: World, delivery: Delivery, event: Event) -> None:
         Broken: neither by a retrier of the Task nor by its user code; or not at that time.
     """
     tried = [position for position, answer in enumerate(delivery.history) if answer.primitive is Primitive.USER_CODE]
-    if not tried or event.envelope is None or event.envelope.name != world.own_name(delivery.event):
+    if not tried or event.envelope is None or event.envelope.name != world.own_name(delivery.part.event):
         return
     since_ms = [answer.value for answer in delivery.history[tried[-1] :] if answer.primitive is Primitive.CLOCK]
     due = _due_again(world, delivery, event.envelope, delivery.history[tried[-1]])
@@ -224,13 +226,13 @@ def _result_keys(world: World) -> list[Key]:
 
 
 def _check_view(world: World, reference: Reference, delivery: Delivery, state: str, event: Json) -> None:
-    name = world.own_name(delivery.event)
+    name = world.own_name(delivery.part.event)
     visit = name and reference.visits.get(name)
     if not visit or visit.task.name != state:
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code runs, but no failure-free run comes to it")
     if world.clock.ms < (visit.due_ms or 0):
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code runs before {visit.due_ms}, which is its time")
-    alone = visit.event(delivery.event.retries, world.clock.ms)
+    alone = visit.event(delivery.part.event.retries, world.clock.ms)
     if not same_json(alone, event):
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code sees {to_text(event)}, but alone {to_text(alone)}")
 
@@ -255,9 +257,9 @@ def _place(name: Name) -> tuple[tuple[int, ...], int]:
 def _due_again(world: World, delivery: Delivery, again: Envelope, answer: Answer) -> Due:
     """The try that has to follow after user code gave `answer`."""
     if isinstance(answer.value, Later):
-        return Due(delivery.event.retries, answer.value.delay_ms, answer.value.delay_ms)
+        return Due(delivery.part.event.retries, answer.value.delay_ms, answer.value.delay_ms)
     error = answer.error.error if isinstance(answer.error, StatesError) else type(answer.error).__name__
-    due = due_retry(world.scenario.workflow.task(again.state), error, delivery.event.retries)
+    due = due_retry(world.scenario.workflow.task(again.state), error, delivery.part.event.retries)
     if answer.error is None:  # what failed came after user code, and is not known here
         return Due(again.retries, 0, LONGEST_MS)
     if due is None:

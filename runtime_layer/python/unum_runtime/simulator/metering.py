@@ -220,6 +220,7 @@ def metered(
     *,
     name: str = "execution",
     collection: Collection | None = None,
+    fusion: bool = True,
 ) -> Metered:
     """Execute `workflow` once in this process, without faults, and count what it uses.
 
@@ -229,6 +230,7 @@ def metered(
         value: the execution's input.
         name: of the execution; keys and events contain it.
         collection: when stored outcomes go; as the workflow says where none is given.
+        fusion: whether deliveries go on with what follows in the same function.
 
     Raises:
         KeyError: a Task has no handler.
@@ -237,7 +239,7 @@ def metered(
     usage = Usage(invocations=1)
     clock = StillClock()
     store = MeteredStore(clock, usage=usage)
-    local = _MeteredWorkflow(workflow, functions, store, clock, collection or workflow.collection, usage)
+    local = _MeteredWorkflow(workflow, functions, store, clock, collection or workflow.collection, fusion, usage=usage)
     local.deliver(name, value)
     store.count_left()
     used = replace(usage, waited_ms=clock.now_ms() - BEGUN_MS)  # without the look at how it ended

@@ -11,7 +11,7 @@ from unum_runtime.model.identity import event_name
 from unum_runtime.model.ir import Collection, Json, Task, Workflow
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Call, Runtime
 from unum_runtime.protocol.start import resume, start
-from unum_runtime.simulator.faults import Faults
+from unum_runtime.simulator.faults import RUN_S, Faults
 from unum_runtime.simulator.store import SimulatedStore
 
 BEGUN_MS = 1_800_000_000_000
@@ -92,6 +92,8 @@ class Scenario:
         result_retention_s: how long start record and end are kept; None for as long as the rest.
         collection: when stored outcomes go.
         by_client: a client writes the start record and names it in the start event.
+        fusion: whether deliveries go on with what follows in the same function.
+        timeout_s: of every function, in seconds; a delivery whose user code goes on for longer is killed.
         tick_ms: how much time passes between two calls.
         entry: what a function does with a start event.
         store: makes the store.
@@ -105,6 +107,8 @@ class Scenario:
     result_retention_s: int | None = None
     collection: Collection = Collection.TTL
     by_client: bool = False
+    fusion: bool = True
+    timeout_s: int = RUN_S
     tick_ms: int = 0
     entry: Entry = begin
     store: Callable[[Clock], SimulatedStore] = SimulatedStore
