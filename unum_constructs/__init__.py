@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from unum_constructs.grants import IUnumWorkflow
     from unum_constructs.payloads import Payload
     from unum_constructs.store import Store
+    from unum_constructs.sweep import Sweep
     from unum_constructs.targets import UnumScheduleTarget, UnumWorkflowTarget
     from unum_constructs.workflow import UnumWorkflow
     from unum_runtime.model.envelope import start_event
@@ -33,6 +34,7 @@ __all__ = [
     "NodeMetric",
     "Payload",
     "Store",
+    "Sweep",
     "UnumFunction",
     "UnumScheduleTarget",
     "UnumWorkflow",
@@ -53,6 +55,7 @@ _MODULES = {
     "NodeMetric": "unum_runtime.model.metrics",
     "Payload": "unum_constructs.payloads",
     "Store": "unum_constructs.store",
+    "Sweep": "unum_constructs.sweep",
     "UnumFunction": "unum_constructs.function",
     "UnumScheduleTarget": "unum_constructs.targets",
     "UnumWorkflow": "unum_constructs.workflow",

@@ -22,6 +22,7 @@ class Alarms:
         timed_out: executions took longer than they may.
         throttled: events have to be delivered again.
         timer_age: events that wait are not handed on.
+        silent: executions stand still, as a sweep has found.
         dead_letters: events need somebody, because nothing could go on from them.
     """
 
@@ -29,6 +30,7 @@ class Alarms:
     timed_out: cloudwatch.Alarm | None
     throttled: cloudwatch.Alarm | None
     timer_age: cloudwatch.Alarm | None
+    silent: cloudwatch.Alarm | None
     dead_letters: cloudwatch.Alarm
 
     def act(self, actions: Sequence[cloudwatch.IAlarmAction]) -> None:

@@ -34,18 +34,20 @@ class Parts:
         table: the state of executions.
         dead_letters: what nothing could go on from.
         waiting: events that are not due yet; None where none have to wait.
+        is_swept: whether executions are found that stand still.
     """
 
     functions: Functions
     table: dynamodb.ITable
     dead_letters: sqs.IQueue
     waiting: sqs.IQueue | None
+    is_swept: bool
 
 
 def rows(workflow: MeteredWorkflow, parts: Parts) -> list[Row]:
     """The rows of the dashboard."""
     of_nodes = [_nodes(workflow)] if workflow.metrics is Metrics.NODES else []
-    return [_executions(workflow), _functions(parts.functions), *of_nodes, _resources(workflow, parts)]
+    return [_executions(workflow, parts), _functions(parts.functions), *of_nodes, _resources(workflow, parts)]
 
 
 def cost(workflow: MeteredWorkflow, parts: Parts) -> cloudwatch.MathExpression:
@@ -71,7 +73,7 @@ def cost(workflow: MeteredWorkflow, parts: Parts) -> cloudwatch.MathExpression:
     )
 
 
-def _executions(workflow: MeteredWorkflow) -> Row:
+def _executions(workflow: MeteredWorkflow, parts: Parts) -> Row:
     counts = {
         "started": workflow.metric_started,
         "succeeded": workflow.metric_succeeded,
@@ -79,6 +81,7 @@ def _executions(workflow: MeteredWorkflow) -> Row:
         "timed out": workflow.metric_timed_out,
         "aborted": workflow.metric_aborted,
         "put off": workflow.metric_throttled,
+        **({"standing still": workflow.metric_silent} if parts.is_swept else {}),
     }
     times = (workflow.metric_time(statistic=each, label=each) for each in ("p50", "p90", "p99"))
     return _row(("Executions", (metric(label=label) for label, metric in counts.items())), ("Duration, ms", times))

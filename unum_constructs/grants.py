@@ -41,6 +41,11 @@ class IUnumWorkflow(MeteredWorkflow):
     activities: Mapping[str, sqs.IQueue]
     payload_bucket: s3.IBucket | None
 
+    @property
+    def own_partitions(self) -> str:
+        """What the workflow's partitions begin with, in the table and in the index of executions."""
+        return f"{escape(self.workflow_name)}/"
+
     def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let `grantee` start executions (`start`): write a start record, and invoke the start alias."""
         invoke = self._invoke(grantee)
@@ -57,12 +62,13 @@ class IUnumWorkflow(MeteredWorkflow):
 
         It may list executions as well, if the table has the index for that (`Store.dynamodb`).
         """
-        own = f"{escape(self.workflow_name)}/"
-        partitions = [start_partition_prefix(self.workflow_name), own, HASHED_PREFIX]
+        partitions = [start_partition_prefix(self.workflow_name), self.own_partitions, HASHED_PREFIX]
         read = self._in_table(grantee, [*ACTIONS[Operation.READ], *ACTIONS[Operation.LIST]], partitions)
         if may_list(self.table):
             read = read.combine(
-                self._in_table(grantee, ACTIONS[Operation.LIST], [own], resource_arn=index_arn(self.table))
+                self._in_table(
+                    grantee, ACTIONS[Operation.LIST], [self.own_partitions], resource_arn=index_arn(self.table)
+                )
             )
         return read.combine(self._in_bucket(grantee, "s3:GetObject")).combine(self._use_key(grantee, writes=False))
 

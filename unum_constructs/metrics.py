@@ -100,6 +100,10 @@ class MeteredWorkflow(Construct):
         """How often an event has to be delivered again, because something did not answer or was at work on it."""
         return self.metric(WorkflowMetric.THROTTLES, **options)
 
+    def metric_silent(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """How many executions a sweep has found to stand still; each sweep counts them anew."""
+        return self.metric(WorkflowMetric.SILENT, **options)
+
     def metric_time(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """How long executions take, from start to end, in milliseconds."""
         return self.metric(WorkflowMetric.TIME, **options)

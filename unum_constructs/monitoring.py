@@ -14,6 +14,7 @@ from unum_constructs.dashboard import Parts, rows
 from unum_constructs.failure_handler import FailureHandler
 from unum_constructs.host import Host
 from unum_constructs.metrics import MeteredWorkflow
+from unum_constructs.sweep import WorkflowSweep
 from unum_constructs.timer import WorkflowTimer
 
 
@@ -22,12 +23,13 @@ class MonitoredWorkflow(MeteredWorkflow):
 
     table: dynamodb.ITable
     timer: WorkflowTimer | None
+    sweep: WorkflowSweep | None
     failure_handler: FailureHandler
     failure_queue: sqs.Queue
     failure_alarm: cloudwatch.Alarm
     _hosts: dict[str, Host]
 
-    def add_alarms(
+    def add_alarms(  # noqa: PLR0913 - one keyword for each alarm
         self,
         *,
         actions: Sequence[cloudwatch.IAlarmAction] = (),
@@ -36,6 +38,7 @@ class MonitoredWorkflow(MeteredWorkflow):
         timed_out: int | None = 1,
         throttled: int | None = 10,
         timer_age: Duration | None = None,
+        silent: int | None = 1,
     ) -> Alarms:
         """Have somebody told when executions do not do what they should.
 
@@ -46,6 +49,7 @@ class MonitoredWorkflow(MeteredWorkflow):
             timed_out: the same of executions that took longer than they may.
             throttled: the same of events that have to be delivered again.
             timer_age: how old an event that waits may become without being looked at; 20 minutes where it is not given.
+            silent: at how many executions that a sweep finds to stand still one goes off, if there is a sweep.
 
         Raises:
             ConstructError: executions are not counted.
@@ -61,6 +65,7 @@ class MonitoredWorkflow(MeteredWorkflow):
                 scope, "Throttled", self.metric_throttled(period=over), throttled, f"Events of {name} are put off"
             ),
             timer_age=self._timer_alarm(scope, timer_age or Duration.minutes(TIMER_AGE_MIN)),
+            silent=self._silence_alarm(scope, over, silent),
             dead_letters=self.failure_alarm,
         )
         alarms.act(actions)
@@ -89,6 +94,13 @@ class MonitoredWorkflow(MeteredWorkflow):
         what = f"Events of {self.workflow_name} that wait are not handed on"
         return alarm(scope, "TimerAge", metric, age.to_seconds(), what)
 
+    def _silence_alarm(self, scope: Construct, over: Duration, silent: int | None) -> cloudwatch.Alarm | None:
+        if self.sweep is None:
+            return None
+        return alarm(
+            scope, "Silent", self.metric_silent(period=over), silent, f"Executions of {self.workflow_name} stand still"
+        )
+
     def _parts(self) -> Parts:
         functions: dict[str, lambda_.Function] = {
             key.removeprefix("$"): host.function for key, host in self._hosts.items()
@@ -101,4 +113,5 @@ class MonitoredWorkflow(MeteredWorkflow):
             table=self.table,
             dead_letters=self.failure_queue,
             waiting=self.timer.queue if self.timer else None,
+            is_swept=self.sweep is not None,
         )

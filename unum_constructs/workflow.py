@@ -46,7 +46,8 @@ from unum_constructs.settings import (
     checked_timeout_s,
     options_of,
 )
-from unum_constructs.store import Store, claim_name
+from unum_constructs.store import Store, claim_name, index_arn
+from unum_constructs.sweep import Sweep, WorkflowSweep
 from unum_constructs.task_response_url import new_task_response_url
 from unum_constructs.timer import WorkflowTimer
 from unum_constructs.wiring import one_key_each, timer_targets, wire
@@ -95,6 +96,9 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         payload_limit: how many bytes a state's output may have, as JSON; more fails it with
             ``States.DataLimitExceeded``. For definitions that rely on the limit of Step Functions, 262,144; without, as
             much as is stored.
+        sweep: whether executions are found that stand still because all of their events were lost, and what is done
+            about them (`Sweep.every`); they are not looked for without. It needs
+            ``store=Store.dynamodb(list_executions=True)``.
         log_level: which lines the runtime writes to the logs of all functions.
         metrics: how much is counted, in these logs; CloudWatch has to be paid for each metric.
         fusion: whether a function goes on with the next Task itself, without an invocation, where that is its own, too,
@@ -124,6 +128,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         control_alias: where executions are stopped, redriven, nudged and forked; an alias of the failure handler.
         timer: what keeps events that have to wait; None where none have to.
         payload_bucket: where values go that are too large for the table; None where there is no bucket for them.
+        sweep: what looks for executions that stand still; None where nothing does.
     """
 
     start_alias: lambda_.Alias
@@ -152,6 +157,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         payload: Payload | str = Payload.AUTO,
         payload_bucket: s3.IBucket | None = None,
         payload_limit: int | None = None,
+        sweep: Sweep | None = None,
         log_level: LogLevel = LogLevel.INFO,
         metrics: Metrics = Metrics.WORKFLOW,
         fusion: bool | None = None,
@@ -208,6 +214,8 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         cross_stack.deploy_after(self, self._hosts.values())
         self.table = (store or Store.dynamodb()).table_for(self, "Table", name=self._physical_name("table"))
         claim_name(self, self.table, self.workflow_name)
+        if sweep is not None:
+            sweep.check(self, self.table, self._hosts.values())
         self.layer = WorkflowLayer(self, "Layer", workflow=self._workflow)
         self.failure_queue = new_queue(self, "Failures")
         self.activities = callbacks.new_activities(self, "Activities", self._workflow)
@@ -245,6 +253,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         self.failure_alarm = self.failure_handler.alarm
         self.start_alias = self._start_alias(Failures(handler=self.failure_handler, **limits))
         self.control_alias = self._control_alias()
+        self.sweep = None if sweep is None else self._sweep(sweep)
         self._add_outputs(exported_as=self.workflow_name if exported else None)
         for key, value in (tags or {}).items():
             Tags.of(self).add(key, value)
@@ -414,6 +423,18 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         )
         alias.node.add_dependency(self.failure_handler)
         return alias
+
+    def _sweep(self, options: Sweep) -> WorkflowSweep:
+        return WorkflowSweep(
+            self,
+            "Sweep",
+            options=options,
+            index_arn=index_arn(self.table),
+            partitions=self.own_partitions,
+            handler=self.failure_handler,
+            control_alias=self.control_alias,
+            dead_letters=self.failure_queue,
+        )
 
     def _start_alias(self, failures: Failures) -> lambda_.Alias:
         """Make every function a part of the workflow; the alias comes last, when everything is allowed."""

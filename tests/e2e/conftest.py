@@ -28,12 +28,14 @@ class Deployment:
     session: boto3.Session
     outputs: cdk.Outputs
 
-    def client(self, stack: str) -> Client:
+    def client(self, stack: str, workflow: str = "Workflow") -> Client:
+        """Of the workflow with this construct id."""
         outputs = self.outputs[stack]
         return Client.connect(
-            table=outputs["WorkflowTable"],
-            workflow=outputs["WorkflowWorkflow"],
-            start_alias=outputs["WorkflowStartAlias"],
+            table=outputs[f"{workflow}Table"],
+            workflow=outputs[f"{workflow}Workflow"],
+            start_alias=outputs[f"{workflow}StartAlias"],
+            control_alias=outputs[f"{workflow}ControlAlias"],
             session=self.session,
             payload_bucket=outputs.get("WorkflowPayloadBucket"),
         )

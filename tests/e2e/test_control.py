@@ -9,6 +9,7 @@ import boto3
 import pytest
 
 from tests.e2e.conftest import Deployment
+from tests.e2e.control.stack import SILENT_S
 from unum_runtime.client import Client
 from unum_runtime.client.control import Control
 from unum_runtime.errors import ExecutionNotRedrivable
@@ -84,6 +85,15 @@ def test_a_nudge_makes_up_for_an_event_that_was_lost(client: Client) -> None:
     client.nudge(run)
     assert client.wait(run, timeout_s=60).output == [1]
     assert client.why(run).count == 0
+
+
+def test_a_sweep_makes_up_for_the_loss_of_every_event(deployment: Deployment) -> None:
+    client = deployment.client("Control", "Swept")
+    run = replace(client, invoker=Dropping()).start({"n": 1}).name
+    ended = client.wait(run, timeout_s=180)  # nobody does anything: the schedule comes every minute
+    assert (ended.status, ended.output) == (Status.SUCCEEDED, {"n": 1})
+    assert ended.stopped_at is not None
+    assert (ended.stopped_at - ended.started_at).total_seconds() >= SILENT_S
 
 
 def test_a_fork_goes_on_with_another_input(deployment: Deployment, client: Client) -> None:

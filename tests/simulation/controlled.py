@@ -17,6 +17,9 @@ FIRST_ROUND = 3
 """The steps up to this are made before an execution is redriven."""
 
 
+COUNTED = {"item.$": "$", "count.$": "$$.Execution.RedriveCount"}
+
+
 def mended(event: Json, context: Context) -> Json:
     """Fails in the first round, in fan-outs only for the item 1."""
     place = re.search(r"[@#](\d+)", context.unum.invocation)
@@ -42,6 +45,10 @@ def _same(event: Json, _context: Context) -> Json:
     return event
 
 
+def _counted(event: Json, context: Context) -> Json:
+    return {**mended(event["item"], context), "count": event["count"]}
+
+
 def _unready(event: Json, context: Context) -> Json:
     if not re.search(r"@[4-9]|#[4-9]", context.unum.invocation):
         raise RuntimeError("not yet")
@@ -59,6 +66,10 @@ FAILING = {
     "join": Graph(
         machine(A=task("a", "M"), M=map_(machine(B=task("b")), "F"), F=task("f")),
         {"a": _items, "b": _same, "f": _unready},
+    ),
+    "branch that is told the count": replace(
+        _mapped(machine(B=task("b", "F"), F=task("f", Parameters=COUNTED)), "c", ResultSelector=COUNTED),
+        functions={"a": _items, "b": _same, "f": _counted, "c": varying},
     ),
     "inner branch": Graph(
         machine(A=task("a", "M"), M=map_(machine(N=map_(machine(F=task("f")))), "C"), C=task("c")),

@@ -11,12 +11,15 @@ from scenarios import scenario
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.simulator import Faults, Invariant, Scenario, Violation, explore, search
 from unum_runtime.simulator.exploration import random_run
+from unum_runtime.simulator.moves import Kind
 
 NUDGE = Faults(crashes=0, duplicates=0, nudges=1)
 NUDGE_AND_CRASH = Faults(crashes=1, duplicates=0, nudges=1)
 REDRIVE = Faults(crashes=0, duplicates=0, redrives=1)
 REDRIVE_AND_CRASH = Faults(crashes=1, duplicates=0, redrives=1)
 REDRIVES = Faults(crashes=0, duplicates=0, redrives=2)
+STOP_AND_REDRIVE = Faults(crashes=0, duplicates=0, stops=1, redrives=1)
+STOPS_AND_REDRIVES = Faults(crashes=1, duplicates=1, stops=2, redrives=3, concurrency=3)
 HARSH = Faults(crashes=2, duplicates=2, throttles=2, nudges=2, redrives=2, concurrency=3)
 MAX_STATES = 2_000
 
@@ -39,6 +42,25 @@ def test_a_nudge_and_a_crash(graph: str) -> None:
 @pytest.mark.parametrize("faults", [REDRIVE, REDRIVES], ids=["one", "two"])
 def test_a_redrive_in_every_way(graph: str, faults: Faults) -> None:
     assert explore(of(FAILING[graph], faults), max_states=MAX_STATES).states
+
+
+@pytest.mark.parametrize("graph", ["chain", "diamond", "limited map"])
+def test_a_redrive_of_what_was_stopped(graph: str) -> None:
+    assert explore(scenario(graph, faults=STOP_AND_REDRIVE), max_states=MAX_STATES).states
+
+
+@pytest.mark.parametrize(
+    "graph", ["task", "branch", "second step of a branch", "branch that is told the count", "join"]
+)
+def test_redrives_of_what_failed_or_was_stopped_by_chance(graph: str) -> None:
+    assert search(of(FAILING[graph], STOPS_AND_REDRIVES), range(12)).ends == 12
+
+
+def test_what_was_stopped_and_redriven_succeeds() -> None:
+    runs = [random_run(scenario("chain", faults=STOP_AND_REDRIVE), seed) for seed in range(24)]
+    again = [run for run in runs if any(move.kind is Kind.ASK for move in run.trace.moves)]
+    assert again
+    assert {run.ending.status for run in again} == {Status.SUCCEEDED}
 
 
 @pytest.mark.parametrize("graph", ["task", "branch", "join"])

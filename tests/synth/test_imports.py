@@ -30,6 +30,7 @@ def test_public_names() -> None:
         "NodeMetric",
         "Payload",
         "Store",
+        "Sweep",
         "UnumFunction",
         "UnumScheduleTarget",
         "UnumWorkflow",

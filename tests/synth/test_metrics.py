@@ -14,7 +14,7 @@ from aws_cdk import aws_sns as sns
 from tests.synth.deployment import Deployment, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import chain, machine, task
-from unum_constructs import ConstructError, Metrics, NodeMetric, UnumWorkflow, WorkflowMetric
+from unum_constructs import ConstructError, Metrics, NodeMetric, Store, Sweep, UnumWorkflow, WorkflowMetric
 from unum_constructs.prices import list_prices
 
 WAITING = machine(
@@ -30,7 +30,8 @@ def flow_of(deployment: Deployment) -> UnumWorkflow:
 
 @pytest.fixture(scope="module")
 def watched() -> Deployment:
-    deployment = Deployment.of(WAITING, "A", "B", metrics=Metrics.NODES)
+    listed, sweep = Store.dynamodb(list_executions=True), Sweep.every(Duration.hours(1))
+    deployment = Deployment.of(WAITING, "A", "B", metrics=Metrics.NODES, store=listed, sweep=sweep)
     flow = flow_of(deployment)
     flow.dashboard()
     topic = sns.Topic(deployment.stack, "OnCall")
@@ -47,6 +48,7 @@ def test_metrics_have_the_names_that_the_runtime_writes() -> None:
         flow.metric_timed_out(): "ExecutionsTimedOut",
         flow.metric_aborted(): "ExecutionsAborted",
         flow.metric_throttled(): "Throttles",
+        flow.metric_silent(): "ExecutionsSilent",
         flow.metric_time(): "ExecutionTime",
         flow.metric("Own"): "Own",
     }
@@ -111,6 +113,7 @@ def test_alarms_go_off_at_failures_and_at_what_does_not_move(watched: Deployment
         "ExecutionsFailed": ("Unum", 1),
         "ExecutionsTimedOut": ("Unum", 1),
         "Throttles": ("Unum", 10),
+        "ExecutionsSilent": ("Unum", 1),
         "ApproximateAgeOfOldestMessage": ("AWS/SQS", 1200),
         "ApproximateNumberOfMessagesVisible": ("AWS/SQS", 1),
     }
@@ -123,7 +126,7 @@ def test_alarms_go_off_at_failures_and_at_what_does_not_move(watched: Deployment
 def test_alarms_are_set_as_one_likes() -> None:
     deployment = Deployment.of(chain("A"), "A")
     alarms = flow_of(deployment).add_alarms(period=Duration.hours(1), failed=5, timed_out=None)
-    assert (alarms.timed_out, alarms.timer_age) == (None, None)
+    assert (alarms.timed_out, alarms.timer_age, alarms.silent) == (None, None, None)
     failed = deployment.properties("Flow/Alarms/Failed")
     assert (failed["Threshold"], failed["Period"]) == (5, 3600)
     assert len(deployment.all("CloudWatch::Alarm")) == 3

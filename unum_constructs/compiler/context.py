@@ -17,7 +17,7 @@ _ITEM = ("Map.Item.Index", "Map.Item.Value")
 _TASK = "Task.Token"
 _REFUSED = ("Execution.RedriveTime", "Map.Item.Key", "Map.Item.Source")
 _ROOTS = {Language.JSONPATH: "$$", Language.JSONATA: "$states.context"}
-_INPUT = "Execution.Input"
+_INPUT, _REDRIVES = "Execution.Input", "Execution.RedriveCount"
 
 
 def check_context(machine: Scope, report: Report) -> None:
@@ -29,8 +29,17 @@ def check_context(machine: Scope, report: Report) -> None:
 
 def keeps_input(machine: Scope) -> bool:
     """Whether some expression reads the execution's input, or may read it."""
+    return _reads(machine, _INPUT)
+
+
+def counts_redrives(machine: Scope) -> bool:
+    """Whether some expression reads how often the execution was redriven, or may read it."""
+    return _reads(machine, _REDRIVES)
+
+
+def _reads(machine: Scope, field: str) -> bool:
     read = (reference.name for state in all_states(machine) for reference in references(state))
-    return any(_is_within(name, (_INPUT,)) or _is_around(name, (_INPUT,)) for name in read)
+    return any(_is_within(name, (field,)) or _is_around(name, (field,)) for name in read)
 
 
 def _check(state: State, reference: Reference, report: Report) -> None:

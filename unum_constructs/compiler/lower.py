@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from unum_constructs.compiler import asl
 from unum_constructs.compiler.certain import certain_task, plain_task
-from unum_constructs.compiler.context import keeps_input
+from unum_constructs.compiler.context import counts_redrives, keeps_input
 from unum_constructs.compiler.credentials import FIELD, with_role
 from unum_constructs.compiler.dataset_tasks import entered, entrances, with_tasks
 from unum_constructs.compiler.options import DEFAULT, FunctionOptions
@@ -48,6 +48,7 @@ def lower(machine: asl.Machine, *, name: str, options: Options) -> ir.Workflow:
         states={state.name: entered(state, readers) for state in states},
         timeout_s=machine.timeout_s,
         keeps_input=keeps_input(machine),
+        counts_redrives=counts_redrives(machine) or None,
     )
 
 

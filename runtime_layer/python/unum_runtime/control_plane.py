@@ -7,13 +7,14 @@ now. An execution of another IR has a handler of its own, which the request is h
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from unum_runtime import versions
 from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.errors import ClientError, NotOurEvent
-from unum_runtime.handler import runtime_of, services
-from unum_runtime.model.checkpoint import Began
+from unum_runtime.handler import index_of, runtime_of, services
+from unum_runtime.model.checkpoint import Began, to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import control_alias
@@ -22,6 +23,7 @@ from unum_runtime.protocol.control import Control, Request, RunsOn
 from unum_runtime.protocol.door import refusal
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.step import step
+from unum_runtime.protocol.sweep import Sweep, is_sweep, sweep
 from unum_runtime.versions import addresses, begun_at, function_of, on_failure, start_alias
 
 
@@ -35,6 +37,8 @@ def answer(event: Json, context: Any) -> Json:
         UnumError: it is not known whether it was done; the request must be repeated.
     """
     try:
+        if is_sweep(event):
+            return _swept(Sweep.from_json(event), context)
         return _answered(control.parse(event), event, context)
     except ClientError as error:
         return refusal(type(error).__name__, str(error))
@@ -53,6 +57,16 @@ def deliver(event: Mapping[str, Json], context: Any) -> None:
     here = _runtime(None, context)
     found = control.runs_on(here.store, workflow, envelope.name.execution.name)
     step(_runtime(found.began or _newest(context), context), envelope)
+
+
+def _swept(asked: Sweep, context: Any) -> Json:
+    """Look through the executions; another delivery goes on where the time of this one is over."""
+    here = _runtime(None, context)
+    found = sweep(here, index_of(here.workflow.name), asked, partial(answer, context=context))
+    here.log("swept", looked_at=found.looked_at, silent=found.silent, is_done=found.rest is None)
+    if found.rest is not None:
+        here.invoker.invoke([(context.invoked_function_arn, to_text(found.rest.to_json()).encode())])
+    return {"looked_at": found.looked_at, "silent": found.silent, "is_done": found.rest is None}
 
 
 def _answered(request: Request, event: Mapping[str, Json], context: Any) -> Json:

@@ -40,7 +40,7 @@ from unum_runtime.protocol.runtime import Call, Elsewhere, Invoker, NoTimer, Run
 from unum_runtime.protocol.start import resume, start
 from unum_runtime.protocol.step import step
 from unum_runtime.records import dataclass
-from unum_runtime.store.base import Store
+from unum_runtime.store.base import Index, Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.large import LargeItems
 from unum_runtime.store.objects import Objects
@@ -306,13 +306,18 @@ def _service_handler() -> Callable[[Call, Json, Clock], Any]:
     return handle
 
 
+def index_of(workflow: str) -> Index:
+    """What lists the executions of `workflow`, if its table has an index for that."""
+    return _table(services()[workflow].table)
+
+
 def _store(workflow: str, service: Service) -> Store:
     table = _table(service.table)
     return table if service.payload_bucket is None else LargeItems(table, _objects(service.payload_bucket), workflow)
 
 
 @cache
-def _table(name: str) -> Store:
+def _table(name: str) -> DynamoStore:
     return DynamoStore(client("dynamodb"), name)
 
 

@@ -1,15 +1,25 @@
 from pathlib import Path
 from typing import Any
 
-from aws_cdk import CfnOutput, RemovalPolicy, Stack
+from aws_cdk import CfnOutput, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from unum_constructs import Definition, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, Store, Sweep, UnumFunction, UnumWorkflow
 
 HERE = Path(__file__).parent
+
+SILENT_S = 11
+
+ECHO: Any = {
+    "StartAt": "Once",
+    "States": {
+        "Once": {"Type": "Task", "Resource": "Echo", "Next": "Again"},
+        "Again": {"Type": "Task", "Resource": "Echo", "End": True},
+    },
+}
 
 DEFINITION: Any = {
     "StartAt": "Begin",
@@ -42,10 +52,29 @@ class Control(Stack):
         for function in functions.values():
             counts.grant_read_write_data(function)
         self.workflow = UnumWorkflow(self, "Workflow", definition=Definition.from_asl(DEFINITION), functions=functions)
+        self._swept()
         operator = iam.User(self, "Operator")
         self.workflow.grant_redrive(operator)
         CfnOutput(self, "CountsTable", value=counts.table_name)
         CfnOutput(self, "OperatorName", value=operator.user_name)
+
+    def _swept(self) -> None:
+        """A workflow of which nothing but a schedule looks after executions."""
+        function = UnumFunction(
+            self,
+            "Echo",
+            handler="index.handle",
+            code=lambda_.Code.from_inline("def handle(event, context):\n    return event\n"),
+            timeout=Duration.seconds(SILENT_S - 1),
+        )
+        UnumWorkflow(
+            self,
+            "Swept",
+            definition=Definition.from_asl(ECHO),
+            functions={"Echo": function},
+            store=Store.dynamodb(list_executions=True),
+            sweep=Sweep.every(Duration.minutes(1), silent_for=Duration.seconds(SILENT_S)),
+        )
 
     def _function(self, key: str, counts: dynamodb.Table) -> UnumFunction:
         return UnumFunction(

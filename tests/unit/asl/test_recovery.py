@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unum_runtime.asl.recovery import Again, catcher, matches, next_retry
+from unum_runtime.asl.recovery import Again, catcher, longest_wait_ms, matches, next_retry
 from unum_runtime.asl.scene import Scene
 from unum_runtime.model.ir import Catcher, Retrier
 
@@ -90,3 +90,29 @@ def test_the_first_catcher_that_is_for_an_error() -> None:
         *(0, 1, 2),
         *(None, None),
     ]
+
+
+@given(
+    st.builds(
+        Retrier,
+        errors=st.just(("States.ALL",)),
+        interval_s=st.integers(1, 100),
+        max_attempts=st.integers(0, 8),
+        backoff_rate=st.floats(1, 4),
+        max_delay_s=st.none() | st.integers(101, 1_000),
+    )
+)
+def test_the_longest_wait_is_that_of_all_retries_or_more(retrier: Retrier) -> None:
+    waited_ms, counts = 0, (0,)
+    while (again := next_retry((retrier,), counts, "E", SCENE)) is not None:
+        waited_ms, counts = waited_ms + again.delay_ms, again.counts
+    longest_ms = longest_wait_ms((retrier,))
+    assert waited_ms <= longest_ms + retrier.max_attempts
+    if retrier.max_delay_s is None and retrier.backoff_rate > 1.01:
+        assert longest_ms <= waited_ms + retrier.max_attempts + 1
+
+
+def test_retries_without_end_have_a_longest_wait() -> None:
+    endless = Retrier(errors=("States.ALL",), max_attempts=99_999_999)
+    assert longest_wait_ms((endless,)) >= 31_622_400_000
+    assert longest_wait_ms(()) == 0

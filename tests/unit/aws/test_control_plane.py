@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,9 +22,11 @@ from unum_runtime.client.control import Control
 from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotRedrivable
 from unum_runtime.model.checkpoint import Began, Status
 from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.listing import INDEX, PARTITION, PLACE
 from unum_runtime.protocol.control import ValidationException, VersionGone
 from unum_runtime.protocol.frontier import WaitsFor
 from unum_runtime.protocol.step import step
+from unum_runtime.protocol.sweep import Sweep
 
 ACCOUNT = "arn:aws:lambda:us-east-1:123456789012:function"
 CONTROL = f"{ACCOUNT}:on-failure:control-Flow"
@@ -161,11 +164,20 @@ def deployed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deploy
         boto3.client("dynamodb").create_table(
             TableName="state",
             BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+            AttributeDefinitions=[
+                {"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", PARTITION, PLACE)
+            ],
+            KeySchema=keys("pk", "sk"),
+            GlobalSecondaryIndexes=[
+                {"IndexName": INDEX, "KeySchema": keys(PARTITION, PLACE), "Projection": {"ProjectionType": "ALL"}}
+            ],
         )
         yield Deployed(functions, client_of(functions))
     forget()
+
+
+def keys(*names: str) -> list[Any]:
+    return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(names, ("HASH", "RANGE"), strict=True)]
 
 
 def client_of(functions: Lambda) -> Client:
@@ -293,6 +305,42 @@ def test_a_wait_that_was_lost_comes_back_to_the_handler(deployed: Deployed, monk
     assert deployed.client.describe("e").status is Status.SUCCEEDED
 
 
+def swept(functions: Lambda, event: Any) -> Any:
+    time.sleep(0.01)
+    return LambdaCaller(functions).call(CONTROL, json.dumps(event).encode())
+
+
+NUDGING = Sweep(silent_ms=5, nudges=True).to_json()
+
+
+def test_a_sweep_finds_what_stands_still(deployed: Deployed, capsys: pytest.CaptureFixture[str]) -> None:
+    deployed.begun()
+    assert swept(deployed.functions, NUDGING) == {"looked_at": 1, "silent": 1, "is_done": True}
+    assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
+    (told,) = [line for line in map(json.loads, capsys.readouterr().out.splitlines()) if line["message"] == "silent"]
+    assert (told["execution"], told["state"], told["nudged"], told["ExecutionsSilent"]) == ("e", "B", True, 1)
+
+
+def test_a_sweep_goes_on_in_another_delivery(deployed: Deployed) -> None:
+    deployed.started("e")
+    deployed.started("f")
+    assert not swept(deployed.functions, NUDGING)["is_done"]  # the context says that little time is left
+    (_, first), (address, rest) = deployed.functions.sent()
+    assert address == CONTROL
+    assert swept(deployed.functions, rest) == {"looked_at": 1, "silent": 1, "is_done": True}
+    ((_, second),) = deployed.functions.sent()
+    assert {first["execution"][0], second["execution"][0]} == {"e", "f"}
+
+
+def test_a_sweep_asks_the_handlers_that_executions_have(deployed: Deployed) -> None:
+    deployed.begun()
+    deployed.functions.deploy(2, "new")
+    deployed.functions.called.clear()
+    assert swept(deployed.functions, NUDGING)["silent"] == 1
+    assert deployed.functions.called == ["2", "1"]
+    assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
+
+
 @pytest.mark.parametrize(
     "event",
     [
@@ -302,7 +350,10 @@ def test_a_wait_that_was_lost_comes_back_to_the_handler(deployed: Deployed, monk
         {"requestContext": {}, "requestPayload": {}},
         {"$unum": 1, "control": "delete", "execution": "e"},
         {"$unum": 1, "control": "nudge", "execution": 1},
+        {"$unum": 1, "control": "nudge", "execution": "e", "silent_ms": "long"},
         {"$unum": 1, "control": "stop", "execution": "e", "error": 1},
+        {"$unum": 1, "control": "sweep"},
+        {"$unum": 1, "control": "sweep", "silent_ms": 1, "nudge": True, "newest": 1},
         {"$unum": 1, "control": "fork", "execution": "e", "node": "B", "name": "not a name"},
     ],
 )

@@ -172,6 +172,19 @@ def test_whether_the_input_of_the_execution_is_read(fields: dict[str, Any], *, k
     assert compiled(chain({**PASS, **fields})).keeps_input is keeps
 
 
+@pytest.mark.parametrize(
+    ("fields", "counts"),
+    [
+        ({"Parameters": {"a.$": "$$.Execution.RedriveCount"}}, True),
+        ({"InputPath": "$$.Execution"}, True),
+        ({"QueryLanguage": "JSONata", "Output": "{% $states.context.Execution.RedriveCount %}"}, True),
+        ({"Parameters": {"a.$": "$$.Execution.Input"}}, None),
+    ],
+)
+def test_whether_redrives_are_counted(fields: dict[str, Any], *, counts: bool | None) -> None:
+    assert compiled(chain({**PASS, **fields})).counts_redrives is counts
+
+
 def test_a_rule_keeps_what_it_assigns() -> None:
     rule = {"Variable": "$.a", "IsPresent": True, "Assign": {"x": 1}}
     choice = {"Type": "Choice", "Choices": [{**rule, "Next": "B"}], "Default": "B", "Assign": {"x": 2}}

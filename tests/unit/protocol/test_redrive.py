@@ -9,9 +9,12 @@ import pytest
 from tests.unit.protocol.mapping import Mortal, around, deliver, deliver_all, deployed, lose, mapped, result
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotRedrivable
-from unum_runtime.model.checkpoint import Began, Checkpoint, Ending, Failure, Phase, Status
+from unum_runtime.model.checkpoint import Began, Checkpoint, Ending, Failure, Phase, Status, Success
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Name, checkpoint_key
+from unum_runtime.protocol import advance, carry
+from unum_runtime.protocol.fork import Wish, fork
+from unum_runtime.protocol.moment import REDRIVES
 from unum_runtime.protocol.redrive import redrive
 
 BROKEN: set[Any] = set()
@@ -272,3 +275,89 @@ def test_what_was_collected_is_refused() -> None:
     platform.run("e", 1)
     with pytest.raises(ExecutionNotRedrivable, match="eager collection"):
         redrive(platform.runtime(), "e")
+
+
+def counting(**fields: Any) -> dict[str, Any]:
+    """A Task's fields, so that it is told how often the execution was redriven."""
+    return {"Parameters": {"value.$": "$", "count.$": "$$.Execution.RedriveCount"}, **fields}
+
+
+def told(event: Any) -> Any:
+    """Fails if its value is broken, or else returns how often the execution was redriven."""
+    fragile(event["value"])
+    return event["count"]
+
+
+def test_every_redrive_counts_and_what_follows_sees_it() -> None:
+    definition = chain("A", "B", "C", "D", B=counting(), D=counting())
+    platform = failed(definition, 1, 1, B=told, D=told)
+    BROKEN.add(1)
+    go_on(platform)
+    BROKEN.clear()
+    go_on(platform)
+    assert result(platform) == 2
+    assert next(step.outcome for step in platform.steps() if step.state == "C") == Success(2)
+
+
+def test_every_delivery_is_told_the_same_count() -> None:
+    platform = failed(chain("A", "B", "C", C=counting(), B=counting(ResultPath="$.b")), {"x": 1}, B=_always, C=told)
+    redrive(platform.runtime(), "e")
+    seen = [event for event in platform.sent if event.state == "B"]
+    for event in seen * 3:
+        deliver(platform, event)
+    assert [event.input.variables for event in seen] == [{REDRIVES: 1}]
+
+
+def _always(event: Any) -> Any:
+    if event["count"] == 0:
+        raise ValueError
+    return event["count"]
+
+
+DISTRIBUTED: dict[str, Any] = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+
+
+@pytest.mark.parametrize("distributed", [{}, DISTRIBUTED], ids=["inline", "distributed"])
+def test_branches_see_it_those_that_were_kept_and_those_after_them(distributed: dict[str, Any]) -> None:
+    branch = chain("A", "B", B=counting()) | distributed
+    definition = around(branch, after="C")
+    definition["States"]["C"] |= {"Parameters": {"all.$": "$", "count.$": "$$.Execution.RedriveCount"}}
+    platform = failed(definition, [1, 2, 3], 2, B=told)
+    go_on(platform)
+    # What had succeeded is kept; the last branch had not begun when another failed.
+    assert result(platform) == {"all": [0, 1, 1], "count": 1}
+
+
+def test_a_branch_that_goes_on_in_the_middle_sees_it() -> None:
+    branch = chain("A", "B", "C", C=counting())
+    platform = failed(around(branch), [1, 2], 1, B=fragile, C=told)
+    go_on(platform)
+    assert result(platform)[0] == 1
+
+
+def test_a_fork_was_never_redriven() -> None:
+    platform = failed(chain("A", "B", "C", B=counting(), C=counting()), 1, 1, B=told, C=told)
+    go_on(platform)
+    assert result(platform) == 1
+    fork(platform.runtime(), Wish(execution="e", name="f", node="C", visit=1, value=None), None)
+    deliver_all(platform)
+    assert platform.ending("f") == Ending(Status.SUCCEEDED, Success(0))
+
+
+def test_nothing_travels_where_nobody_asks() -> None:
+    platform = failed(chain("A", "B"), 1, 1, B=fragile)
+    go_on(platform)
+    assert all(not step.way.variables for step in platform.steps())
+
+
+def test_a_count_that_does_not_reach_what_was_kept_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(carry, "redriven", lambda _: {})
+    with pytest.raises(AssertionError):
+        test_a_branch_that_goes_on_in_the_middle_sees_it()
+
+
+def test_a_count_that_does_not_reach_distributed_branches_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advance, "redriven", lambda _: {})
+    monkeypatch.setattr(carry, "redriven", lambda _: {})
+    with pytest.raises(AssertionError):
+        test_branches_see_it_those_that_were_kept_and_those_after_them(DISTRIBUTED)

@@ -79,15 +79,30 @@ def next_retry(retriers: Sequence[Retrier], counts: Sequence[int], error: str | 
     return None
 
 
+def longest_wait_ms(retriers: Sequence[Retrier]) -> int:
+    """For how long a state with `retriers` waits between its tries, all of them together and at most; milliseconds."""
+    return sum(int(1000 * _longest_s(retrier)) for retrier in retriers)
+
+
 def catcher(catchers: Sequence[Catcher], error: str | None) -> int | None:
     """Position of the first catcher that is for `error`."""
     return next((position for position, rule in enumerate(catchers) if matches(rule.errors, error)), None)
 
 
 def _delay_ms(retrier: Retrier, count: int, scene: Scene) -> int:
-    longest = LONGEST_INTERVAL_S if retrier.max_delay_s is None else retrier.max_delay_s
-    delay_s = min(retrier.interval_s * _power(retrier.backoff_rate, count), longest)
+    delay_s = min(retrier.interval_s * _power(retrier.backoff_rate, count), _limit_s(retrier))
     return int(1000 * (scene.random.uniform(0, delay_s) if retrier.jitter else delay_s))
+
+
+def _limit_s(retrier: Retrier) -> int:
+    return LONGEST_INTERVAL_S if retrier.max_delay_s is None else retrier.max_delay_s
+
+
+def _longest_s(retrier: Retrier) -> float:
+    """The sum of all intervals of `retrier`, or more where some of them are limited."""
+    rate, attempts = retrier.backoff_rate, retrier.max_attempts
+    growth = attempts if rate == 1 else (_power(rate, attempts) - 1) / (rate - 1)
+    return min(retrier.interval_s * growth, attempts * _limit_s(retrier))
 
 
 def _power(rate: float, count: int) -> float:

@@ -26,6 +26,13 @@ _ENDS = {
     "TIMED_OUT": WorkflowMetric.TIMED_OUT,
 }
 
+_ALWAYS = {
+    "started": WorkflowMetric.STARTED,
+    "put off": WorkflowMetric.THROTTLES,
+    "silent": WorkflowMetric.SILENT,
+}
+"""What messages count that always count."""
+
 _Counts = dict[str, int]
 
 
@@ -71,17 +78,13 @@ class EmbeddedMetrics:
 
 def _of_workflow(message: str, fields: Mapping[str, Json]) -> _Counts:
     match message:
-        case "started":
-            return {WorkflowMetric.STARTED: 1}
         case "committed" if "ended" in fields:
             return {_ENDS[fields["ended"]]: 1, WorkflowMetric.TIME: fields["took_ms"]}
         case "finished" if fields["status"] == "ABORTED":  # committed by whoever stopped it, and met by a delivery
             return {WorkflowMetric.ABORTED: 1}
-        case "put off":
-            return {WorkflowMetric.THROTTLES: 1}
         case "given up" if fields["error"] == THROTTLED:
             return {WorkflowMetric.THROTTLES: 1}
-    return {}
+    return {_ALWAYS[message]: 1} if message in _ALWAYS else {}
 
 
 @lru_cache(maxsize=64)

@@ -313,6 +313,7 @@ class Workflow:
         collection: when stored outcomes go.
         timeout_s: how long an execution may take, in seconds; None for no limit.
         keeps_input: true where some expression asks for the execution's input, so that it travels with the variables.
+        counts_redrives: true where some expression asks how often the execution was redriven, which then travels, too.
         payload_limit: how many bytes an outcome may have, where a definition relies on a limit; None for no limit but
             that of what is stored.
         home: where it runs; no part of the IR.
@@ -325,6 +326,7 @@ class Workflow:
     collection: Collection = Collection.TTL
     timeout_s: int | None = None
     keeps_input: bool | None = None
+    counts_redrives: bool | None = None
     payload_limit: int | None = None
     home: Home = Home()
 
@@ -412,8 +414,8 @@ class Workflow:
 
     @cached_property
     def has_variables(self) -> bool:
-        """Whether something travels beside the data: variables, or the execution's input."""
-        return bool(self.keeps_input) or any(map(_assigns, self.states.values()))
+        """Whether something travels beside the data: variables, the execution's input, or how often it was redriven."""
+        return bool(self.keeps_input or self.counts_redrives) or any(map(_assigns, self.states.values()))
 
     def needs_origin(self, fan_out: FanOut) -> bool:
         """Whether what `fan_out` comes to depends on more than the results of its branches."""
@@ -443,7 +445,7 @@ class Workflow:
         return state
 
 
-_OPTIONAL = ("timeout_s", "keeps_input", "payload_limit")
+_OPTIONAL = ("timeout_s", "keeps_input", "counts_redrives", "payload_limit")
 """Attributes of a workflow that its text has only where they are given; so a new one leaves older texts as they are."""
 
 

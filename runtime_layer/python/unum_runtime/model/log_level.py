@@ -13,5 +13,5 @@ class LogLevel(StrEnum):
     """Only what is otherwise than it should be: retries, refused events, leases that failed; and what counts."""
 
 
-ROUTINE = frozenset({"started", "committed", "adopted", "finished"})
+ROUTINE = frozenset({"started", "committed", "adopted", "finished", "swept"})
 """Messages of what always happens."""

@@ -16,7 +16,7 @@ class Metrics(StrEnum):
     """Nothing."""
 
     WORKFLOW = "workflow"
-    """Executions: up to seven metrics a workflow."""
+    """Executions: up to seven metrics a workflow, and one more with a sweep."""
 
     NODES = "nodes"
     """Executions, and what each Task comes to: up to three metrics a Task more."""
@@ -37,6 +37,8 @@ class WorkflowMetric(StrEnum):
     THROTTLES = "Throttles"
     """Deliveries that have to come again, because the table, Lambda or a queue did not take a request, or because
     another holds a lease; and those that Lambda has thrown away because it could run no more of a function."""
+    SILENT = "ExecutionsSilent"
+    """Executions that a sweep has found to stand still."""
 
 
 class NodeMetric(StrEnum):

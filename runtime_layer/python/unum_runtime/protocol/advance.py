@@ -14,7 +14,7 @@ from unum_runtime.model.ir import Choice, Fail, FanOut, Json, Map, Parallel, Sta
 from unum_runtime.model.naming import SHARD_SIZE
 from unum_runtime.protocol import handover
 from unum_runtime.protocol.compiled import compiled
-from unum_runtime.protocol.moment import INPUT, Moment, deadline
+from unum_runtime.protocol.moment import INPUT, Moment, deadline, redriven
 from unum_runtime.records import dataclass
 
 MAX_PURE_STEPS = 25_000
@@ -115,7 +115,8 @@ def branch_moment(state: FanOut, index: int, value: Json, moment: Moment) -> Mom
     seed = f"{moment.seed}+{moment.visited} {state.name}[{index}]"
     own = replace(moment, seed=seed, visited=0, variables=variables)
     if isinstance(state, Map) and state.distributed:  # as an execution of its own, it sees nothing of those around it
-        return replace(own, variables={INPUT: value} if INPUT in moment.variables else {})
+        given = {INPUT: value} if INPUT in moment.variables else {}
+        return replace(own, variables=given | redriven(moment.variables))
     return own
 
 

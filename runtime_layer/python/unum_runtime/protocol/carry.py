@@ -4,14 +4,15 @@ Of each branch all is kept that it committed before it failed. The copies are ma
 says that the fan-out begins anew: so whoever dies in between, or does it twice, does no harm.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from unum_runtime.errors import ExecutionNotRedrivable, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase
-from unum_runtime.model.ir import FanOut, Map, Work, Workflow
+from unum_runtime.model.ir import FanOut, Json, Map, Work, Workflow
 from unum_runtime.model.naming import Frames, checkpoint_key
 from unum_runtime.protocol.course import branches
+from unum_runtime.protocol.moment import redriven
 from unum_runtime.protocol.plan import BranchFailed, Commit, Complete, Effect, Open, branch, plan
 from unum_runtime.protocol.runtime import Runtime
 
@@ -103,15 +104,16 @@ def same_size(before: Open, after: Effect) -> Open:
 def _all_kept(rt: Runtime, before: Open, after: Open) -> Iterator[Kept]:
     courses = branches(rt.store, rt.workflow.name, before.scope)
     for index, course in enumerate(courses):
-        yield _kept(rt, before, index, course, after.scope.branch(index))
+        yield _kept(rt, before, index, course, after)
 
 
-def _kept(rt: Runtime, opened: Open, index: int, course: list[Checkpoint], frames: Frames) -> Kept:
+def _kept(rt: Runtime, opened: Open, index: int, course: list[Checkpoint], after: Open) -> Kept:
     failed_in, effect = "", planned(rt, course[-1]) if course else None
     if isinstance(effect, BranchFailed) and _may_succeed(rt, opened, index, course, effect.failure):
         failed_in, course = course[-1].state, course[:-1]
         effect = planned(rt, course[-1]) if course else None
-    steps = tuple(_renamed(checkpoint, frames) for checkpoint in course)
+    frames, count = after.scope.branch(index), redriven(after.arrival.moment.variables)
+    steps = tuple(_renamed(checkpoint, frames, count) for checkpoint in course)
     is_over = isinstance(effect, Complete | BranchFailed)
     if not isinstance(effect, Open):
         return Kept(steps, None, failed_inside=False, is_over=is_over)
@@ -145,9 +147,13 @@ def _runs_again(rt: Runtime, kept: Kept) -> bool:
     return True
 
 
-def _renamed(checkpoint: Checkpoint, frames: Frames) -> Checkpoint:
-    """`checkpoint` of a branch in the branch that takes its place; fan-outs inside are retried from the beginning."""
+def _renamed(checkpoint: Checkpoint, frames: Frames, count: Mapping[str, Json]) -> Checkpoint:
+    """`checkpoint` of a branch in the branch that takes its place; fan-outs inside are retried from the beginning.
+
+    What tells how often the execution was redriven, `count`, is that of now.
+    """
     way = replace(checkpoint.way, retries=()) if checkpoint.phase is Phase.ENTERED else checkpoint.way
+    way = replace(way, variables={**way.variables, **count}) if count else way
     return replace(checkpoint, name=replace(checkpoint.name, frames=frames), way=way, opens=None)
 
 

@@ -26,6 +26,9 @@ from unum_runtime.store.base import Store
 HANDED_ON = "handed_on"
 """Field of a request: another version of the handler has got it, and found that it is for this one."""
 
+SILENT = "silent_ms"
+"""Field of a request to nudge or to tell why: how long ago something should have happened, in milliseconds."""
+
 MOST_SHOWN = 100
 """How many commits that an execution waits for are told one by one."""
 
@@ -60,6 +63,7 @@ class Request:
         failure: with which error and cause it is stopped.
         wish: what is forked; None for anything else.
         handed_on: whether another version of the handler has handed it on.
+        silent_ms: to nudge and to tell why, only of what should have come so many milliseconds ago; 0 for all.
     """
 
     control: Control
@@ -67,6 +71,7 @@ class Request:
     failure: Failure
     wish: Wish | None
     handed_on: bool
+    silent_ms: int = 0
 
     @property
     def needs_version(self) -> bool:
@@ -97,7 +102,8 @@ def request(control: Control, execution: str, /, **content: Json) -> dict[str, J
     Args:
         control: what.
         execution: name of the execution.
-        content: to stop, ``error`` and ``cause``; to fork, ``node``, ``name``, and maybe ``visit`` and ``input``.
+        content: to stop, ``error`` and ``cause``; to fork, ``node``, ``name``, and maybe ``visit`` and ``input``; to
+            nudge and to tell why, maybe ``silent_ms``.
     """
     return {MARK: WIRE_VERSION, "control": control, "execution": execution, **content}
 
@@ -129,6 +135,7 @@ def parse(event: Json) -> Request:
         failure=Failure(error, cause),
         wish=_wish(execution, event) if control is Control.FORK else None,
         handed_on=event.get(HANDED_ON) is True,
+        silent_ms=checked_silent_ms(event.get(SILENT, 0)),
     )
 
 
@@ -158,9 +165,9 @@ def answer(rt: Runtime, asked: Request, began: Began | None) -> Json:
     """
     match asked:
         case Request(control=Control.NUDGE):
-            return _shown(nudge(rt, asked.execution))
+            return _shown(nudge(rt, asked.execution, silent_ms=asked.silent_ms))
         case Request(control=Control.WHY):
-            return _shown(missing(rt, asked.execution))
+            return _shown(missing(rt, asked.execution, silent_ms=asked.silent_ms))
         case Request(control=Control.REDRIVE):
             return {"redriven_ms": redrive(rt, asked.execution, began)}
         case Request(control=Control.STOP):
@@ -170,6 +177,17 @@ def answer(rt: Runtime, asked: Request, began: Began | None) -> Json:
             name, started_ms = fork(rt, wish, began)
             return {"execution": name, "started_ms": started_ms}
     raise ValidationException(f"control: this version cannot {asked.control}")
+
+
+def checked_silent_ms(value: Json) -> int:
+    """`value`, if it is a time in milliseconds.
+
+    Raises:
+        ValidationException: it is none.
+    """
+    if type(value) is not int or value < 0:
+        raise ValidationException(f"{SILENT}: expected milliseconds, a whole number from 0 on, got {value!r}")
+    return value
 
 
 def _wish(execution: str, event: Mapping[str, Json]) -> Wish:

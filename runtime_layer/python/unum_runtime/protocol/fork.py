@@ -23,6 +23,7 @@ from unum_runtime.protocol import record as records
 from unum_runtime.protocol.carry import copy
 from unum_runtime.protocol.checkpoint import bounded, create, draft
 from unum_runtime.protocol.fanin import joined
+from unum_runtime.protocol.moment import without_redrives
 from unum_runtime.protocol.nudge import is_own, nudge
 from unum_runtime.protocol.plan import Open, plan
 from unum_runtime.protocol.redrive import Entry, committed, entered, entering
@@ -129,6 +130,7 @@ def _entry(rt: Runtime, before: Checkpoint, wish: Wish) -> Entry:
             f"state {wish.node!r}: what it was entered with is not known, for it ran on another version, or its input "
             "was collected; give an input"
         )
+    found = replace(found, way=_not_redriven(found.way))
     outcome = bounded(rt, found.value, found.way, what="input")
     if isinstance(outcome, Failure):
         raise NodeNotForkable(f"state {wish.node!r}: {outcome.cause}")
@@ -170,8 +172,14 @@ def _taken_over(rt: Runtime, checkpoint: Checkpoint, execution: Execution) -> Ch
         name=replace(checkpoint.name, execution=execution),
         opens=checkpoint.opens and replace(checkpoint.opens, execution=execution),
         digest=rt.workflow.digest,
+        way=_not_redriven(checkpoint.way),
         began=None,
     )
+
+
+def _not_redriven(way: Way) -> Way:
+    """`way` in an execution that was never redriven."""
+    return replace(way, variables=without_redrives(way.variables))
 
 
 def _taken(rt: Runtime, name: str) -> ExecutionAlreadyExists:

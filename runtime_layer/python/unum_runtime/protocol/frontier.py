@@ -90,6 +90,14 @@ class Missing:
     until_ms: int | None = None
     effect: "Effect | Settled | Resend"
 
+    @property
+    def due_ms(self) -> int:
+        """From when on its event may be delivered, in milliseconds since 1970."""
+        match self.effect:
+            case Invoke(due_ms=int() as due_ms) | Meet(Invoke(due_ms=int() as due_ms)):
+                return max(due_ms, self.since_ms)
+        return self.since_ms
+
 
 Gap: TypeAlias = Missing | Settled
 """Something that may have been lost: a commit; or that branches which have ended are counted as such."""

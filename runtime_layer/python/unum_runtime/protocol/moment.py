@@ -16,6 +16,9 @@ from unum_runtime.records import dataclass
 INPUT = "$input"
 """Where the execution's input is among the variables, if the workflow keeps it; no variable has such a name."""
 
+REDRIVES = "$redrives"
+"""Where it is among them how often the execution was redriven, if it was and the workflow counts that."""
+
 
 @dataclass(frozen=True, slots=True)
 class Moment:
@@ -86,7 +89,7 @@ class Moment:
                 "Name": name,
                 "StartTime": timestamp(self.execution.started_ms),
                 "RoleArn": workflow.home.role_arn,
-                "RedriveCount": 0,
+                "RedriveCount": self.variables.get(REDRIVES, 0),
             },
             "State": {"Name": workflow.visible_name(state), "EnteredTime": timestamp(self.entered_ms)},
             "StateMachine": {"Id": workflow.home.arn(f"stateMachine:{workflow.name}"), "Name": workflow.name},
@@ -98,6 +101,16 @@ class Moment:
         if token:
             context["Task"] = {"Token": token}
         return context
+
+
+def redriven(variables: Mapping[str, Json]) -> dict[str, Json]:
+    """What of `variables` tells how often the execution was redriven."""
+    return {REDRIVES: variables[REDRIVES]} if REDRIVES in variables else {}
+
+
+def without_redrives(variables: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The rest of them."""
+    return {name: value for name, value in variables.items() if name != REDRIVES}
 
 
 def deadline(workflow: Workflow, execution: Execution) -> int | None:

@@ -19,6 +19,7 @@ from unum_runtime.protocol.perform import perform
 from unum_runtime.protocol.plan import Commit, Effect, Meet
 from unum_runtime.protocol.record import start_record
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.silence import is_silent
 from unum_runtime.protocol.start import carried
 from unum_runtime.protocol.trail import Trail
 
@@ -26,27 +27,29 @@ HELD = frozenset({WaitsFor.ANSWER, WaitsFor.JOB})
 """What is not nudged: whoever has the token answers, and whatever the job is, it may be under way."""
 
 
-def missing(rt: Runtime, execution_name: str) -> list[Missing]:
+def missing(rt: Runtime, execution_name: str, *, silent_ms: int = 0) -> list[Missing]:
     """The commits that an execution waits for; none if it has ended.
 
     Args:
         rt: a runtime of the version that the execution runs on.
         execution_name: the execution.
+        silent_ms: only those that should have come so many milliseconds ago; 0 for all.
 
     Raises:
         ExecutionDoesNotExist: there is none of that name.
         NotOurEvent: it runs on another version.
     """
-    return _missing(_gaps(rt, execution_name))
+    return _missing(_gaps(rt, execution_name, silent_ms))
 
 
-def nudge(rt: Runtime, execution_name: str, *, with_jobs: bool = False) -> list[Missing]:
+def nudge(rt: Runtime, execution_name: str, *, with_jobs: bool = False, silent_ms: int = 0) -> list[Missing]:
     """Do what an execution waits for, but for what somebody else is at.
 
     Args:
         rt: a runtime of the version that the execution runs on, which knows the addresses of all functions.
         execution_name: the execution.
         with_jobs: also start jobs of which it is not known whether they have been started.
+        silent_ms: only what should have come so many milliseconds ago; 0 for everything.
 
     Returns:
         The commits that it waits for; those that wait for an answer or a job were left alone.
@@ -56,7 +59,7 @@ def nudge(rt: Runtime, execution_name: str, *, with_jobs: bool = False) -> list[
         NotOurEvent: it runs on another version.
         UnumError: something did not answer; nudge again.
     """
-    found = _gaps(rt, execution_name)
+    found = _gaps(rt, execution_name, silent_ms)
     names = {each.name for each in _missing(found)}
     held = HELD - {WaitsFor.JOB} if with_jobs else HELD
     due = [each for each in found if not isinstance(each, Missing) or each.waits_for not in held]
@@ -64,8 +67,12 @@ def nudge(rt: Runtime, execution_name: str, *, with_jobs: bool = False) -> list[
     return _missing(found)
 
 
-def _gaps(rt: Runtime, execution_name: str) -> list[Gap]:
-    return list(gaps(rt, own_steps(rt, execution_name)[-1]))
+def _gaps(rt: Runtime, execution_name: str, silent_ms: int) -> list[Gap]:
+    found = list(gaps(rt, own_steps(rt, execution_name)[-1]))
+    if silent_ms == 0:
+        return found
+    kept = [gap for gap in found if not isinstance(gap, Missing) or is_silent(rt, gap, silent_ms)]
+    return kept if _missing(kept) else []
 
 
 def own_steps(rt: Runtime, execution_name: str) -> list[Checkpoint]:

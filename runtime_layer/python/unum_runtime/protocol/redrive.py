@@ -17,7 +17,7 @@ from unum_runtime.model.listing import entry as list_entry
 from unum_runtime.model.naming import Execution, Name, checkpoint_key
 from unum_runtime.protocol.carry import carry, planned, pure_failure, runs_again, same_size, still_fails
 from unum_runtime.protocol.checkpoint import bounded
-from unum_runtime.protocol.moment import deadline
+from unum_runtime.protocol.moment import REDRIVES, deadline
 from unum_runtime.protocol.nudge import nudge, own_steps
 from unum_runtime.protocol.plan import Commit, Effect, Invoke, Open
 from unum_runtime.protocol.runtime import Runtime
@@ -112,7 +112,7 @@ def _begin_again(rt: Runtime, steps: list[Checkpoint], began: Began | None) -> C
             "fork at a state before, or with another input"
         )
     name = replace(last.name, step=last.name.step + 1)
-    checkpoint, following = entering(rt, name, entry)
+    checkpoint, following = entering(rt, name, _counted(rt, entry, steps))
     if isinstance(was, Open):
         again = same_size(was, following)
         if not runs_again(rt, was, again) and last.state == was.scope.state:
@@ -120,6 +120,14 @@ def _begin_again(rt: Runtime, steps: list[Checkpoint], began: Began | None) -> C
         carry(rt, was, again)
     listed = list_entry(rt.workflow.name, checkpoint.name.execution, Kind.REDRIVEN)
     return committed(rt, replace(checkpoint, began=began), listed)
+
+
+def _counted(rt: Runtime, entry: Entry, steps: list[Checkpoint]) -> Entry:
+    """`entry`, which tells how often the execution was redriven if anybody asks: once after each end among `steps`."""
+    if not rt.workflow.counts_redrives:
+        return entry
+    count = sum(step.ending is not None for step in steps)
+    return replace(entry, way=replace(entry.way, variables={**entry.way.variables, REDRIVES: count}))
 
 
 def _redrivable(rt: Runtime, steps: list[Checkpoint]) -> list[Checkpoint]:

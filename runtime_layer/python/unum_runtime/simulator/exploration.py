@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from unum_runtime.model.checkpoint import Ending
+from unum_runtime.protocol.control import Control
+from unum_runtime.simulator.engine import begin
 from unum_runtime.simulator.faults import NO_FAULTS
 from unum_runtime.simulator.invariants import Broken, check_end
 from unum_runtime.simulator.moves import Move, make, moves
@@ -56,6 +58,13 @@ class Run:
     trace: Trace
     ending: Ending
     now_ms: int
+
+
+MOST_SWEEPS = 24
+"""Sweeps after which an execution that was not found is lost."""
+
+SILENT_MS = 3_600_000
+"""How long ago something should have happened that a sweep finds, in milliseconds; as long is between two sweeps."""
 
 
 def explore(scenario: Scenario, *, max_states: int | None = None) -> Figures:
@@ -187,20 +196,34 @@ def replay(trace: Trace) -> None:
 
 
 def rest(world: World) -> Ending:
-    """How the execution ended, when nothing is left to deliver; events that the platform gave up are sent again.
+    """How the execution ended, when nothing is left to deliver.
+
+    Events that the platform gave up are sent again; what vanished is found by sweeps.
 
     Raises:
         Broken: the execution does not end.
     """
-    if world.ending is not None or world.left.losses == world.scenario.faults.losses:
+    left, faults = world.left, world.scenario.faults
+    if world.ending is not None or (left.losses, left.vanishes) == (faults.losses, faults.vanishes):
         return check_end(world)
     again = world.copy()
     again.left = NO_FAULTS
-    again.waiting += [Event.of(world.scenario.start_event(), again.clock.ms), *again.dead]
-    again.dead.clear()
-    while following := moves(again):
-        make(again, following[0])
+    if left.losses < faults.losses:
+        again.waiting += [Event.of(world.scenario.start_event(), again.clock.ms), *again.dead]
+        again.dead.clear()
+    _go_on(again)
+    for _ in range(MOST_SWEEPS if left.vanishes < faults.vanishes else 0):
+        if again.ending is None:
+            again.clock.ms += SILENT_MS
+            begin(again, again.request(Control.NUDGE, silent_ms=SILENT_MS), is_copy=True)
+            _go_on(again)
     return check_end(again)
+
+
+def _go_on(world: World) -> None:
+    """Let everything happen that is left, one after the other."""
+    while following := moves(world):
+        make(world, following[0])
 
 
 def _violation(broken: Broken, trace: Trace) -> Violation:

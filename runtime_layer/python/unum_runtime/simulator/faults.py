@@ -35,18 +35,20 @@ class Faults:
         duplicates: an event is delivered once more, while another delivery of it runs or after one succeeded.
         throttles: a call of the store or the invoker fails, with or without having its effect.
         losses: the platform gives up an event, which goes to the dead letters.
+        vanishes: the platform loses an event, and nobody is told; when nothing else is left, sweeps find the execution.
         jumps: the clock is put forward while no delivery runs.
         jump_s: how far it may be put forward, in seconds.
         stops: somebody stops the execution.
         concurrency: how many deliveries may run at the same time, interleaved at every call.
         nudges: somebody nudges the execution, which is no fault, but may come at any time.
-        redrives: somebody redrives it when it has failed, and again until there is an answer.
+        redrives: somebody redrives it when it has failed or was stopped, and again until there is an answer.
     """
 
     crashes: int = 1
     duplicates: int = 1
     throttles: int = 0
     losses: int = 0
+    vanishes: int = 0
     jumps: int = 0
     jump_s: tuple[int, ...] = (5 * HOUR_S, 9 * HOUR_S, 8 * 24 * HOUR_S)
     stops: int = 0
@@ -64,7 +66,7 @@ class Faults:
     @property
     def failures(self) -> int:
         """How many deliveries or events may be lost on the way."""
-        return self.crashes + self.throttles + self.losses
+        return self.crashes + self.throttles + self.losses + self.vanishes
 
 
 NO_FAULTS = Faults(crashes=0, duplicates=0, concurrency=1)

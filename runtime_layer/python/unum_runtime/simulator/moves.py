@@ -21,12 +21,15 @@ class Kind(StrEnum):
     DUPLICATE = "duplicate"
     PROCEED = "proceed"
     LOSE = "lose"
+    VANISH = "vanish"
     NUDGE = "nudge"
     JUMP = "jump"
     WAIT = "wait"
     STOP = "stop"
     ASK = "ask"
 
+
+_FAULTS = frozenset({Kind.DUPLICATE, Kind.LOSE, Kind.VANISH, Kind.JUMP, Kind.STOP})
 
 REQUESTS = (Control.NUDGE, Control.REDRIVE)
 """What somebody may ask for."""
@@ -51,7 +54,7 @@ class Move:
     @property
     def is_fault(self) -> bool:
         """Whether the platform does something that it had better not, or somebody stops the execution."""
-        return self.fault is not Fault.NONE or self.kind in (Kind.DUPLICATE, Kind.LOSE, Kind.JUMP, Kind.STOP)
+        return self.fault is not Fault.NONE or self.kind in _FAULTS
 
 
 def moves(world: World) -> list[Move]:
@@ -84,11 +87,8 @@ def make(world: World, move: Move) -> None:
             engine.begin(world, _repeatable(world)[move.index], is_copy=True)
         case Kind.PROCEED:
             _make_proceed(world, world.running[move.index], move)
-        case Kind.LOSE:
-            world.left = replace(world.left, losses=world.left.losses - 1)
-            event = world.waiting.pop(move.index)
-            world.say(event, lambda: "is given up by the platform")
-            world.dead.append(event)
+        case Kind.LOSE | Kind.VANISH:
+            _make_lose(world, move)
         case Kind.NUDGE:
             event = world.dead.pop(move.index)
             world.say(event, lambda: "is sent again from the dead letters")
@@ -128,8 +128,21 @@ def _deliver(world: World) -> Iterator[Move]:
 def _move_events(world: World) -> Iterator[Move]:
     if world.left.losses:
         yield from (Move(Kind.LOSE, index) for index in _distinct(world.waiting))
+    if world.left.vanishes and world.execution is not None:  # before, there is nothing that could be found
+        yield from (Move(Kind.VANISH, index) for index in _distinct(world.waiting))
     if world.left.losses < world.scenario.faults.losses:
         yield from (Move(Kind.NUDGE, index) for index in _distinct(world.dead))
+
+
+def _make_lose(world: World, move: Move) -> None:
+    left, event = world.left, world.waiting.pop(move.index)
+    if move.kind is Kind.VANISH:
+        world.left = replace(left, vanishes=left.vanishes - 1)
+        world.say(event, lambda: "is lost without a trace")
+        return
+    world.left = replace(left, losses=left.losses - 1)
+    world.say(event, lambda: "is given up by the platform")
+    world.dead.append(event)
 
 
 def _jump(world: World) -> Iterator[Move]:
@@ -157,13 +170,13 @@ def _stop(world: World) -> Iterator[Move]:
 
 
 def _ask(world: World) -> Iterator[Move]:
-    """Somebody may nudge an execution at any time, and redrive one that has failed."""
+    """Somebody may nudge an execution at any time, and redrive one that has failed or was stopped."""
     is_busy = len(world.running) >= world.left.concurrency
     if is_busy or world.execution is None:
         return
     if world.left.nudges:
         yield Move(Kind.ASK, REQUESTS.index(Control.NUDGE))
-    if world.left.redrives and world.ending is not None and world.ending.status is Status.FAILED:
+    if world.left.redrives and world.ending is not None and world.ending.status in (Status.FAILED, Status.ABORTED):
         yield Move(Kind.ASK, REQUESTS.index(Control.REDRIVE))
 
 

@@ -28,10 +28,12 @@ class Past:
 
     Attributes:
         committed: the checkpoint of an invocation; None where there is none.
+        stopped: the stop record in the place of one; None where there is none.
         author: who wrote the checkpoint.
         retention_s: how long items are kept, in seconds.
     """
 
     committed: Callable[[Name], Checkpoint | None]
+    stopped: Callable[[Name], Checkpoint | None]
     author: Callable[[Name], Author]
     retention_s: int

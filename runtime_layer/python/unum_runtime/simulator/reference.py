@@ -37,7 +37,7 @@ from unum_runtime.protocol.advance import (
     too_many_failed,
 )
 from unum_runtime.protocol.compiled import compiled
-from unum_runtime.protocol.moment import INPUT, Moment
+from unum_runtime.protocol.moment import INPUT, REDRIVES, Moment
 from unum_runtime.protocol.plan import budget_exceeded, out_of_time
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_runtime.protocol.user_code import event_of
@@ -135,6 +135,8 @@ class Reference:
         visits: what user code of each invocation that can be reached is to see.
         unsettled: invocations and Tasks that come after an outcome which is not committed; so what they see may differ.
         entered: the last two Tasks or fan-outs that the top level has come to.
+        reached: the name of the outcome that the top level comes to next.
+        redrives: how often the execution was redriven.
     """
 
     workflow: Workflow
@@ -143,6 +145,8 @@ class Reference:
     visits: dict[Name, Visit] = field(default_factory=dict)
     unsettled: set[tuple[Name, str]] = field(default_factory=set)
     entered: list[AtTask | AtFanOut] = field(default_factory=list)
+    reached: Name | None = None
+    redrives: int = 0
 
     def run(self, value: Json) -> Ending | None:
         """How the execution ends that is started with `value`; None when that depends on what is not committed yet.
@@ -153,14 +157,20 @@ class Reference:
         record = Name(self.execution, (), 0)
         variables = {INPUT: value} if self.workflow.keeps_input else {}
         moment = self._moment(record, self.execution.started_ms, variables)
-        end = self._follow(Point(Name(self.execution, (), 1), "", self.workflow.start_at, value, moment))
+        first = Point(Name(self.execution, (), 1), "", self.workflow.start_at, value, moment)
+        end = self._follow(first) or self._stopped()
         while end is not None and (again := self._redriven(end)) is not None:
-            end = self._follow(again)
+            end = self._follow(again) or self._stopped()
         if end is None:
             return None
         if self._is_late(end.at_ms):
             return Ending(Status.TIMED_OUT, out_of_time(self.workflow))
         return Ending(Status.SUCCEEDED if isinstance(end.outcome, Success) else Status.FAILED, end.outcome)
+
+    def _stopped(self) -> End | None:
+        """The end of the top level, where somebody has stopped the execution."""
+        record = None if self.reached is None else self.past.stopped(self.reached)
+        return None if record is None else End(_uncollected(record), record.committed_ms, record.name)
 
     def _redriven(self, end: End) -> Point | None:
         """Where the top level goes on after `end` if somebody has redriven the execution."""
@@ -169,10 +179,12 @@ class Reference:
         checkpoint = self.past.committed(replace(end.name, step=end.name.step + 1))
         if checkpoint is None:
             return None
-        expected = [(arrival.value, arrival.moment.variables) for arrival in self.entered]
+        self.redrives += 1
+        count = {REDRIVES: self.redrives} if self.workflow.counts_redrives else {}
+        expected = [(arrival.value, {**arrival.moment.variables, **count}) for arrival in self.entered]
         found = _uncollected(checkpoint)
         for value, variables in expected:
-            if explains(Success(value), found) and same_json(dict(variables), dict(checkpoint.way.variables)):
+            if explains(Success(value), found) and same_json(variables, dict(checkpoint.way.variables)):
                 after = self._after(checkpoint, checkpoint.state)
                 assert isinstance(after, Point)  # noqa: S101 - it is entered with a value
                 return after
@@ -183,6 +195,8 @@ class Reference:
         found: Point | End | None = point
         while isinstance(found, Point):
             point = found
+            if not point.name.frames:
+                self.reached = point.name
             arrived = self._arrive(point)
             if not point.name.frames and isinstance(arrived, AtTask | AtFanOut):
                 self.entered = [*self.entered[-1:], arrived]

@@ -1,0 +1,69 @@
+"""Executions whose events are lost without a trace are found by sweeps, and go on as if nothing had been."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from building import Graph
+from recovering import RECOVERING
+from scenarios import scenario
+
+from unum_runtime.protocol import nudge, silence
+from unum_runtime.simulator import Faults, Invariant, Scenario, Violation, explore, search
+
+LOST = Faults(crashes=0, duplicates=0, vanishes=1)
+LOST_AND_CRASH = Faults(crashes=1, duplicates=0, vanishes=1)
+HARSH = Faults(crashes=1, duplicates=1, throttles=1, vanishes=3, concurrency=3)
+
+
+@pytest.mark.parametrize("graph", ["chain", "diamond", "limited map", "retry of a task"])
+def test_any_event_may_be_lost(graph: str) -> None:
+    assert explore(scenario(graph, faults=LOST)).is_complete
+
+
+@pytest.mark.parametrize("graph", ["chain", "diamond"])
+def test_any_event_may_be_lost_and_any_delivery_die(graph: str) -> None:
+    assert explore(scenario(graph, faults=LOST_AND_CRASH), max_states=2_000).states
+
+
+@pytest.mark.parametrize("graph", ["retry of a map", "retry of a limited map", "retry of one branch that waits"])
+def test_by_chance(graph: str) -> None:
+    assert search(of(RECOVERING[graph], HARSH), range(12)).ends == 12
+
+
+def of(graph: Graph, faults: Faults) -> Scenario:
+    return Scenario(workflow=graph.workflow(), functions=graph.functions, input=graph.input, faults=faults)
+
+
+def finds_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Nothing is ever silent."""
+    patch.setattr(nudge, "is_silent", lambda *_: False)
+
+
+def waits_for_ever(patch: pytest.MonkeyPatch) -> None:
+    """A Task with retriers may take any time."""
+    patch.setattr(silence, "longest_wait_ms", lambda retriers: 10**12 if retriers else 0)
+
+
+def sends_none(patch: pytest.MonkeyPatch) -> None:
+    """The first of those that are lost is never sent."""
+    gaps = nudge._gaps
+    patch.setattr(nudge, "_gaps", lambda rt, name, silent_ms: gaps(rt, name, silent_ms)[1:])
+
+
+@pytest.mark.parametrize(
+    ("mistake", "graph"),
+    [
+        (finds_nothing, "chain"),
+        (finds_nothing, "limited map"),
+        (waits_for_ever, "retry of a task"),
+        (sends_none, "chain"),
+    ],
+)
+def test_a_mistake_is_found(
+    mistake: Callable[[pytest.MonkeyPatch], Any], graph: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mistake(monkeypatch)
+    with pytest.raises(Violation) as found:
+        search(scenario(graph, faults=LOST), range(200))
+    assert found.value.invariant is Invariant.NO_LOST_WORK

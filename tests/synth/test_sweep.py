@@ -1,0 +1,122 @@
+"""Sweeps: what a schedule may do, what it asks for, and what cannot be."""
+
+import json
+from typing import Any
+
+import pytest
+from aws_cdk import CfnParameter, Duration
+from aws_cdk import aws_dynamodb as dynamodb
+
+from tests.synth.deployment import Deployment, flat, function
+from tests.synth.linting import complaints
+from tests.synth.machines import chain
+from unum_constructs import ConstructError, Store, Sweep
+from unum_runtime.protocol.sweep import Sweep as Request
+
+HOURLY = Sweep.every(Duration.hours(1))
+
+
+def swept(sweep: Sweep | None, store: Store | None = None, **options: Any) -> Deployment:
+    """A workflow with `sweep`, and a function with `options`."""
+    deployment = Deployment.new()
+    store = store or Store.dynamodb(list_executions=True)
+    deployment.flow(chain("A"), {"A": function(deployment.stack, "A", **options)}, store=store, sweep=sweep)
+    return deployment
+
+
+@pytest.fixture(scope="module")
+def hourly() -> Deployment:
+    return swept(HOURLY)
+
+
+def test_without_the_option_there_is_nothing(hourly: Deployment) -> None:
+    without, added = swept(None), hourly.template["Resources"].keys()
+    assert without.all("Scheduler::Schedule") == {}
+    kinds = sorted(hourly.template["Resources"][name]["Type"] for name in added - without.template["Resources"].keys())
+    assert kinds == [
+        "AWS::IAM::Policy",
+        "AWS::IAM::Policy",
+        "AWS::IAM::Role",
+        "AWS::Lambda::EventInvokeConfig",
+        "AWS::Scheduler::Schedule",
+    ]
+
+
+def test_a_schedule_asks_the_handler_of_failures_through_the_control_alias(hourly: Deployment) -> None:
+    schedule = hourly.only("Scheduler::Schedule")
+    assert schedule["ScheduleExpression"] == "rate(1 hour)"
+    assert schedule["Target"]["Arn"] == {"Ref": hourly.logical_id("Flow/Control")}
+    assert schedule["Target"]["RoleArn"] == {"Fn::GetAtt": [hourly.logical_id("Flow/Sweep/Role"), "Arn"]}
+    asked = Request.from_json(json.loads(flat(schedule["Target"]["Input"])))
+    assert asked == Request(silent_ms=3_600_000, nudges=True)
+
+
+def test_it_is_asked_for_what_one_likes() -> None:
+    sweep = Sweep.every(Duration.minutes(5), nudge=False, silent_for=Duration.minutes(20))
+    schedule = swept(sweep).only("Scheduler::Schedule")
+    assert schedule["ScheduleExpression"] == "rate(5 minutes)"
+    asked = Request.from_json(json.loads(flat(schedule["Target"]["Input"])))
+    assert asked == Request(silent_ms=1_200_000, nudges=False)
+
+
+def test_the_schedule_may_invoke_the_control_alias_and_nothing_else(hourly: Deployment) -> None:
+    control = hourly.logical_id("Flow/Control")
+    assert hourly.statements("Flow/Sweep/Role/DefaultPolicy") == [(["lambda:InvokeFunction"], [control])]
+    ((trust,),) = [hourly.properties("Flow/Sweep/Role")["AssumeRolePolicyDocument"]["Statement"]]
+    assert trust["Principal"] == {"Service": "scheduler.amazonaws.com"}
+    assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+
+
+def test_the_handler_may_list_executions_of_this_workflow(hourly: Deployment) -> None:
+    (statement,) = hourly.properties("Flow/Sweep/Permissions")["PolicyDocument"]["Statement"]
+    assert statement["Action"] == "dynamodb:Query"
+    assert flat(statement["Resource"]).endswith("/index/executions")
+    assert statement["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["Flow/*"]}}
+
+
+def test_sweeps_that_fail_are_dead_letters(hourly: Deployment) -> None:
+    configuration = hourly.properties("Flow/Sweep/EventInvokeConfig")
+    assert configuration["Qualifier"] == "control-Flow"
+    assert configuration["DestinationConfig"]["OnFailure"]["Destination"] == {
+        "Fn::GetAtt": [hourly.logical_id("Flow/Failures"), "Arn"]
+    }
+    assert hourly.logical_id("Flow/Control") in hourly.resource("Flow/Sweep/EventInvokeConfig")["DependsOn"]
+
+
+def test_linters_have_nothing_to_say(hourly: Deployment) -> None:
+    assert complaints(hourly.template) == []
+
+
+def test_a_table_that_lists_nothing_is_refused() -> None:
+    with pytest.raises(ConstructError, match=r"Stack/Flow: sweep: expected a table that lists .*list_executions=True"):
+        swept(HOURLY, Store.dynamodb())
+
+
+def test_a_table_of_which_nothing_is_known_is_taken() -> None:
+    deployment = Deployment.new()
+    table = dynamodb.Table.from_table_name(deployment.stack, "Table", "executions")
+    functions = {"A": function(deployment.stack, "A")}
+    deployment.flow(chain("A"), functions, store=Store.dynamodb(table=table), sweep=HOURLY)
+    assert deployment.all("Scheduler::Schedule")
+
+
+@pytest.mark.parametrize("interval", [Duration.seconds(59), Duration.seconds(90), Duration.millis(1)])
+def test_intervals_are_whole_minutes(interval: Duration) -> None:
+    with pytest.raises(ConstructError, match="Flow: sweep: every: expected whole minutes, at least one, got"):
+        swept(Sweep.every(interval))
+
+
+def test_what_runs_is_not_silent() -> None:
+    sweep = Sweep.every(Duration.hours(1), silent_for=Duration.seconds(30))
+    with pytest.raises(ConstructError, match=r"silent_for: expected more than 30 s, .* Stack/A, got 30 s"):
+        swept(sweep, timeout=Duration.seconds(30))
+    assert swept(sweep, timeout=Duration.seconds(29)).all("Scheduler::Schedule")
+
+
+def test_a_timeout_that_only_the_deployment_knows_is_not_compared() -> None:
+    deployment = Deployment.new()
+    timeout = CfnParameter(deployment.stack, "Timeout", type="Number", default=60).value_as_number
+    functions = {"A": function(deployment.stack, "A", timeout=Duration.seconds(timeout))}
+    sweep = Sweep.every(Duration.hours(1), silent_for=Duration.seconds(30))
+    deployment.flow(chain("A"), functions, store=Store.dynamodb(list_executions=True), sweep=sweep)
+    assert deployment.all("Scheduler::Schedule")
