@@ -10,7 +10,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs import callbacks, cross_stack, permissions
-from unum_constructs.compiler.edges import ENTRY, recursive_functions, timed_functions
+from unum_constructs.compiler.edges import ENTRY, Operation, recursive_functions, timed_functions
 from unum_constructs.compiler.resources import SERVICES
 from unum_constructs.compiler.started import is_only_started
 from unum_constructs.cross_stack import DistantFunction
@@ -96,7 +96,7 @@ class Assembly:
     def complete(self, handler: FailureHandler) -> None:
         """Let `handler` take the place of any function."""
         done = (operations(self.workflow, self.wiring, key) for key in self.wiring.edges)
-        statements = [permissions.storing(self.table, operations_on_failure(done)), *permissions.sending(self._queues)]
+        statements = [self._storing(operations_on_failure(done)), *permissions.sending(self._queues)]
         handler.allow(dict.fromkeys(self.known.values()), statements)
         permissions.share_key(handler.function, self.table)
         if self.timer:
@@ -129,12 +129,15 @@ class Assembly:
                 self.workflow, self.bound.values, own_alias=self._own_start_alias, aliases=self.started.keys()
             )
             yield from self.bound.statements
-        yield permissions.storing(self.table, operations(self.workflow, self.wiring, key))
+        yield self._storing(operations(self.workflow, self.wiring, key))
         if not self.hosts[key].takes_layers:
             yield permissions.reading(self._layer_of(self.hosts[key]).definition)
         yield from permissions.invoking(reports_to)
         timer = self._queues if self._waits(key) else []
         yield from permissions.sending([*timer, *(self.activities.values() if key == SERVICES else ())])
+
+    def _storing(self, done: frozenset[Operation]) -> iam.PolicyStatement:
+        return permissions.storing(self.table, done, workflow_name=self.workflow.name)
 
     def _named(self, service: Mapping[str, Any]) -> dict[str, str]:
         """What stands in `service` for functions of other stacks in place of references to the workflow's stack."""

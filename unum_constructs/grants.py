@@ -11,8 +11,8 @@ from aws_cdk import aws_sqs as sqs
 from unum_constructs.compiler.edges import Operation
 from unum_constructs.errors import ConstructError
 from unum_constructs.metrics import MeteredWorkflow
-from unum_constructs.store import ACTIONS, index_arn, may_list
-from unum_runtime.model.naming import HASHED_PREFIX, escape, start_partition_prefix
+from unum_constructs.store import ACTIONS, index_arn, may_list, within
+from unum_runtime.model.naming import execution_partition_prefix, start_partition_prefix
 
 INVOKE = "lambda:InvokeFunction"
 
@@ -52,8 +52,8 @@ class IUnumWorkflow(MeteredWorkflow):
 
         It may list executions as well, if the table has the index for that (`Store.dynamodb`).
         """
-        own = f"{escape(self.workflow_name)}/"
-        partitions = [start_partition_prefix(self.workflow_name), own, HASHED_PREFIX]
+        own = execution_partition_prefix(self.workflow_name)
+        partitions = [start_partition_prefix(self.workflow_name), own]
         read = self._in_table(grantee, [*ACTIONS[Operation.READ], *ACTIONS[Operation.LIST]], partitions)
         if may_list(self.table):
             read = read.combine(
@@ -146,7 +146,7 @@ class IUnumWorkflow(MeteredWorkflow):
             grantee=grantee,
             actions=[*actions],
             resource_arns=[resource_arn or self.table.table_arn],
-            conditions={"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{each}*" for each in partitions]}},
+            conditions=within(partitions),
         )
 
     def _use_key(self, grantee: iam.IGrantable, *, writes: bool) -> iam.Grant:

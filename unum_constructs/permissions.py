@@ -11,7 +11,8 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs.compiler.edges import Operation
-from unum_constructs.store import ACTIONS
+from unum_constructs.store import ACTIONS, within
+from unum_runtime.model.naming import partition_prefixes
 
 
 class HasFunction(Protocol):
@@ -79,10 +80,11 @@ def reading_aliases(of: HasFunction) -> iam.PolicyStatement:
     return iam.PolicyStatement(actions=["lambda:GetAlias"], resources=[of.function.function_arn])
 
 
-def storing(table: dynamodb.ITable, operations: Iterable[Operation]) -> iam.PolicyStatement:
-    """To do `operations` in `table`."""
+def storing(table: dynamodb.ITable, operations: Iterable[Operation], *, workflow_name: str) -> iam.PolicyStatement:
+    """To do `operations` in `table` with what is stored for one workflow; it may be one of several there."""
     actions = sorted({action for operation in operations for action in ACTIONS[operation]})
-    return iam.PolicyStatement(actions=actions, resources=[table.table_arn])
+    own = within(partition_prefixes(workflow_name))
+    return iam.PolicyStatement(actions=actions, resources=[table.table_arn], conditions=own)
 
 
 def reading(asset: s3_assets.Asset) -> iam.PolicyStatement:

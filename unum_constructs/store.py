@@ -1,6 +1,6 @@
 """Where a workflow keeps the state of its executions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,6 +152,14 @@ def may_list(table: ITable) -> bool:
         return True
     indexes = resource.stack.resolve(resource.global_secondary_indexes) or ()
     return any(index["indexName"] == INDEX for index in indexes)
+
+
+def within(partitions: Iterable[str]) -> Mapping[str, Any]:
+    """The condition of a permission for items alone whose partitions begin with one of `partitions`.
+
+    Source: Amazon DynamoDB Developer Guide, "Using IAM policy conditions for fine-grained access control".
+    """
+    return {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{each}*" for each in partitions]}}
 
 
 def index_arn(table: ITable) -> str:
