@@ -10,6 +10,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs import callbacks, cross_stack, permissions
+from unum_constructs.acknowledgments import acknowledge_policies
 from unum_constructs.compiler.edges import ENTRY, Operation, recursive_functions, timed_functions
 from unum_constructs.compiler.resources import SERVICES
 from unum_constructs.compiler.started import is_only_started
@@ -96,11 +97,18 @@ class Assembly:
     def complete(self, handler: FailureHandler) -> None:
         """Let `handler` take the place of any function."""
         done = (operations(self.workflow, self.wiring, key) for key in self.wiring.edges)
-        statements = [self._storing(operations_on_failure(done)), *permissions.sending(self._queues)]
+        statements = [*self._storing(operations_on_failure(done)), *permissions.sending(self._queues)]
         handler.allow(dict.fromkeys(self.known.values()), statements)
-        permissions.share_key(handler.function, self.table)
         if self.timer:
             permissions.attach(handler, "Timer", self.timer.forwarder, permissions.invoking([handler]))
+
+    def acknowledge(self, workflow: Construct, handler: FailureHandler) -> None:
+        """Record why the policies beneath `workflow` have wildcards."""
+        functions = [known.function for known in dict.fromkeys(self.known.values())]
+        others = {each.failures.handler.function for each in self.hosts.values() if each.failures}
+        arns = [function.function_arn for function in (*functions, handler.function, *others)]
+        called = [arn for statement in self._calling() for arn in statement.resources]
+        acknowledge_policies(workflow, arns, called)
 
     def join(self, scope: Construct, key: str, failures: Failures) -> iam.Policy:
         """Make the function `key` a part of the workflow; what allows it to be one, in `scope`."""
@@ -109,7 +117,6 @@ class Assembly:
         reports = claimed is failures or key == self.wiring.start
         statements = self._statements(key, reports_to=[failures.handler] if reports else [])
         policy = permissions.attach(scope, key, known.function, statements)
-        permissions.share_key(known.function, self.table)
         if claimed is failures:
             known.send_failures(failures, after=policy)
         else:
@@ -123,20 +130,25 @@ class Assembly:
         """What the function `key` is allowed; `reports_to`: what gets its failed events."""
         yield from permissions.invoking(self._invoked(key))
         if key == SERVICES:
-            from unum_constructs.services import calling  # noqa: PLC0415 - loads the models of all services
-
-            yield from calling(
-                self.workflow, self.bound.values, own_alias=self._own_start_alias, aliases=self.started.keys()
-            )
+            yield from self._calling()
             yield from self.bound.statements
-        yield self._storing(operations(self.workflow, self.wiring, key))
+        yield from self._storing(operations(self.workflow, self.wiring, key))
         if not self.hosts[key].takes_layers:
             yield permissions.reading(self._layer_of(self.hosts[key]).definition)
         yield from permissions.invoking(reports_to)
         timer = self._queues if self._waits(key) else []
         yield from permissions.sending([*timer, *(self.activities.values() if key == SERVICES else ())])
 
-    def _storing(self, done: frozenset[Operation]) -> iam.PolicyStatement:
+    def _calling(self) -> Iterator[iam.PolicyStatement]:
+        """To call the services that Tasks call."""
+        if SERVICES in self.hosts:
+            from unum_constructs.services import calling  # noqa: PLC0415 - loads the models of all services
+
+            yield from calling(
+                self.workflow, self.bound.values, own_alias=self._own_start_alias, aliases=self.started.keys()
+            )
+
+    def _storing(self, done: frozenset[Operation]) -> Iterator[iam.PolicyStatement]:
         return permissions.storing(self.table, done, workflow_name=self.workflow.name)
 
     def _named(self, service: Mapping[str, Any]) -> dict[str, str]:

@@ -5,10 +5,12 @@ from functools import reduce
 
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 
 from unum_constructs.compiler.edges import Operation
+from unum_constructs.encryption import READING_ITEMS, RECEIVING, WRITING_ITEMS, Actions, using
 from unum_constructs.errors import ConstructError
 from unum_constructs.metrics import MeteredWorkflow
 from unum_constructs.store import ACTIONS, index_arn, may_list, within
@@ -99,11 +101,14 @@ class IUnumWorkflow(MeteredWorkflow):
         """
         if name not in self.activities:
             raise ConstructError(self, f"activity {name!r}: expected one of {sorted(self.activities)}")
+        queue = self.activities[name]
         take = iam.Grant.add_to_principal(
             grantee=grantee,
             actions=["sqs:DeleteMessage", "sqs:ReceiveMessage"],
-            resource_arns=[self.activities[name].queue_arn],
+            resource_arns=[queue.queue_arn],
         )
+        if queue.encryption_master_key is not None:
+            take = take.combine(_use(queue.encryption_master_key, RECEIVING, grantee, through="sqs"))
         return take.combine(self.grant_task_response(grantee))
 
     def grant(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:
@@ -153,4 +158,15 @@ class IUnumWorkflow(MeteredWorkflow):
         key = self.table.encryption_key
         if key is None:
             return iam.Grant.drop(grantee, "the table is encrypted with a key of AWS")
-        return key.grant_encrypt_decrypt(grantee) if writes else key.grant_decrypt(grantee)
+        return _use(key, WRITING_ITEMS if writes else READING_ITEMS, grantee, through="dynamodb")
+
+
+def _use(key: kms.IKey, actions: Actions, grantee: iam.IGrantable, *, through: str) -> iam.Grant:
+    """Let `grantee` have a service do `actions` with `key`."""
+    statement = using(key, actions, through=through)
+    return iam.Grant.add_to_principal(
+        grantee=grantee,
+        actions=statement.actions,
+        resource_arns=statement.resources,
+        conditions=statement.conditions,
+    )

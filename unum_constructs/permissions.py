@@ -11,6 +11,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs.compiler.edges import Operation
+from unum_constructs.encryption import RECEIVING, SENDING, WRITING_ITEMS, Actions, using
 from unum_constructs.store import ACTIONS, within
 from unum_runtime.model.naming import partition_prefixes
 
@@ -41,12 +42,6 @@ def attach(
     policy = iam.Policy(scope, construct_id, statements=[*statements])
     policy.attach_to_role(_role(function))
     return policy
-
-
-def share_key(function: lambda_.IFunction, table: dynamodb.ITable) -> None:
-    """Let `function` use the key that `table` is encrypted with, if that is the user's own."""
-    if table.encryption_key is not None:
-        table.encryption_key.grant_encrypt_decrypt(_role(function))
 
 
 def invoking(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
@@ -80,11 +75,15 @@ def reading_aliases(of: HasFunction) -> iam.PolicyStatement:
     return iam.PolicyStatement(actions=["lambda:GetAlias"], resources=[of.function.function_arn])
 
 
-def storing(table: dynamodb.ITable, operations: Iterable[Operation], *, workflow_name: str) -> iam.PolicyStatement:
+def storing(
+    table: dynamodb.ITable, operations: Iterable[Operation], *, workflow_name: str
+) -> Iterator[iam.PolicyStatement]:
     """To do `operations` in `table` with what is stored for one workflow; it may be one of several there."""
     actions = sorted({action for operation in operations for action in ACTIONS[operation]})
     own = within(partition_prefixes(workflow_name))
-    return iam.PolicyStatement(actions=actions, resources=[table.table_arn], conditions=own)
+    yield iam.PolicyStatement(actions=actions, resources=[table.table_arn], conditions=own)
+    if table.encryption_key is not None:
+        yield using(table.encryption_key, WRITING_ITEMS, through="dynamodb")
 
 
 def reading(asset: s3_assets.Asset) -> iam.PolicyStatement:
@@ -93,19 +92,26 @@ def reading(asset: s3_assets.Asset) -> iam.PolicyStatement:
 
 
 def sending(queues: Iterable[sqs.IQueue]) -> Iterator[iam.PolicyStatement]:
-    """To send messages to `queues`."""
-    arns = [queue.queue_arn for queue in queues]
-    if arns:
-        yield iam.PolicyStatement(actions=["sqs:SendMessage"], resources=arns)
+    """To send messages to `queues`, which have one key if any."""
+    queues = [*queues]
+    if queues:
+        yield iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[queue.queue_arn for queue in queues])
+        yield from _with_key(queues[0], SENDING)
 
 
-def receiving(queue: sqs.IQueue) -> iam.PolicyStatement:
+def receiving(queue: sqs.IQueue) -> Iterator[iam.PolicyStatement]:
     """To have Lambda deliver messages of `queue`.
 
     Source: AWS Lambda Developer Guide, "Configuring execution role permissions" of SQS event source mappings.
     """
     actions = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
-    return iam.PolicyStatement(actions=actions, resources=[queue.queue_arn])
+    yield iam.PolicyStatement(actions=actions, resources=[queue.queue_arn])
+    yield from _with_key(queue, RECEIVING)
+
+
+def _with_key(queue: sqs.IQueue, actions: Actions) -> Iterator[iam.PolicyStatement]:
+    if queue.encryption_master_key is not None:
+        yield using(queue.encryption_master_key, actions, through="sqs")
 
 
 def _role(function: lambda_.IFunction) -> iam.IRole:

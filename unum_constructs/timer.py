@@ -66,6 +66,7 @@ class WorkflowTimer(Construct):
             self,
             "Queue",
             queue_name=queue_name,
+            encryption_key=provision.encryption_key,
             visibility_timeout=Duration.seconds(VISIBILITY_S),
             dead_letter_queue=sqs.DeadLetterQueue(queue=failure_queue, max_receive_count=MAX_RECEIVES),
         )
@@ -98,6 +99,6 @@ class WorkflowTimer(Construct):
     def _statements(self) -> list[iam.PolicyStatement]:
         return [
             *permissions.invoking(self._targets),
-            permissions.receiving(self.queue),
+            *permissions.receiving(self.queue),
             *permissions.sending([self.queue]),
         ]

@@ -30,7 +30,6 @@ from unum_emulator.patching import replace
 from unum_emulator.pool import SandboxPool
 from unum_emulator.settings import Settings
 
-
 _GAPS = (invoke_api, qualifiers, event_sources, cloudformation, stepfunctions, transport, actions, leading_keys)
 
 
