@@ -5,11 +5,12 @@ synthesize. What is up to the user is not acknowledged: where a function of thei
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import jsii
 from aws_cdk import Acknowledgment, Stack, Validations
-from constructs import Construct, IConstruct
+from constructs import Construct, IConstruct, IValidation
 
 Reasons: TypeAlias = Mapping[str, str]
 """Why rules are broken, by their names."""
@@ -58,6 +59,8 @@ NETWORK: Reasons = {
     "AwsSolutions-IAM5[Resource::*]": "Lambda manages network interfaces that have no names before; AWS asks for all"
 }
 
+TRACES: Reasons = {"AwsSolutions-IAM5[Resource::*]": "X-Ray takes traces for no resource: AWS asks for all"}
+
 
 def acknowledge(construct: IConstruct, reasons: Reasons) -> None:
     """Record that what is beneath `construct` breaks rules, and why."""
@@ -76,6 +79,25 @@ def acknowledge_policies(workflow: Construct, versions_of: Iterable[str], named_
     partly = [text for text in map(_flat, named) if "*" in text and text != "*"]
     found = dict.fromkeys(map(_flat, versions), VERSIONS) | dict.fromkeys(partly, RUN_TIME_NAMES)
     acknowledge(workflow, {**ROLE, **{f"AwsSolutions-IAM5[Resource::{text}]": why for text, why in found.items()}})
+
+
+def acknowledge_when_resolved(
+    workflow: Construct, versions_of: Iterable[str], named_at_run_time: Iterable[str]
+) -> None:
+    """The same once more at the end of synthesis, when references to other stacks have become what is deployed."""
+    workflow.node.add_validation(_Resolved(workflow, [*versions_of], [*named_at_run_time]))
+
+
+@jsii.implements(IValidation)
+class _Resolved:
+    """The CDK validates constructs after it has resolved references, and before cdk-nag looks at them."""
+
+    def __init__(self, workflow: Construct, versions_of: Sequence[str], named_at_run_time: Sequence[str]) -> None:
+        self._arguments = workflow, versions_of, named_at_run_time
+
+    def validate(self) -> list[str]:
+        acknowledge_policies(*self._arguments)
+        return []
 
 
 def _flat(value: Any) -> str:

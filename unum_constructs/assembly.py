@@ -10,7 +10,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs import callbacks, cross_stack, permissions
-from unum_constructs.acknowledgments import acknowledge_policies
+from unum_constructs.acknowledgments import acknowledge_policies, acknowledge_when_resolved
 from unum_constructs.compiler.edges import ENTRY, Operation, recursive_functions, timed_functions
 from unum_constructs.compiler.resources import SERVICES
 from unum_constructs.compiler.started import is_only_started
@@ -100,7 +100,7 @@ class Assembly:
         statements = [*self._storing(operations_on_failure(done)), *permissions.sending(self._queues)]
         handler.allow(dict.fromkeys(self.known.values()), statements)
         if self.timer:
-            permissions.attach(handler, "Timer", self.timer.forwarder, permissions.invoking([handler]))
+            permissions.attach(handler, "Timer", self.timer.forwarder, permissions.reporting([handler]))
 
     def acknowledge(self, workflow: Construct, handler: FailureHandler) -> None:
         """Record why the policies beneath `workflow` have wildcards."""
@@ -109,6 +109,8 @@ class Assembly:
         arns = [function.function_arn for function in (*functions, handler.function, *others)]
         called = [arn for statement in self._calling() for arn in statement.resources]
         acknowledge_policies(workflow, arns, called)
+        if self.distant_layers:  # references to other stacks are not what they will be
+            acknowledge_when_resolved(workflow, arns, called)
 
     def join(self, scope: Construct, key: str, failures: Failures) -> iam.Policy:
         """Make the function `key` a part of the workflow; what allows it to be one, in `scope`."""
@@ -135,7 +137,7 @@ class Assembly:
         yield from self._storing(operations(self.workflow, self.wiring, key))
         if not self.hosts[key].takes_layers:
             yield permissions.reading(self._layer_of(self.hosts[key]).definition)
-        yield from permissions.invoking(reports_to)
+        yield from permissions.reporting(reports_to)
         timer = self._queues if self._waits(key) else []
         yield from permissions.sending([*timer, *(self.activities.values() if key == SERVICES else ())])
 

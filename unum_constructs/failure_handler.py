@@ -103,7 +103,7 @@ class FailureHandler(Construct):
         configuration.apply_removal_policy(RemovalPolicy.RETAIN)
         configuration.node.add_dependency(policy)  # Lambda refuses a queue that the function's role may not send to
         # Waits come back to it, and executions of another version have another version of it.
-        own = [*permissions.finding_handlers(hosts), *permissions.invoking([self]), permissions.reading_aliases(self)]
+        own = [*permissions.invoking([self]), permissions.reading_aliases(self)]
         permissions.attach(self, "Control", self.function, own)
 
     def hand_on(self, workflow_name: str, other: FailureDestination) -> None:

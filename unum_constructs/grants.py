@@ -13,10 +13,9 @@ from unum_constructs.compiler.edges import Operation
 from unum_constructs.encryption import READING_ITEMS, RECEIVING, WRITING_ITEMS, Actions, using
 from unum_constructs.errors import ConstructError
 from unum_constructs.metrics import MeteredWorkflow
+from unum_constructs.permissions import INVOKE
 from unum_constructs.store import ACTIONS, index_arn, may_list, within
 from unum_runtime.model.naming import execution_partition_prefix, start_partition_prefix
-
-INVOKE = "lambda:InvokeFunction"
 
 
 class IUnumWorkflow(MeteredWorkflow):

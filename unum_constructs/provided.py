@@ -11,7 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from unum_constructs.acknowledgments import FAILURES_HANDLED, OWN_FUNCTION, acknowledge
+from unum_constructs.acknowledgments import FAILURES_HANDLED, OWN_FUNCTION, TRACES, acknowledge
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
 from unum_constructs.host import HANDLER, Host
@@ -71,6 +71,8 @@ class Provision:
             **options,
         )
         acknowledge(function, {**OWN_FUNCTION, **FAILURES_HANDLED})
+        if self.tracing not in (None, lambda_.Tracing.DISABLED) and function.role:
+            acknowledge(function.role, TRACES)
         return function
 
     def entry(self, scope: Construct, construct_id: str) -> Host:

@@ -71,5 +71,5 @@ def _partition_key(table: str | None, index: str | None = None) -> str | None:
 
 
 def _value(attributes: Mapping[str, Any], name: str | None) -> Iterator[str]:
-    if name in attributes:
+    if name is not None and name in attributes:
         yield from map(str, attributes[name].values())
