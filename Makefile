@@ -8,7 +8,7 @@ FLOOR := .venv-floor
 LOCK = $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 --quiet
 OLDEST_CDK := $(shell sed -n 's/.*"aws-cdk-lib>=\([^,]*\),.*/\1/p' pyproject.toml)
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
-SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop) tests/golden/test_recorded_under_faults.py
+SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop control leases) tests/unit/protocol/test_lease_failures.py tests/golden/test_recorded_under_faults.py
 export PYTHONDONTWRITEBYTECODE := 1
 
 .PHONY: demo test check lint unit synth-floor packaging docs e2e simulate bench bench-check emulator setup lock format clean
