@@ -294,4 +294,4 @@ def test_a_role_with_a_statement_too_many_is_noticed(
     finally:
         roles.delete_role_policy(RoleName=name, PolicyName="loose")
     noticed = {each for each, action in refused.items() if action is None}
-    assert noticed == {"scan", "a function without a version", "the forwarder"}
+    assert noticed == {"scan", "a function without a version", "the forwarder", "the start alias"}
