@@ -6,6 +6,7 @@ from typing import Any
 
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -23,7 +24,7 @@ from unum_constructs.layer import WorkflowLayer
 from unum_constructs.timer import WorkflowTimer
 from unum_constructs.wiring import Wiring, operations
 from unum_runtime.model.envelope import START
-from unum_runtime.model.ir import Workflow
+from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 
@@ -41,10 +42,12 @@ class Assembly:
         layer: runtime and definition.
         distant_layers: the same for functions of other stacks, by the path of the stack.
         table: the state of executions.
+        payload_bucket: what is too large for it; None for none.
         retention_s: how long that is kept, in seconds.
         result_retention_s: how long start records and ends are, in seconds.
         log_level: which lines the runtime logs.
         metrics: how much it counts.
+        fusion: whether functions go on with Tasks of their own without an invocation.
         timer: what keeps events that have to wait; None where none have to.
         activities: queues by name.
         started: ARNs of the start aliases of workflows that Tasks start, by the placeholder that stands for them.
@@ -58,10 +61,12 @@ class Assembly:
     layer: WorkflowLayer
     distant_layers: Mapping[str, WorkflowLayer]
     table: dynamodb.ITable
+    payload_bucket: s3.IBucket | None
     retention_s: int
     result_retention_s: int
     log_level: LogLevel
     metrics: Metrics
+    fusion: bool
     timer: WorkflowTimer | None
     activities: Mapping[str, sqs.IQueue]
     started: Mapping[str, str]
@@ -81,12 +86,16 @@ class Assembly:
         }
         if self.result_retention_s != self.retention_s:
             service["result_retention_s"] = self.result_retention_s
+        if self.payload_bucket:
+            service["payload_bucket"] = self.payload_bucket.bucket_name
         if self._values:
             service["values"] = self._values
         if self.log_level is not LogLevel.INFO:
             service["log_level"] = self.log_level
         if self.metrics is not Metrics.WORKFLOW:
             service["metrics"] = self.metrics
+        if not self.fusion and self.workflow.collection is Collection.TTL:
+            service["fusion"] = False
         return service
 
     def service_of_handler(self) -> dict[str, Any]:
@@ -98,7 +107,7 @@ class Assembly:
         """Let `handler` take the place of any function."""
         done = (operations(self.workflow, self.wiring, key) for key in self.wiring.edges)
         statements = [*self._storing(operations_on_failure(done)), *permissions.sending(self._queues)]
-        handler.allow(dict.fromkeys(self.known.values()), statements)
+        handler.allow(dict.fromkeys(self.known.values()), [*statements, *self._keeping_objects()])
         if self.timer:
             permissions.attach(handler, "Timer", self.timer.forwarder, permissions.reporting([handler]))
 
@@ -107,7 +116,7 @@ class Assembly:
         functions = [known.function for known in dict.fromkeys(self.known.values())]
         others = {each.failures.handler.function for each in self.hosts.values() if each.failures}
         arns = [function.function_arn for function in (*functions, handler.function, *others)]
-        called = [arn for statement in self._calling() for arn in statement.resources]
+        called = [arn for statement in (*self._calling(), *self._keeping_objects()) for arn in statement.resources]
         acknowledge_policies(workflow, arns, called)
         if self.distant_layers:  # references to other stacks are not what they will be
             acknowledge_when_resolved(workflow, arns, called)
@@ -135,6 +144,7 @@ class Assembly:
             yield from self._calling()
             yield from self.bound.statements
         yield from self._storing(operations(self.workflow, self.wiring, key))
+        yield from self._keeping_objects()
         if not self.hosts[key].takes_layers:
             yield permissions.reading(self._layer_of(self.hosts[key]).definition)
         yield from permissions.reporting(reports_to)
@@ -153,9 +163,16 @@ class Assembly:
     def _storing(self, done: frozenset[Operation]) -> Iterator[iam.PolicyStatement]:
         return permissions.storing(self.table, done, workflow_name=self.workflow.name)
 
+    def _keeping_objects(self) -> Iterator[iam.PolicyStatement]:
+        """To keep what is too large for the table."""
+        if self.payload_bucket:
+            yield from permissions.keeping_objects(self.payload_bucket, self.workflow.name)
+
     def _named(self, service: Mapping[str, Any]) -> dict[str, str]:
         """What stands in `service` for functions of other stacks in place of references to the workflow's stack."""
         named = {"table": cross_stack.table_name(self.layer, self.table)}
+        if self.payload_bucket:
+            named["payload_bucket"] = cross_stack.bucket_name(self.layer, self.payload_bucket)
         if self.timer and "timer" in service:
             named["timer"] = cross_stack.queue_url(self.timer.queue_name)
         return named

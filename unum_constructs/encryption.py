@@ -29,6 +29,10 @@ SENDING: Actions = ("kms:Decrypt", "kms:GenerateDataKey")
 RECEIVING: Actions = ("kms:Decrypt",)
 """Source: Amazon SQS Developer Guide, "Amazon SQS Key management"."""
 
+READING_OBJECTS: Actions = ("kms:Decrypt",)
+WRITING_OBJECTS: Actions = ("kms:Decrypt", "kms:GenerateDataKey")
+"""Source: Amazon S3 User Guide, "Using server-side encryption with AWS KMS keys"."""
+
 _LOGGING: Actions = ("kms:Decrypt*", "kms:Describe*", "kms:Encrypt*", "kms:GenerateDataKey*", "kms:ReEncrypt*")
 """Source: Amazon CloudWatch Logs User Guide, "Encrypt log data in CloudWatch Logs using AWS KMS"."""
 

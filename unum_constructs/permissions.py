@@ -7,12 +7,13 @@ from aws_cdk import Aws
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_s3_assets as s3_assets
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs.compiler.edges import Operation
-from unum_constructs.encryption import RECEIVING, SENDING, WRITING_ITEMS, Actions, using
+from unum_constructs.encryption import RECEIVING, SENDING, WRITING_ITEMS, WRITING_OBJECTS, Actions, using
 from unum_constructs.store import ACTIONS, within
 from unum_runtime.model.naming import control_alias, partition_prefixes
 
@@ -103,6 +104,18 @@ def storing(
     yield iam.PolicyStatement(actions=actions, resources=[table.table_arn], conditions=own)
     if table.encryption_key is not None:
         yield using(table.encryption_key, WRITING_ITEMS, through="dynamodb")
+
+
+def keeping_objects(bucket: s3.IBucket, workflow_name: str) -> Iterator[iam.PolicyStatement]:
+    """To store and read the large values of a workflow, and nothing else in `bucket`."""
+    yield iam.PolicyStatement(actions=["s3:GetObject", "s3:PutObject"], resources=[objects_of(bucket, workflow_name)])
+    if bucket.encryption_key is not None:
+        yield using(bucket.encryption_key, WRITING_OBJECTS, through="s3")
+
+
+def objects_of(bucket: s3.IBucket, workflow_name: str) -> str:
+    """ARN of the objects with the large values of a workflow."""
+    return bucket.arn_for_objects(f"{workflow_name}/*")
 
 
 def reading(asset: s3_assets.Asset) -> iam.PolicyStatement:

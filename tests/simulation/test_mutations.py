@@ -2,6 +2,8 @@
 
 import pytest
 from collect_mutations import COLLECT_MUTATIONS
+from fusion_mutations import FUSION_MUTATIONS
+from large_mutations import LARGE_MUTATIONS
 from mutations import MUTATIONS, Mutation
 from scenarios import scenario
 from stop_mutations import STOP_MUTATIONS
@@ -12,7 +14,7 @@ MAX_STATES = 5_000
 SEEDS = range(1_000)
 
 
-ALL = MUTATIONS | STOP_MUTATIONS | COLLECT_MUTATIONS
+ALL = MUTATIONS | STOP_MUTATIONS | COLLECT_MUTATIONS | FUSION_MUTATIONS | LARGE_MUTATIONS
 
 
 @pytest.mark.parametrize("mutation", [pytest.param(mutation, id=name) for name, mutation in ALL.items()])

@@ -1,4 +1,4 @@
-"""The store in memory: the reference for the contract, and what tests and `unum run` use."""
+"""Store and objects in memory: the reference for their contracts, and what tests and `unum run` use."""
 
 import threading
 from collections.abc import Iterable
@@ -117,3 +117,21 @@ class MemoryStore:
 
     def _passed(self, expires_at_s: int) -> bool:
         return expires_at_s * 1000 <= self.clock.now_ms()
+
+
+@dataclass
+class MemoryObjects:
+    """Keeps everything in a dictionary behind a lock."""
+
+    _contents: dict[str, bytes] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def put(self, name: str, content: bytes) -> None:
+        """See `Objects.put`."""
+        with self._lock:
+            self._contents[name] = content
+
+    def get(self, names: Iterable[str]) -> dict[str, bytes]:
+        """See `Objects.get`."""
+        with self._lock:
+            return {name: self._contents[name] for name in names if name in self._contents}
