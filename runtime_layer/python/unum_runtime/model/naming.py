@@ -290,9 +290,8 @@ def object_folder(workflow: str, partition: str) -> str:
 
     Of items that are found by a digest, the digest takes the place of the execution's name.
     """
-    _, names_workflow, rest = partition.partition("/")
-    own = rest.partition("/")[0] if names_workflow else partition.removeprefix(_HASHED)
-    return f"{escape(workflow)}/{own}"
+    _, _, rest = partition.partition("/")
+    return f"{escape(workflow)}/{rest.partition('/')[0].removeprefix(_HASHED)}"
 
 
 def _scope_path(workflow: str, scope: Scope) -> str:
