@@ -6,13 +6,13 @@ from typing import Any
 
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs import callbacks, cross_stack, permissions
-from unum_constructs.compiler.edges import ENTRY, recursive_functions, timed_functions
+from unum_constructs.acknowledgments import acknowledge_policies, acknowledge_when_resolved
+from unum_constructs.compiler.edges import ENTRY, Operation, recursive_functions, timed_functions
 from unum_constructs.compiler.resources import SERVICES
 from unum_constructs.compiler.started import is_only_started
 from unum_constructs.cross_stack import DistantFunction
@@ -106,11 +106,20 @@ class Assembly:
     def complete(self, handler: FailureHandler) -> None:
         """Let `handler` take the place of any function."""
         done = (operations(self.workflow, self.wiring, key) for key in self.wiring.edges)
-        statements = [permissions.storing(self.table, operations_on_failure(done)), *permissions.sending(self._queues)]
+        statements = [*self._storing(operations_on_failure(done)), *permissions.sending(self._queues)]
         handler.allow(dict.fromkeys(self.known.values()), [*statements, *self._keeping_objects()])
-        self._share_keys(handler.function)
         if self.timer:
-            permissions.attach(handler, "Timer", self.timer.forwarder, permissions.invoking([handler]))
+            permissions.attach(handler, "Timer", self.timer.forwarder, permissions.reporting([handler]))
+
+    def acknowledge(self, workflow: Construct, handler: FailureHandler) -> None:
+        """Record why the policies beneath `workflow` have wildcards."""
+        functions = [known.function for known in dict.fromkeys(self.known.values())]
+        others = {each.failures.handler.function for each in self.hosts.values() if each.failures}
+        arns = [function.function_arn for function in (*functions, handler.function, *others)]
+        called = [arn for statement in (*self._calling(), *self._keeping_objects()) for arn in statement.resources]
+        acknowledge_policies(workflow, arns, called)
+        if self.distant_layers:  # references to other stacks are not what they will be
+            acknowledge_when_resolved(workflow, arns, called)
 
     def join(self, scope: Construct, key: str, failures: Failures) -> iam.Policy:
         """Make the function `key` a part of the workflow; what allows it to be one, in `scope`."""
@@ -119,7 +128,6 @@ class Assembly:
         reports = claimed is failures or key == self.wiring.start
         statements = self._statements(key, reports_to=[failures.handler] if reports else [])
         policy = permissions.attach(scope, key, known.function, statements)
-        self._share_keys(known.function)
         if claimed is failures:
             known.send_failures(failures, after=policy)
         else:
@@ -133,29 +141,32 @@ class Assembly:
         """What the function `key` is allowed; `reports_to`: what gets its failed events."""
         yield from permissions.invoking(self._invoked(key))
         if key == SERVICES:
+            yield from self._calling()
+            yield from self.bound.statements
+        yield from self._storing(operations(self.workflow, self.wiring, key))
+        yield from self._keeping_objects()
+        if not self.hosts[key].takes_layers:
+            yield permissions.reading(self._layer_of(self.hosts[key]).definition)
+        yield from permissions.reporting(reports_to)
+        timer = self._queues if self._waits(key) else []
+        yield from permissions.sending([*timer, *(self.activities.values() if key == SERVICES else ())])
+
+    def _calling(self) -> Iterator[iam.PolicyStatement]:
+        """To call the services that Tasks call."""
+        if SERVICES in self.hosts:
             from unum_constructs.services import calling  # noqa: PLC0415 - loads the models of all services
 
             yield from calling(
                 self.workflow, self.bound.values, own_alias=self._own_start_alias, aliases=self.started.keys()
             )
-            yield from self.bound.statements
-        yield permissions.storing(self.table, operations(self.workflow, self.wiring, key))
-        yield from self._keeping_objects()
-        if not self.hosts[key].takes_layers:
-            yield permissions.reading(self._layer_of(self.hosts[key]).definition)
-        yield from permissions.invoking(reports_to)
-        timer = self._queues if self._waits(key) else []
-        yield from permissions.sending([*timer, *(self.activities.values() if key == SERVICES else ())])
+
+    def _storing(self, done: frozenset[Operation]) -> Iterator[iam.PolicyStatement]:
+        return permissions.storing(self.table, done, workflow_name=self.workflow.name)
 
     def _keeping_objects(self) -> Iterator[iam.PolicyStatement]:
         """To keep what is too large for the table."""
         if self.payload_bucket:
-            yield permissions.keeping_objects(self.payload_bucket, self.workflow.name)
-
-    def _share_keys(self, function: lambda_.IFunction) -> None:
-        permissions.share_key(function, self.table)
-        if self.payload_bucket and self.payload_bucket.encryption_key is not self.table.encryption_key:
-            permissions.share_key(function, self.payload_bucket)
+            yield from permissions.keeping_objects(self.payload_bucket, self.workflow.name)
 
     def _named(self, service: Mapping[str, Any]) -> dict[str, str]:
         """What stands in `service` for functions of other stacks in place of references to the workflow's stack."""

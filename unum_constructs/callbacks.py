@@ -6,9 +6,11 @@ its Tasks wait for a worker.
 
 from collections.abc import Mapping
 
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from unum_constructs.acknowledgments import ACTIVITIES, acknowledge
 from unum_constructs.queues import new_queue
 from unum_runtime.model.ir import Pattern, Workflow
 
@@ -20,9 +22,13 @@ def answered_functions(workflow: Workflow) -> tuple[str, ...]:
     return tuple(dict.fromkeys(task.function for task in workflow.tasks if task.pattern is Pattern.CALLBACK))
 
 
-def new_activities(scope: Construct, construct_id: str, workflow: Workflow) -> Mapping[str, sqs.Queue]:
+def new_activities(
+    scope: Construct, construct_id: str, workflow: Workflow, encryption_key: kms.IKey | None
+) -> Mapping[str, sqs.Queue]:
     """A queue for each activity of `workflow`, by name."""
     resources = dict.fromkeys(task.resource or "" for task in workflow.tasks)
     names = [each.removeprefix(ACTIVITY) for each in resources if each.startswith(ACTIVITY)]
     place = Construct(scope, construct_id) if names else scope
-    return {name: new_queue(place, name) for name in names}
+    if names:
+        acknowledge(place, ACTIVITIES)
+    return {name: new_queue(place, name, encryption_key=encryption_key) for name in names}

@@ -18,6 +18,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs import permissions
+from unum_constructs.acknowledgments import ALARM, acknowledge
 from unum_constructs.compiler.edges import Operation
 from unum_constructs.host import FailureDestination, async_configuration
 from unum_constructs.layer import WorkflowLayer
@@ -102,7 +103,7 @@ class FailureHandler(Construct):
         configuration.apply_removal_policy(RemovalPolicy.RETAIN)
         configuration.node.add_dependency(policy)  # Lambda refuses a queue that the function's role may not send to
         # Waits come back to it, and executions of another version have another version of it.
-        own = [*permissions.finding_handlers(hosts), *permissions.invoking([self]), permissions.reading_aliases(self)]
+        own = [*permissions.invoking([self]), permissions.reading_aliases(self)]
         permissions.attach(self, "Control", self.function, own)
 
     def hand_on(self, workflow_name: str, other: FailureDestination) -> None:
@@ -113,7 +114,7 @@ class FailureHandler(Construct):
             permissions.attach(self, workflow_name, self.function, permissions.invoking([other]))
 
     def _alarm(self) -> cloudwatch.Alarm:
-        return cloudwatch.Alarm(
+        alarm = cloudwatch.Alarm(
             self,
             "Alarm",
             metric=self._dead_letters.metric_approximate_number_of_messages_visible(
@@ -125,6 +126,8 @@ class FailureHandler(Construct):
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
             alarm_description="Events of a workflow that need somebody: executions may stand still",
         )
+        acknowledge(alarm, ALARM)
+        return alarm
 
 
 def operations(of_functions: Iterable[frozenset[Operation]]) -> frozenset[Operation]:

@@ -4,17 +4,31 @@ from typing import Any
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from unum_constructs.acknowledgments import DEFAULT_RUNTIME, LOG_GROUP, NETWORK, ROLE, acknowledge
 from unum_constructs.compiler.options import FunctionOptions
+from unum_constructs.encryption import allow_logs
 from unum_runtime.model.ir import Guard
 
 MEMORY_MB = 256
 """Below it, Lambda's share of a CPU makes cold starts of Python take seconds."""
 
 TIMEOUT_S = 30
+
+IN_VPC = (
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+    "ec2:UnassignPrivateIpAddresses",
+)
+"""What a function's role needs in a VPC, in all of it. Source: AWS Lambda Developer Guide, "Giving Lambda functions
+access to resources in an Amazon VPC"."""
 
 
 class UnumFunction(lambda_.Function):
@@ -23,7 +37,8 @@ class UnumFunction(lambda_.Function):
     It takes all arguments of `aws_lambda.Function`. What it does by itself:
 
     * a log group of its own with a retention, made without a custom resource;
-    * a role of its own that may write to that log group and nothing else, without managed policies;
+    * a role of its own that may write to that log group, and in a VPC have network interfaces, and nothing else;
+      without managed policies;
     * versions that are retained, because running executions stay on the version that they began with.
 
     Args:
@@ -36,6 +51,8 @@ class UnumFunction(lambda_.Function):
         timeout: of one delivery, our own work included.
         log_retention: of the log group that is made; without effect where `log_group` is given.
         log_group: your own log group, instead of one that is made.
+        encryption_key: your own key for the log group that is made, and for the environment where
+            `environment_encryption` names no other; AWS's own keys without. Its policy lets CloudWatch Logs use it.
         role: your own role, instead of one that is made; it has to allow writing logs.
         guard: what workflows do against running its code again on a duplicate of an event; None for what each says.
         checkpoint: whether workflows commit what it comes to.
@@ -61,6 +78,7 @@ class UnumFunction(lambda_.Function):
         timeout: Duration | None = None,
         log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH,
         log_group: logs.ILogGroup | None = None,
+        encryption_key: kms.IKey | None = None,
         role: iam.IRole | None = None,
         guard: Guard | None = None,
         checkpoint: bool = True,
@@ -68,9 +86,11 @@ class UnumFunction(lambda_.Function):
         **options: Any,
     ) -> None:
         function_options = FunctionOptions(guard=guard, checkpoint=checkpoint, memoize=memoize)
-        group = log_group or _log_group(scope, f"{construct_id}Logs", log_retention)
-        if role is None and "vpc" not in options:  # in a VPC the CDK knows what a role needs
-            role = _role(scope, f"{construct_id}Role", group)
+        group = log_group or _log_group(scope, f"{construct_id}Logs", log_retention, encryption_key)
+        if encryption_key is not None:
+            options.setdefault("environment_encryption", encryption_key)
+        if role is None:
+            role = _role(scope, f"{construct_id}Role", group, in_vpc="vpc" in options)
         super().__init__(
             scope,
             construct_id,
@@ -84,13 +104,28 @@ class UnumFunction(lambda_.Function):
             **options,
         )
         self.function_options = function_options
+        if runtime is None:
+            acknowledge(self, DEFAULT_RUNTIME)
 
 
-def _log_group(scope: Construct, construct_id: str, retention: logs.RetentionDays) -> logs.LogGroup:
-    return logs.LogGroup(scope, construct_id, retention=retention, removal_policy=RemovalPolicy.DESTROY)
+def _log_group(
+    scope: Construct, construct_id: str, retention: logs.RetentionDays, key: kms.IKey | None
+) -> logs.LogGroup:
+    group = logs.LogGroup(
+        scope, construct_id, retention=retention, removal_policy=RemovalPolicy.DESTROY, encryption_key=key
+    )
+    if key is None:
+        acknowledge(group, LOG_GROUP)
+    else:
+        allow_logs(key, scope)
+    return group
 
 
-def _role(scope: Construct, construct_id: str, group: logs.ILogGroup) -> iam.Role:
+def _role(scope: Construct, construct_id: str, group: logs.ILogGroup, *, in_vpc: bool) -> iam.Role:
     role = iam.Role(scope, construct_id, assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    acknowledge(role, ROLE)
     group.grant_write(role)
+    if in_vpc:
+        statement = iam.PolicyStatement(actions=[*IN_VPC], resources=["*"])
+        acknowledge(iam.Policy(role, "Network", roles=[role], statements=[statement]), NETWORK)
     return role

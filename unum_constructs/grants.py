@@ -5,18 +5,26 @@ from functools import reduce
 
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 
 from unum_constructs.compiler.edges import Operation
+from unum_constructs.encryption import (
+    READING_ITEMS,
+    READING_OBJECTS,
+    RECEIVING,
+    WRITING_ITEMS,
+    WRITING_OBJECTS,
+    Actions,
+    using,
+)
 from unum_constructs.errors import ConstructError
 from unum_constructs.metrics import MeteredWorkflow
-from unum_constructs.permissions import objects_of
-from unum_constructs.store import ACTIONS, index_arn, may_list
-from unum_runtime.model.naming import HASHED_PREFIX, escape, start_partition_prefix
-
-INVOKE = "lambda:InvokeFunction"
+from unum_constructs.permissions import INVOKE, objects_of
+from unum_constructs.store import ACTIONS, index_arn, may_list, within
+from unum_runtime.model.naming import execution_partition_prefix, start_partition_prefix
 
 
 class IUnumWorkflow(MeteredWorkflow):
@@ -44,7 +52,7 @@ class IUnumWorkflow(MeteredWorkflow):
     @property
     def own_partitions(self) -> str:
         """What the workflow's partitions begin with, in the table and in the index of executions."""
-        return f"{escape(self.workflow_name)}/"
+        return execution_partition_prefix(self.workflow_name)
 
     def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let `grantee` start executions (`start`): write a start record, and invoke the start alias."""
@@ -62,7 +70,7 @@ class IUnumWorkflow(MeteredWorkflow):
 
         It may list executions as well, if the table has the index for that (`Store.dynamodb`).
         """
-        partitions = [start_partition_prefix(self.workflow_name), self.own_partitions, HASHED_PREFIX]
+        partitions = [start_partition_prefix(self.workflow_name), self.own_partitions]
         read = self._in_table(grantee, [*ACTIONS[Operation.READ], *ACTIONS[Operation.LIST]], partitions)
         if may_list(self.table):
             read = read.combine(
@@ -110,11 +118,14 @@ class IUnumWorkflow(MeteredWorkflow):
         """
         if name not in self.activities:
             raise ConstructError(self, f"activity {name!r}: expected one of {sorted(self.activities)}")
+        queue = self.activities[name]
         take = iam.Grant.add_to_principal(
             grantee=grantee,
             actions=["sqs:DeleteMessage", "sqs:ReceiveMessage"],
-            resource_arns=[self.activities[name].queue_arn],
+            resource_arns=[queue.queue_arn],
         )
+        if queue.encryption_master_key is not None:
+            take = take.combine(_use(queue.encryption_master_key, RECEIVING, grantee, through="sqs"))
         return take.combine(self.grant_task_response(grantee))
 
     def grant(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:
@@ -157,7 +168,7 @@ class IUnumWorkflow(MeteredWorkflow):
             grantee=grantee,
             actions=[*actions],
             resource_arns=[resource_arn or self.table.table_arn],
-            conditions={"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{each}*" for each in partitions]}},
+            conditions=within(partitions),
         )
 
     def _in_bucket(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:
@@ -167,10 +178,23 @@ class IUnumWorkflow(MeteredWorkflow):
         return iam.Grant.add_to_principal(grantee=grantee, actions=[*actions], resource_arns=[objects])
 
     def _use_key(self, grantee: iam.IGrantable, *, writes: bool) -> iam.Grant:
-        keys = [each.encryption_key for each in (self.table, self.payload_bucket) if each is not None]
+        none = iam.Grant.drop(grantee, "keys of AWS need no grant")
+        items, objects = (WRITING_ITEMS, WRITING_OBJECTS) if writes else (READING_ITEMS, READING_OBJECTS)
+        kept = [(self.table, items, "dynamodb"), (self.payload_bucket, objects, "s3")]
         given = [
-            key.grant_encrypt_decrypt(grantee) if writes else key.grant_decrypt(grantee)
-            for key in dict.fromkeys(keys)
-            if key is not None
+            _use(each.encryption_key, actions, grantee, through=service)
+            for each, actions, service in kept
+            if each is not None and each.encryption_key is not None
         ]
-        return reduce(iam.Grant.combine, given, iam.Grant.drop(grantee, "keys of AWS need no grant"))
+        return reduce(iam.Grant.combine, given, none)
+
+
+def _use(key: kms.IKey, actions: Actions, grantee: iam.IGrantable, *, through: str) -> iam.Grant:
+    """Let `grantee` have a service do `actions` with `key`."""
+    statement = using(key, actions, through=through)
+    return iam.Grant.add_to_principal(
+        grantee=grantee,
+        actions=statement.actions,
+        resource_arns=statement.resources,
+        conditions=statement.conditions,
+    )

@@ -11,6 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct, IDependable
 from jsii.errors import JSIIError
 
+from unum_constructs.acknowledgments import FAILURES_HANDLED, acknowledge
 from unum_constructs.errors import ConstructError
 from unum_constructs.layer import WorkflowLayer
 from unum_constructs.resource import resource_of
@@ -110,6 +111,7 @@ class Host(Construct):
         self._redirect()
         if handler is not None:
             function.add_environment("UNUM_HANDLER", handler)
+            acknowledge(function, FAILURES_HANDLED)
 
     @property
     def resource(self) -> lambda_.CfnFunction:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
+from aws_cdk import Aws
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -12,7 +13,16 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs.compiler.edges import Operation
-from unum_constructs.store import ACTIONS
+from unum_constructs.encryption import RECEIVING, SENDING, WRITING_ITEMS, WRITING_OBJECTS, Actions, using
+from unum_constructs.store import ACTIONS, within
+from unum_runtime.model.naming import control_alias, partition_prefixes
+
+INVOKE = "lambda:InvokeFunction"
+UNPUBLISHED = "$LATEST"
+FIND_HANDLER = "lambda:GetFunctionEventInvokeConfig"
+"""To look up where the failed events of a version go."""
+
+_ANY_UNPUBLISHED = f"arn:{Aws.PARTITION}:lambda:{Aws.REGION}:{Aws.ACCOUNT_ID}:function:*:{UNPUBLISHED}"
 
 
 class HasFunction(Protocol):
@@ -43,36 +53,41 @@ def attach(
     return policy
 
 
-def share_key(function: lambda_.IFunction, encrypted: dynamodb.ITable | s3.IBucket) -> None:
-    """Let `function` use the key that a table or bucket is encrypted with, if that is the user's own."""
-    if encrypted.encryption_key is not None:
-        encrypted.encryption_key.grant_encrypt_decrypt(_role(function))
-
-
 def invoking(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
     """To invoke functions; any of their versions, for an execution stays on those it began with."""
-    versions = [f"{host.function.function_arn}:*" for host in hosts]
-    if versions:
-        yield iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=versions)
+    yield from _invoking(hosts, but=[UNPUBLISHED])
+
+
+def reporting(handlers: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
+    """To give failed events to `handlers`, any of their versions; not to control executions as people do."""
+    yield from _invoking(handlers, but=[UNPUBLISHED, control_alias("*")])
 
 
 def standing_in(hosts: Iterable[HasEnvironment]) -> Iterator[iam.PolicyStatement]:
     """To plan in place of functions: to read the addresses in their configuration, and to invoke any of them.
 
+    Also to look where their failed events go, for people ask what executions wait for. There may be many functions, and
+    IAM counts the characters of a role's policies: hence one statement, and one for all that is not published.
+
     Where an environment is encrypted with a key of the user's, Lambda shows it to those alone who may use the key.
     """
     hosts = [*hosts]
     versions = [f"{host.function.function_arn}:*" for host in hosts]
-    yield iam.PolicyStatement(actions=["lambda:GetFunctionConfiguration", "lambda:InvokeFunction"], resources=versions)
+    yield iam.PolicyStatement(
+        actions=["lambda:GetFunctionConfiguration", FIND_HANDLER, INVOKE],
+        resources=versions,
+    )
+    yield _not_invoking([_ANY_UNPUBLISHED])
     keys = dict.fromkeys(host.environment_key for host in hosts)
     if arns := [key for key in keys if key is not None]:
         yield iam.PolicyStatement(actions=["kms:Decrypt"], resources=arns)
 
 
-def finding_handlers(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
-    """To look up where failed events of versions go."""
+def handing_on(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
+    """To invoke functions that may be many, and to look up where their failed events go."""
     versions = [f"{host.function.function_arn}:*" for host in hosts]
-    yield iam.PolicyStatement(actions=["lambda:GetFunctionEventInvokeConfig"], resources=versions)
+    yield iam.PolicyStatement(actions=[FIND_HANDLER, INVOKE], resources=versions)
+    yield _not_invoking([_ANY_UNPUBLISHED])
 
 
 def reading_aliases(of: HasFunction) -> iam.PolicyStatement:
@@ -80,15 +95,22 @@ def reading_aliases(of: HasFunction) -> iam.PolicyStatement:
     return iam.PolicyStatement(actions=["lambda:GetAlias"], resources=[of.function.function_arn])
 
 
-def storing(table: dynamodb.ITable, operations: Iterable[Operation]) -> iam.PolicyStatement:
-    """To do `operations` in `table`."""
+def storing(
+    table: dynamodb.ITable, operations: Iterable[Operation], *, workflow_name: str
+) -> Iterator[iam.PolicyStatement]:
+    """To do `operations` in `table` with what is stored for one workflow; it may be one of several there."""
     actions = sorted({action for operation in operations for action in ACTIONS[operation]})
-    return iam.PolicyStatement(actions=actions, resources=[table.table_arn])
+    own = within(partition_prefixes(workflow_name))
+    yield iam.PolicyStatement(actions=actions, resources=[table.table_arn], conditions=own)
+    if table.encryption_key is not None:
+        yield using(table.encryption_key, WRITING_ITEMS, through="dynamodb")
 
 
-def keeping_objects(bucket: s3.IBucket, workflow_name: str) -> iam.PolicyStatement:
+def keeping_objects(bucket: s3.IBucket, workflow_name: str) -> Iterator[iam.PolicyStatement]:
     """To store and read the large values of a workflow, and nothing else in `bucket`."""
-    return iam.PolicyStatement(actions=["s3:GetObject", "s3:PutObject"], resources=[objects_of(bucket, workflow_name)])
+    yield iam.PolicyStatement(actions=["s3:GetObject", "s3:PutObject"], resources=[objects_of(bucket, workflow_name)])
+    if bucket.encryption_key is not None:
+        yield using(bucket.encryption_key, WRITING_OBJECTS, through="s3")
 
 
 def objects_of(bucket: s3.IBucket, workflow_name: str) -> str:
@@ -102,19 +124,41 @@ def reading(asset: s3_assets.Asset) -> iam.PolicyStatement:
 
 
 def sending(queues: Iterable[sqs.IQueue]) -> Iterator[iam.PolicyStatement]:
-    """To send messages to `queues`."""
-    arns = [queue.queue_arn for queue in queues]
-    if arns:
-        yield iam.PolicyStatement(actions=["sqs:SendMessage"], resources=arns)
+    """To send messages to `queues`, which have one key if any."""
+    queues = [*queues]
+    if queues:
+        yield iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[queue.queue_arn for queue in queues])
+        yield from _with_key(queues[0], SENDING)
 
 
-def receiving(queue: sqs.IQueue) -> iam.PolicyStatement:
+def receiving(queue: sqs.IQueue) -> Iterator[iam.PolicyStatement]:
     """To have Lambda deliver messages of `queue`.
 
     Source: AWS Lambda Developer Guide, "Configuring execution role permissions" of SQS event source mappings.
     """
     actions = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
-    return iam.PolicyStatement(actions=actions, resources=[queue.queue_arn])
+    yield iam.PolicyStatement(actions=actions, resources=[queue.queue_arn])
+    yield from _with_key(queue, RECEIVING)
+
+
+def _with_key(queue: sqs.IQueue, actions: Actions) -> Iterator[iam.PolicyStatement]:
+    if queue.encryption_master_key is not None:
+        yield using(queue.encryption_master_key, actions, through="sqs")
+
+
+def _invoking(hosts: Iterable[HasFunction], *, but: Iterable[str]) -> Iterator[iam.PolicyStatement]:
+    """To invoke versions of functions, but not what has one of the qualifiers `but`, which the pattern includes.
+
+    Source: AWS Lambda Developer Guide, "Fine-tuning the Resources and Conditions sections of policies".
+    """
+    arns = [host.function.function_arn for host in hosts]
+    if arns:
+        yield iam.PolicyStatement(actions=[INVOKE], resources=[f"{arn}:*" for arn in arns])
+        yield _not_invoking(f"{arn}:{qualifier}" for arn in arns for qualifier in but)
+
+
+def _not_invoking(arns: Iterable[str]) -> iam.PolicyStatement:
+    return iam.PolicyStatement(effect=iam.Effect.DENY, actions=[INVOKE], resources=[*arns])
 
 
 def _role(function: lambda_.IFunction) -> iam.IRole:

@@ -11,6 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from unum_constructs.acknowledgments import FAILURES_HANDLED, OWN_FUNCTION, TRACES, acknowledge
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
 from unum_constructs.host import HANDLER, Host
@@ -31,7 +32,8 @@ class Provision:
         architecture: of all.
         log_retention: of their log groups.
         tracing: by X-Ray.
-        environment_encryption: the key that their environments are encrypted with; Lambda's own key without.
+        encryption_key: the user's key for log groups and environments; AWS's own keys without.
+        environment_encryption: another one for environments.
         vpc: where they run; outside of any VPC without.
         vpc_subnets: where in it.
         security_groups: in it.
@@ -40,6 +42,7 @@ class Provision:
     architecture: lambda_.Architecture
     log_retention: logs.RetentionDays
     tracing: lambda_.Tracing | None
+    encryption_key: kms.IKey | None
     environment_encryption: kms.IKey | None
     vpc: ec2.IVpc | None
     vpc_subnets: ec2.SubnetSelection | None
@@ -56,7 +59,7 @@ class Provision:
 
     def function(self, scope: Construct, construct_id: str, *, handler: str = HANDLER, **options: Any) -> UnumFunction:
         """A function without user code; `options` are those of `UnumFunction`."""
-        return UnumFunction(
+        function = UnumFunction(
             scope,
             construct_id,
             code=lambda_.Code.from_inline('"""The runtime in the layer does everything."""\n'),
@@ -67,6 +70,10 @@ class Provision:
             **self._where_given(),
             **options,
         )
+        acknowledge(function, {**OWN_FUNCTION, **FAILURES_HANDLED})
+        if self.tracing not in (None, lambda_.Tracing.DISABLED) and function.role:
+            acknowledge(function.role, TRACES)
+        return function
 
     def entry(self, scope: Construct, construct_id: str) -> Host:
         """The function of a workflow that begins with no Task."""
@@ -87,6 +94,7 @@ class Provision:
         """Arguments that a function does not get where nobody gave them: for it, a VPC that is None is one."""
         given = {
             "tracing": self.tracing,
+            "encryption_key": self.encryption_key,
             "environment_encryption": self.environment_encryption,
             "vpc": self.vpc,
             "vpc_subnets": self.vpc_subnets,

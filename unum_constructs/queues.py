@@ -3,6 +3,7 @@
 from typing import Any
 
 from aws_cdk import Duration
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -10,12 +11,15 @@ KEPT_DAYS = 14
 """Source: Amazon SQS API Reference, SetQueueAttributes, MessageRetentionPeriod."""
 
 
-def new_queue(scope: Construct, construct_id: str, **options: Any) -> sqs.Queue:
-    """A queue; `options` are those of `aws_sqs.Queue`."""
+def new_queue(
+    scope: Construct, construct_id: str, *, encryption_key: kms.IKey | None = None, **options: Any
+) -> sqs.Queue:
+    """A queue, encrypted with a key of SQS where none is given; `options` are those of `aws_sqs.Queue`."""
     return sqs.Queue(
         scope,
         construct_id,
-        encryption=sqs.QueueEncryption.SQS_MANAGED,
+        encryption=sqs.QueueEncryption.KMS if encryption_key else sqs.QueueEncryption.SQS_MANAGED,
+        encryption_master_key=encryption_key,
         enforce_ssl=True,
         retention_period=Duration.days(KEPT_DAYS),
         **options,

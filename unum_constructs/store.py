@@ -1,6 +1,6 @@
 """Where a workflow keeps the state of its executions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from aws_cdk.aws_dynamodb import (
 from aws_cdk.aws_kms import IKey
 from constructs import Construct
 
+from unum_constructs.acknowledgments import NO_RECOVERY, TABLE, acknowledge
 from unum_constructs.compiler.edges import Operation
 from unum_constructs.errors import ConstructError
 from unum_runtime.model.listing import INDEX, PLACE, PROJECTED
@@ -105,14 +106,17 @@ class Store:
         }
         return cls(table=table, options={name: value for name, value in given.items() if value is not None})
 
-    def table_for(self, workflow: Construct, construct_id: str, *, name: str | None = None) -> ITable:
-        """The table of `workflow`, made where there is none, and then called `name`.
+    def table_for(
+        self, workflow: Construct, construct_id: str, *, name: str | None = None, encryption_key: IKey | None = None
+    ) -> ITable:
+        """The table of `workflow`, made where there is none: called `name`, and with the workflow's key if it has none.
 
         Raises:
             ConstructError: the table is of another kind, or the options cannot be had together.
         """
         if self.table is None:
-            return _new_table(workflow, construct_id, self._checked_options(workflow), name)
+            given = {"encryption_key": encryption_key, **self._checked_options(workflow)}
+            return _new_table(workflow, construct_id, given, name)
         if self.options:
             remedy = "set them where you make the table, or leave out `table`"
             raise ConstructError(
@@ -154,6 +158,14 @@ def may_list(table: ITable) -> bool:
     return any(index["indexName"] == INDEX for index in indexes)
 
 
+def within(partitions: Iterable[str]) -> Mapping[str, Any]:
+    """The condition of a permission for items alone whose partitions begin with one of `partitions`.
+
+    Source: Amazon DynamoDB Developer Guide, "Using IAM policy conditions for fine-grained access control".
+    """
+    return {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{each}*" for each in partitions]}}
+
+
 def index_arn(table: ITable) -> str:
     """ARN of the index to list executions by."""
     return f"{table.table_arn}/index/{INDEX}"
@@ -177,6 +189,7 @@ def _new_table(scope: Construct, construct_id: str, given: Mapping[str, Any], na
         deletion_protection=given.get("deletion_protection"),
         **_specifications(given),
     )
+    acknowledge(table, TABLE if given.get("point_in_time_recovery") else {**TABLE, **NO_RECOVERY})
     if given.get("list_executions"):
         table.add_global_secondary_index(
             index_name=INDEX,

@@ -66,6 +66,7 @@ class WorkflowTimer(Construct):
             self,
             "Queue",
             queue_name=queue_name,
+            encryption_key=provision.encryption_key,
             visibility_timeout=Duration.seconds(VISIBILITY_S),
             dead_letter_queue=sqs.DeadLetterQueue(queue=failure_queue, max_receive_count=MAX_RECEIVES),
         )
@@ -92,12 +93,11 @@ class WorkflowTimer(Construct):
 
     def report_failures(self, handlers: Iterable[permissions.HasFunction]) -> None:
         """Have `handlers`, which the targets' failed events go to, go on from what cannot be handed on."""
-        statements = [*permissions.finding_handlers(self._targets), *permissions.invoking(handlers)]
-        permissions.attach(self, "Failures", self.forwarder, statements)
+        permissions.attach(self, "Failures", self.forwarder, permissions.reporting(handlers))
 
     def _statements(self) -> list[iam.PolicyStatement]:
         return [
-            *permissions.invoking(self._targets),
-            permissions.receiving(self.queue),
+            *permissions.handing_on(self._targets),
+            *permissions.receiving(self.queue),
             *permissions.sending([self.queue]),
         ]

@@ -15,6 +15,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs import callbacks, cross_stack
+from unum_constructs.acknowledgments import DEAD_LETTERS, acknowledge
 from unum_constructs.assembly import Assembly
 from unum_constructs.compiler.edges import ENTRY
 from unum_constructs.compiler.options import FunctionOptions
@@ -109,10 +110,13 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             on events which have had to wait. What follows is about these functions, too.
         log_retention: of their log groups.
         tracing: by X-Ray; off where it is not given.
-        environment_encryption: your own key for their environments.
+        environment_encryption: another key than `encryption_key` for their environments.
         vpc: where they run. They have to reach DynamoDB, Lambda, and SQS where events wait.
         vpc_subnets: where in it; its private subnets where it is not given.
         security_groups: in it; one for each function where it is not given.
+        encryption_key: your own key for all that the workflow makes: the table, if `store` does not say otherwise,
+            queues, log groups, and environments of functions. Who has to may use it, through the service in question;
+            its policy lets CloudWatch Logs use it. Functions of yours have arguments of their own.
         tags: of everything that the workflow makes.
 
     Raises:
@@ -168,6 +172,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         vpc: ec2.IVpc | None = None,
         vpc_subnets: ec2.SubnetSelection | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] | None = None,
+        encryption_key: kms.IKey | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -175,6 +180,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             architecture=architecture or lambda_.Architecture.ARM_64,
             log_retention=log_retention,
             tracing=tracing,
+            encryption_key=encryption_key,
             environment_encryption=environment_encryption,
             vpc=vpc,
             vpc_subnets=vpc_subnets,
@@ -212,13 +218,16 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             self._hosts[ENTRY] = self._provision.entry(self, "Entry")
         self._known = cross_stack.known_in(self, self._hosts)
         cross_stack.deploy_after(self, self._hosts.values())
-        self.table = (store or Store.dynamodb()).table_for(self, "Table", name=self._physical_name("table"))
+        self.table = (store or Store.dynamodb()).table_for(
+            self, "Table", name=self._physical_name("table"), encryption_key=encryption_key
+        )
         claim_name(self, self.table, self.workflow_name)
         if sweep is not None:
             sweep.check(self, self.table, self._hosts.values())
         self.layer = WorkflowLayer(self, "Layer", workflow=self._workflow)
-        self.failure_queue = new_queue(self, "Failures")
-        self.activities = callbacks.new_activities(self, "Activities", self._workflow)
+        self.failure_queue = new_queue(self, "Failures", encryption_key=encryption_key)
+        acknowledge(self.failure_queue, DEAD_LETTERS)
+        self.activities = callbacks.new_activities(self, "Activities", self._workflow, encryption_key)
         self.timer = self._timer()
         kept_s = checked_retention_s(self, retention)
         self.payload_bucket = bucket_for(
@@ -254,6 +263,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         self.start_alias = self._start_alias(Failures(handler=self.failure_handler, **limits))
         self.control_alias = self._control_alias()
         self.sweep = None if sweep is None else self._sweep(sweep)
+        self._assembly.acknowledge(self, self.failure_handler)
         self._add_outputs(exported_as=self.workflow_name if exported else None)
         for key, value in (tags or {}).items():
             Tags.of(self).add(key, value)

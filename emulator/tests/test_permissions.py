@@ -27,6 +27,13 @@ SENDING = """
         entries = [{"Id": str(n), "MessageBody": str(n)} for n in range(2)]
         return len(boto3.client("sqs").send_message_batch(QueueUrl=event, Entries=entries)["Successful"])
 """
+USING = """
+    import boto3
+
+    def handler(event, context):
+        table = boto3.client("dynamodb")
+        return getattr(table, event["call"])(**event["arguments"])["ResponseMetadata"]["HTTPStatusCode"]
+"""
 LOOKING = """
     import boto3
 
@@ -46,10 +53,14 @@ def _role(guarded: Any, name: str, *grants: tuple[str, str]) -> str:
     roles = guarded.client("iam")
     arn: str = roles.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(TRUST))["Role"]["Arn"]
     statements = [{"Effect": "Allow", "Action": action, "Resource": resource} for action, resource in grants]
+    _allow(guarded, name, statements)
+    return arn
+
+
+def _allow(guarded: Any, name: str, statements: list[Any]) -> None:
     if statements:
         document = json.dumps({"Version": "2012-10-17", "Statement": statements})
-        roles.put_role_policy(RoleName=name, PolicyName="grants", PolicyDocument=document)
-    return arn
+        guarded.client("iam").put_role_policy(RoleName=name, PolicyName="grants", PolicyDocument=document)
 
 
 def test_a_grant_on_a_version_is_a_grant_on_that_version_alone(guarded: Any) -> None:
@@ -100,3 +111,38 @@ def test_where_failed_events_of_a_version_go_has_a_permission_of_its_own(guarded
     assert guarded.invoke(looker, version)[0] == arn
     denied, _ = guarded.invoke(stranger, version)
     assert "AccessDenied" in denied["errorMessage"]
+
+
+def _calls(partition: str) -> list[tuple[str, dict[str, Any]]]:
+    """Each call that reads or writes items of a partition."""
+    place = {"pk": {"S": partition}, "sk": {"S": "1"}}
+    query = {"KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": {":p": {"S": partition}}}
+    return [
+        ("put_item", {"TableName": "kept", "Item": place}),
+        ("get_item", {"TableName": "kept", "Key": place}),
+        ("delete_item", {"TableName": "kept", "Key": place}),
+        ("update_item", {"TableName": "kept", "Key": place}),
+        ("query", {"TableName": "kept", **query}),
+        ("batch_get_item", {"RequestItems": {"kept": {"Keys": [place]}}}),
+        ("batch_write_item", {"RequestItems": {"kept": [{"DeleteRequest": {"Key": place}}]}}),
+    ]
+
+
+def test_a_condition_on_partitions_holds_for_these_alone(guarded: Any) -> None:
+    names = {"pk": "HASH", "sk": "RANGE"}
+    guarded.client("dynamodb").create_table(
+        TableName="kept",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in names],
+        KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in names.items()],
+    )
+    role = _role(guarded, "tenant")
+    own = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["own/*"]}}
+    table = "arn:aws:dynamodb:us-east-1:000000000000:table/kept"
+    statement = {"Effect": "Allow", "Action": "dynamodb:*", "Resource": table, "Condition": own}
+    _allow(guarded, "tenant", [statement])
+    user = guarded.function(USING, Role=role)
+    for call, arguments in _calls("own/1"):
+        assert guarded.invoke(user, {"call": call, "arguments": arguments})[0] == 200, call
+    for call, arguments in _calls("others/1"):
+        assert "AccessDenied" in guarded.invoke(user, {"call": call, "arguments": arguments})[0]["errorMessage"], call

@@ -100,9 +100,20 @@ class Deployment:
         return routes
 
     def statements(self, policy_path: str) -> list[tuple[list[str], list[str]]]:
-        """Actions and resources of each statement."""
+        """Actions and resources of each statement that allows something."""
+        return self._statements(policy_path, "Allow")
+
+    def denials(self, policy_path: str) -> list[tuple[list[str], list[str]]]:
+        """The same of each that denies something."""
+        return self._statements(policy_path, "Deny")
+
+    def _statements(self, policy_path: str, effect: str) -> list[tuple[list[str], list[str]]]:
         statements = self.properties(policy_path)["PolicyDocument"]["Statement"]
-        return [(sorted(as_list(each["Action"])), sorted(map(flat, as_list(each["Resource"])))) for each in statements]
+        return [
+            (sorted(as_list(each["Action"])), sorted(map(flat, as_list(each["Resource"]))))
+            for each in statements
+            if each["Effect"] == effect
+        ]
 
     def warnings(self) -> list[Any]:
         return list(Annotations.from_stack(self.stack).find_warning("*", Match.any_value()))

@@ -30,6 +30,42 @@ def test_chain() -> None:
     assert deployment.properties("Flow/Permissions/A")["Roles"] == [{"Ref": deployment.logical_id("ARole")}]
 
 
+def test_what_is_not_published_is_not_invoked() -> None:
+    """The pattern for all versions includes it."""
+    deployment = Deployment.of(
+        machine(A=task("A", "W"), W={"Type": "Wait", "Seconds": 9, "Next": "B"}, B=task("B")), *"AB"
+    )
+    policies = ("Permissions/A", "OnFailure/Permissions", "OnFailure/Control", "Timer/Permissions", "Timer/Failures")
+    for policy in policies:
+        allowed = {
+            arn for actions, arns in deployment.statements(f"Flow/{policy}") for arn in arns if INVOKE[0] in actions
+        }
+        denied = {arn for actions, arns in deployment.denials(f"Flow/{policy}") for arn in arns if actions == INVOKE}
+        unpublished = {arn.removesuffix("*") + "$LATEST" for arn in allowed}
+        anywhere = {"arn:AWS::Partition:lambda:AWS::Region:AWS::AccountId:function:*:$LATEST"}
+        assert allowed, policy
+        assert denied >= unpublished or denied == anywhere, policy
+
+
+def test_functions_report_failures_and_control_nothing() -> None:
+    deployment = Deployment.of(chain("A", "B"), "A", "B")
+    handler = f"{deployment.logical_id('Flow/OnFailure/Handler')}.Arn"
+    for policy in ("Flow/Permissions/A", "Flow/Permissions/B"):
+        assert (INVOKE, [f"{handler}:$LATEST", f"{handler}:control-*"]) in deployment.denials(policy)
+
+
+def test_functions_reach_what_is_stored_for_their_own_workflow() -> None:
+    deployment = Deployment.of(chain("A"), "A")
+    own = ["start:Flow/*", "Flow/*", "memo:Flow/*", "token:Flow/*"]
+    for policy in ("Flow/Permissions/A", "Flow/OnFailure/Permissions"):
+        (statement,) = [
+            each
+            for each in deployment.properties(policy)["PolicyDocument"]["Statement"]
+            if "dynamodb:PutItem" in each["Action"]
+        ]
+        assert statement["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": own}}
+
+
 def test_map_reads_and_completes() -> None:
     deployment = Deployment.of(machine(A=task("A", "M"), M=a_map(chain("B"), then="C"), C=task("C")), *"ABC")
     actions = {key: set(deployment.statements(f"Flow/Permissions/{key}")[-2][0]) for key in "ABC"}
@@ -55,7 +91,8 @@ def test_no_managed_policies_and_no_wildcards() -> None:
         assert "ManagedPolicyArns" not in role["Properties"]
         assert "Policies" not in role["Properties"]
     for policy in deployment.all("IAM::Policy").values():
-        for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
+        statements = policy["Properties"]["PolicyDocument"]["Statement"]
+        for statement in (each for each in statements if each["Effect"] == "Allow"):
             assert "*" not in str(statement["Action"])
             for resource in map(flat, as_list(statement["Resource"])):
                 assert "*" not in resource.removesuffix(".Arn:*")
@@ -124,8 +161,8 @@ def test_key_of_an_encrypted_table() -> None:
     deployment = Deployment.new()
     table = encrypted_table(deployment)
     deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, store=Store.dynamodb(table=table))
-    actions = {action for each, _ in deployment.statements("ARole/DefaultPolicy") for action in each}
-    assert {"kms:Decrypt", "kms:GenerateDataKey*"} <= actions
+    actions = {action for each, _ in deployment.statements("Flow/Permissions/A") for action in each}
+    assert {"kms:Decrypt", "kms:GenerateDataKey"} <= actions
 
 
 def encrypted_table(deployment: Deployment) -> dynamodb.Table:

@@ -103,7 +103,7 @@ class WorkflowResources:
         """Logical ids of the functions whose versions a function's role may invoke."""
         role = _text(self.template["Resources"][function]["Properties"]["Role"]).removesuffix(".Arn")
         for statement in self._statements(role):
-            if "lambda:InvokeFunction" in _as_list(statement["Action"]):
+            if statement["Effect"] == "Allow" and "lambda:InvokeFunction" in _as_list(statement["Action"]):
                 targets = map(_text, _as_list(statement["Resource"]))
                 yield from (each.removesuffix(":*").removesuffix(".Arn") for each in targets)
 

@@ -13,6 +13,7 @@ from ministack.core import iam_actions
 from unum_emulator.patching import replace
 
 _BATCHES = ("sqs:SendMessageBatch", "sqs:DeleteMessageBatch", "sqs:ChangeMessageVisibilityBatch")
+_VERBS_ON_ALIASES = {"GET": "Get", "PUT": "Update", "DELETE": "Delete"}
 _VERBS = {"GET": "Get", "PUT": "Put", "POST": "Update", "DELETE": "Delete"}
 
 
@@ -23,8 +24,8 @@ def install() -> None:
     def extracted(service: str, method: str, path: str, *request: Any) -> str | None:
         if service == "lambda" and path.endswith("/event-invoke-config"):
             return f"lambda:{_VERBS[method]}FunctionEventInvokeConfig"
-        if service == "lambda" and method == "GET" and "/aliases/" in path:
-            return "lambda:GetAlias"
+        if service == "lambda" and "/aliases/" in path:
+            return f"lambda:{_VERBS_ON_ALIASES[method]}Alias"
         action: str | None = extract(service, method, path, *request)
         return action.removesuffix("Batch") if action in _BATCHES else action
 

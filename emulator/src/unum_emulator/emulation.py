@@ -12,7 +12,16 @@ from ministack import app
 from ministack.core import lambda_runtime
 from ministack.services import lambda_svc
 
-from unum_emulator import actions, cloudformation, event_sources, invoke_api, qualifiers, stepfunctions, transport
+from unum_emulator import (
+    actions,
+    cloudformation,
+    event_sources,
+    invoke_api,
+    leading_keys,
+    qualifiers,
+    stepfunctions,
+    transport,
+)
 from unum_emulator.async_events import AsyncEvents
 from unum_emulator.destinations import Destinations
 from unum_emulator.executor import Executor
@@ -20,6 +29,8 @@ from unum_emulator.logs import FunctionLogs
 from unum_emulator.patching import replace
 from unum_emulator.pool import SandboxPool
 from unum_emulator.settings import Settings
+
+_GAPS = (invoke_api, qualifiers, event_sources, cloudformation, stepfunctions, transport, actions, leading_keys)
 
 
 class Emulation:
@@ -29,7 +40,7 @@ class Emulation:
         self._pool = SandboxPool(settings)
         Executor(self._pool, FunctionLogs(settings.logs)).install()
         AsyncEvents(settings.dispatchers, Destinations(settings.endpoint)).install()
-        for gap in (invoke_api, qualifiers, event_sources, cloudformation, stepfunctions, transport, actions):
+        for gap in _GAPS:
             gap.install()
         replace(lambda_svc, "_ACCOUNT_CONCURRENCY_CAP", settings.account_concurrency)
 

@@ -14,8 +14,8 @@ HERE = Path(__file__).parent
 
 
 class Callbacks(Stack):
-    """One workflow with a case for each way of waiting for somebody, and three users: who answers, who does
-    that by HTTP, and who works."""
+    """One workflow with a case for each way of waiting for somebody, and users: who answers, who does that by HTTP, who
+    works; and who may start, read, or control, and nothing else."""
 
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
         super().__init__(scope, construct_id, **options)
@@ -46,6 +46,9 @@ class Callbacks(Stack):
         self.workflow.grant_task_response(self._user("Answering"))
         self.workflow.add_task_response_url().grant_invoke_url(self._user("Posting"))
         self.workflow.grant_activity(self._user("Worker"), "work")
+        self.workflow.grant_start(self._user("Starter"))
+        self.workflow.grant_read(self._user("Reader"))
+        self.workflow.grant_redrive(self._user("Operator"))
         CfnOutput(self, "AskedTable", value=asked.table_name)
         CfnOutput(self, "LettersUrl", value=letters.queue_url)
 

@@ -20,8 +20,8 @@ SHARD_SIZE = 256
 MAX_PARTITION_BYTES = 1_024
 """Longer partition keys are hashed; DynamoDB allows 2,048 bytes."""
 
-HASHED_PREFIX = "#"
-"""What hashed partition keys begin with, and no other does."""
+_HASHED = "#"
+"""What stands in hashed partition keys behind the workflow, and in no other key."""
 
 START_STEP = 0
 """The top level's first step is the execution's start record, whose outcome is the execution's input."""
@@ -180,6 +180,17 @@ def start_partition_prefix(workflow: str) -> str:
     return f"start:{escape(workflow)}/"
 
 
+def execution_partition_prefix(workflow: str) -> str:
+    """What the partitions begin with of all that executions store beside their start records."""
+    return f"{escape(workflow)}/"
+
+
+def partition_prefixes(workflow: str) -> tuple[str, ...]:
+    """What the partitions of everything begin with that is stored for `workflow`, and those of no other workflow."""
+    shared = (f"{kind}:{escape(workflow)}/" for kind in ("memo", "token"))
+    return (start_partition_prefix(workflow), execution_partition_prefix(workflow), *shared)
+
+
 def start_key(workflow: str, execution_name: str) -> Key:
     """Where the start record of an execution is stored: it alone is found by the execution's name."""
     return Key(start_partition_prefix(workflow) + escape(execution_name), "start")
@@ -266,7 +277,7 @@ def response_alias(workflow: str) -> str:
 
 def execution_partition(workflow: str, execution: Execution) -> str:
     """The partition of an execution's top level."""
-    return f"{escape(workflow)}/{escape(execution.name)}:{execution.started_ms:x}"
+    return f"{execution_partition_prefix(workflow)}{escape(execution.name)}:{execution.started_ms:x}"
 
 
 def shard_partition(workflow: str, scope: Scope, shard: int) -> str:
@@ -279,9 +290,8 @@ def object_folder(workflow: str, partition: str) -> str:
 
     Of items that are found by a digest, the digest takes the place of the execution's name.
     """
-    _, names_workflow, rest = partition.partition("/")
-    own = rest.partition("/")[0] if names_workflow else partition.removeprefix(HASHED_PREFIX)
-    return f"{escape(workflow)}/{own}"
+    _, _, rest = partition.partition("/")
+    return f"{escape(workflow)}/{rest.partition('/')[0].removeprefix(_HASHED)}"
 
 
 def _scope_path(workflow: str, scope: Scope) -> str:
@@ -294,4 +304,5 @@ def _bounded(partition: str) -> str:
     raw = partition.encode()
     if len(raw) <= MAX_PARTITION_BYTES:
         return partition
-    return HASHED_PREFIX + hashlib.sha256(raw).hexdigest()
+    workflow, slash, _ = partition.partition("/")  # stays, because permissions go by it
+    return f"{workflow}{slash}{_HASHED}{hashlib.sha256(raw).hexdigest()}"

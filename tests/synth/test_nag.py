@@ -1,0 +1,202 @@
+"""cdk-nag finds nothing in what the constructs make, whatever the options; and finds it when something is loosened."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import cdk_nag
+import pytest
+from aws_cdk import App, Duration, Stack
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sqs as sqs
+
+from tests.synth.deployment import CODE, Deployment, function
+from tests.synth.machines import a_map, chain, machine, task
+from unum_constructs import Collection, Store, UnumWorkflow, callbacks, failure_handler, permissions, timer
+from unum_runtime.model.metrics import Metrics
+
+Options = Mapping[str, Any]
+Loosen = Callable[[pytest.MonkeyPatch], None]
+
+WORK = "arn:aws:states:us-east-1:123456789012:activity:work"
+BUCKET = "arn:aws:states:::s3:listObjectsV2"
+
+EVERYTHING = machine(
+    Pass={"Type": "Pass", "Next": "First"},
+    First=task("A", "Wait"),
+    Wait={"Type": "Wait", "Seconds": 60, "Next": "Ask"},
+    Ask={
+        **task("arn:aws:states:::lambda:invoke.waitForTaskToken", "Files"),
+        "Parameters": {"FunctionName": "A", "Payload": {"token.$": "$$.Task.Token"}},
+        "TimeoutSeconds": 60,
+    },
+    Files=a_map(
+        chain("Plain"), "Work", ItemReader={"Resource": BUCKET, "Parameters": {"Bucket": "texts", "Prefix": "new"}}
+    ),
+    Work=task(WORK),
+)
+EVERYTHING["States"]["Files"]["ItemProcessor"]["ProcessorConfig"] = {
+    "Mode": "DISTRIBUTED",
+    "ExecutionType": "STANDARD",
+}
+
+UP_TO_THE_USER = {"AwsSolutions-L1", "NIST.800.53.R5-LambdaConcurrency", "NIST.800.53.R5-LambdaInsideVPC"}
+"""Of functions with user code."""
+
+
+def findings(stack: Stack) -> set[tuple[str, str]]:
+    """Rules that are broken, and where."""
+    packs = cdk_nag.AwsSolutionsChecks(), cdk_nag.NIST80053R5Checks()
+    return {
+        (violation.rule_name, resource.construct_path)
+        for pack in packs
+        for violation in pack.validate_scope(stack).violations
+        for resource in violation.violating_resources
+    }
+
+
+def found_in_ours(deployment: Deployment) -> set[tuple[str, str]]:
+    """Those that are not about what the test's app makes by itself, or leaves out."""
+    assert deployment.template
+    own = {"Stack/A/Resource", "Stack/Plain/Resource"}
+    return {
+        (rule, path)
+        for rule, path in findings(deployment.stack)
+        if not path.startswith(("Stack/Key/", "Stack/Vpc/", "Stack/Group/", "Stack/Topic/", "Stack/Plain/ServiceRole"))
+        and not (path in own and rule in UP_TO_THE_USER)
+    }
+
+
+def deployed(definition: Any = EVERYTHING, **options: Any) -> tuple[Deployment, UnumWorkflow]:
+    deployment = Deployment.new()
+    given = {name: make(deployment.stack) if callable(make) else make for name, make in options.items()}
+    own = {name: given.pop(f"function_{name}") for name in ("vpc", "encryption_key") if f"function_{name}" in given}
+    functions: dict[str, lambda_.Function] = {"A": function(deployment.stack, "A", **own)}
+    if definition is EVERYTHING:
+        functions["Plain"] = lambda_.Function(
+            deployment.stack,
+            "Plain",
+            code=lambda_.Code.from_inline(CODE),
+            handler="index.handle",
+            runtime=lambda_.Runtime.PYTHON_3_13,
+        )
+    return deployment, deployment.flow(definition, functions, **given)
+
+
+def key(stack: Stack) -> kms.IKey:
+    found = stack.node.try_find_child("Key")
+    return found if isinstance(found, kms.Key) else kms.Key(stack, "Key", enable_key_rotation=True)
+
+
+def vpc(stack: Stack) -> ec2.IVpc:
+    found = stack.node.try_find_child("Vpc")
+    return found if isinstance(found, ec2.Vpc) else ec2.Vpc(stack, "Vpc", max_azs=2)
+
+
+def groups(stack: Stack) -> list[ec2.ISecurityGroup]:
+    return [ec2.SecurityGroup(stack, "Group", vpc=vpc(stack))]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"timeout": Duration.hours(1), "metrics": Metrics.NODES, "exported": True, "collection": Collection.EAGER},
+        {"encryption_key": key, "function_encryption_key": key, "tracing": lambda_.Tracing.ACTIVE},
+        {"vpc": vpc, "security_groups": groups, "function_vpc": vpc, "environment_encryption": key},
+        {
+            "store": lambda stack: Store.dynamodb(
+                encryption_key=key(stack), point_in_time_recovery=True, list_executions=True, deletion_protection=True
+            )
+        },
+    ],
+    ids="-".join,
+)
+def test_nothing_is_found(options: Options) -> None:
+    deployment, flow = deployed(**options)
+    flow.add_alarms(actions=[actions.SnsAction(sns.Topic(deployment.stack, "Topic"))])
+    flow.dashboard()
+    flow.add_task_response_url()
+    assert found_in_ours(deployment) == set()
+
+
+def test_functions_of_other_stacks() -> None:
+    app = App()
+    functions, flows = Deployment(Stack(app, "Functions")), Deployment(Stack(app, "Stack"))
+    flows.flow(chain("A", "B"), {each: function(functions.stack, each) for each in "AB"})
+    found = {
+        finding
+        for deployment in (flows, functions)
+        for finding in found_in_ours(deployment)
+        if finding[0] not in UP_TO_THE_USER
+    }
+    assert found == set()
+
+
+def test_fixed_capacity_is_up_to_who_asks_for_it() -> None:
+    deployment, _ = deployed(chain("A"), store=Store.dynamodb(billing=dynamodb.BillingMode.PROVISIONED))
+    assert found_in_ours(deployment) == {("NIST.800.53.R5-DynamoDBAutoScalingEnabled", "Stack/Flow/Table/Resource")}
+
+
+def test_a_permission_for_everything_is_found() -> None:
+    send = {**task("arn:aws:states:::sqs:sendMessage"), "Parameters": {"QueueUrl.$": "$.url", "MessageBody": "x"}}
+    deployment, _ = deployed(machine(A=task("A", "Send"), Send=send))
+    assert found_in_ours(deployment) == {
+        ("AwsSolutions-IAM5[Resource::*]", "Stack/Flow/Permissions/$services/Resource")
+    }
+
+
+def any_function(patch: pytest.MonkeyPatch) -> None:
+    def invoking(_hosts: Any) -> Iterator[iam.PolicyStatement]:
+        yield iam.PolicyStatement(
+            actions=["lambda:InvokeFunction"], resources=["arn:aws:lambda:us-east-1:123456789012:function:*"]
+        )
+
+    patch.setattr(permissions, "invoking", invoking)
+
+
+def any_action(patch: pytest.MonkeyPatch) -> None:
+    def storing(table: dynamodb.ITable, _operations: Any, **_options: Any) -> Iterator[iam.PolicyStatement]:
+        yield iam.PolicyStatement(actions=["dynamodb:*"], resources=[table.table_arn])
+
+    patch.setattr(permissions, "storing", storing)
+
+
+def without_tls(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(callbacks, "new_queue", lambda scope, name, **_: sqs.Queue(scope, name))
+
+
+def without_dead_letters(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(timer.sqs, "DeadLetterQueue", lambda **_: None)
+
+
+def managed_policy(patch: pytest.MonkeyPatch) -> None:
+    handler = failure_handler.FailureHandler
+    make = handler.__init__
+
+    def init(self: Any, *arguments: Any, **options: Any) -> None:
+        make(self, *arguments, **options)
+        self.function.role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name("ReadOnlyAccess"))
+
+    patch.setattr(handler, "__init__", init)
+
+
+@pytest.mark.parametrize(
+    ("loosen", "rule", "place"),
+    [
+        (any_function, "AwsSolutions-IAM5[Resource::arn:aws:lambda:us-east-1:123456789012:function:*]", "Permissions/"),
+        (any_action, "AwsSolutions-IAM5[Action::dynamodb:*]", "Permissions/"),
+        (without_tls, "AwsSolutions-SQS4", "Activities/work"),
+        (without_dead_letters, "AwsSolutions-SQS3", "Timer/Queue"),
+        (managed_policy, "AwsSolutions-IAM4[", "OnFailure/HandlerRole"),
+    ],
+)
+def test_what_is_loosened_is_found(loosen: Loosen, rule: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    loosen(monkeypatch)
+    deployment, _ = deployed()
+    found = found_in_ours(deployment)
+    assert any(name.startswith(rule) and path.startswith(f"Stack/Flow/{place}") for name, path in found), found

@@ -1,0 +1,116 @@
+"""Rules of cdk-nag that our constructs break for a reason, which is recorded beside them.
+
+They are recorded as the CDK records acknowledged rules, which cdk-nag 3 reads; so nothing of it is needed to
+synthesize. What is up to the user is not acknowledged: where a function of theirs runs, and how much of it.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import jsii
+from aws_cdk import Acknowledgment, Stack, Validations
+from constructs import Construct, IConstruct, IValidation
+
+Reasons: TypeAlias = Mapping[str, str]
+"""Why rules are broken, by their names."""
+
+_NIST = "NIST.800.53.R5"
+_INLINE = f"{_NIST}-IAMNoInlinePolicy"
+
+OWN_FUNCTION: Reasons = {
+    f"{_NIST}-LambdaConcurrency": "Events that Lambda throttles wait and come again; a reservation would be taken from "
+    "the account's concurrency for what runs at any width",
+    f"{_NIST}-LambdaInsideVPC": "It talks to AWS alone, by TLS and as a role; `vpc` puts it into a VPC",
+}
+"""Of functions without user code."""
+
+DEFAULT_RUNTIME: Reasons = {"AwsSolutions-L1": "The newest Python that the runtime in the layer is known to run on"}
+
+FAILURES_HANDLED: Reasons = {
+    f"{_NIST}-LambdaDLQ": "Failed events go to the workflow's failure handler, as on-failure destination, and from "
+    "it to the workflow's failure queue"
+}
+
+ROLE: Reasons = {_INLINE: "A policy for one role, which goes with the role and can be attached to no other"}
+
+LOG_GROUP: Reasons = {
+    f"{_NIST}-CloudWatchLogGroupEncrypted": "Encrypted with a key of CloudWatch Logs; `encryption_key` sets another"
+}
+
+TABLE: Reasons = {
+    f"{_NIST}-DynamoDBInBackupPlan": "The state of executions expires; restored, it would be continued by nobody"
+}
+NO_RECOVERY: Reasons = dict.fromkeys(
+    ("AwsSolutions-DDB3", f"{_NIST}-DynamoDBPITREnabled"),
+    "The state of executions expires; Store.dynamodb(point_in_time_recovery=True) has it restorable until then",
+)
+
+DEAD_LETTERS: Reasons = {"AwsSolutions-SQS3": "It is where the workflow's dead letters end; an alarm watches it"}
+ACTIVITIES: Reasons = {
+    "AwsSolutions-SQS3": "Workers may take a Task as often as they like; its time limit ends it, no number of receives"
+}
+
+ALARM: Reasons = {f"{_NIST}-CloudWatchAlarmAction": "The app says who is told: `add_alarm_action`, or `add_alarms`"}
+
+VERSIONS = "Any version of one function: executions stay on the version that they began with"
+RUN_TIME_NAMES = "As far as the definition names it; the rest of the name is known at run time alone"
+NETWORK: Reasons = {
+    "AwsSolutions-IAM5[Resource::*]": "Lambda manages network interfaces that have no names before; AWS asks for all"
+}
+
+TRACES: Reasons = {"AwsSolutions-IAM5[Resource::*]": "X-Ray takes traces for no resource: AWS asks for all"}
+
+
+def acknowledge(construct: IConstruct, reasons: Reasons) -> None:
+    """Record that what is beneath `construct` breaks rules, and why."""
+    Validations.of(construct).acknowledge(*(Acknowledgment(id=rule, reason=why) for rule, why in reasons.items()))
+
+
+def acknowledge_policies(workflow: Construct, versions_of: Iterable[str], named_at_run_time: Iterable[str]) -> None:
+    """Record the wildcards in the policies of `workflow`, each by itself: any other is found.
+
+    Args:
+        workflow: the policies lie beneath it.
+        versions_of: ARNs of functions, of which all versions are allowed.
+        named_at_run_time: resources of services that Tasks call.
+    """
+    versions, named = Stack.of(workflow).resolve([[f"{arn}:*" for arn in versions_of], [*named_at_run_time]])
+    partly = [text for text in map(_flat, named) if "*" in text and text != "*"]
+    found = dict.fromkeys(map(_flat, versions), VERSIONS) | dict.fromkeys(partly, RUN_TIME_NAMES)
+    acknowledge(workflow, {**ROLE, **{f"AwsSolutions-IAM5[Resource::{text}]": why for text, why in found.items()}})
+
+
+def acknowledge_when_resolved(
+    workflow: Construct, versions_of: Iterable[str], named_at_run_time: Iterable[str]
+) -> None:
+    """The same once more at the end of synthesis, when references to other stacks have become what is deployed."""
+    workflow.node.add_validation(_Resolved(workflow, [*versions_of], [*named_at_run_time]))
+
+
+@jsii.implements(IValidation)
+class _Resolved:
+    """The CDK validates constructs after it has resolved references, and before cdk-nag looks at them."""
+
+    def __init__(self, workflow: Construct, versions_of: Sequence[str], named_at_run_time: Sequence[str]) -> None:
+        self._arguments = workflow, versions_of, named_at_run_time
+
+    def validate(self) -> list[str]:
+        acknowledge_policies(*self._arguments)
+        return []
+
+
+def _flat(value: Any) -> str:
+    """A resource as cdk-nag writes it in the name of a finding: references in angle brackets."""
+    match value:
+        case str():
+            return value.replace("${", "<").replace("}", ">")
+        case {"Fn::Join": [separator, parts]}:
+            return str(separator).join(map(_flat, parts))
+        case {"Fn::Sub": text} | {"Fn::ImportValue": text}:
+            return _flat(text)
+        case {"Fn::GetAtt": [resource, attribute]}:
+            return f"<{_flat(resource)}.{_flat(attribute)}>"
+        case {"Ref": name}:
+            return f"<{_flat(name)}>"
+    return json.dumps(value, separators=(",", ":"))

@@ -1,0 +1,63 @@
+"""What a key of the user's own has to allow, and to whom: the use through one service, and nothing else.
+
+Functions have what they need of a key in their own policies, so the key's policy changes for CloudWatch Logs alone,
+which has no role.
+"""
+
+from typing import TypeAlias
+
+from aws_cdk import Annotations, Aws, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+Actions: TypeAlias = tuple[str, ...]
+
+READING_ITEMS: Actions = ("kms:Decrypt", "kms:DescribeKey")
+WRITING_ITEMS: Actions = (
+    *READING_ITEMS,
+    "kms:Encrypt",
+    "kms:GenerateDataKey",
+    "kms:GenerateDataKeyWithoutPlaintext",
+    "kms:ReEncryptFrom",
+    "kms:ReEncryptTo",
+)
+"""Those of "Authorizing use of your customer managed key" in the Amazon DynamoDB Developer Guide but for grants, which
+only whoever makes a table needs."""
+
+SENDING: Actions = ("kms:Decrypt", "kms:GenerateDataKey")
+RECEIVING: Actions = ("kms:Decrypt",)
+"""Source: Amazon SQS Developer Guide, "Amazon SQS Key management"."""
+
+READING_OBJECTS: Actions = ("kms:Decrypt",)
+WRITING_OBJECTS: Actions = ("kms:Decrypt", "kms:GenerateDataKey")
+"""Source: Amazon S3 User Guide, "Using server-side encryption with AWS KMS keys"."""
+
+_LOGGING: Actions = ("kms:Decrypt*", "kms:Describe*", "kms:Encrypt*", "kms:GenerateDataKey*", "kms:ReEncrypt*")
+"""Source: Amazon CloudWatch Logs User Guide, "Encrypt log data in CloudWatch Logs using AWS KMS"."""
+
+
+def using(key: kms.IKey, actions: Actions, *, through: str) -> iam.PolicyStatement:
+    """To have the service `through` do `actions` with `key`.
+
+    Source: AWS KMS Developer Guide, "kms:ViaService".
+    """
+    service = {"kms:ViaService": f"{through}.{Aws.REGION}.amazonaws.com"}
+    return iam.PolicyStatement(actions=[*actions], resources=[key.key_arn], conditions={"StringEquals": service})
+
+
+def allow_logs(key: kms.IKey, scope: Construct) -> None:
+    """Let CloudWatch Logs use `key` for log groups of the key's account and region; warn where only the user can."""
+    groups = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:*"
+    statement = iam.PolicyStatement(
+        actions=[*_LOGGING],
+        principals=[iam.ServicePrincipal(f"logs.{Aws.REGION}.amazonaws.com")],
+        resources=["*"],
+        conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}},
+    )
+    if not key.add_to_resource_policy(statement).statement_added:
+        Annotations.of(scope).add_warning_v2(
+            "unum:keyPolicy",
+            f"the policy of the imported key {key.node.path} has to let logs.REGION.amazonaws.com use it for log "
+            f"groups of {Stack.of(scope).stack_name}; the app cannot change it, and without it the deployment fails",
+        )
