@@ -39,6 +39,7 @@ from unum_constructs.settings import (
     checked_name,
     checked_payload_limit,
     checked_retention_s,
+    checked_small_results,
     checked_timeout_s,
     options_of,
 )
@@ -88,6 +89,9 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         payload_limit: how many bytes a state's output may have, as JSON; more fails it with
             ``States.DataLimitExceeded``. For definitions that rely on the limit of Step Functions, 262,144; without, as
             much as is stored.
+        small_results: whether branches of Maps and Parallels are expected to come to at most 100 bytes of JSON. Where
+            a branch ends with a Task in any case, such a result is committed and completed in one write, with others in
+            one item; larger ones and failures cost as much as without, and a write more for each 7 branches.
         log_level: which lines the runtime writes to the logs of all functions.
         metrics: how much is counted, in these logs; CloudWatch has to be paid for each metric.
         architecture: of the functions that the workflow makes itself: one that goes on from failures, and where it
@@ -139,6 +143,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         retry_attempts: int | None = None,
         hop_budget: int = DEFAULT_HOP_BUDGET,
         payload_limit: int | None = None,
+        small_results: bool = False,
         log_level: LogLevel = LogLevel.INFO,
         metrics: Metrics = Metrics.WORKFLOW,
         architecture: lambda_.Architecture | None = None,
@@ -179,6 +184,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
                 collection=collection,
                 hop_budget=checked_hop_budget(self, hop_budget),
                 payload_limit=checked_payload_limit(self, payload_limit),
+                small_results=checked_small_results(self, compiled, small_results=small_results),
                 timeout_s=checked_timeout_s(self, timeout, compiled.timeout_s),
             )
         )

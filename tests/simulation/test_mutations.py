@@ -3,6 +3,7 @@
 import pytest
 from collect_mutations import COLLECT_MUTATIONS
 from mutations import MUTATIONS, Mutation
+from pack_mutations import PACK_MUTATIONS
 from scenarios import scenario
 from stop_mutations import STOP_MUTATIONS
 
@@ -12,7 +13,7 @@ MAX_STATES = 5_000
 SEEDS = range(1_000)
 
 
-ALL = MUTATIONS | STOP_MUTATIONS | COLLECT_MUTATIONS
+ALL = MUTATIONS | STOP_MUTATIONS | COLLECT_MUTATIONS | PACK_MUTATIONS
 
 
 @pytest.mark.parametrize("mutation", [pytest.param(mutation, id=name) for name, mutation in ALL.items()])

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
 from unum_runtime.model.ir import Json
-from unum_runtime.model.naming import START_STEP, Execution, Name, Scope
+from unum_runtime.model.naming import PACK_SIZE, START_STEP, Execution, Name, Scope
 from unum_runtime.records import dataclass
 
 Item: TypeAlias = dict[str, str | int]
@@ -17,7 +17,10 @@ Item: TypeAlias = dict[str, str | int]
 TOMBSTONE = "collected"
 """Attribute of an item whose outcome was collected."""
 
-OUTCOME = ("value", "cause", "variables")
+PACKED_VALUES = tuple(f"v{slot}" for slot in range(PACK_SIZE))
+"""Attributes of a pack that hold values, by the place of the branch."""
+
+OUTCOME = ("value", "cause", "variables", *PACKED_VALUES)
 """Attributes that hold an outcome; a tombstone has none of them. What tells where the outcome led is kept, and of a
 failure its name."""
 
@@ -175,6 +178,7 @@ class Checkpoint:
         opens: the fan-out that follows, if one does; so its size is committed with the outcome that it comes from.
         ending: how the execution ended, if it ended with this.
         began: what the execution runs on from here; None where that is as before.
+        is_packed: whether it is stored with others in one item.
     """
 
     name: Name
@@ -189,6 +193,7 @@ class Checkpoint:
     opens: Scope | None = None
     ending: Ending | None = None
     began: Began | None = None
+    is_packed: bool = field(default=False, compare=False)
 
     @property
     def is_stop(self) -> bool:
@@ -235,6 +240,7 @@ class Checkpoint:
             opens=_scope_from_item(name, item),
             ending=_ending_from_item(item),
             began=Began(str(item["by"]), json.loads(str(item["routes"]))) if "by" in item else None,
+            is_packed="packed" in item,
         )
 
 

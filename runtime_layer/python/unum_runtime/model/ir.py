@@ -315,6 +315,7 @@ class Workflow:
         keeps_input: true where some expression asks for the execution's input, so that it travels with the variables.
         payload_limit: how many bytes an outcome may have, where a definition relies on a limit; None for no limit but
             that of what is stored.
+        small_results: true where results of branches are expected to be small, so that they are kept in packs.
         home: where it runs; no part of the IR.
     """
 
@@ -326,6 +327,7 @@ class Workflow:
     timeout_s: int | None = None
     keeps_input: bool | None = None
     payload_limit: int | None = None
+    small_results: bool | None = None
     home: Home = Home()
 
     def to_json(self) -> str:
@@ -443,7 +445,7 @@ class Workflow:
         return state
 
 
-_OPTIONAL = ("timeout_s", "keeps_input", "payload_limit")
+_OPTIONAL = ("timeout_s", "keeps_input", "payload_limit", "small_results")
 """Attributes of a workflow that its text has only where they are given; so a new one leaves older texts as they are."""
 
 

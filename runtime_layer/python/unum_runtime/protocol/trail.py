@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from unum_runtime.model.checkpoint import Checkpoint
-from unum_runtime.model.naming import Name, Scope, scopes_around
+from unum_runtime.model.checkpoint import Checkpoint, Item
+from unum_runtime.model.naming import Frames, Name, Scope, scopes_around
 from unum_runtime.protocol.plan import BranchFailed, Complete
 
 
@@ -19,6 +19,7 @@ class Trail:
             delivery that died; where there are none, it has not.
         ended: the ends of branches that it added to the sets of their scopes.
         collected: the scopes that it collected.
+        packs: those in which it committed how a branch ended, by the branch's frames.
     """
 
     routes: Mapping[str, str]
@@ -26,6 +27,7 @@ class Trail:
     found: list[Name] = field(default_factory=list)
     ended: list[Complete | BranchFailed] = field(default_factory=list)
     collected: list[Scope] = field(default_factory=list)
+    packs: dict[Frames, Item] = field(default_factory=dict)
 
     def paths(self) -> Iterator[tuple[Scope, ...]]:
         """The scopes around each thing that it came to, outermost first; none inside a scope that it collected."""
