@@ -142,13 +142,13 @@ class DynamoStore:
                 key,
                 member,
                 expires_at_s,
-                "ADD #members :member SET #ttl = :ttl",
+                "ADD #members :members SET #ttl = :ttl",
                 "attribute_not_exists(pk) OR #ttl > :now",
             )
             if grown is not None:
                 return grown
             # An expired set is still there: begin a new one, unless somebody else did just now.
-            begun = self._update(key, member, expires_at_s, "SET #members = :member, #ttl = :ttl", "#ttl <= :now")
+            begun = self._update(key, member, expires_at_s, "SET #members = :members, #ttl = :ttl", "#ttl <= :now")
             if begun is not None:
                 return begun
 
@@ -202,7 +202,7 @@ class DynamoStore:
     ) -> frozenset[int] | None:
         """The set after the update, or None where `condition` did not hold."""
         values: Attributes = _to_attributes({":ttl": expires_at_s, ":now": self._now_s()})
-        values[":member"] = {"NS": [str(member)]}
+        values[":members"] = {"NS": [str(member)]}
         is_updated, found = self._update_item(key, expression, condition, {"#members": MEMBERS, "#ttl": EXPIRY}, values)
         return frozenset(map(int, found[MEMBERS]["NS"])) if is_updated else None
 
