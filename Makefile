@@ -8,7 +8,7 @@ FLOOR := .venv-floor
 LOCK = $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 --quiet
 OLDEST_CDK := $(shell sed -n 's/.*"aws-cdk-lib>=\([^,]*\),.*/\1/p' pyproject.toml)
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
-SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop) tests/golden/test_recorded_under_faults.py
+SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop control leases) tests/unit/protocol/test_lease_failures.py tests/golden/test_recorded_under_faults.py
 export PYTHONDONTWRITEBYTECODE := 1
 
 .PHONY: demo test check lint unit synth-floor packaging docs e2e simulate bench bench-check emulator setup lock format clean
@@ -32,7 +32,7 @@ unit: setup  ## all tests that need no emulator; the searches without coverage, 
 	$(BIN)/coverage erase
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not e2e and not packaging" tests $(SEARCHES:%=--ignore=%) --cov --cov-report=
 	$(BIN)/coverage report
-	$(BIN)/python -m pytest -n 2 $(SEARCHES)
+	$(BIN)/python -m pytest -n 2 -m "not long" $(SEARCHES)
 
 synth-floor: setup $(FLOOR)/ready  ## what is synthesized, with the oldest CDK that pyproject.toml allows
 	$(FLOOR)/bin/python -m pytest -n 2 --dist loadfile tests/synth
@@ -47,7 +47,8 @@ e2e: setup  ## the emulator's contract, then real deployments
 	$(EMULATOR)/bin/python -m pytest -c emulator/pyproject.toml emulator/tests
 	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e
 
-simulate: setup  ## search the protocol for violations for MINUTES=30
+simulate: setup  ## search the protocol for violations: every way through larger graphs, then at random for MINUTES=30
+	$(BIN)/python -m pytest -n 2 --timeout 3600 -m long tests/simulation
 	$(BIN)/python tests/simulation/search.py --minutes $(or $(MINUTES),30)
 
 bench: setup  ## all benchmarks, beside peers; writes docs/performance; ARGS=--json prints JSON

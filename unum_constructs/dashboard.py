@@ -21,10 +21,6 @@ COLUMNS = 24
 DEFAULT_MEMORY_MB = 128
 """Source: AWS Lambda API Reference, "CreateFunction", MemorySize."""
 
-X86_USD_PER_GB_S = 0.0000166667
-"""What a second of one GB costs on x86; the price list has that on arm64. Source: AWS Lambda pricing, us-east-1,
-1 November 2026."""
-
 Row: TypeAlias = list[cloudwatch.IWidget]
 Functions: TypeAlias = Mapping[str, lambda_.Function]
 
@@ -68,7 +64,7 @@ def cost(workflow: MeteredWorkflow, parts: Parts) -> cloudwatch.MathExpression:
     for number, function in enumerate(parts.functions.values()):
         requests, time_ms = f"requests{number}", f"time{number}"
         metrics |= {requests: function.metric_invocations(), time_ms: function.metric_duration(statistic="Sum")}
-        prices |= {requests: _decimal(usd["lambda_request"]), time_ms: _usd_per_ms(function, usd["lambda_gb_s"])}
+        prices |= {requests: _decimal(usd["lambda_request"]), time_ms: _usd_per_ms(function, usd)}
     paid = " + ".join(f"FILL({name}, 0) * {price}" for name, price in prices.items())
     return cloudwatch.MathExpression(
         expression=f"1000 * ({paid}) / started", using_metrics=metrics, label="USD per 1,000 executions"
@@ -137,11 +133,11 @@ def _row(*graphs: tuple[str, Iterable[cloudwatch.IMetric]]) -> Row:
     return [cloudwatch.GraphWidget(title=title, left=[*metrics], width=width) for title, metrics in graphs]
 
 
-def _usd_per_ms(function: lambda_.Function, arm_usd_per_gb_s: float) -> str:
+def _usd_per_ms(function: lambda_.Function, usd: Mapping[str, float]) -> str:
     """What a millisecond of `function` costs, as a term."""
     is_arm = function.architecture.name == lambda_.Architecture.ARM_64.name
     memory_mb = resource_of(function, lambda_.CfnFunction).memory_size or DEFAULT_MEMORY_MB
-    per_gb_s = arm_usd_per_gb_s if is_arm else X86_USD_PER_GB_S
+    per_gb_s = usd["lambda_gb_s" if is_arm else "lambda_gb_s_x86"]
     # The memory may be known to the deployment alone.
     return f"{Tokenization.stringify_number(memory_mb)} / 1024000 * {_decimal(per_gb_s)}"
 

@@ -16,5 +16,5 @@ class Watched(Orders):
         # --8<-- [start:alarm]
         on_call = sns.Topic(self, "OnCall")
         on_call.add_subscription(subscriptions.EmailSubscription("on-call@example.com"))
-        self.workflow.failure_alarm.add_alarm_action(actions.SnsAction(on_call))
+        self.workflow.add_alarms(actions=[actions.SnsAction(on_call)])
         # --8<-- [end:alarm]

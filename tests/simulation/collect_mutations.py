@@ -1,4 +1,4 @@
-"""Deliberate mistakes in the collection of fan-outs that failed."""
+"""Deliberate mistakes in the collection of fan-outs that failed, and of executions that were stopped."""
 
 from dataclasses import replace
 
@@ -6,8 +6,10 @@ import pytest
 from mutations import NONE, Mutation
 
 from unum_runtime.model.ir import Collection
-from unum_runtime.protocol import collect, fanin, perform
-from unum_runtime.simulator import Invariant
+from unum_runtime.protocol import collect, fanin, perform, stop
+from unum_runtime.simulator import Faults, Invariant
+
+STOP = Faults(crashes=0, duplicates=0, stops=1)
 
 
 def failed_scope_is_not_collected(patch: pytest.MonkeyPatch) -> None:
@@ -22,6 +24,10 @@ def straggler_does_not_tidy_up(patch: pytest.MonkeyPatch) -> None:
 def scopes_inside_are_not_collected(patch: pytest.MonkeyPatch) -> None:
     tree = collect._tree
     patch.setattr(collect, "_tree", lambda rt, found: tree(rt, replace(found, opens=None)))
+
+
+def stop_does_not_collect(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(stop, "collect_last", lambda *_: None)
 
 
 COLLECT_MUTATIONS = {
@@ -46,6 +52,13 @@ COLLECT_MUTATIONS = {
         patch=scopes_inside_are_not_collected,
         scenario={"collection": Collection.EAGER},
         is_near=False,
+    ),
+    "stop does not collect": Mutation(
+        graph="map",
+        faults=STOP,
+        breaks=Invariant.NOTHING_LEAKS,
+        patch=stop_does_not_collect,
+        scenario={"collection": Collection.EAGER},
     ),
 }
 """Every mistake by name."""

@@ -79,8 +79,8 @@ def carries_after_the_commit(patch: pytest.MonkeyPatch) -> None:
     kept: list[Any] = []
     committing = redrive.committed
 
-    def commit_first(rt: Any, checkpoint: Any) -> Any:
-        found = committing(rt, checkpoint)
+    def commit_first(rt: Any, checkpoint: Any, listed: Any) -> Any:
+        found = committing(rt, checkpoint, listed)
         for each in kept:
             carry.carry(*each)
         kept.clear()

@@ -21,6 +21,7 @@ RANDOM: dict[str, dict[str, Any]] = {
     "everything": {"faults": HARSH, "tick_ms": 1},
     "eager": {"faults": HARSH, "tick_ms": 1, "collection": Collection.EAGER},
     "stopped": {"faults": STOPS, "tick_ms": 1},
+    "stopped, eager": {"faults": STOPS, "tick_ms": 1, "collection": Collection.EAGER},
     "late": {
         "faults": LATE,
         "tick_ms": 1,

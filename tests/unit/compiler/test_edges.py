@@ -37,7 +37,7 @@ from unum_runtime.protocol.start import start
 from unum_runtime.protocol.step import step
 from unum_runtime.store.memory import MemoryStore
 
-LOADED = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+LOADED = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 MOST_EVENTS = 60
 
 

@@ -64,6 +64,12 @@ def collect_scope(rt: Runtime, scope: Scope) -> None:
     rt.store.collect(_scope_keys(rt, scope))
 
 
+def collect_last(rt: Runtime, checkpoint: Checkpoint) -> None:
+    """Collect what an execution did last before it was stopped, a fan-out that still runs included."""
+    if rt.collection is Collection.EAGER:
+        rt.store.collect(_tree(rt, checkpoint))
+
+
 def settled_around(rt: Runtime, trail: Trail) -> dict[Scope, Item]:
     """The outermost settled scopes around what a delivery came to, each with what it came to."""
     paths = list(trail.paths())

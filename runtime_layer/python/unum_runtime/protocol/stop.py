@@ -7,12 +7,15 @@ or it finds the record in its place, and has nothing to do any more. Hence an ex
 User code that runs then is not interrupted. No other starts where the guard looks before it does: at the top level the
 record is found in the place of the own outcome, in a branch in that of what a fan-out around it came to.
 
+Under eager collection a stop collects like any end; what branches write that still run, they take back.
+
 Source: AWS Step Functions API Reference, "StopExecution".
 """
 
 from unum_runtime.model.checkpoint import Checkpoint, Failure, stop_record
 from unum_runtime.model.naming import START_STEP, Execution, Name
 from unum_runtime.protocol.checkpoint import create, shortened
+from unum_runtime.protocol.collect import collect_last
 from unum_runtime.protocol.record import last_step
 from unum_runtime.protocol.runtime import Runtime
 
@@ -20,7 +23,7 @@ from unum_runtime.protocol.runtime import Runtime
 def stop(rt: Runtime, execution: Execution, failure: Failure) -> Checkpoint:
     """Stop `execution`, which has a start record, unless it has ended.
 
-    Nothing of the workflow is needed but its name and its store: any version's function can stop executions of all.
+    Nothing of the workflow is needed to stop it but its name and its store; to collect, its fan-outs are.
 
     Args:
         rt: the runtime.
@@ -35,9 +38,12 @@ def stop(rt: Runtime, execution: Execution, failure: Failure) -> Checkpoint:
     """
     last = last_step(rt.store, rt.workflow.name, execution)
     name = Name(execution, (), START_STEP) if last is None else last.name
+    before = None
     while last is None or last.ending is None:
-        name = name.following
+        before, name = last, name.following
         last = _created(rt, stop_record(name, shortened(failure), rt.clock.now_ms()))
+    if before is not None:
+        collect_last(rt, before)
     return last
 
 
