@@ -20,13 +20,14 @@ from unum_runtime.model.naming import (
     checkpoint_key,
     completion_key,
     failed_key,
+    first_of,
     join_keys,
     pack_of,
     place_in_shard,
     root_key,
     shard_partition,
 )
-from unum_runtime.model.pack import is_full, unpacked
+from unum_runtime.model.pack import ENDS, is_full, unpacked
 from unum_runtime.protocol.advance import exceeded, join, too_many_failed
 from unum_runtime.protocol.checkpoint import verified
 from unum_runtime.protocol.moment import Moment
@@ -68,16 +69,30 @@ def complete_again(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[Invo
 
     What waits for one of them under MaxConcurrency is not started: the caller knows which branches have begun.
     """
-    if is_packed(rt.workflow, scope.state):
-        fills = [_fills(rt, scope, index, None) for index in ended]
-        return [go_on(rt, scope)] if any(fills) else []
+    full = _packs_again(rt, scope, ended) if is_packed(rt.workflow, scope.state) else _shards_again(rt, scope, ended)
+    return [go_on(rt, scope)] if any(full) else []
+
+
+def _packs_again(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[bool]:
+    """For each pack of the branches `ended` whether it completes the scope, now that all of these have their marks."""
+    full = []
+    for number, indexes in groupby(ended, key=pack_of):
+        pack: Item = {}
+        for index in indexes:
+            pack = pack if ENDS[index - first_of(number)] in pack else marked_pack(rt, scope, index)
+        full.append(is_full(pack, scope.pack_size(number)) and _fills_packs(rt, scope, number))
+    return full
+
+
+def _shards_again(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[bool]:
+    """For each shard of the branches `ended` whether it completes the scope, now that all of these are added."""
     full = []
     for shard, indexes in groupby(ended, key=lambda index: index // SHARD_SIZE):
         done: frozenset[int] = frozenset()
         for index in indexes:
             done = done if index in done else _add(rt, scope, index)
         full.append(_is_full(rt, scope, shard, len(done)))
-    return [go_on(rt, scope)] if any(full) else []
+    return full
 
 
 def fail(
