@@ -202,7 +202,7 @@ def _next_in_lane(rt: Runtime, scope: Scope, index: int) -> list[Invoke | Meet |
     return [branch(opened, following) for following in started_after(opened, index)]
 
 
-def _fills(rt: Runtime, scope: Scope, index: int, pack: Item | None) -> bool:
+def _fills(rt: Runtime, scope: Scope, index: int, pack: Item | None = None) -> bool:
     """Whether as many branches of the scope as it takes have completed, as seen right after adding `index`."""
     if is_packed(rt.workflow, scope.state):
         number, found = pack_of(index), pack or marked_pack(rt, scope, index)
