@@ -83,7 +83,9 @@ def test_schema_has_every_field_of_every_kind() -> None:
 
 
 def test_every_field_of_a_workflow_is_written_and_known() -> None:
-    workflow = Workflow(name="w", start_at="", states={}, timeout_s=1, keeps_input=True, payload_limit=1)
+    workflow = Workflow(
+        name="w", start_at="", states={}, timeout_s=1, keeps_input=True, payload_limit=1, small_results=True
+    )
     assert json.loads(workflow.to_json()).keys() == TOP_LEVEL
 
 
