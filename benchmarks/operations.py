@@ -15,6 +15,8 @@ from unum_runtime.model.ir import Collection, Guard
 from unum_runtime.simulator.metering import metered
 
 FIGURES = ("calls", "units", "moved_bytes", "invocations", "payload_bytes", "items")
+OBJECT_FIGURES = ("object_writes", "object_reads", "object_bytes")
+"""Of workloads that have a bucket."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,11 @@ def counted() -> Iterator[Counted]:
 def count(workload: Workload, guard: Guard, collection: Collection) -> Counted:
     """Execute `workload` once."""
     given = workload.guarded(guard)
-    run = metered(given.workflow, given.functions, given.value, collection=collection)
+    run = metered(given.workflow, given.functions, given.value, collection=collection, by_reference=given.by_reference)
     outcome = run.ending.outcome
     ending = " ".join(filter(None, [run.ending.status, getattr(outcome, "error", None)]))
-    figures = {name: getattr(run.usage, name) for name in FIGURES}
+    names = (*FIGURES, *OBJECT_FIGURES) if given.by_reference else FIGURES
+    figures = {name: getattr(run.usage, name) for name in names}
     return Counted(workload.name, guard, collection, ending, figures)
 
 

@@ -17,14 +17,15 @@ from typing import Any
 
 from peers.payload import PAYLOAD
 from timing import cpu_microseconds
-from workloads import Workload, chain, map_of
+from workloads import Workload, chain, in_one_function, map_of
 
 from unum_runtime.clock import SystemClock
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Guard, Json
 from unum_runtime.model.naming import Key
-from unum_runtime.protocol.runtime import Call, Runtime
+from unum_runtime.protocol.fusion import Fusion
+from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Call, Runtime
 from unum_runtime.protocol.start import start
 from unum_runtime.protocol.step import step
 from unum_runtime.store.memory import MemoryStore
@@ -39,6 +40,8 @@ PEERS = {
     ),
 }
 WIDTH = 10
+FUSED = 10
+"""Hops of one delivery, the start included."""
 
 
 @dataclass
@@ -72,6 +75,8 @@ def ours() -> Iterator[tuple[str, float]]:
     """µs of CPU time by kind of delivery."""
     for guard in Guard:
         yield f"{HOP}, guard {guard}", _delivery(chain(3).guarded(guard), "Task1", PAYLOAD)
+        fused = in_one_function(chain(FUSED)).guarded(guard)
+        yield f"{HOP}, fused, guard {guard}", _delivery(fused, "Task0", PAYLOAD) / FUSED
     mapped = map_of(WIDTH).guarded(Guard.COMMIT)
     yield f"fan-out to {WIDTH}", _delivery(mapped, "Make", None)
     yield "branch", _delivery(mapped, "Work", None, index=0)
@@ -110,15 +115,21 @@ def _runtime(workload: Workload, store: MemoryStore, sink: Sink) -> Runtime:
     def call(call: Call, value: Json) -> Json:
         return workload.functions[call.state](value, None)
 
+    functions = frozenset(task.function for task in workload.workflow.tasks)
     return Runtime(
         workflow=workload.workflow,
         store=store,
         invoker=sink,
         clock=_CLOCK,
         call=call,
-        hosts=frozenset(["work"]),
-        routes={"work": "arn:aws:lambda:us-east-1:123456789012:function:work:1"},
+        hosts=functions,
+        routes={function: _address(function) for function in functions},
+        fuses=Fusion(_address("work"), lambda: MAX_DELIVERY_MS, MAX_DELIVERY_MS),
     )
+
+
+def _address(function: str) -> str:
+    return f"arn:aws:lambda:us-east-1:123456789012:function:{function}:1"
 
 
 def theirs() -> Iterator[tuple[str, float]]:

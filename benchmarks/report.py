@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from operations import FIGURES, Counted
+from operations import FIGURES, OBJECT_FIGURES, Counted
 from overhead import table as overhead_rows
 from plot import line_chart
 
@@ -40,6 +40,7 @@ USD_TARGETS: Mapping[str, float] = {
 """For requests and units of a million executions."""
 
 WIDTHS = {"map of 10": 10, "map of 100": 100, "map of 500": 500, "map of 5,000": 5_000}
+PAYLOAD_FIGURES = ("units", "moved_bytes", "payload_bytes", *OBJECT_FIGURES)
 COMPARED = ("chain of 10", "parallel 3", "map of 100", "nested 10 x 10", "loop of 20")
 
 Row = Sequence[object]
@@ -158,11 +159,11 @@ def _policies(found: Found) -> Iterator[str]:
 
 def _payloads(found: Found) -> Iterator[str]:
     rows = (
-        [name, each.figures["units"], each.figures["moved_bytes"], each.figures["payload_bytes"], each.ending]
+        [name, *(each.figures.get(figure, "") for figure in PAYLOAD_FIGURES), each.ending]
         for name, each in found.of(Guard.COMMIT).items()
         if " KB" in name
     )
-    return _table(["", "units", "moved bytes", "payload bytes", "ends"], rows)
+    return _table(["", *(figure.replace("_", " ") for figure in PAYLOAD_FIGURES), "ends"], rows)
 
 
 def _costs(found: Found) -> Iterator[str]:

@@ -22,12 +22,14 @@ class Workload:
         workflow: with the default guard.
         functions: handlers by Task name.
         value: the execution's input.
+        by_reference: whether it has a bucket for large values.
     """
 
     name: str
     workflow: Workflow
     functions: Mapping[str, Function]
     value: Json = SMALL
+    by_reference: bool = False
 
     def guarded(self, guard: Guard) -> "Workload":
         """The same, with another guard in every Task."""
@@ -41,6 +43,11 @@ def chain(length: int, payload: str = SMALL) -> Workload:
     tasks = [f"Task{number}" for number in range(length)]
     states = {name: _task(following) for name, following in pairwise([*tasks, None]) if name is not None}
     return _workload(f"chain of {length}", states, dict.fromkeys(tasks, _hand_on), payload)
+
+
+def in_one_function(workload: Workload) -> Workload:
+    """The same, with all of its Tasks in one function, which goes on with them without invocations."""
+    return replace(workload, name=f"{workload.name} in one function", workflow=_spread(workload.workflow, "work"))
 
 
 def parallel(branches: int) -> Workload:
@@ -92,6 +99,18 @@ def payload(kilobytes: int) -> Workload:
     return replace(chain(3, "x" * (kilobytes * 1000)), name=f"chain of 3, {kilobytes} KB")
 
 
+def by_reference(workload: Workload) -> Workload:
+    """The same, with a bucket for large values."""
+    return replace(workload, name=f"{workload.name}, by reference", by_reference=True)
+
+
+def gathered(width: int, kilobytes: int) -> Workload:
+    """A Map of `width` whose Tasks come to `kilobytes` each, none to the same, and a Task that gets them all."""
+    given = map_of(width)
+    functions = {**given.functions, "Work": lambda number, _context: f"{number:04d}" * (kilobytes * 250)}
+    return replace(given, name=f"map of {width}, {kilobytes} KB each", functions=functions)
+
+
 def workloads() -> Iterator[Workload]:
     """All that are counted."""
     yield from map(chain, (5, 10, 50))
@@ -100,12 +119,24 @@ def workloads() -> Iterator[Workload]:
     yield from (with_small_results(map_of(width)) for width in (100, 500))
     yield nested(10)
     yield loop(20)
+    yield in_one_function(chain(10))
     yield from map(payload, (0, 1, 10, 100, 350, 450, 900))
+    yield from (by_reference(payload(kilobytes)) for kilobytes in (1, 10, 100, 450, 900, 5_000))
+    yield by_reference(gathered(50, 100))
 
 
 def _workload(name: str, states: dict[str, Any], functions: Mapping[str, Function], value: Json = SMALL) -> Workload:
     workflow = compile_workflow(_machine(states), name="benchmark", functions=None)
-    return Workload(name, workflow, functions, value)
+    return Workload(name, _spread(workflow), functions, value)
+
+
+def _spread(workflow: Workflow, function: str | None = None) -> Workflow:
+    """`workflow` with each Task in a function of its own, or all in `function`."""
+    states = workflow.states.items()
+    spread = {
+        name: replace(state, function=function or name) if isinstance(state, Task) else state for name, state in states
+    }
+    return replace(workflow, states=spread)
 
 
 def _machine(states: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from unum_constructs.errors import ConstructError
     from unum_constructs.function import UnumFunction
     from unum_constructs.grants import IUnumWorkflow
+    from unum_constructs.payloads import Payload
     from unum_constructs.store import Store
     from unum_constructs.targets import UnumScheduleTarget, UnumWorkflowTarget
     from unum_constructs.workflow import UnumWorkflow
@@ -30,6 +31,7 @@ __all__ = [
     "LogLevel",
     "Metrics",
     "NodeMetric",
+    "Payload",
     "Store",
     "UnumFunction",
     "UnumScheduleTarget",
@@ -49,6 +51,7 @@ _MODULES = {
     "LogLevel": "unum_runtime.model.log_level",
     "Metrics": "unum_runtime.model.metrics",
     "NodeMetric": "unum_runtime.model.metrics",
+    "Payload": "unum_constructs.payloads",
     "Store": "unum_constructs.store",
     "UnumFunction": "unum_constructs.function",
     "UnumScheduleTarget": "unum_constructs.targets",

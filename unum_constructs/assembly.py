@@ -6,6 +6,8 @@ from typing import Any
 
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -22,7 +24,7 @@ from unum_constructs.layer import WorkflowLayer
 from unum_constructs.timer import WorkflowTimer
 from unum_constructs.wiring import Wiring, operations
 from unum_runtime.model.envelope import START
-from unum_runtime.model.ir import Workflow
+from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 
@@ -40,10 +42,12 @@ class Assembly:
         layer: runtime and definition.
         distant_layers: the same for functions of other stacks, by the path of the stack.
         table: the state of executions.
+        payload_bucket: what is too large for it; None for none.
         retention_s: how long that is kept, in seconds.
         result_retention_s: how long start records and ends are, in seconds.
         log_level: which lines the runtime logs.
         metrics: how much it counts.
+        fusion: whether functions go on with Tasks of their own without an invocation.
         timer: what keeps events that have to wait; None where none have to.
         activities: queues by name.
         started: ARNs of the start aliases of workflows that Tasks start, by the placeholder that stands for them.
@@ -57,10 +61,12 @@ class Assembly:
     layer: WorkflowLayer
     distant_layers: Mapping[str, WorkflowLayer]
     table: dynamodb.ITable
+    payload_bucket: s3.IBucket | None
     retention_s: int
     result_retention_s: int
     log_level: LogLevel
     metrics: Metrics
+    fusion: bool
     timer: WorkflowTimer | None
     activities: Mapping[str, sqs.IQueue]
     started: Mapping[str, str]
@@ -80,12 +86,16 @@ class Assembly:
         }
         if self.result_retention_s != self.retention_s:
             service["result_retention_s"] = self.result_retention_s
+        if self.payload_bucket:
+            service["payload_bucket"] = self.payload_bucket.bucket_name
         if self._values:
             service["values"] = self._values
         if self.log_level is not LogLevel.INFO:
             service["log_level"] = self.log_level
         if self.metrics is not Metrics.WORKFLOW:
             service["metrics"] = self.metrics
+        if not self.fusion and self.workflow.collection is Collection.TTL:
+            service["fusion"] = False
         return service
 
     def service_of_handler(self) -> dict[str, Any]:
@@ -97,8 +107,8 @@ class Assembly:
         """Let `handler` take the place of any function."""
         done = (operations(self.workflow, self.wiring, key) for key in self.wiring.edges)
         statements = [permissions.storing(self.table, operations_on_failure(done)), *permissions.sending(self._queues)]
-        handler.allow(dict.fromkeys(self.known.values()), statements)
-        permissions.share_key(handler.function, self.table)
+        handler.allow(dict.fromkeys(self.known.values()), [*statements, *self._keeping_objects()])
+        self._share_keys(handler.function)
         if self.timer:
             permissions.attach(handler, "Timer", self.timer.forwarder, permissions.invoking([handler]))
 
@@ -109,7 +119,7 @@ class Assembly:
         reports = claimed is failures or key == self.wiring.start
         statements = self._statements(key, reports_to=[failures.handler] if reports else [])
         policy = permissions.attach(scope, key, known.function, statements)
-        permissions.share_key(known.function, self.table)
+        self._share_keys(known.function)
         if claimed is failures:
             known.send_failures(failures, after=policy)
         else:
@@ -130,15 +140,28 @@ class Assembly:
             )
             yield from self.bound.statements
         yield permissions.storing(self.table, operations(self.workflow, self.wiring, key))
+        yield from self._keeping_objects()
         if not self.hosts[key].takes_layers:
             yield permissions.reading(self._layer_of(self.hosts[key]).definition)
         yield from permissions.invoking(reports_to)
         timer = self._queues if self._waits(key) else []
         yield from permissions.sending([*timer, *(self.activities.values() if key == SERVICES else ())])
 
+    def _keeping_objects(self) -> Iterator[iam.PolicyStatement]:
+        """To keep what is too large for the table."""
+        if self.payload_bucket:
+            yield permissions.keeping_objects(self.payload_bucket, self.workflow.name)
+
+    def _share_keys(self, function: lambda_.IFunction) -> None:
+        permissions.share_key(function, self.table)
+        if self.payload_bucket and self.payload_bucket.encryption_key is not self.table.encryption_key:
+            permissions.share_key(function, self.payload_bucket)
+
     def _named(self, service: Mapping[str, Any]) -> dict[str, str]:
         """What stands in `service` for functions of other stacks in place of references to the workflow's stack."""
         named = {"table": cross_stack.table_name(self.layer, self.table)}
+        if self.payload_bucket:
+            named["payload_bucket"] = cross_stack.bucket_name(self.layer, self.payload_bucket)
         if self.timer and "timer" in service:
             named["timer"] = cross_stack.queue_url(self.timer.queue_name)
         return named

@@ -287,6 +287,7 @@ def _add_deployed(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--table", help="name or ARN of the workflow's table")
     where.add_argument("--start-alias", metavar="ARN", help="of the workflow's start alias")
     where.add_argument("--control-alias", metavar="ARN", help="of the workflow's control alias, to control executions")
+    where.add_argument("--payload-bucket", metavar="NAME", help="of the workflow's bucket for large values")
     where.add_argument("--region", help="AWS region; that of the environment or profile without")
     where.add_argument("--profile", help="AWS profile")
     parser.add_argument("--json", action="store_true", help="print JSON")

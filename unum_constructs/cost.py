@@ -8,6 +8,7 @@ data transfer, logs, failures and retries are in none.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import TypeAlias
 
 from unum_constructs.prices import Prices, list_prices
@@ -86,6 +87,8 @@ class Receipt:
             self.usage.writes * times["store_write"]
             + self.usage.reads * times["store_read"]
             + self.usage.rounds * times["invoke"]
+            + self.usage.object_writes * times["object_write"]
+            + self.usage.object_reads * times["object_read"]
         )
 
     @property
@@ -104,6 +107,7 @@ class Receipt:
             runtime=self._compute(self.runtime_ms),
             store_writes=usage.write_units * usd["dynamodb_write_unit"],
             store_reads=usage.read_units * usd["dynamodb_read_unit"],
+            objects=usage.object_writes * usd["s3_put"] + usage.object_reads * usd["s3_get"],
             storage=stored_gb_months * usd["dynamodb_gb_month"],
         )
 
@@ -150,6 +154,29 @@ class Receipt:
 
 def _bill(**usd: float) -> Bill:
     return {name: each * MILLION for name, each in usd.items()}
+
+
+def least_object_bytes(prices: Prices, memory_mb: int = DEFAULT_MEMORY_MB) -> int:
+    """From how many bytes on a value that is written once and read once costs less as an object than in its item.
+
+    An item costs a write unit for each KB and a read unit for each 4 KB; an object costs two requests of any size, two
+    units for the item that refers to it, and the time that a function waits longer for S3 than it would for DynamoDB.
+    What is stored costs next to nothing for the days that it is, and less in S3.
+
+    Args:
+        prices: of both.
+        memory_mb: of the function that waits.
+    """
+    usd, times = prices.usd, prices.times_ms
+    waiting_s = (times["object_write"] + times["object_read"]) / 1000
+    waited_usd = waiting_s * memory_mb / 1024 * usd["lambda_gb_s"]
+    object_usd = usd["s3_put"] + usd["s3_get"] + usd["dynamodb_write_unit"] + usd["dynamodb_read_unit"] + waited_usd
+    kilobytes = next(kb for kb in count(1) if _item_usd(usd, kb) > object_usd)
+    return kilobytes * 1000
+
+
+def _item_usd(usd: Mapping[str, float], kilobytes: int) -> float:
+    return kilobytes * usd["dynamodb_write_unit"] + -(-kilobytes // 4) * usd["dynamodb_read_unit"]
 
 
 def total(bill: Bill) -> float:

@@ -15,6 +15,7 @@ from aws_cdk import Aws, Fn, ReferenceStrength, Stack, Token
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct, IDependable
 
 from unum_constructs.errors import ConstructError
@@ -122,6 +123,26 @@ def table_name(workflow: Construct, table: dynamodb.ITable) -> str:
             "stacks have to know it before the workflow's is deployed; give it a `table_name`, or leave out `table`",
         )
     return table.table_name
+
+
+def bucket_name(workflow: Construct, bucket: s3.IBucket) -> str:
+    """The name of `bucket` for functions of other stacks than the workflow's.
+
+    Raises:
+        ConstructError: they could know it only by a reference to the workflow's stack, which depends on theirs.
+    """
+    resource = bucket.node.default_child
+    named = resource.bucket_name if isinstance(resource, s3.CfnBucket) else None
+    if named is not None and Stack.of(bucket).resolve(named) is not None:
+        return named
+    if resource is not None and Stack.of(bucket).node.path == Stack.of(workflow).node.path:
+        raise ConstructError(
+            workflow,
+            f"payload_bucket: expected a bucket with a name, or one of another stack, got {bucket.node.path}: functions"
+            " of other stacks have to know it before the workflow's is deployed; give it a `bucket_name`, or leave out "
+            "`payload_bucket`",
+        )
+    return bucket.bucket_name
 
 
 def physical_name(workflow: Construct, purpose: str) -> str:

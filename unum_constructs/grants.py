@@ -6,11 +6,13 @@ from functools import reduce
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 
 from unum_constructs.compiler.edges import Operation
 from unum_constructs.errors import ConstructError
 from unum_constructs.metrics import MeteredWorkflow
+from unum_constructs.permissions import objects_of
 from unum_constructs.store import ACTIONS, index_arn, may_list
 from unum_runtime.model.naming import HASHED_PREFIX, escape, start_partition_prefix
 
@@ -29,6 +31,7 @@ class IUnumWorkflow(MeteredWorkflow):
         start_alias: the only way in.
         control_alias: where executions are stopped, redriven, nudged and forked; None where that is not known.
         activities: queues of the activities that Tasks wait in, by name.
+        payload_bucket: where values are that are too large for the table; None if there is no bucket for them.
     """
 
     workflow_name: str
@@ -36,12 +39,14 @@ class IUnumWorkflow(MeteredWorkflow):
     start_alias: lambda_.IFunction
     control_alias: lambda_.IFunction | None
     activities: Mapping[str, sqs.IQueue]
+    payload_bucket: s3.IBucket | None
 
     def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let `grantee` start executions (`start`): write a start record, and invoke the start alias."""
         invoke = self._invoke(grantee)
         record = self._in_table(grantee, ACTIONS[Operation.CREATE], [start_partition_prefix(self.workflow_name)])
-        return invoke.combine(record).combine(self._use_key(grantee, writes=True))
+        input_ = self._in_bucket(grantee, "s3:PutObject", "s3:GetObject")
+        return invoke.combine(record).combine(input_).combine(self._use_key(grantee, writes=True))
 
     def grant_start_sync(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let `grantee` start executions and wait for their ends (`run`, `start_sync_execution`)."""
@@ -59,7 +64,7 @@ class IUnumWorkflow(MeteredWorkflow):
             read = read.combine(
                 self._in_table(grantee, ACTIONS[Operation.LIST], [own], resource_arn=index_arn(self.table))
             )
-        return read.combine(self._use_key(grantee, writes=False))
+        return read.combine(self._in_bucket(grantee, "s3:GetObject")).combine(self._use_key(grantee, writes=False))
 
     def grant_task_response(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let `grantee` answer for Tasks that wait, if it has their tokens (`send_task_success` and the others).
@@ -149,8 +154,17 @@ class IUnumWorkflow(MeteredWorkflow):
             conditions={"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{each}*" for each in partitions]}},
         )
 
+    def _in_bucket(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:
+        if self.payload_bucket is None:
+            return iam.Grant.drop(grantee, "there is no bucket for large values")
+        objects = objects_of(self.payload_bucket, self.workflow_name)
+        return iam.Grant.add_to_principal(grantee=grantee, actions=[*actions], resource_arns=[objects])
+
     def _use_key(self, grantee: iam.IGrantable, *, writes: bool) -> iam.Grant:
-        key = self.table.encryption_key
-        if key is None:
-            return iam.Grant.drop(grantee, "the table is encrypted with a key of AWS")
-        return key.grant_encrypt_decrypt(grantee) if writes else key.grant_decrypt(grantee)
+        keys = [each.encryption_key for each in (self.table, self.payload_bucket) if each is not None]
+        given = [
+            key.grant_encrypt_decrypt(grantee) if writes else key.grant_decrypt(grantee)
+            for key in dict.fromkeys(keys)
+            if key is not None
+        ]
+        return reduce(iam.Grant.combine, given, iam.Grant.drop(grantee, "keys of AWS need no grant"))

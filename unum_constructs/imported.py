@@ -6,6 +6,7 @@ import jsii
 from aws_cdk import Fn
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct, IValidation
 
@@ -27,12 +28,18 @@ class ImportedWorkflow(IUnumWorkflow):
         start_alias_arn: str,
         control_alias_arn: str | None,
         activities: Mapping[str, sqs.IQueue],
+        payload_bucket: s3.IBucket | str | None,
         same_environment: bool | None,
     ) -> None:
         super().__init__(scope, construct_id)
         self.workflow_name = checked_name(self, workflow_name)
         self.table = dynamodb.Table.from_table_name(self, "Table", table) if isinstance(table, str) else table
         self.activities = activities
+        self.payload_bucket = (
+            s3.Bucket.from_bucket_name(self, "Payloads", payload_bucket)
+            if isinstance(payload_bucket, str)
+            else payload_bucket
+        )
         self.start_alias = lambda_.Function.from_function_attributes(
             self, "Start", function_arn=start_alias_arn, same_environment=same_environment
         )
@@ -54,6 +61,7 @@ class ImportedWorkflow(IUnumWorkflow):
             start_alias_arn=Fn.import_value(export_name(workflow_name, "StartAlias")),
             control_alias_arn=Fn.import_value(export_name(workflow_name, "ControlAlias")),
             activities={},
+            payload_bucket=None,
             same_environment=True,
         )
 

@@ -6,6 +6,7 @@ from typing import Protocol
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_s3_assets as s3_assets
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -42,10 +43,10 @@ def attach(
     return policy
 
 
-def share_key(function: lambda_.IFunction, table: dynamodb.ITable) -> None:
-    """Let `function` use the key that `table` is encrypted with, if that is the user's own."""
-    if table.encryption_key is not None:
-        table.encryption_key.grant_encrypt_decrypt(_role(function))
+def share_key(function: lambda_.IFunction, encrypted: dynamodb.ITable | s3.IBucket) -> None:
+    """Let `function` use the key that a table or bucket is encrypted with, if that is the user's own."""
+    if encrypted.encryption_key is not None:
+        encrypted.encryption_key.grant_encrypt_decrypt(_role(function))
 
 
 def invoking(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
@@ -83,6 +84,16 @@ def storing(table: dynamodb.ITable, operations: Iterable[Operation]) -> iam.Poli
     """To do `operations` in `table`."""
     actions = sorted({action for operation in operations for action in ACTIONS[operation]})
     return iam.PolicyStatement(actions=actions, resources=[table.table_arn])
+
+
+def keeping_objects(bucket: s3.IBucket, workflow_name: str) -> iam.PolicyStatement:
+    """To store and read the large values of a workflow, and nothing else in `bucket`."""
+    return iam.PolicyStatement(actions=["s3:GetObject", "s3:PutObject"], resources=[objects_of(bucket, workflow_name)])
+
+
+def objects_of(bucket: s3.IBucket, workflow_name: str) -> str:
+    """ARN of the objects with the large values of a workflow."""
+    return bucket.arn_for_objects(f"{workflow_name}/*")
 
 
 def reading(asset: s3_assets.Asset) -> iam.PolicyStatement:

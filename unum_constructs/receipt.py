@@ -16,6 +16,7 @@ from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.simulator.capacity import item_size, write_units
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import EXPIRY
+from unum_runtime.store.large import LargeItems
 
 UNKNOWN = "reads, what came to nothing, and time beside user code"
 """What a receipt leaves out."""
@@ -26,16 +27,20 @@ class StoredReceipt:
     """What stored steps tell of their execution.
 
     Attributes:
-        tasks: how many were committed; each took an invocation at least.
+        tasks: how many were committed.
+        invocations: how many invocations they took at least; a function may have gone on with several of its own.
         writes: of steps and of completion sets.
         write_units: of those; a set is taken for one.
-        item_bytes: of the steps.
+        object_writes: of values that are too large for items.
+        item_bytes: of the steps, without those.
         user_code_ms: how long user code ran in the tries that were committed.
     """
 
     tasks: int
+    invocations: int
     writes: int
     write_units: int
+    object_writes: int
     item_bytes: int
     user_code_ms: int
 
@@ -44,7 +49,8 @@ class StoredReceipt:
         """What that costs at least, in US dollars, if the functions have the least memory."""
         usd = list_prices().usd
         compute = self.user_code_ms / 1000 * DEFAULT_MEMORY_MB / 1024 * usd["lambda_gb_s"]
-        return self.tasks * usd["lambda_request"] + self.write_units * usd["dynamodb_write_unit"] + compute
+        stored = self.write_units * usd["dynamodb_write_unit"] + self.object_writes * usd["s3_put"]
+        return self.invocations * usd["lambda_request"] + stored + compute
 
 
 def stored_receipt(
@@ -58,7 +64,8 @@ def stored_receipt(
     """
     record = history.start_record(store, workflow, execution_name)
     checkpoints = [record, *history.steps(store, workflow, record.name.execution)]
-    sizes = [_size(workflow, checkpoint, retention_s) for checkpoint in checkpoints]
+    stored = [_stored(store, workflow, checkpoint, retention_s) for checkpoint in checkpoints]
+    sizes = [size for size, _ in stored]
     scopes = [checkpoint.opens for checkpoint in checkpoints if checkpoint.opens is not None]
     completed = {checkpoint.name.frames for checkpoint in checkpoints if checkpoint.is_packed}
     packing = {frames[-1].state for frames in completed}
@@ -68,18 +75,21 @@ def stored_receipt(
     tasks = [each for each in checkpoints[1:] if each.phase is Phase.LEFT and each.state not in fan_outs]
     return StoredReceipt(
         tasks=len(tasks),
+        invocations=sum(not each.fused for each in tasks),
         writes=len(sizes) + additions,
         write_units=sum(map(write_units, sizes)) + additions,
+        object_writes=sum(objects for _, objects in stored),
         item_bytes=sum(sizes),
         user_code_ms=sum(checkpoint.duration_ms for checkpoint in checkpoints),
     )
 
 
-def _size(workflow: str, checkpoint: Checkpoint, retention_s: int) -> int:
+def _stored(store: Store, workflow: str, checkpoint: Checkpoint, retention_s: int) -> tuple[int, int]:
+    """The size of the item that `checkpoint` is stored as, and how many objects it refers to."""
+    key, item = checkpoint_key(workflow, checkpoint.name), stored_item(workflow, checkpoint)
+    small, objects = store.split(key, item) if isinstance(store, LargeItems) else (item, {})
     expires_at_s = checkpoint.committed_ms // 1000 + retention_s
-    return item_size(
-        checkpoint_key(workflow, checkpoint.name), stored_item(workflow, checkpoint) | {EXPIRY: expires_at_s}
-    )
+    return item_size(key, small | {EXPIRY: expires_at_s}), len(objects)
 
 
 def _full_sets(scope: Scope, *, is_packed: bool) -> int:

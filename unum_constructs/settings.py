@@ -11,7 +11,8 @@ from unum_constructs.compiler.options import FunctionOptions
 from unum_constructs.compiler.resources import SERVICES
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
-from unum_runtime.model.ir import Guard, Workflow
+from unum_constructs.payloads import Payload
+from unum_runtime.model.ir import Collection, Guard, Workflow
 from unum_runtime.protocol.packing import packed_tasks
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, EVENT_LIFE_S
@@ -77,6 +78,21 @@ def checked_history_retention_s(workflow: Construct, history_retention: Duration
     return seconds
 
 
+def checked_fusion(workflow: Construct, collection: Collection, *, fusion: bool | None) -> bool:
+    """Whether functions go on with Tasks of their own without an invocation.
+
+    Raises:
+        ConstructError: they cannot, because an outcome is collected as soon as what follows from it is sent.
+    """
+    if fusion and collection is Collection.EAGER:
+        raise ConstructError(
+            workflow,
+            "fusion: expected None or False with collection=Collection.EAGER, got True: what is collected has to be "
+            "followed by an event; remove one of both",
+        )
+    return collection is Collection.TTL if fusion is None else fusion
+
+
 def checked_hop_budget(workflow: Construct, hop_budget: int) -> int:
     """`hop_budget`.
 
@@ -88,14 +104,16 @@ def checked_hop_budget(workflow: Construct, hop_budget: int) -> int:
     return hop_budget
 
 
-def checked_payload_limit(workflow: Construct, payload_limit: int | None) -> int | None:
+def checked_payload_limit(workflow: Construct, payload_limit: int | None, payload: str) -> int | None:
     """`payload_limit`.
 
     Raises:
         ConstructError: nothing could be passed on, or it is more than what is stored.
     """
-    if payload_limit is not None and not 1 <= payload_limit <= MAX_OUTCOME_BYTES:
-        expected = f"expected 1 to {MAX_OUTCOME_BYTES} bytes, which is what is stored"
+    if payload_limit is not None and payload_limit < 1:
+        raise ConstructError(workflow, f"payload_limit: expected at least 1 byte, got {payload_limit}")
+    if payload == Payload.INLINE and payload_limit is not None and payload_limit > MAX_OUTCOME_BYTES:
+        expected = f'expected 1 to {MAX_OUTCOME_BYTES} bytes, which is what is stored with payload="inline"'
         raise ConstructError(workflow, f"payload_limit: {expected}; got {payload_limit}")
     return payload_limit
 

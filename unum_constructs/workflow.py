@@ -1,14 +1,16 @@
 """A workflow as a construct: the table, the layer, the wrapped functions, their permissions, and the start alias."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from aws_cdk import Duration, Stack, Tags
+from aws_cdk import Aws, Duration, Stack, Tags
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -27,6 +29,7 @@ from unum_constructs.imported import ImportedWorkflow
 from unum_constructs.layer import WorkflowLayer
 from unum_constructs.monitoring import MonitoredWorkflow
 from unum_constructs.outputs import add_outputs
+from unum_constructs.payloads import Payload, bucket_for
 from unum_constructs.provided import Provision
 from unum_constructs.queues import new_queue
 from unum_constructs.resource import resource_of
@@ -34,6 +37,7 @@ from unum_constructs.settings import (
     check_leases,
     checked_attempts,
     checked_event_age_s,
+    checked_fusion,
     checked_history_retention_s,
     checked_hop_budget,
     checked_name,
@@ -86,6 +90,9 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         retry_attempts: how often Lambda delivers an event again when the delivery failed, 0 to 2; twice where it is
             not given.
         hop_budget: how many steps may lie between the start and any other, so that a loop which never ends fails.
+        payload: whether values that are too large for the table go to a bucket, which outlives the stack: its objects
+            expire by themselves. By default if the definition shows that there may be such values.
+        payload_bucket: your own bucket for them; below the workflow's name, objects must last longer than `retention`.
         payload_limit: how many bytes a state's output may have, as JSON; more fails it with
             ``States.DataLimitExceeded``. For definitions that rely on the limit of Step Functions, 262,144; without, as
             much as is stored.
@@ -94,6 +101,9 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             one item; larger ones and failures cost as much as without, and a write more for each 7 branches.
         log_level: which lines the runtime writes to the logs of all functions.
         metrics: how much is counted, in these logs; CloudWatch has to be paid for each metric.
+        fusion: whether a function goes on with the next Task itself, without an invocation, where that is its own, too,
+            and enough time remains. Where it is not given, it does so under ``Collection.TTL``; under
+            ``Collection.EAGER`` it cannot.
         architecture: of the functions that the workflow makes itself: one that goes on from failures, and where it
             needs them, one to start in, if it begins with no Task; one that calls services, if Tasks do; one that hands
             on events which have had to wait. What follows is about these functions, too.
@@ -117,6 +127,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         failure_alarm: goes off when something is in that queue; actions may be added to it.
         control_alias: where executions are stopped, redriven, nudged and forked; an alias of the failure handler.
         timer: what keeps events that have to wait; None where none have to.
+        payload_bucket: where values go that are too large for the table; None where there is no bucket for them.
     """
 
     start_alias: lambda_.Alias
@@ -142,10 +153,13 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         max_event_age: Duration | None = None,
         retry_attempts: int | None = None,
         hop_budget: int = DEFAULT_HOP_BUDGET,
+        payload: Payload | str = Payload.AUTO,
+        payload_bucket: s3.IBucket | None = None,
         payload_limit: int | None = None,
         small_results: bool = False,
         log_level: LogLevel = LogLevel.INFO,
         metrics: Metrics = Metrics.WORKFLOW,
+        fusion: bool | None = None,
         architecture: lambda_.Architecture | None = None,
         log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH,
         tracing: lambda_.Tracing | None = None,
@@ -167,6 +181,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         )
         self._provision.check(self)
         self.workflow_name = checked_name(self, workflow_name)
+        is_fused = checked_fusion(self, collection, fusion=fusion)
         limits = {
             "max_event_age_s": checked_event_age_s(self, max_event_age),
             "retry_attempts": checked_attempts(self, retry_attempts),
@@ -183,8 +198,8 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
                 compiled,
                 collection=collection,
                 hop_budget=checked_hop_budget(self, hop_budget),
-                payload_limit=checked_payload_limit(self, payload_limit),
                 small_results=checked_small_results(self, compiled, small_results=small_results),
+                payload_limit=checked_payload_limit(self, payload_limit, payload),
                 timeout_s=checked_timeout_s(self, timeout, compiled.timeout_s),
             )
         )
@@ -204,6 +219,15 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         self.activities = callbacks.new_activities(self, "Activities", self._workflow)
         self.timer = self._timer()
         kept_s = checked_retention_s(self, retention)
+        self.payload_bucket = bucket_for(
+            self,
+            compiled=self._workflow,
+            payload=payload,
+            bucket=payload_bucket,
+            table=self.table,
+            retention_s=kept_s,
+            name=self._bucket_name(),
+        )
         self._assembly = Assembly(
             workflow=self._workflow,
             bound=bound,
@@ -213,10 +237,12 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             layer=self.layer,
             distant_layers=cross_stack.layers_of(self, self._workflow, self._hosts.values()),
             table=self.table,
+            payload_bucket=self.payload_bucket,
             retention_s=checked_history_retention_s(self, history_retention, kept_s),
             result_retention_s=kept_s,
             log_level=log_level,
             metrics=metrics,
+            fusion=is_fused,
             timer=self.timer,
             activities=self.activities,
             started={text: other.start_alias.function_arn for text, other in self._started.items()},
@@ -239,6 +265,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         start_alias_arn: str,
         control_alias_arn: str | None = None,
         activities: Mapping[str, sqs.IQueue] | None = None,
+        payload_bucket: s3.IBucket | str | None = None,
         same_environment: bool | None = None,
     ) -> IUnumWorkflow:
         """A workflow that exists already, for grants and event targets.
@@ -253,6 +280,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             control_alias_arn: that of its control alias, in the output ``ControlAlias``, for `grant_stop` and
                 `grant_redrive`.
             activities: queues of its activities by name, for `grant_activity`.
+            payload_bucket: its bucket for large values, or that bucket's name, in the output ``PayloadBucket``.
             same_environment: whether it is of the account and region of this stack, so that event sources can be
                 allowed to start it; found out where both are known.
         """
@@ -264,6 +292,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             start_alias_arn=start_alias_arn,
             control_alias_arn=control_alias_arn,
             activities=activities or {},
+            payload_bucket=payload_bucket,
             same_environment=same_environment,
         )
 
@@ -362,6 +391,11 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         near = cross_stack.are_near(self, self._hosts.values())
         return None if near else cross_stack.physical_name(self, purpose)
 
+    def _bucket_name(self) -> str | None:
+        """The same; names of buckets are unique among all accounts."""
+        name = self._physical_name("payloads")
+        return name and f"{hashlib.sha256(name.encode()).hexdigest()[:16]}-{Aws.ACCOUNT_ID}-{Aws.REGION}"
+
     def _failure_handler(self) -> FailureHandler:
         handler = FailureHandler(
             self,
@@ -412,6 +446,8 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             "FailureQueue": (self.failure_queue.queue_url, f"What workflow {name} could not go on from"),
             "Retention": (str(self._assembly.result_retention_s), f"Seconds that workflow {name} keeps results"),
         }
+        if self.payload_bucket:
+            outputs["PayloadBucket"] = (self.payload_bucket.bucket_name, f"Large values of workflow {name}")
         if self.activities:
             urls = {each: queue.queue_url for each, queue in self.activities.items()}
             outputs["Activities"] = (

@@ -35,6 +35,7 @@ class Deployment:
             workflow=outputs["WorkflowWorkflow"],
             start_alias=outputs["WorkflowStartAlias"],
             session=self.session,
+            payload_bucket=outputs.get("WorkflowPayloadBucket"),
         )
 
     def table(self, stack: str, output: str) -> Any:

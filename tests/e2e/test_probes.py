@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Deployment
+from tests.e2e.conftest import Deployment, deliveries, until
+from unum_emulator.process import Emulator
 from unum_runtime.client import Description
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, InvalidExecutionInput
 from unum_runtime.model.checkpoint import Status
@@ -25,8 +26,39 @@ def test_an_empty_fan_out_is_joined(probe: Probe) -> None:
     assert probe("wide", numbers=[]).output == {"count": 0, "sum": 0}
 
 
+def test_5_mb_go_through_a_chain_and_come_back(probe: Probe) -> None:
+    assert probe("large", size=5_000_000).output == {"text": "x" * 5_000_000}
+
+
+def test_5_mb_are_joined_from_50_branches(probe: Probe) -> None:
+    assert probe("gathered", sizes=[100_000 + number for number in range(50)]).output == {
+        "sheets": 50,
+        "bytes": 50 * 100_000 + sum(range(50)),
+    }
+
+
+def test_an_execution_may_begin_with_5_mb(probe: Probe) -> None:
+    assert probe("gathered", sizes=[], more="y" * 5_000_000).output == {"sheets": 0, "bytes": 0}
+
+
+def test_large_values_are_objects_below_the_workflows_name(deployment: Deployment, probe: Probe) -> None:
+    probe("large", size=1_000_001)
+    s3 = deployment.session.client("s3")
+    bucket, workflow = (deployment.outputs["Probes"][f"Workflow{name}"] for name in ("PayloadBucket", "Workflow"))
+    kept = s3.list_objects_v2(Bucket=bucket)["Contents"]
+    assert {each["Key"].partition("/")[0] for each in kept} == {workflow}
+    assert 1_000_001 + len('{"text":""}') in [each["Size"] for each in kept]
+
+
 def test_a_loop_runs_as_often_as_its_choice_says(probe: Probe) -> None:
     assert probe("loop", round=0, rounds=5).output == {"case": "loop", "round": 5, "rounds": 5}
+
+
+def test_a_loop_goes_on_in_one_invocation_of_its_function(bootstrapped: Emulator, probe: Probe) -> None:
+    before = deliveries(bootstrapped, "Probes-Advance")
+    assert probe("loop", round=0, rounds=5).output["round"] == 5
+    until(lambda: deliveries(bootstrapped, "Probes-Advance") > before)
+    assert deliveries(bootstrapped, "Probes-Advance") == before + 1
 
 
 def test_results_of_nested_maps_are_in_their_places(probe: Probe) -> None:

@@ -1,10 +1,11 @@
 """How the graphs are searched: by the tests for a moment, by `search.py` for as long as it is told."""
 
+from dataclasses import replace
 from typing import Any
 
 from graphs import GRAPHS
 
-from unum_runtime.model.ir import Collection
+from unum_runtime.model.ir import Collection, Task
 from unum_runtime.simulator import Faults, Scenario
 
 HOUR_S = 3600
@@ -20,6 +21,8 @@ LATE = Faults(crashes=1, duplicates=4, jumps=4, jump_s=(3 * HOUR_S, 5 * HOUR_S),
 RANDOM: dict[str, dict[str, Any]] = {
     "everything": {"faults": HARSH, "tick_ms": 1},
     "eager": {"faults": HARSH, "tick_ms": 1, "collection": Collection.EAGER},
+    "in one function": {"faults": HARSH, "tick_ms": 1, "in_one_function": True},
+    "stopped in one function": {"faults": STOPS, "tick_ms": 1, "in_one_function": True},
     "stopped": {"faults": STOPS, "tick_ms": 1},
     "stopped, eager": {"faults": STOPS, "tick_ms": 1, "collection": Collection.EAGER},
     "late": {
@@ -33,7 +36,18 @@ RANDOM: dict[str, dict[str, Any]] = {
 """Fields of a scenario, for random searches."""
 
 
-def scenario(graph: str, **fields: Any) -> Scenario:
-    """`graph` with its own functions and input."""
+def scenario(graph: str, *, in_one_function: bool = False, **fields: Any) -> Scenario:
+    """`graph` with its own functions and input, or with all of its Tasks in one function, as far as they are fused."""
     found = GRAPHS[graph]
-    return Scenario(workflow=found.workflow(), functions=found.functions, input=found.input, **fields)
+    given = Scenario(workflow=found.workflow(), functions=found.functions, input=found.input, **fields)
+    return fused(given) if in_one_function else given
+
+
+def fused(given: Scenario) -> Scenario:
+    """`given` with all Tasks in one function."""
+    states = {
+        name: replace(state, function="one") if isinstance(state, Task) else state
+        for name, state in given.workflow.states.items()
+    }
+    handlers = {task.name: given.handler(task.name) for task in given.workflow.tasks}
+    return replace(given, workflow=replace(given.workflow, states=states), functions=handlers)

@@ -28,6 +28,7 @@ def test_public_names() -> None:
         "LogLevel",
         "Metrics",
         "NodeMetric",
+        "Payload",
         "Store",
         "UnumFunction",
         "UnumScheduleTarget",

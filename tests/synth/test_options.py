@@ -158,7 +158,7 @@ def test_payload_limit() -> None:
     flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, payload_limit=262_144)
     assert flow._workflow.payload_limit == 262_144
     with pytest.raises(ConstructError, match=r"^Stack/Flow: payload_limit: expected 1 to 380000 bytes.*; got 400000"):
-        Deployment.of(chain("A"), "A", payload_limit=400_000)
+        Deployment.of(chain("A"), "A", payload="inline", payload_limit=400_000)
 
 
 def test_small_results() -> None:
@@ -181,3 +181,14 @@ def test_small_results_are_not_in_the_ir_of_workflows_without_them() -> None:
 def test_hop_budget_without_a_step() -> None:
     with pytest.raises(ConstructError, match="Stack/Flow: hop_budget: expected at least 1 step, got 0"):
         Deployment.of(chain("A"), "A", hop_budget=0)
+
+
+def test_fusion_is_on_unless_it_is_switched_off() -> None:
+    assert "fusion" not in Deployment.of(chain("A"), "A").services("A")["Flow"]
+    assert Deployment.of(chain("A"), "A", fusion=False).services("A")["Flow"]["fusion"] is False
+
+
+def test_fusion_cannot_be_had_with_what_is_collected_at_once() -> None:
+    with pytest.raises(ConstructError, match=r"fusion: expected None or False with collection=Collection\.EAGER"):
+        Deployment.of(chain("A"), "A", fusion=True, collection=Collection.EAGER)
+    assert "fusion" not in Deployment.of(chain("A"), "A", collection=Collection.EAGER).services("A")["Flow"]

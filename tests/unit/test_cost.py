@@ -32,7 +32,7 @@ def workflow(**states: Json) -> Workflow:
 
 def chain(length: int) -> Workflow:
     names = [f"T{number}" for number in range(length)]
-    return workflow(**{name: task(after) for name, after in pairwise([*names, None]) if name})
+    return workflow(**{name: {**task(after), "Resource": name} for name, after in pairwise([*names, None]) if name})
 
 
 POLL = workflow(
@@ -57,6 +57,12 @@ def test_a_chain_writes_once_for_each_task_and_once_for_the_start() -> None:
     receipt = estimate(chain(5))
     assert (receipt.usage.writes, receipt.usage.reads, receipt.usage.invocations) == (6, 4, 5)
     assert (receipt.tasks, receipt.transitions, receipt.longest_path) == (5, 5, 5)
+
+
+def test_a_chain_in_one_function_takes_one_invocation_and_no_reads() -> None:
+    receipt = estimate(workflow(A=task("B"), B=task()))
+    assert (receipt.usage.writes, receipt.usage.reads, receipt.usage.invocations) == (3, 0, 1)
+    assert receipt.tasks == 2
 
 
 def test_bills_of_a_chain_are_prices_times_counts() -> None:

@@ -43,6 +43,24 @@ def test_a_receipt_has_every_write_of_the_execution(
     assert receipt.tasks == tasks
 
 
+def test_tasks_of_one_function_take_one_invocation() -> None:
+    flow = g.seq(*(g.task(name, function="work") for name in "ABC"))
+    run = metered(Definition.from_graph(flow).compile("w", None), {"work": lambda event, _: event}, 1)
+    receipt = stored_receipt(run.store, "w", run.name)
+    assert (receipt.tasks, receipt.invocations) == (3, 1) == (3, run.usage.invocations)
+
+
+def test_a_receipt_counts_objects_and_not_what_is_in_them() -> None:
+    workflow = Definition.from_graph(CHAIN).compile("w", None)
+    functions = {task.function: lambda event, _: event for task in workflow.tasks}
+    run = metered(workflow, functions, "x" * 500_000, by_reference=True)
+    receipt = stored_receipt(run.store, "w", run.name)
+    assert (receipt.writes, receipt.write_units) == (run.usage.writes, run.usage.write_units) == (4, 4)
+    assert receipt.object_writes == run.usage.object_writes == 4
+    inline = receipt.write_units * 0.625e-6 + receipt.tasks * 0.2e-6
+    assert receipt.usd == pytest.approx(inline + 4 * 5e-6)
+
+
 def test_an_execution_that_does_not_exist_has_no_receipt() -> None:
     with pytest.raises(ExecutionDoesNotExist):
         stored_receipt(MemoryStore(), "w", "nobody")

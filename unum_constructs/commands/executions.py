@@ -121,6 +121,7 @@ def connected(options: argparse.Namespace) -> Client:
             retention_s=found.retention_s,
             session=session,
             control_alias=found.control_alias,
+            payload_bucket=found.payload_bucket,
         )
 
 
@@ -172,6 +173,7 @@ def _explicit(options: argparse.Namespace) -> Deployed:
         table=options.table,
         start_alias=options.start_alias,
         control_alias=options.control_alias,
+        payload_bucket=options.payload_bucket,
     )
 
 

@@ -20,5 +20,8 @@ def receipt_json(receipt: StoredReceipt) -> Json:
 def print_receipt(receipt: StoredReceipt) -> None:
     """Print what an execution has used, and what that costs at least."""
     stored = f"{receipt.writes:,} writes of {receipt.write_units:,} units, {receipt.item_bytes:,} bytes"
-    print(f"receipt  {receipt.tasks:,} Tasks, {stored}, {receipt.user_code_ms:,} ms of user code")
+    if receipt.object_writes:
+        stored += f", {receipt.object_writes:,} objects"
+    tasks = f"{receipt.tasks:,} Tasks in {receipt.invocations:,} invocations"
+    print(f"receipt  {tasks}, {stored}, {receipt.user_code_ms:,} ms of user code")
     print(f"         {receipt.usd:.9f} USD at least; not known: {UNKNOWN}")

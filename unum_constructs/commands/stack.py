@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from unum_constructs.commands.failure import UsageError
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 
-_KINDS = "StartAlias|ControlAlias|FailureQueue|Table|Workflow|Retention|Activities"
+_KINDS = "StartAlias|ControlAlias|FailureQueue|Table|Workflow|Retention|Activities|PayloadBucket"
 _OUTPUT = re.compile(rf"(?P<construct>.*)(?P<field>{_KINDS})")
 """Logical ID of an output of `UnumWorkflow`: the construct's path without separators, and what it is."""
 
@@ -28,6 +28,7 @@ class Deployed:
         activities: URLs of the queues of its activities by name.
         control_alias: ARN of its control alias; None for a client that controls nothing.
         failure_queue: URL of the queue of what it could not go on from; None if that is not known.
+        payload_bucket: name of its bucket for large values; None if it has none.
     """
 
     workflow: str
@@ -37,6 +38,7 @@ class Deployed:
     activities: Mapping[str, str] = field(default_factory=dict)
     control_alias: str | None = None
     failure_queue: str | None = None
+    payload_bucket: str | None = None
 
 
 def deployed(stack: str, outputs: Mapping[str, str], workflow: str | None) -> Deployed:
@@ -76,6 +78,7 @@ def _all_deployed(outputs: Mapping[str, str]) -> list[Deployed]:
             activities=json.loads(group.get("Activities", "{}")),
             control_alias=group.get("ControlAlias"),
             failure_queue=group.get("FailureQueue"),
+            payload_bucket=group.get("PayloadBucket"),
         )
         for group in groups.values()
         if group.keys() >= _ALWAYS  # other outputs may end alike

@@ -27,7 +27,7 @@ from unum_runtime.model.identity import started_by
 from unum_runtime.model.ir import Json
 from unum_runtime.protocol import control, door
 from unum_runtime.protocol.failing import fail_invocation
-from unum_runtime.protocol.runtime import Call, NoTimer, Runtime
+from unum_runtime.protocol.runtime import Call, NoTimer, Runtime, sends_all
 from unum_runtime.protocol.start import resume, start
 
 UNKNOWN = "Lambda.Unknown"
@@ -195,7 +195,9 @@ def _stand_in(workflow: str, given_up: GivenUp, context: Any) -> Runtime:
         raise NotOurEvent(f"{address}: expected that it serves workflow {workflow!r}, but only {sorted(table)}")
     if given_up.qualifier not in (address.rpartition(":")[2], table[workflow].start_alias):
         raise NotOurEvent(f"{given_up.address}: expected a version, or the start alias of workflow {workflow!r}")
-    return replace(runtime_of(workflow, table[workflow], address, context), hosts=frozenset(), call=_no_code)
+    return replace(
+        runtime_of(workflow, table[workflow], address, context), hosts=frozenset(), call=_no_code, fuses=sends_all
+    )
 
 
 def _no_code(call: Call, _value: Json) -> NoReturn:

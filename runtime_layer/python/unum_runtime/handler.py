@@ -21,7 +21,7 @@ from dataclasses import field, replace
 from functools import cache
 from typing import Any, TypeAlias
 
-from unum_runtime.aws.clients import client, connecting
+from unum_runtime.aws.clients import botocore_client, client, connecting
 from unum_runtime.aws.embedded_metrics import EmbeddedMetrics
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.clock import Clock, SystemClock
@@ -34,13 +34,16 @@ from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import response_alias
 from unum_runtime.protocol import door
 from unum_runtime.protocol.elsewhere import ACTIVITY
+from unum_runtime.protocol.fusion import Fusion
 from unum_runtime.protocol.lease import maintain_by_default
-from unum_runtime.protocol.runtime import Call, Elsewhere, Invoker, NoTimer, Runtime, Timer
+from unum_runtime.protocol.runtime import Call, Elsewhere, Invoker, NoTimer, Runtime, Timer, sends_all
 from unum_runtime.protocol.start import resume, start
 from unum_runtime.protocol.step import step
 from unum_runtime.records import dataclass
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import DynamoStore
+from unum_runtime.store.large import LargeItems
+from unum_runtime.store.objects import Objects
 from unum_runtime.time_limit import time_limit
 
 WORKFLOWS_FOLDER = "unum_workflows"
@@ -72,6 +75,8 @@ class Service:
         log_level: which lines the runtime logs.
         definition: where the IR is, as ``s3://bucket/key``, for functions that have no layer; None for the layer.
         metrics: how much is counted.
+        fusion: whether a delivery may go on with what follows in the same function itself.
+        payload_bucket: name of the bucket that values go to which are too large for the table; None for none.
     """
 
     table: str
@@ -87,6 +92,8 @@ class Service:
     log_level: str = LogLevel.INFO
     definition: str | None = None
     metrics: str = Metrics.WORKFLOW
+    fusion: bool = True
+    payload_bucket: str | None = None
 
 
 def handle(event: Json, context: Any) -> Json:
@@ -168,10 +175,10 @@ def _runtime(workflow: str, context: Any) -> Runtime:
 
 def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> Runtime:
     """The runtime of `workflow` in the function version `own_arn`, of which the environment says `service`."""
-    at_home = _at_home(workflow, own_arn)
+    at_home, remaining_ms = _at_home(workflow, own_arn), context.get_remaining_time_in_millis
     return Runtime(
         workflow=at_home,
-        store=_store(service.table),
+        store=_store(workflow, service),
         invoker=_invoker(),
         clock=_CLOCK,
         call=lambda call, value: _call(service, call, value, context),
@@ -182,11 +189,12 @@ def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> R
         result_retention_s=service.result_retention_s,
         collection=load_workflow(workflow).collection,
         log=_logger(context, service.log_level, EmbeddedMetrics(at_home, service.metrics, _CLOCK)),
-        remaining_ms=context.get_remaining_time_in_millis,
+        remaining_ms=remaining_ms,
         code=own_arn,  # a new version for each change of code, layers, environment or configuration
         maintain_leases=maintain_by_default(),
         timer=_timer(service.timer),
         own_address=own_arn,
+        fuses=Fusion(own_arn, remaining_ms, remaining_ms()) if service.fusion else sends_all,
     )
 
 
@@ -298,9 +306,21 @@ def _service_handler() -> Callable[[Call, Json, Clock], Any]:
     return handle
 
 
+def _store(workflow: str, service: Service) -> Store:
+    table = _table(service.table)
+    return table if service.payload_bucket is None else LargeItems(table, _objects(service.payload_bucket), workflow)
+
+
 @cache
-def _store(table: str) -> Store:
-    return DynamoStore(client("dynamodb"), table)
+def _table(name: str) -> Store:
+    return DynamoStore(client("dynamodb"), name)
+
+
+@cache
+def _objects(bucket: str) -> Objects:
+    from unum_runtime.aws.payloads import S3Objects  # noqa: PLC0415 - many workflows have no large values
+
+    return S3Objects(cache(lambda: botocore_client("s3")), bucket)  # most executions of the others have none either
 
 
 @cache
@@ -325,7 +345,7 @@ def _initialize() -> None:
         called = [task.resource for task in tasks if task.resource is not None and task.function in service.hosts]
         if not all(resource.startswith(ACTIVITY) for resource in called):
             _service_handler()
-        _store(service.table)
+        _table(service.table)
         _timer(service.timer)
     _invoker()
     if "UNUM_HANDLER" in os.environ:

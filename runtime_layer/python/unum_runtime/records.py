@@ -32,23 +32,29 @@ def _frozen(*, frozen: bool, eq: bool = True, slots: bool = False, kw_only: bool
 
 
 def _init(cls: Any) -> Callable[..., None]:
-    """A method that sets the fields of `cls`; its arguments are what that of a dataclass takes."""
+    """A method that sets the fields of `cls`; its arguments are what that of a dataclass takes.
+
+    A step makes some thirty objects, so it does no more than it must: what is left out is only looked for where
+    something is, and the arguments are kept in the one dictionary that Python has made for them.
+    """
     all_fields = fields(cls)
     names = {each.name for each in all_fields}
     positional = tuple(each.name for each in all_fields if not each.kw_only)
     defaults = {each.name: each.default for each in all_fields if each.default is not MISSING}
     factories = {each.name: each.default_factory for each in all_fields if each.default_factory is not MISSING}
-    put = object.__setattr__
+    put, count = object.__setattr__, len(names)
 
     def init(self: Any, *args: Any, **given: Any) -> None:
-        values = {**defaults, **dict(zip(positional, args, strict=False)), **given}
-        for name in factories.keys() - values.keys():
-            values[name] = factories[name]()
-        if (
-            values.keys() != names
-            or len(args) > len(positional)
-            or not given.keys().isdisjoint(positional[: len(args)])
-        ):
+        size, values = len(args) + len(given), given
+        if args:
+            values = {**given, **dict(zip(positional, args, strict=False))}
+        is_clear = len(values) == size
+        if size < count:
+            values = {**defaults, **values}
+            for name, make in factories.items():
+                if name not in values:
+                    values[name] = make()
+        if not is_clear or values.keys() != names:
             raise TypeError(_mismatch(cls, positional, args, given, names - values.keys()))
         for name, value in values.items():
             put(self, name, value)

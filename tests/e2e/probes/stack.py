@@ -6,7 +6,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from unum_constructs import Definition, UnumFunction, UnumWorkflow
+from unum_constructs import Definition, Payload, UnumFunction, UnumWorkflow
 
 HERE = Path(__file__).parent
 
@@ -30,15 +30,19 @@ class Probes(Stack):
             self,
             "Workflow",
             definition=Definition.from_asl_file(HERE / "workflow.asl.json"),
-            functions={"Record": record} | {key: self._function(key) for key in others},
+            functions={"Record": record}
+            | {key: self._function(key) for key in others}
+            | {key: self._function(key, memory_size=512) for key in ("Inflate", "HandOn", "Weigh")},
+            payload=Payload.S3,
         )
         CfnOutput(self, "RunsTable", value=self.runs.table_name)
 
-    def _function(self, key: str) -> UnumFunction:
+    def _function(self, key: str, **options: Any) -> UnumFunction:
         return UnumFunction(
             self,
             key,
             handler=f"probes.{key.lower()}",
             code=lambda_.Code.from_asset(str(HERE / "functions"), exclude=["__pycache__"]),
             environment={"RUNS_TABLE": self.runs.table_name},
+            **options,
         )

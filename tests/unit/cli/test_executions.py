@@ -88,7 +88,7 @@ def test_describe_as_json(unum: Any) -> None:
 def test_describe_shows_a_receipt_on_demand(unum: Any) -> None:
     assert "receipt" not in unum("describe", "good", *ADDRESS).out
     printed = unum("describe", "good", *ADDRESS, "--receipt").out
-    assert "receipt  1 Tasks, 2 writes of 2 units" in printed
+    assert "receipt  1 Tasks in 1 invocations, 2 writes of 2 units" in printed
     receipt = json.loads(unum("describe", "good", *ADDRESS, "--receipt", "--json").out)["receipt"]
     assert receipt["usd"] == pytest.approx((0.2 + 2 * 0.625) / 1e6, rel=0.01)
 

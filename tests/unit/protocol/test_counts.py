@@ -43,9 +43,10 @@ def map_and_join() -> dict[str, Any]:
     }
 
 
-def run(definition: dict[str, Any], guard: Guard, value: Any) -> tuple[Any, CountingStore]:
+def run(definition: dict[str, Any], guard: Guard, value: Any, *, fusion: bool = False) -> tuple[Any, CountingStore]:
     store = CountingStore()
-    ending = LocalWorkflow(workflow(definition, guard), {"F": lambda event, _: event}, store).run("e", value)
+    local = LocalWorkflow(workflow(definition, guard), {"F": lambda event, _: event}, store, fusion=fusion)
+    ending = local.run("e", value)
     assert ending == Ending(Status.SUCCEEDED, Success(value))
     return ending, store
 
@@ -57,6 +58,17 @@ def test_a_chain_costs_one_commit_a_node_and_the_start_record(length: int, guard
     reads = {Guard.COMMIT: 0, Guard.READ: length - 1}[guard]  # the first node knows that it is the first
     assert store.calls["create"] == length + 1
     assert store.calls.total() - RESULT_READS == length + 1 + reads
+
+
+@pytest.mark.parametrize("guard", [Guard.READ, Guard.COMMIT])
+def test_a_chain_in_one_function_needs_no_reads(guard: Guard) -> None:
+    _, store = run(chain(10), guard, {"x": 1}, fusion=True)
+    assert store.calls["create"] == store.calls.total() - RESULT_READS == 11
+
+
+def test_a_lease_is_followed_by_a_read_in_one_function_too() -> None:
+    _, store = run(chain(3), Guard.LEASE, {"x": 1}, fusion=True)
+    assert store.calls["read"] - 1 == 2  # the other one is of `LocalWorkflow.run`
 
 
 @pytest.mark.parametrize("branches", [1, 3, 100, 256, 257, 600])

@@ -20,6 +20,7 @@ class Address(TypedDict, total=False):
         session: where credentials and region come from; boto3's default without.
         retention_s: how long the workflow keeps its items, in seconds.
         activities: URLs of the queues of its activities by name, for workers.
+        payload_bucket: name of its bucket for large values, if it has one.
     """
 
     table: "Required[str]"
@@ -29,3 +30,4 @@ class Address(TypedDict, total=False):
     session: "Session | None"
     retention_s: int
     activities: Mapping[str, str] | None
+    payload_bucket: str | None

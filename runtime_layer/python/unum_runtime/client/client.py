@@ -27,6 +27,7 @@ from unum_runtime.protocol.lease import Lease, maintain_by_default
 from unum_runtime.protocol.record import checked_input, checked_name, recorded
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Invoker
 from unum_runtime.store.base import Index, Store
+from unum_runtime.store.large import LargeItems
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -76,6 +77,7 @@ class Client:
         retention_s: int = DEFAULT_RETENTION_S,
         activities: Mapping[str, str] | None = None,
         control_alias: str | None = None,
+        payload_bucket: str | None = None,
     ) -> "Client":
         """A client of a workflow on AWS; needs boto3 (``pip install 'unum-runtime[client]'``).
 
@@ -87,6 +89,8 @@ class Client:
             retention_s: how long the workflow keeps its items, in seconds.
             activities: URLs of the queues of its activities by name, for workers.
             control_alias: ARN of its control alias; None for a client that controls nothing.
+            payload_bucket: name of its bucket for large values, if it has one; without, they cannot be read, and inputs
+                may have 380 KB.
         """
         # Only here, so that everything else of the client runs where no AWS client is installed.
         import boto3  # noqa: PLC0415 - see above
@@ -99,10 +103,16 @@ class Client:
         config = Config(max_pool_connections=PARALLEL_CALLS, retries={"mode": "standard", "max_attempts": 5})
         dynamodb: Any = session.client("dynamodb", config=config)
         functions: Any = session.client("lambda", config=config)
-        store = DynamoStore(dynamodb, table)
+        table_store = DynamoStore(dynamodb, table)
+        store: Store = table_store
+        if payload_bucket is not None:
+            from unum_runtime.aws.payloads import S3Objects  # noqa: PLC0415 - the same
+
+            objects: Any = session.client("s3", config=config)
+            store = LargeItems(table_store, S3Objects(lambda: objects, payload_bucket), workflow)
         return cls(
             store=store,
-            index=store,
+            index=table_store,
             workflow=workflow,
             invoker=LambdaInvoker(functions),
             start_alias=start_alias,
@@ -132,7 +142,7 @@ class Client:
         not the default.
 
         Args:
-            input: any JSON of at most 380 KB.
+            input: any JSON; of at most 380 KB, unless the workflow has a bucket for larger ones.
             name: unique in the workflow; made up where there is none.
             lease: whether to share the start with other clients that do.
 
@@ -166,7 +176,7 @@ class Client:
         taken it over; it expires within a minute when this client dies before the execution has begun.
 
         Args:
-            input: any JSON of at most 380 KB.
+            input: any JSON; of at most 380 KB, unless the workflow has a bucket for larger ones.
             name: unique in the workflow; made up where there is none.
             timeout_s: how long to wait, in seconds; None waits for ever.
             on_step: called with each step as it commits.
@@ -382,7 +392,7 @@ class Client:
         if self.start_alias is None:
             raise ClientError("start_alias: expected the ARN of the start alias, got None; this client can only look")
         checked = checked_name(str(uuid.uuid4()) if name is None else name)
-        return start_record(Execution(checked, self.clock.now_ms()), checked_input(value))
+        return start_record(Execution(checked, self.clock.now_ms()), checked_input(value, self.store))
 
     def _invoke(self, record: Checkpoint, writer: Writer | None = None) -> None:
         request = start_request(record.name.execution.name, writer)

@@ -6,6 +6,7 @@ from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
+from unum_runtime.errors import StoreError
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import PACK_SIZE, START_STEP, Execution, Name, Scope
 from unum_runtime.records import dataclass
@@ -20,7 +21,15 @@ TOMBSTONE = "collected"
 PACKED_VALUES = tuple(f"v{slot}" for slot in range(PACK_SIZE))
 """Attributes of a pack that hold values, by the place of the branch."""
 
-OUTCOME = ("value", "cause", "variables", *PACKED_VALUES)
+REFERENCE = "_ref"
+"""Ends the name of an attribute that refers to a text which is stored elsewhere (`unum_runtime.store.large`)."""
+
+VALUES = ("value", "variables", "final_value")
+"""Attributes with what users' data comes to, as JSON text: their size is up to the users."""
+
+_REFERENCES = frozenset(f"{name}{REFERENCE}" for name in VALUES)
+
+OUTCOME = ("value", "cause", "variables", f"value{REFERENCE}", f"variables{REFERENCE}", *PACKED_VALUES)
 """Attributes that hold an outcome; a tombstone has none of them. What tells where the outcome led is kept, and of a
 failure its name."""
 
@@ -58,6 +67,13 @@ class Success:
 
     value: Json
     _texts: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @classmethod
+    def from_text(cls, text: str) -> "Success":
+        """The value that the compact JSON `text` says."""
+        found = cls(json.loads(text))
+        found._texts.append(text)
+        return found
 
     @property
     def text(self) -> str:
@@ -179,6 +195,7 @@ class Checkpoint:
         ending: how the execution ended, if it ended with this.
         began: what the execution runs on from here; None where that is as before.
         is_packed: whether it is stored with others in one item.
+        fused: whether it was committed without an invocation of its own.
     """
 
     name: Name
@@ -194,6 +211,7 @@ class Checkpoint:
     ending: Ending | None = None
     began: Began | None = None
     is_packed: bool = field(default=False, compare=False)
+    fused: bool = False
 
     @property
     def is_stop(self) -> bool:
@@ -221,11 +239,16 @@ class Checkpoint:
                 item |= {f"final_{key}": value for key, value in _outcome_to_item(self.ending.outcome).items()}
         if self.began is not None:
             item |= {"by": self.began.address, "routes": to_text(dict(self.began.routes))}
-        return item
+        return item | {"fused": 1} if self.fused else item
 
     @classmethod
     def from_item(cls, name: Name, item: Item) -> "Checkpoint":
-        """The checkpoint that `to_item` wrote."""
+        """The checkpoint that `to_item` wrote.
+
+        Raises:
+            StoreError: it refers to objects, and the store that gave it knows none.
+        """
+        _check_resolved(item)
         outcome = _collected_from_item(item) if TOMBSTONE in item else _outcome_from_item(item)
         return cls(
             name=name,
@@ -241,6 +264,7 @@ class Checkpoint:
             ending=_ending_from_item(item),
             began=Began(str(item["by"]), json.loads(str(item["routes"]))) if "by" in item else None,
             is_packed="packed" in item,
+            fused="fused" in item,
         )
 
 
@@ -260,6 +284,16 @@ def _outcome_from_item(item: Item, prefix: str = "") -> Outcome:
     if f"{prefix}value" in item:
         return Success(json.loads(str(item[f"{prefix}value"])))
     return _failure_from_item(item, prefix)
+
+
+def _check_resolved(item: Item) -> None:
+    """Stop if `item` has references, which only a store that knows the objects can follow."""
+    if not _REFERENCES.isdisjoint(item):
+        found = [str(item[name]) for name in _REFERENCES if name in item]
+        raise StoreError(
+            f"state {item['state']!r}: refers to the object {', '.join(found)}, and no bucket is known here; give the "
+            "client `payload_bucket`, which is the stack's output PayloadBucket"
+        )
 
 
 def _failure_from_item(item: Item, prefix: str) -> Failure:
@@ -294,7 +328,12 @@ def start_record(execution: Execution, value: Json) -> Checkpoint:
 
 def read_start_record(execution_name: str, item: Item) -> Checkpoint:
     """The start record as it was stored; the time of the start, part of the execution's identity, is in it."""
-    return Checkpoint.from_item(Name(Execution(execution_name, int(item["at"])), (), START_STEP), item)
+    return Checkpoint.from_item(Name(started_execution(execution_name, item), (), START_STEP), item)
+
+
+def started_execution(execution_name: str, item: Item) -> Execution:
+    """The execution whose start record is `item`."""
+    return Execution(execution_name, int(item["at"]))
 
 
 def stop_record(name: Name, failure: Failure, stopped_ms: int) -> Checkpoint:

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import NamedTuple, TypeAlias
 
 from unum_runtime.errors import NotOurEvent
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.model.checkpoint import REFERENCE, to_text
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, Frame, Name, Scope
 from unum_runtime.records import dataclass
@@ -46,7 +46,22 @@ class Neighbours:
     """An input that is read from the store: what the branch before and the branch itself come to the Task with."""
 
 
-Source: TypeAlias = Value | Results | Neighbours
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An input that is read from objects, because it would make the event too large.
+
+    Attributes:
+        value: reference to what `Value.value` is, as JSON text.
+        entered_ms: as in `Value`.
+        variables: reference to the variables; None where there are none.
+    """
+
+    value: str
+    entered_ms: int
+    variables: str | None = None
+
+
+Source: TypeAlias = Value | Results | Neighbours | Stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +90,10 @@ class Envelope:
     routes: Mapping[str, str]
     retries: tuple[int, ...] = ()
     job: Json = None
+
+    def with_input(self, source: Source) -> "Envelope":
+        """The same event with another input."""
+        return replace(self, input=source)
 
     def to_bytes(self) -> bytes:
         """The event as the platform carries it."""
@@ -131,6 +150,9 @@ def is_envelope(event: Json) -> bool:
 def _input_to_json(source: Source) -> dict[str, Json]:
     if isinstance(source, Neighbours):
         return {"meets": True}
+    if isinstance(source, Stored):
+        event = {f"input{REFERENCE}": source.value, "entered": source.entered_ms}
+        return event | {f"variables{REFERENCE}": source.variables} if source.variables else event
     if isinstance(source, Value):
         event = {"input": source.value, "entered": source.entered_ms}
         return event | {"variables": dict(source.variables)} if source.variables else event
@@ -143,6 +165,8 @@ def _input_from_json(name: Name, event: Mapping[str, Json]) -> Source:
         return Neighbours()
     if "join" in event:
         return Results(Scope(name.execution, name.frames, *event["join"]))
+    if f"input{REFERENCE}" in event:
+        return Stored(event[f"input{REFERENCE}"], event["entered"], event.get(f"variables{REFERENCE}"))
     return Value(event["input"], event["entered"], event.get("variables", {}))
 
 

@@ -343,6 +343,16 @@ def shard_partition(workflow: str, scope: Scope, shard: int) -> str:
     return _bounded(f"{_scope_path(workflow, scope)}~{shard}")
 
 
+def object_folder(workflow: str, partition: str) -> str:
+    """Where the objects are kept that items of `partition` refer to: below the workflow's name, by execution.
+
+    Of items that are found by a digest, the digest takes the place of the execution's name.
+    """
+    _, names_workflow, rest = partition.partition("/")
+    own = rest.partition("/")[0] if names_workflow else partition.removeprefix(HASHED_PREFIX)
+    return f"{escape(workflow)}/{own}"
+
+
 def _scope_path(workflow: str, scope: Scope) -> str:
     outer = "".join(f"/{escape(f.state)}@{f.iteration}.{f.generation}[{f.index}]" for f in scope.frames)
     own = f"/{escape(scope.state)}@{scope.iteration}.{scope.generation}"

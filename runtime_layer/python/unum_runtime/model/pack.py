@@ -19,6 +19,9 @@ STATE = "state"
 
 COUNTS, FAILS = "+", "-"
 
+_FUSED = "f"
+"""Ends the number of the attempt where the outcome was committed without an invocation of its own."""
+
 
 def packed(checkpoint: Checkpoint, slot: int, state: str) -> Item | None:
     """What a pack holds of a branch that ended with `checkpoint`; None where it has no room for that.
@@ -31,7 +34,9 @@ def packed(checkpoint: Checkpoint, slot: int, state: str) -> Item | None:
     if not isinstance(checkpoint.outcome, Success) or checkpoint.way.to_item():
         return None
     after_ms = checkpoint.committed_ms - checkpoint.name.execution.started_ms
-    facts = f"{checkpoint.name.step} {after_ms} {checkpoint.duration_ms} {checkpoint.attempt}"
+    facts = (
+        f"{checkpoint.name.step} {after_ms} {checkpoint.duration_ms} {checkpoint.attempt}{_FUSED * checkpoint.fused}"
+    )
     if checkpoint.state != state:
         facts += f" {checkpoint.state}"
     value = checkpoint.outcome.text
@@ -90,7 +95,8 @@ def entry(key: Key, pack: Item, slot: int, execution: Execution) -> tuple[Key, I
         "ir": digest,
         "at": execution.started_ms + int(after_ms),
         "ms": int(duration_ms),
-        "attempt": int(attempt),
+        "attempt": int(attempt.removesuffix(_FUSED)),
         "packed": 1,
+        **({"fused": 1} if attempt.endswith(_FUSED) else {}),
         **({"value": pack[value]} if value in pack else {TOMBSTONE: 1}),
     }

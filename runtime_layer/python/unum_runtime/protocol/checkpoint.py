@@ -13,6 +13,9 @@ from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES, Commit, Effect, Finish
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.trail import Trail
 
+WITHOUT_BUCKET = ': give the workflow a bucket for larger ones, payload="s3", or pass large data by reference'
+"""What helps against the limits of items and events."""
+
 MAX_ERROR_LENGTH = 256
 MAX_CAUSE_LENGTH = 32_768
 """In characters; what is longer is cut. Source of both: AWS Step Functions API Reference, "TaskFailedEventDetails"."""
@@ -35,7 +38,7 @@ def commit(rt: Runtime, effect: Commit, trail: Trail) -> Effect:
         OutcomeCollected: all that follows from the committed outcome is committed too.
         StoreError: it is not known whether the checkpoint was written; the next delivery will find out.
     """
-    checkpoint = draft(rt, effect)
+    checkpoint = draft(rt, effect, fused=trail.is_fused)
     following = plan(rt.workflow, checkpoint)
     if rt.workflow.committed_by(effect.state) is not None:
         _log(rt, checkpoint, "passed on")
@@ -77,18 +80,19 @@ def create(rt: Runtime, checkpoint: Checkpoint) -> Item | None:
     return rt.store.create(key, item, expires_at_s=rt.result_expires_at_s() if is_result else rt.expires_at_s())
 
 
-def draft(rt: Runtime, effect: Commit) -> Checkpoint:
+def draft(rt: Runtime, effect: Commit, *, fused: bool = False) -> Checkpoint:
     """The checkpoint that `effect` commits, as far as it is known before what follows is planned."""
     return Checkpoint(
         name=effect.name,
         state=effect.state,
         phase=effect.phase,
-        outcome=bounded(effect.outcome, effect.way, limit=rt.workflow.payload_limit),
+        outcome=bounded(rt, effect.outcome, effect.way, limit=rt.workflow.payload_limit),
         digest=rt.workflow.digest,
         committed_ms=rt.clock.now_ms() if effect.as_of_ms is None else effect.as_of_ms,
         duration_ms=effect.duration_ms,
         attempt=effect.attempt,
         way=effect.way,
+        fused=fused,
     )
 
 
@@ -155,10 +159,13 @@ def _announcing(checkpoint: Checkpoint, following: Effect) -> Checkpoint:
     return checkpoint
 
 
-def bounded(outcome: Outcome, way: Way = STRAIGHT, *, what: str = "output", limit: int | None = None) -> Outcome:
+def bounded(
+    rt: Runtime, outcome: Outcome, way: Way = STRAIGHT, *, what: str = "output", limit: int | None = None
+) -> Outcome:
     """`outcome`, or what it comes to where it is too large.
 
     Args:
+        rt: the runtime; its store may take values of any size.
         outcome: any.
         way: how control goes on from it; that is stored beside it.
         what: what it is, for the cause.
@@ -168,12 +175,14 @@ def bounded(outcome: Outcome, way: Way = STRAIGHT, *, what: str = "output", limi
         return shortened(outcome)
     size = len(outcome.text.encode())
     if limit is not None and size > limit:
-        return _too_large(f"the {what} has {size} bytes; at most {limit} are allowed")
+        return _too_large(f"the {what} has {size} bytes; at most {limit} are allowed: pass large data by reference")
+    if rt.large is not None:
+        return outcome
     if way is not STRAIGHT:
         size += sum(len(str(value).encode()) for value in way.to_item().values())
         what += " with the variables" if way.variables else ""
     if size > MAX_OUTCOME_BYTES:
-        return _too_large(f"the {what} has {size} bytes; at most {MAX_OUTCOME_BYTES} are stored")
+        return _too_large(f"the {what} has {size} bytes; at most {MAX_OUTCOME_BYTES} are stored{WITHOUT_BUCKET}")
     return outcome
 
 
@@ -183,7 +192,7 @@ def shortened(failure: Failure) -> Failure:
 
 
 def _too_large(fault: str) -> Failure:
-    return Failure("States.DataLimitExceeded", f"{fault}: pass large data by reference")
+    return Failure("States.DataLimitExceeded", fault)
 
 
 def _cut(text: str | None, length: int) -> str | None:

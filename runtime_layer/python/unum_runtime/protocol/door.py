@@ -14,7 +14,7 @@ from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.ir import Json
 from unum_runtime.protocol import holder, reception
-from unum_runtime.protocol.checkpoint import bounded
+from unum_runtime.protocol.checkpoint import shortened
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import Runtime
 
@@ -67,7 +67,7 @@ def _answered(rt: Runtime, event: Mapping[str, Json]) -> Json:
                 return refusal(INVALID_OUTPUT, f"output: expected JSON text of at most {MAX_OUTCOME_BYTES} bytes")
             holder.hand_in(rt, token, outcome, request_id)
         case {"token": str(token), "error": str() | None as error, "cause": str() | None as cause}:
-            outcome = bounded(Failure(error, cause))
+            outcome = shortened(Failure(error, cause))
             holder.hand_in(rt, token, outcome, request_id)
         case {"token": str(token), "heartbeat": True}:
             holder.beat(rt, token)

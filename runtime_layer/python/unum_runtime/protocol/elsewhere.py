@@ -24,6 +24,7 @@ from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success, to_
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Json, Pattern, State, Task
 from unum_runtime.model.naming import Key, Name, answer_key, lease_key, pending_key
+from unum_runtime.protocol.checkpoint import WITHOUT_BUCKET
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import Elsewhere, Later, Runtime
 
@@ -103,9 +104,9 @@ def token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = None) -> 
     """
     key = _pending_key(rt, envelope)
     event = to_text(replace(envelope, job=None).to_json())
-    if len(event.encode()) > MAX_OUTCOME_BYTES:
+    if rt.large is None and len(event.encode()) > MAX_OUTCOME_BYTES:
         cause = f"state {envelope.state!r}: its event has {len(event.encode())} bytes; at most {MAX_OUTCOME_BYTES} are"
-        raise StatesError("States.DataLimitExceeded", f"{cause} stored for who waits: pass large data by reference")
+        raise StatesError("States.DataLimitExceeded", f"{cause} stored for who waits{WITHOUT_BUCKET}")
     item: Item = {"value": event, "address": rt.own_address, "proof": rt.delivery}
     if heartbeat_s is not None:
         item["heartbeat_ms"] = round(heartbeat_s * 1000)

@@ -129,7 +129,7 @@ def _entry(rt: Runtime, before: Checkpoint, wish: Wish) -> Entry:
             f"state {wish.node!r}: what it was entered with is not known, for it ran on another version, or its input "
             "was collected; give an input"
         )
-    outcome = bounded(found.value, found.way, what="input")
+    outcome = bounded(rt, found.value, found.way, what="input")
     if isinstance(outcome, Failure):
         raise NodeNotForkable(f"state {wish.node!r}: {outcome.cause}")
     return found

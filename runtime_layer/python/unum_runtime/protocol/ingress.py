@@ -2,12 +2,13 @@
 
 from unum_runtime.errors import NotOurEvent, OutcomeCollected, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, is_stop_record
-from unum_runtime.model.envelope import Envelope, Neighbours, Value
+from unum_runtime.model.envelope import Envelope, Neighbours, Stored, Value
 from unum_runtime.model.ir import Guard, Pattern, State, Task
 from unum_runtime.model.naming import checkpoint_key, join_keys
 from unum_runtime.protocol.checkpoint import draft, verified
 from unum_runtime.protocol.elsewhere import check_look
 from unum_runtime.protocol.fanin import joined
+from unum_runtime.protocol.large import entered
 from unum_runtime.protocol.meeting import neighbours
 from unum_runtime.protocol.packing import find_packed, place_of
 from unum_runtime.protocol.plan import Commit, Effect, Invoke, plan
@@ -110,6 +111,8 @@ def _input(rt: Runtime, envelope: Envelope) -> Ready | Commit:
     """The Task's input; where results cannot be joined to one, the failure that their fan-out comes to."""
     if isinstance(envelope.input, Value):
         return Ready(envelope.input)
+    if isinstance(envelope.input, Stored):
+        return Ready(entered(rt, envelope.input))
     if isinstance(envelope.input, Neighbours):
         return Ready(neighbours(rt, envelope))
     joining = joined(rt, envelope.input.scope)

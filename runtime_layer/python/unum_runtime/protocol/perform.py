@@ -1,5 +1,6 @@
 """Effects, done: the only module that sends events."""
 
+import json
 from collections.abc import Mapping
 from itertools import chain
 
@@ -8,9 +9,11 @@ from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Phase
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Task
 from unum_runtime.model.naming import Scope
-from unum_runtime.protocol.checkpoint import commit, verified
+from unum_runtime.protocol import large
+from unum_runtime.protocol.checkpoint import WITHOUT_BUCKET, commit, verified
 from unum_runtime.protocol.collect import collect_commit, collect_scope, settled_around, take_back
 from unum_runtime.protocol.fanin import complete, fail
+from unum_runtime.protocol.fusion import may_fuse
 from unum_runtime.protocol.meeting import meet
 from unum_runtime.protocol.plan import (
     BranchFailed,
@@ -27,9 +30,7 @@ from unum_runtime.protocol.plan import (
 )
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.trail import Trail
-
-MAX_EVENT_BYTES = 1_000_000
-"""The largest asynchronous payload. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
+from unum_runtime.store.large import MAX_EVENT_BYTES
 
 
 def perform(rt: Runtime, trail: Trail, *effects: Effect) -> None:
@@ -38,7 +39,8 @@ def perform(rt: Runtime, trail: Trail, *effects: Effect) -> None:
     Args:
         rt: the runtime.
         trail: of this delivery.
-        effects: what was planned from committed outcomes; their events are sent together.
+        effects: what was planned from committed outcomes; their events are sent together. What is fused is not sent,
+            but put into the trail.
     """
     wave = [*effects]
     commits: list[Commit] = []
@@ -46,7 +48,7 @@ def perform(rt: Runtime, trail: Trail, *effects: Effect) -> None:
         commits += [effect for effect in wave if isinstance(effect, Commit)]
         trail.ended += [effect for effect in wave if isinstance(effect, Complete | BranchFailed)]
         invokes = [effect for effect in wave if isinstance(effect, Invoke)]
-        refused = _send(rt, invokes, trail.routes)
+        refused = _send(rt, invokes, trail, is_all=len(wave) == 1)
         followed = (_follow(rt, effect, trail) for effect in wave if not isinstance(effect, Invoke))
         wave = [*refused, *chain.from_iterable(followed)]
     if rt.collection is Collection.EAGER:
@@ -125,11 +127,14 @@ def _done(rt: Runtime, effect: Effect, trail: Trail) -> list[Effect]:
     return []
 
 
-def _send(rt: Runtime, invokes: list[Invoke], routes: Mapping[str, str]) -> list[Commit]:
-    """Send the events of `invokes`, some of them later; what to commit in place of those that cannot be sent."""
-    now, later, refused = [], [], []
+def _send(rt: Runtime, invokes: list[Invoke], trail: Trail, *, is_all: bool) -> list[Commit]:
+    """Send the events of `invokes`, some of them later; what to commit in place of those that cannot be sent.
+
+    If one `is_all` that is left to do, it may be put into the trail instead.
+    """
+    now, later, refused, routes = [], [], [], trail.routes
     for effect in invokes:
-        payload = envelope(rt, effect, routes).to_bytes()
+        payload = large.payload(rt, envelope(rt, effect, routes))
         failure = _unsendable(rt, effect, len(payload))
         if failure is not None:
             refused.append(Commit(effect.name, effect.state, Phase.LEFT, failure))
@@ -137,11 +142,21 @@ def _send(rt: Runtime, invokes: list[Invoke], routes: Mapping[str, str]) -> list
             now.append((_address(rt, effect, routes), payload))
         else:
             later.append((_address(rt, effect, routes), payload, effect.due_ms))
-    if now:
+    if now and not (is_all and _fuses(rt, trail, invokes[0], *now[0])):
         rt.invoker.invoke(now)
     if later:
         rt.timer.schedule(later)
     return refused
+
+
+def _fuses(rt: Runtime, trail: Trail, effect: Invoke, address: str, payload: bytes) -> bool:
+    """Put the event `payload` of `effect` into the trail, if the delivery may go on with it."""
+    task = rt.workflow.states[effect.state]
+    if isinstance(task, Task) and may_fuse(rt, trail, effect.name, task) and rt.fuses(address, payload, task):
+        trail.ahead = Envelope.from_json(
+            json.loads(payload)
+        )  # user code may change what it gets, as it may with events
+    return trail.ahead is not None
 
 
 def _address(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> str:
@@ -153,7 +168,7 @@ def _address(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> str:
 def _unsendable(rt: Runtime, effect: Invoke, size: int) -> Failure | None:
     if size > MAX_EVENT_BYTES:
         cause = f"the input of {effect.state!r} makes an event of {size} bytes; at most {MAX_EVENT_BYTES} are delivered"
-        return Failure("States.DataLimitExceeded", cause)
+        return Failure("States.DataLimitExceeded", cause + WITHOUT_BUCKET)
     if effect.due_ms is not None and effect.due_ms // 1000 > rt.last_s(effect.name.execution):
         days = rt.retention_s / 86_400
         cause = f"{effect.state!r} has to wait for longer than items are kept, {days:g} days; raise the retention"

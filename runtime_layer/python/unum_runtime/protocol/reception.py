@@ -26,7 +26,7 @@ def register(rt: Runtime, name: str, text: str) -> dict[str, Json]:
         ExecutionAlreadyExists: the name was started with another input.
     """
     execution = Execution(record.checked_name(name), rt.clock.now_ms())
-    draft = start_record(execution, record.checked_input(_parsed(text)))
+    draft = start_record(execution, record.checked_input(_parsed(text), rt.store))
     stored = record.recorded(rt.store, rt.workflow.name, draft, expires_at_s=rt.result_expires_at_s())
     return {"ExecutionArn": _arn(rt, name), "StartDate": stored.committed_ms}
 

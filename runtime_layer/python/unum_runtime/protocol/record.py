@@ -12,6 +12,7 @@ from unum_runtime.model.naming import Execution, Name, execution_partition, star
 from unum_runtime.protocol.moment import timestamp
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
 from unum_runtime.store.base import Store
+from unum_runtime.store.large import LargeItems
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
@@ -27,21 +28,27 @@ def checked_name(name: str) -> str:
     return name
 
 
-def checked_input(value: object) -> Json:
+def checked_input(value: object, store: Store | None = None) -> Json:
     """`value` as the workflow will read it: tuples become arrays, keys become text.
 
+    Args:
+        value: the execution's input.
+        store: the workflow's, which may take values of any size; None where the value has to travel first.
+
     Raises:
-        InvalidExecutionInput: it is not JSON (the text names type and place), or has more than 380 KB.
+        InvalidExecutionInput: it is not JSON (the text names type and place), or has more than 380 KB where the store
+            does not take that.
     """
     try:
         text = dumps(value)
     except NotSerializable as error:
         raise InvalidExecutionInput(f"input: {error.cause}") from error
     size = len(text.encode())
-    if size > MAX_OUTCOME_BYTES:
+    if size > MAX_OUTCOME_BYTES and not isinstance(store, LargeItems):
         raise InvalidExecutionInput(
             f"input: {size} bytes of JSON, but at most {MAX_OUTCOME_BYTES} are stored; "
-            "put large data into S3 and pass where it is"
+            "put large data into S3 and pass where it is, or "
+            'give the workflow a bucket for larger ones, payload="s3", and the client its name, `payload_bucket`'
         )
     return json.loads(text)
 

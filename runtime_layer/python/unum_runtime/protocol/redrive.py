@@ -86,7 +86,7 @@ def entering(rt: Runtime, name: Name, entry: Entry) -> tuple[Checkpoint, Effect]
     Raises:
         ExecutionNotRedrivable: what the state is entered with is too large to be stored.
     """
-    outcome = bounded(entry.value, entry.way, what="input")
+    outcome = bounded(rt, entry.value, entry.way, what="input")
     if isinstance(outcome, Failure):
         raise ExecutionNotRedrivable(f"state {entry.state!r}: {outcome.cause}")
     checkpoint = Checkpoint(

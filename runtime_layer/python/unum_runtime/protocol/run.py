@@ -155,7 +155,8 @@ class _Try:
             self.raw, shaped(self.task, result.value), self._scene(self.rt.clock.now_ms(), given=given, part=" result")
         )
         way = Way(variables=left.variables)
-        outcome = bounded(Success(left.value), way, limit=self.rt.workflow.payload_limit)
+        value = result if left.value is result.value else Success(left.value)
+        outcome = bounded(self.rt, value, way, limit=self.rt.workflow.payload_limit)
         return outcome if isinstance(outcome, Failure) else (outcome, way)
 
     def _result(self, event: Json, limits: _Limits, begun_ms: int, given: str) -> _Result:
@@ -214,7 +215,9 @@ class _Try:
         return Commit(self.envelope.name, self.task.name, Phase.LEFT, outcome, way, duration_ms, attempt)
 
     def _scene(self, now_ms: int, given: str = "", part: str = "") -> Scene:
-        moment = replace(self.moment, variables=handover.without(self.moment.variables))
+        moment, visible = self.moment, handover.without(self.moment.variables)
+        if visible is not moment.variables:
+            moment = replace(moment, variables=visible)
         return moment.scene(self.task.name, retries=self.envelope.retries, now_ms=now_ms, token=given, part=part)
 
     def _call(self, timeout_s: float | None, given: str) -> Call:

@@ -8,10 +8,11 @@ from typing import Any, Protocol
 from unum_runtime.clock import Clock
 from unum_runtime.errors import NoRoute
 from unum_runtime.model.envelope import START
-from unum_runtime.model.ir import Collection, Json, Pattern, Workflow
+from unum_runtime.model.ir import Collection, Json, Pattern, Task, Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.records import dataclass
 from unum_runtime.store.base import Store
+from unum_runtime.store.large import LargeItems
 
 EVENT_LIFE_S = 8 * 3600
 """How long an event may be delivered: Lambda keeps one for 6 hours at most, retries and clocks' differences included.
@@ -119,6 +120,11 @@ def silent(_message: str, /, **_fields: Json) -> None:
     """A log that keeps nothing."""
 
 
+def sends_all(_address: str, _payload: bytes, _task: Task) -> bool:
+    """What a delivery may go on with itself: nothing; it sends every event."""
+    return False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Runtime:
     """A workflow's runtime in one function.
@@ -144,6 +150,8 @@ class Runtime:
         maintain_leases: whether threads renew the leases of this delivery.
         timer: delivers events later.
         own_address: of this function.
+        fuses: whether the delivery may go on itself with what would be an event of (address, payload, its Task), which
+            is then not sent; see `fusion`. Only where outcomes expire, for what is collected has to be followed by one.
     """
 
     workflow: Workflow
@@ -164,6 +172,12 @@ class Runtime:
     maintain_leases: bool = False
     timer: Timer = field(default_factory=NoTimer)
     own_address: str = ""
+    fuses: Callable[[str, bytes, Task], bool] = sends_all
+
+    @property
+    def large(self) -> LargeItems | None:
+        """The store, if it takes texts of any size."""
+        return self.store if isinstance(self.store, LargeItems) else None
 
     def address(self, function: str, carried: Mapping[str, str]) -> str:
         """Where to invoke `function`.

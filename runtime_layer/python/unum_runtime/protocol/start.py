@@ -24,7 +24,9 @@ def start(rt: Runtime, execution_name: str, value: Json) -> None:
         StoreError: it is not known whether the execution exists; the event must be delivered again.
     """
     record = start_record(Execution(execution_name, rt.clock.now_ms()), value)
-    record = replace(record, outcome=bounded(Success(value), what="input"))  # too large, it fails the execution visibly
+    record = replace(
+        record, outcome=bounded(rt, Success(value), what="input")
+    )  # too large, it fails the execution visibly
     winner = create(rt, record)
     if winner is None:
         rt.log("started", execution=execution_name)

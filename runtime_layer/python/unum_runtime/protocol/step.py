@@ -9,6 +9,7 @@
 6. Collect what nobody can need any more.
 
 A delivery may die between any two of these; the next delivery of the same event goes on from what was committed.
+Where all that follows is an invocation of the same function, one delivery may do both: see `fusion`.
 """
 
 from unum_runtime.errors import OutcomeCollected
@@ -16,6 +17,7 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.protocol.checkpoint import commit
 from unum_runtime.protocol.collect import collect_behind
 from unum_runtime.protocol.elsewhere import forget
+from unum_runtime.protocol.fusion import is_first
 from unum_runtime.protocol.ingress import Ready, admit, look_up
 from unum_runtime.protocol.lease import claim_invocation
 from unum_runtime.protocol.perform import perform, tidy_up
@@ -26,7 +28,7 @@ from unum_runtime.protocol.trail import Trail
 
 
 def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
-    """Work on one delivery of `envelope`.
+    """Work on one delivery of `envelope`, and on what follows from it in this function, as far as that may be fused.
 
     Args:
         rt: the runtime.
@@ -38,7 +40,16 @@ def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
         LeaseHeldError: the work is being done; the event must be delivered again, in case it is not done in the end.
         UnumError: something did not answer; the event must be delivered again.
     """
-    state, trail = admit(rt, envelope), Trail(envelope.routes)
+    trail = Trail(envelope.routes, may_go_on=True)
+    _once(rt, envelope, trail, fresh=fresh)
+    while trail.ahead is not None:  # no recursion: a loop may go on for as long as the sandbox lives
+        ahead, fresh = trail.ahead, is_first(rt, trail, trail.ahead)
+        trail = Trail(ahead.routes, is_fused=True, may_go_on=True)
+        _once(rt, ahead, trail, fresh=fresh)
+
+
+def _once(rt: Runtime, envelope: Envelope, trail: Trail, *, fresh: bool) -> None:
+    state = admit(rt, envelope)
     with claim_invocation(rt, envelope, state) as claim:
         try:
             effect = look_up(rt, envelope, state, fresh=fresh)

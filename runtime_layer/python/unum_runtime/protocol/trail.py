@@ -1,16 +1,17 @@
-"""One delivery: where its events go, and what it wrote and found, which it may have to clear away or make up for."""
+"""One step of a delivery: where its events go, what it wrote and found, and whether the delivery goes on itself."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from unum_runtime.model.checkpoint import Checkpoint, Item
+from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Frames, Name, Scope, scopes_around
 from unum_runtime.protocol.plan import BranchFailed, Complete
 
 
 @dataclass(slots=True)
 class Trail:
-    """One delivery.
+    """One step of a delivery, which it may have to clear away after, or make up for.
 
     Attributes:
         routes: addresses that travel with the execution.
@@ -20,6 +21,9 @@ class Trail:
         ended: the ends of branches that it added to the sets of their scopes.
         collected: the scopes that it collected.
         packs: those in which it committed how a branch ended, by the branch's frames.
+        is_fused: whether the delivery has come here without an event.
+        may_go_on: whether somebody works on `ahead`.
+        ahead: what the delivery goes on with itself, in place of its event.
     """
 
     routes: Mapping[str, str]
@@ -28,6 +32,9 @@ class Trail:
     ended: list[Complete | BranchFailed] = field(default_factory=list)
     collected: list[Scope] = field(default_factory=list)
     packs: dict[Frames, Item] = field(default_factory=dict)
+    is_fused: bool = False
+    may_go_on: bool = False
+    ahead: Envelope | None = None
 
     def paths(self) -> Iterator[tuple[Scope, ...]]:
         """The scopes around each thing that it came to, outermost first; none inside a scope that it collected."""

@@ -39,7 +39,7 @@ def call(rt: Runtime, invocation: Call, event: Json) -> Success | Failure | Late
     if isinstance(returned, Later | Elsewhere):
         return returned
     try:
-        return Success(json.loads(dumps(returned)))
+        return Success.from_text(dumps(returned))
     except NotSerializable as error:
         return Failure("Runtime.MarshalError", _cause(str(error), "Runtime.MarshalError", []))
 

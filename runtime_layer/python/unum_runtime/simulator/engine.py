@@ -8,10 +8,11 @@ from typing import Any
 
 from unum_runtime.errors import ExecutionNotRedrivable, InvokeError, LeaseHeldError, RefusedDelivery, StoreError
 from unum_runtime.model.checkpoint import Failure, Item
-from unum_runtime.model.ir import Json
-from unum_runtime.model.naming import aside_key, checkpoint_key
-from unum_runtime.model.pack import ENDS, entry, unpacked
+from unum_runtime.model.ir import Json, Task
+from unum_runtime.model.naming import aside_key
+from unum_runtime.model.pack import ENDS, entry
 from unum_runtime.protocol.control import Control, parse
+from unum_runtime.protocol.fusion import Fusion
 from unum_runtime.protocol.nudge import nudge
 from unum_runtime.protocol.redrive import redrive
 from unum_runtime.protocol.runtime import Call, Runtime
@@ -22,7 +23,9 @@ from unum_runtime.simulator.invariants import (
     Broken,
     Invariant,
     check_again,
+    check_input,
     check_nudged,
+    check_references,
     check_run,
     check_sent,
     check_write,
@@ -31,7 +34,7 @@ from unum_runtime.simulator.invariants import (
 )
 from unum_runtime.simulator.ports import SENDS, Answer, Operation, Ports, Primitive, Suspended
 from unum_runtime.simulator.scenario import REQUEST_ID, Context
-from unum_runtime.simulator.world import Delivery, Event, Record, World
+from unum_runtime.simulator.world import Delivery, Event, Part, Record, World
 
 SHOWN = 160
 """How many characters of a value the log shows."""
@@ -52,17 +55,21 @@ class _Found(BaseException):
         self.broken = broken
 
 
+class _TimedOut(BaseException):
+    """User code takes longer than the sandbox may live."""
+
+
 def begin(world: World, event: Event, *, is_copy: bool) -> None:
     """Begin a delivery of `event`, up to its first call."""
     world.delivered += 1
-    name = world.own_name(event)
-    key = None if name is None else checkpoint_key(world.scenario.workflow.name, name)
+    part = world.part_of(event)
     delivery = Delivery(
         number=world.delivered,
-        event=event,
         is_copy=is_copy,
-        knew=key is not None and name is not None and key in unpacked(world.store.query(key.partition), name.execution),
-        was_stopped=world.is_stopped,
+        begun=part,
+        part=part,
+        function=world.function_of(event),
+        begun_ms=world.clock.ms,
         committed=frozenset(world.records) if event.asks else frozenset(),
         pending=_NOTHING,
     )
@@ -96,17 +103,28 @@ def apply(world: World, delivery: Delivery) -> Answer:
         answer = Answer(operation.primitive, operation.on(world.store))
     except StoreError as error:
         return Answer(operation.primitive, error=error)
+    try:
+        _check(world, delivery, answer)
+    except StoreError as error:
+        raise Broken(Invariant.NO_LOST_WORK, f"what is committed cannot be read: {error}") from error
+    world.say(delivery, lambda: f"  answer: {_short(answer.value)}")
+    return answer
+
+
+def _check(world: World, delivery: Delivery, answer: Answer) -> None:
+    """After a call of `delivery` was answered."""
+    operation = delivery.pending
     if operation.primitive is Primitive.CREATE:
+        if answer.value is None:
+            check_references(world, *operation.positional)
         world.find_execution()
         if answer.value is None:
             key, item = operation.positional
-            record_creation(world, key, Record(world.author(delivery.event), item))
+            record_creation(world, key, Record(world.author(delivery.part.event), item))
     if operation.primitive is Primitive.EXTEND:
         _record_entry(world, delivery, *answer.value)
     if operation.primitive in (Primitive.CREATE, Primitive.EXTEND, Primitive.ADD):
         check_write(world, delivery, operation.positional[0])
-    world.say(delivery, lambda: f"  answer: {_short(answer.value)}")
-    return answer
 
 
 def _record_entry(world: World, delivery: Delivery, is_set: bool, pack: Item) -> None:  # noqa: FBT001 - the answer
@@ -117,7 +135,7 @@ def _record_entry(world: World, delivery: Delivery, is_set: bool, pack: Item) ->
     if found is not None:
         own, item = found
         aside = world.records.get(aside_key(own))
-        record = aside if item is None else Record(world.author(delivery.event), item)
+        record = aside if item is None else Record(world.author(delivery.part.event), item)
         if record is None:
             raise Broken(Invariant.CONSISTENT, f"{key}: says that something is set aside at {own}, but nothing is")
         record_creation(world, own, record)
@@ -135,6 +153,7 @@ def send(world: World, delivery: Delivery, chosen: Collection[int]) -> Answer:
         world.say(delivery, partial(_sending, world, delivery, event, is_accepted=is_accepted))
         check_again(world, delivery, event)
         check_nudged(world, delivery, event)
+        check_input(world, event)
         if is_accepted:
             world.waiting.append(event)
     check_sent(world)
@@ -154,12 +173,17 @@ def describe(operation: Operation) -> str:
 
 def _run(world: World, delivery: Delivery, history: list[Answer]) -> None:
     known = len(delivery.history)
-    ports = Ports(history, world.clock.now_ms, lambda call, event: _user_code(world, delivery, call, event))
+    ports = _ports(world, delivery, history)
     try:
         _protocol(world, delivery, ports)
     except Suspended as suspended:
         digest = hash((delivery.digest, repr(history[known:])))
-        world.running.append(replace(delivery, history=tuple(history), digest=digest, pending=suspended.operation))
+        world.running.append(
+            replace(delivery, part=ports.part, history=tuple(history), digest=digest, pending=suspended.operation)
+        )
+    except _TimedOut:
+        world.say(delivery, lambda: "is killed: its time is over")
+        _redeliver(world, delivery)
     except (InjectedStoreError, InjectedInvokeError) as error:
         world.say(delivery, partial("fails: {}".format, error))
         _redeliver(world, delivery)
@@ -180,12 +204,36 @@ def _run(world: World, delivery: Delivery, history: list[Answer]) -> None:
         _finish(world, delivery)
 
 
+def _ports(world: World, delivery: Delivery, history: list[Answer]) -> Ports:
+    def user_code(call: Call, event: Json) -> Any:
+        return _user_code(world, replace(delivery, part=ports.part), call, event)
+
+    def fuses(address: str, payload: bytes, task: Task) -> Part | None:
+        return _fused(world, delivery, address, payload, task)
+
+    ports = Ports(history, world.clock.now_ms, user_code, fuses, delivery.begun)
+    return ports
+
+
+def _fused(world: World, delivery: Delivery, address: str, payload: bytes, task: Task) -> Part | None:
+    """What `delivery` is at if it may go on with the event `payload` for `task` at `address`; else None."""
+    if not world.scenario.fusion or delivery.function is None:
+        return None
+    given_ms = world.scenario.timeout_s * 1000
+    fusion = Fusion(delivery.function, lambda: given_ms - (world.clock.ms - delivery.begun_ms), given_ms)
+    if not fusion(address, payload, task):
+        return None
+    event = Event.of(payload, world.clock.ms)
+    world.say(delivery, lambda: f"goes on with {event}")
+    return world.part_of(event)
+
+
 def _protocol(world: World, delivery: Delivery, ports: Ports) -> None:
     scenario = world.scenario
     functions = frozenset(task.function for task in scenario.workflow.tasks)
     runtime = Runtime(
         workflow=scenario.workflow,
-        store=ports,
+        store=scenario.seen(ports, ports),
         invoker=ports,
         timer=ports,
         clock=ports,
@@ -196,6 +244,7 @@ def _protocol(world: World, delivery: Delivery, ports: Ports) -> None:
         result_retention_s=scenario.result_retention_s,
         collection=scenario.collection,
         delivery=delivery.id,
+        fuses=ports.fuses,
     )
     if delivery.event.asks == Control.NUDGE:
         nudge(runtime, scenario.execution_name)
@@ -218,7 +267,7 @@ def _stop_execution(world: World, runtime: Runtime, failure: Failure) -> None:
 
 
 def _user_code(world: World, delivery: Delivery, call: Call, event: Json) -> Any:
-    invocation = world.own_name(delivery.event)
+    invocation = world.own_name(delivery.part.event)
     assert invocation is not None  # noqa: S101 - user code runs in executions that are recorded
     work = (invocation, call.state)
     run = world.runs.get(work, 0)
@@ -229,7 +278,11 @@ def _user_code(world: World, delivery: Delivery, call: Call, event: Json) -> Any
     except Broken as broken:
         raise _Found(broken) from None
     context = Context(call, run, world.clock, call.function, str(delivery.event))
-    return world.scenario.handler(call.state)(event, context)
+    try:
+        return world.scenario.handler(call.state)(event, context)
+    finally:
+        if world.clock.ms - delivery.begun_ms > world.scenario.timeout_s * 1000:
+            raise _TimedOut
 
 
 def _sending(world: World, delivery: Delivery, event: Event, *, is_accepted: bool) -> str:

@@ -5,8 +5,8 @@ from enum import Enum
 
 from unum_runtime.client import history
 from unum_runtime.errors import StatesError
-from unum_runtime.model.checkpoint import Checkpoint, Ending, Status, Success, is_stop_record, to_text
-from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Success, is_stop_record, to_text
+from unum_runtime.model.envelope import Envelope, Stored
 from unum_runtime.model.ir import Collection, Guard, Json
 from unum_runtime.model.naming import Key, Name, checkpoint_key, execution_partition, memo_key
 from unum_runtime.protocol.control import Control
@@ -18,6 +18,7 @@ from unum_runtime.simulator.ports import Answer, Primitive
 from unum_runtime.simulator.recovery import Due, deadline_ms, due_retry
 from unum_runtime.simulator.reference import Reference, Unexplained
 from unum_runtime.simulator.world import Delivery, Event, Kept, Record, Work, World
+from unum_runtime.store.large import references, resolved
 
 LONGEST_MS = 10**12
 """Longer than anything waits."""
@@ -74,6 +75,35 @@ def record_creation(world: World, key: Key, record: Record) -> None:
     before = world.records.setdefault(key, record)
     if before.item != record.item:
         raise Broken(Invariant.CONSISTENT, f"{key}: a second outcome was committed, {record.item}, after {before.item}")
+
+
+def check_references(world: World, key: Key, item: Item) -> None:
+    """When `item` is created at `key`: what it refers to is there, and lasts as long.
+
+    Raises:
+        Broken: it is not, or does not.
+    """
+    expires_at_s = dict(world.store.expiries())[key]
+    for _, reference in references(item):
+        until_s = world.store.object_expiry(reference)
+        if not until_s:
+            raise Broken(Invariant.NO_LOST_WORK, f"{key} refers to {reference}, which is not there")
+        if until_s < expires_at_s:
+            raise Broken(Invariant.NO_LOST_WORK, f"{key} refers to {reference}, which expires before it")
+
+
+def check_input(world: World, event: Event) -> None:
+    """When `event` is sent: what it refers to is there, and lasts until after its last delivery.
+
+    Raises:
+        Broken: it is not, or does not.
+    """
+    source = None if event.envelope is None else event.envelope.input
+    if not isinstance(source, Stored):
+        return
+    for reference in filter(None, (source.value, source.variables)):
+        if world.store.object_expiry(reference) < event.until_s + RUN_S:
+            raise Broken(Invariant.NO_LOST_WORK, f"{event} refers to {reference}, which is not there, or not for long")
 
 
 def note_kept(world: World) -> None:
@@ -150,12 +180,14 @@ def check_run(world: World, delivery: Delivery, call: Call, event: Json) -> None
     Raises:
         Broken: it should not run, or sees something else than it should.
     """
-    name = world.own_name(delivery.event)
+    name = world.own_name(delivery.part.event)
     assert name is not None  # noqa: S101 - user code runs in executions that are recorded
+    if delivery.function not in (None, call.function):
+        raise Broken(Invariant.SAME_VIEW, f"{delivery}: code of {call.function} runs in {delivery.function}")
     is_guarded = world.scenario.workflow.task(call.state).guard is not Guard.COMMIT
-    if delivery.knew and is_guarded:
+    if delivery.part.knew and is_guarded:
         raise Broken(Invariant.NO_RERUN, f"{delivery} runs user code, but its outcome was committed before")
-    if delivery.was_stopped and is_guarded:
+    if delivery.part.was_stopped and is_guarded:
         raise Broken(Invariant.STOPPED, f"{delivery} runs user code, but the execution was stopped before")
     if name.frames and name.frames[0].iteration > world.kept.iteration and _place(name) in world.kept.places:
         raise Broken(Invariant.NO_RERUN, f"{delivery} runs user code that had succeeded before the redrive")
@@ -172,7 +204,7 @@ def check_again(world: World, delivery: Delivery, event: Event) -> None:
         Broken: neither by a retrier of the Task nor by its user code; or not at that time.
     """
     tried = [position for position, answer in enumerate(delivery.history) if answer.primitive is Primitive.USER_CODE]
-    if not tried or event.envelope is None or event.envelope.name != world.own_name(delivery.event):
+    if not tried or event.envelope is None or event.envelope.name != world.own_name(delivery.part.event):
         return
     since_ms = [answer.value for answer in delivery.history[tried[-1] :] if answer.primitive is Primitive.CLOCK]
     due = _due_again(world, delivery, event.envelope, delivery.history[tried[-1]])
@@ -210,20 +242,20 @@ def _result_keys(world: World) -> list[Key]:
     """Where the result is."""
     workflow = world.scenario.workflow
     assert world.execution is not None  # noqa: S101 - it has ended
-    last = history.last_step(world.store, workflow.name, world.execution)
+    last = history.last_step(world.view, workflow.name, world.execution)
     if last is None:
         return []
     return [checkpoint_key(workflow.name, last.name)]
 
 
 def _check_view(world: World, reference: Reference, delivery: Delivery, state: str, event: Json) -> None:
-    name = world.own_name(delivery.event)
+    name = world.own_name(delivery.part.event)
     visit = name and reference.visits.get(name)
     if not visit or visit.task.name != state:
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code runs, but no failure-free run comes to it")
     if world.clock.ms < (visit.due_ms or 0):
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code runs before {visit.due_ms}, which is its time")
-    alone = visit.event(delivery.event.retries, world.clock.ms)
+    alone = visit.event(delivery.part.event.retries, world.clock.ms)
     if not same_json(alone, event):
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code sees {to_text(event)}, but alone {to_text(alone)}")
 
@@ -237,7 +269,7 @@ def _note_redrive(world: World, delivery: Delivery) -> None:
 def _committed(world: World) -> Iterator[Checkpoint]:
     """All steps that are stored."""
     assert world.execution is not None  # noqa: S101 - somebody asks for it
-    return history.steps(world.store, world.scenario.workflow.name, world.execution)
+    return history.steps(world.view, world.scenario.workflow.name, world.execution)
 
 
 def _place(name: Name) -> tuple[tuple[int, ...], int]:
@@ -248,9 +280,9 @@ def _place(name: Name) -> tuple[tuple[int, ...], int]:
 def _due_again(world: World, delivery: Delivery, again: Envelope, answer: Answer) -> Due:
     """The try that has to follow after user code gave `answer`."""
     if isinstance(answer.value, Later):
-        return Due(delivery.event.retries, answer.value.delay_ms, answer.value.delay_ms)
+        return Due(delivery.part.event.retries, answer.value.delay_ms, answer.value.delay_ms)
     error = answer.error.error if isinstance(answer.error, StatesError) else type(answer.error).__name__
-    due = due_retry(world.scenario.workflow.task(again.state), error, delivery.event.retries)
+    due = due_retry(world.scenario.workflow.task(again.state), error, delivery.part.event.retries)
     if answer.error is None:  # what failed came after user code, and is not known here
         return Due(again.retries, 0, LONGEST_MS)
     if due is None:
@@ -300,7 +332,7 @@ def _check_expiry(world: World) -> None:
 
 
 def _ending(world: World) -> Ending | None:
-    return world.execution and history.ending(world.store, world.scenario.workflow.name, world.execution)
+    return world.execution and history.ending(world.view, world.scenario.workflow.name, world.execution)
 
 
 def _is_same(expected: Ending, found: Ending) -> bool:
@@ -315,7 +347,9 @@ def _failure_free(world: World) -> tuple[Reference, Ending | None]:
 
     def committed(name: Name) -> Checkpoint | None:
         record = world.records.get(checkpoint_key(workflow.name, name))
-        return None if record is None or is_stop_record(record.item) else Checkpoint.from_item(name, record.item)
+        if record is None or is_stop_record(record.item):
+            return None
+        return Checkpoint.from_item(name, resolved(record.item, world.store.get))
 
     def author(name: Name) -> Author:
         return world.records[checkpoint_key(workflow.name, name)].author

@@ -4,7 +4,7 @@ import heapq
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from unum_runtime.client import history
@@ -13,7 +13,8 @@ from unum_runtime.errors import InconsistentHistory, RefusedDelivery
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Json, Task, Workflow
-from unum_runtime.protocol.runtime import Call, Runtime
+from unum_runtime.protocol.fusion import Fusion
+from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Call, Runtime
 from unum_runtime.protocol.start import start
 from unum_runtime.protocol.step import step
 from unum_runtime.store.base import Store
@@ -78,6 +79,7 @@ class LocalWorkflow:
         store: keeps what the executions commit.
         clock: tells the time.
         collection: when stored outcomes go.
+        fusion: whether deliveries go on with what follows in the same function.
     """
 
     workflow: Workflow
@@ -85,6 +87,7 @@ class LocalWorkflow:
     store: Store = field(default_factory=MemoryStore)
     clock: SkippingClock = field(default_factory=SkippingClock)
     collection: Collection = Collection.TTL
+    fusion: bool = True
 
     def run(self, execution_name: str, value: Json) -> Ending:
         """Start an execution, deliver every event that comes of it, and say how it ended.
@@ -106,11 +109,11 @@ class LocalWorkflow:
         if missing:
             raise KeyError(f"functions {missing}: the workflow needs them; given are {sorted(self.functions)}")
         queue = Queue(self.clock)
-        runtime = self._runtime(queue)
-        start(runtime, execution_name, value)
+        start(self._in_function(self._runtime(queue), self.workflow.start_at), execution_name, value)
         while queue:
+            envelope = Envelope.from_json(json.loads(queue.take()))
             with suppress(RefusedDelivery):  # as in Lambda, where a refused event is not delivered again
-                step(runtime, Envelope.from_json(json.loads(queue.take())))
+                step(self._in_function(self._runtime(queue), envelope.state), envelope)
 
     def ending(self, execution_name: str) -> Ending:
         """How an execution ended of which no event is left.
@@ -130,6 +133,13 @@ class LocalWorkflow:
     def _call(self, call: Call, value: Json) -> Any:
         function = self.functions.get(call.state) or self.functions[call.function]
         return function(value, Context(call))
+
+    def _in_function(self, runtime: Runtime, state: str) -> Runtime:
+        """`runtime` in the function of `state`, if that is a Task; it has all the time there is."""
+        task = self.workflow.states[state]
+        if not self.fusion or not isinstance(task, Task):
+            return runtime
+        return replace(runtime, fuses=Fusion(task.function, lambda: MAX_DELIVERY_MS, MAX_DELIVERY_MS))
 
     def _runtime(self, queue: Queue) -> Runtime:
         functions = frozenset(task.function for task in self.workflow.tasks)

@@ -15,8 +15,10 @@ from unum_runtime.model.naming import Key
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator.capacity import PAGE_BYTES, item_size, read_units, set_size, write_units
 from unum_runtime.simulator.local import Function, LocalWorkflow, Queue
+from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import BATCH_SIZE, EXPIRY, OWNER, UNTIL_MS
-from unum_runtime.store.memory import MemoryStore
+from unum_runtime.store.large import LargeItems
+from unum_runtime.store.memory import MemoryObjects, MemoryStore
 
 
 @dataclass(slots=True)
@@ -34,6 +36,9 @@ class Usage:
         waits: events that a queue kept until they were due.
         waited_ms: how long the execution did nothing but wait for them, in milliseconds.
         payload_bytes: of the events that the functions sent.
+        object_writes: PutObject requests.
+        object_reads: GetObject requests.
+        object_bytes: of the contents in both.
         items: how many are left when the execution has ended.
         stored_bytes: of those.
     """
@@ -48,6 +53,9 @@ class Usage:
     waits: int = 0
     waited_ms: int = 0
     payload_bytes: int = 0
+    object_writes: int = 0
+    object_reads: int = 0
+    object_bytes: int = 0
     items: int = 0
     stored_bytes: int = 0
 
@@ -161,6 +169,26 @@ class MeteredStore(MemoryStore):
 
 
 @dataclass
+class MeteredObjects(MemoryObjects):
+    """Objects in memory that count what S3 would."""
+
+    usage: Usage = field(default_factory=Usage)
+
+    def put(self, name: str, content: bytes) -> None:
+        """See `Objects.put`."""
+        self.usage.object_writes += 1
+        self.usage.object_bytes += len(content)
+        super().put(name, content)
+
+    def get(self, names: Iterable[str]) -> dict[str, bytes]:
+        """See `Objects.get`."""
+        found = super().get(names)
+        self.usage.object_reads += len(found)
+        self.usage.object_bytes += sum(map(len, found.values()))
+        return found
+
+
+@dataclass
 class _MeteredQueue:
     """A queue that counts what it is given."""
 
@@ -187,8 +215,10 @@ class _MeteredWorkflow(LocalWorkflow):
     usage: Usage = field(default_factory=Usage)
 
     def _runtime(self, queue: Queue) -> Runtime:
-        metered = _MeteredQueue(queue, self.usage)
-        return replace(super()._runtime(queue), invoker=metered, timer=metered)
+        metered, store = _MeteredQueue(queue, self.usage), self.store
+        if isinstance(store, LargeItems):
+            store = replace(store, _kept=set())  # each delivery is another
+        return replace(super()._runtime(queue), invoker=metered, timer=metered, store=store)
 
 
 BEGUN_MS = 1_812_345_678_901
@@ -216,17 +246,19 @@ class Metered:
 
     usage: Usage
     ending: Ending
-    store: MemoryStore
+    store: Store
     name: str
 
 
-def metered(
+def metered(  # noqa: PLR0913 - what executions may differ in
     workflow: Workflow,
     functions: Mapping[str, Function],
     value: Json,
     *,
     name: str = "execution",
     collection: Collection | None = None,
+    fusion: bool = True,
+    by_reference: bool = False,
 ) -> Metered:
     """Execute `workflow` once in this process, without faults, and count what it uses.
 
@@ -236,6 +268,8 @@ def metered(
         value: the execution's input.
         name: of the execution; keys and events contain it.
         collection: when stored outcomes go; as the workflow says where none is given.
+        fusion: whether deliveries go on with what follows in the same function.
+        by_reference: whether the workflow has a bucket for large values.
 
     Raises:
         KeyError: a Task has no handler.
@@ -244,8 +278,9 @@ def metered(
     usage = Usage(invocations=1)
     clock = StillClock()
     store = MeteredStore(clock, usage=usage)
-    local = _MeteredWorkflow(workflow, functions, store, clock, collection or workflow.collection, usage)
+    seen: Store = LargeItems(store, MeteredObjects(usage=usage), workflow.name) if by_reference else store
+    local = _MeteredWorkflow(workflow, functions, seen, clock, collection or workflow.collection, fusion, usage=usage)
     local.deliver(name, value)
     store.count_left()
     used = replace(usage, waited_ms=clock.now_ms() - BEGUN_MS)  # without the look at how it ended
-    return Metered(used, local.ending(name), store, name)
+    return Metered(used, local.ending(name), seen, name)

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, TypeAlias
 
 from unum_runtime.model.checkpoint import Item
-from unum_runtime.model.ir import Json
+from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Key
 from unum_runtime.protocol.runtime import Call
 from unum_runtime.store.base import Store
@@ -30,13 +30,16 @@ class Primitive(StrEnum):
     ACQUIRE = "acquire"
     RENEW = "renew"
     RELEASE = "release"
+    PUT = "put"
+    GET = "get"
     INVOKE = "invoke"
     SCHEDULE = "schedule"
     CLOCK = "clock"
+    FUSE = "fuse"
     USER_CODE = "user code"
 
 
-READS = frozenset({Primitive.READ, Primitive.QUERY})
+READS = frozenset({Primitive.READ, Primitive.QUERY, Primitive.GET})
 """Calls without an effect."""
 
 SENDS = frozenset({Primitive.INVOKE, Primitive.SCHEDULE})
@@ -91,19 +94,23 @@ class Diverged(Exception):
 
 @dataclass
 class Ports:
-    """Store, invoker, timer and clock of one delivery.
+    """Store, objects, invoker, timer and clock of one delivery.
 
     Attributes:
         history: the answers so far; grows by those that need no decision: the time and user code's results.
         now_ms_here: tells the time.
         user_code: runs a user's function.
+        fuses_here: what the delivery is at if it goes on with an event itself; None if it does not.
+        part: what the delivery is at.
     """
 
     history: list[Answer]
     now_ms_here: Callable[[], int]
     user_code: Callable[[Call, Json], Any]
+    fuses_here: Callable[[str, bytes, Task], Any]
+    part: Any
     _position: int = 0
-    _suspended: Suspended | None = None
+    _stopped: BaseException | None = None
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
         """See `Store.create`."""
@@ -149,6 +156,15 @@ class Ports:
         """See `Store.release`."""
         self._shared(Primitive.RELEASE, key, owner)
 
+    def put(self, name: str, content: bytes) -> None:
+        """See `Objects.put`."""
+        self._shared(Primitive.PUT, name, content)
+
+    def get(self, names: Iterable[str]) -> dict[str, bytes]:
+        """See `Objects.get`."""
+        contents: dict[str, bytes] = self._shared(Primitive.GET, tuple(names))
+        return contents
+
     def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
         """See `Invoker.invoke`."""
         self._shared(Primitive.INVOKE, tuple(events))
@@ -166,16 +182,26 @@ class Ports:
         """See `Runtime.call`."""
         return self._own(Primitive.USER_CODE, lambda: self.user_code(call, event))
 
+    def fuses(self, address: str, payload: bytes, task: Task) -> bool:
+        """See `Runtime.fuses`."""
+        part = self._own(Primitive.FUSE, lambda: self.fuses_here(address, payload, task))
+        self.part = part or self.part
+        return part is not None
+
     def _shared(self, primitive: Primitive, *positional: Any, **named: Any) -> Any:
         if self._position == len(self.history):
-            # Once suspended, always: blocks that are left by it may ask for more, for example to release something.
-            self._suspended = self._suspended or Suspended(Operation(primitive, positional, named))
-            raise self._suspended
+            # Once stopped, always: blocks that are left by it may ask for more, for example to release something.
+            self._stopped = self._stopped or Suspended(Operation(primitive, positional, named))
+            raise self._stopped
         return self._next(primitive).give()
 
     def _own(self, primitive: Primitive, compute: Callable[[], Any]) -> Any:
         if self._position == len(self.history):
-            self.history.append(_answer(primitive, compute))
+            try:
+                self.history.append(_answer(primitive, compute))
+            except BaseException as stopped:
+                self._stopped = stopped
+                raise
         return self._next(primitive).give()
 
     def _next(self, primitive: Primitive) -> Answer:

@@ -11,8 +11,11 @@ from unum_runtime.model.identity import event_name
 from unum_runtime.model.ir import Collection, Json, Task, Workflow
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Call, Runtime
 from unum_runtime.protocol.start import resume, start
-from unum_runtime.simulator.faults import Faults
+from unum_runtime.simulator.faults import RUN_S, Faults
 from unum_runtime.simulator.store import SimulatedStore
+from unum_runtime.store.base import Store
+from unum_runtime.store.large import DAY_S, LargeItems, lasting_days
+from unum_runtime.store.objects import Objects
 
 BEGUN_MS = 1_800_000_000_000
 """When every simulation begins, in milliseconds since 1970."""
@@ -92,9 +95,13 @@ class Scenario:
         result_retention_s: how long start record and end are kept; None for as long as the rest.
         collection: when stored outcomes go.
         by_client: a client writes the start record and names it in the start event.
+        fusion: whether deliveries go on with what follows in the same function.
+        timeout_s: of every function, in seconds; a delivery whose user code goes on for longer is killed.
         tick_ms: how much time passes between two calls.
         entry: what a function does with a start event.
         store: makes the store.
+        least_bytes: from how many bytes on texts are stored as objects, and events have a reference in place of their
+            input; None for no objects.
     """
 
     workflow: Workflow
@@ -105,9 +112,12 @@ class Scenario:
     result_retention_s: int | None = None
     collection: Collection = Collection.TTL
     by_client: bool = False
+    fusion: bool = True
+    timeout_s: int = RUN_S
     tick_ms: int = 0
     entry: Entry = begin
     store: Callable[[Clock], SimulatedStore] = SimulatedStore
+    least_bytes: int | None = None
 
     def __post_init__(self) -> None:
         missing = sorted(task.name for task in self.workflow.tasks if self._handler(task) is None)
@@ -116,6 +126,18 @@ class Scenario:
                 f"functions: nothing for the Tasks {missing}, neither by their names nor by their functions' keys; "
                 f"given are {sorted(self.functions)}"
             )
+
+    def new_store(self, clock: Clock) -> SimulatedStore:
+        """The store of a simulation; objects last as long as the constructs have a bucket keep them."""
+        store = self.store(clock)
+        store.lasting_s = lasting_days(max(self.retention_s, self.result_retention_s or 0)) * DAY_S
+        return store
+
+    def seen(self, store: Store, objects: Objects) -> Store:
+        """The store as the protocol sees it."""
+        if self.least_bytes is None:
+            return store
+        return LargeItems(store, objects, self.workflow.name, self.least_bytes, event_bytes=self.least_bytes)
 
     def handler(self, state: str) -> Function:
         """What runs for the Task `state`."""

@@ -7,17 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self, TypeAlias
 
-from unum_runtime.model.checkpoint import Ending, Item, Status, read_start_record, start_record, to_text
+from unum_runtime.model.checkpoint import Ending, Item, Status, start_record, started_execution, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
-from unum_runtime.model.ir import Json
+from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.listing import stored_item
-from unum_runtime.model.naming import Execution, Key, Name, start_key
+from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, start_key
+from unum_runtime.model.pack import unpacked
 from unum_runtime.protocol.control import Control, is_request, request
 from unum_runtime.simulator.faults import EVENT_AGE_S, Faults
 from unum_runtime.simulator.past import Author
 from unum_runtime.simulator.ports import SENDS, History, Operation
 from unum_runtime.simulator.scenario import BEGUN_MS, Scenario, VirtualClock
 from unum_runtime.simulator.store import SimulatedStore
+from unum_runtime.store.base import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +66,32 @@ class Event:
         return self.asks or "start" if self.envelope is None else f"{self.envelope.name} {self.envelope.state}"
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a delivery works on: what it delivers, or what it has gone on with itself.
+
+    Attributes:
+        event: what it delivers, or what would have been.
+        knew: its outcome was committed when this began.
+        was_stopped: the execution was stopped when this began.
+    """
+
+    event: Event
+    knew: bool
+    was_stopped: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
     """A running delivery, stopped at a call.
 
     Attributes:
         number: which one, for humans.
-        event: what it delivers.
         is_copy: it is an additional one; the event does not depend on it.
-        knew: its outcome was committed when it began.
-        was_stopped: the execution was stopped when it began.
+        begun: what it began with.
+        part: what it is at.
+        function: where it runs; None where that cannot matter.
+        begun_ms: when it began, in milliseconds since 1970.
         committed: what was committed then, if somebody asks with it.
         history: the answers that it got.
         digest: tells histories apart.
@@ -82,10 +100,11 @@ class Delivery:
     """
 
     number: int
-    event: Event
     is_copy: bool
-    knew: bool
-    was_stopped: bool
+    begun: Part
+    part: Part
+    function: str | None
+    begun_ms: int
     history: History = ()
     digest: int = 0
     pending: Operation
@@ -93,7 +112,12 @@ class Delivery:
     has_begun: bool = False
 
     def __str__(self) -> str:
-        return f"{self.id} of {self.event}"
+        return f"{self.id} of {self.part.event}"
+
+    @property
+    def event(self) -> Event:
+        """What it delivers."""
+        return self.begun.event
 
     @property
     def id(self) -> str:
@@ -110,7 +134,7 @@ class Delivery:
 
     def key(self) -> tuple[object, ...]:
         """What makes a difference to what can follow."""
-        return (self.event, self.is_copy, self.knew, self.was_stopped, self.digest)
+        return (self.begun, self.is_copy, self.part, self.begun_ms, self.digest)
 
 
 Work: TypeAlias = tuple[Name, str]
@@ -193,14 +217,14 @@ class World:
             scenario=scenario,
             left=scenario.faults,
             clock=clock,
-            store=scenario.store(clock),
+            store=scenario.new_store(clock),
             waiting=[Event.of(scenario.start_event(), BEGUN_MS)],
             log=log,
         )
         if scenario.by_client:
             record = start_record(Execution(scenario.execution_name, BEGUN_MS), scenario.input)
             key = world.start_key
-            world.store.create(
+            world.view.create(
                 key, stored_item(scenario.workflow.name, record), expires_at_s=scenario.start_expires_at_s
             )
             world.find_execution()
@@ -228,6 +252,11 @@ class World:
         return hash((self.clock.ms, self.store.digest(), *events, running, self.left, facts))
 
     @property
+    def view(self) -> Store:
+        """What is committed, with all that it refers to."""
+        return self.scenario.seen(self.store, self.store)
+
+    @property
     def start_key(self) -> Key:
         """Where the execution's start record is."""
         return start_key(self.scenario.workflow.name, self.scenario.execution_name)
@@ -241,7 +270,7 @@ class World:
         """Learn the execution's identity from its start record."""
         item = self.store.read([self.start_key]).get(self.start_key)
         if self.execution is None and item is not None:
-            self.execution = read_start_record(self.scenario.execution_name, item).name.execution
+            self.execution = started_execution(self.scenario.execution_name, item)
 
     def own_name(self, event: Event) -> Name | None:
         """The invocation that a delivery of `event` may run user code for; None where that is not settled yet."""
@@ -250,6 +279,21 @@ class World:
         if event.asks:
             return None
         return self.execution and Name(self.execution, (), 1)
+
+    def part_of(self, event: Event) -> Part:
+        """What a delivery is at that begins with `event` now."""
+        name = self.own_name(event)
+        key = None if name is None else checkpoint_key(self.scenario.workflow.name, name)
+        knew = name is not None and key in unpacked(self.store.query(key.partition), name.execution) if key else False
+        return Part(event, knew, self.is_stopped)
+
+    def function_of(self, event: Event) -> str | None:
+        """The function that `event` is for; None for one without user code."""
+        workflow = self.scenario.workflow
+        if event.asks:
+            return None
+        state = workflow.states[workflow.start_at if event.envelope is None else event.envelope.state]
+        return state.function if isinstance(state, Task) else None
 
     def author(self, event: Event) -> Author:
         """Who commits what a delivery of `event` creates."""

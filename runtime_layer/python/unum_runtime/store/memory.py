@@ -1,4 +1,4 @@
-"""The store in memory: the reference for the contract, and what tests and `unum run` use."""
+"""Store and objects in memory: the reference for their contracts, and what tests and `unum run` use."""
 
 import threading
 from collections.abc import Iterable
@@ -132,3 +132,21 @@ def _check_size(what: str, key: Key, item: Item) -> None:
     size = sum(len(str(part).encode()) for part in (*key, *item.keys(), *item.values()))
     if size > MAX_ITEM_BYTES:
         raise StoreError(f"{what} {key}: the item has {size} bytes, more than {MAX_ITEM_BYTES}")
+
+
+@dataclass
+class MemoryObjects:
+    """Keeps everything in a dictionary behind a lock."""
+
+    _contents: dict[str, bytes] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def put(self, name: str, content: bytes) -> None:
+        """See `Objects.put`."""
+        with self._lock:
+            self._contents[name] = content
+
+    def get(self, names: Iterable[str]) -> dict[str, bytes]:
+        """See `Objects.get`."""
+        with self._lock:
+            return {name: self._contents[name] for name in names if name in self._contents}

@@ -24,6 +24,18 @@ def advance(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     return {**event, "round": event["round"] + 1}
 
 
+def inflate(event: dict[str, Any], _context: Any) -> dict[str, str]:
+    return {"text": "x" * event["size"]}
+
+
+def handon(event: Any, _context: Any) -> Any:
+    return event
+
+
+def weigh(sheets: list[dict[str, str]], _context: Any) -> dict[str, int]:
+    return {"sheets": len(sheets), "bytes": sum(len(sheet["text"]) for sheet in sheets)}
+
+
 def reject(event: dict[str, Any], _context: Any) -> None:
     raise RejectedError(f"cannot take {event['case']}")
 

@@ -1,0 +1,81 @@
+"""Fusion: a delivery goes on with the next invocation itself, where that is for the function that it runs in.
+
+The outcome between the two is committed all the same, but no event is sent. If the sandbox dies after that, the
+platform delivers the event again that it delivered, and that delivery finds the outcome. It then sends the event that
+was saved: what has died once gets deliveries of its own, and its failures are those of nobody else. So a delivery only
+goes on from what it has committed itself.
+
+Source of the term: Elgamal et al., "Costless: Optimizing Cost of Serverless Computing through Function Fusion and
+Placement" (SEC 2018); there functions are fused when they are deployed, and nothing is kept in between.
+"""
+
+from collections.abc import Callable
+
+from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.ir import Collection, Guard, Pattern, Task
+from unum_runtime.model.naming import Frames, Name
+from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.trail import Trail
+from unum_runtime.records import dataclass
+
+SHARE = 0.75
+"""How much of the time that a delivery began with has to be left for user code that says no time of its own.
+
+User code gets less time than alone, so it may be cut off, and run again, if it takes longer than this share of its
+function's timeout."""
+
+MARGIN_MS = 1_000
+"""What is needed beside the ``TimeoutSeconds`` of a Task, to commit that it has failed and go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """What one delivery may go on with: see `Runtime.fuses`.
+
+    Attributes:
+        address: of the function version that it runs in.
+        remaining_ms: how much time is left to it, in milliseconds.
+        given_ms: how much it began with.
+    """
+
+    address: str
+    remaining_ms: Callable[[], int]
+    given_ms: int
+
+    def __call__(self, address: str, _payload: bytes, task: Task) -> bool:
+        """Whether `task` lives at this address, and enough time is left for it."""
+        return address == self.address and self.remaining_ms() >= self._needed_ms(task)
+
+    def _needed_ms(self, task: Task) -> float:
+        share_ms, limit_s = SHARE * self.given_ms, task.data.get("TimeoutSeconds")
+        return min(share_ms, limit_s * 1000 + MARGIN_MS) if isinstance(limit_s, int | float) else share_ms
+
+
+def may_fuse(rt: Runtime, trail: Trail, name: Name, task: Task) -> bool:
+    """Whether a delivery may go on with `task` itself under `name`, if nothing is left to do but to send its event.
+
+    Only from what it has committed; under `Collection.EAGER` not at all, for there an outcome is collected as soon as
+    what follows is sent. Whoever waits for an answer gets the token of a delivery of its own.
+    """
+    if not trail.may_go_on or not trail.created or trail.found or rt.collection is not Collection.TTL:
+        return False
+    return task.pattern is Pattern.RESPONSE and _is_on_the_way(trail.created[-1].name.frames, name.frames)
+
+
+def _is_on_the_way(before: Frames, after: Frames) -> bool:
+    """Whether the one is inside of the other, or where the other is; not in a branch beside it.
+
+    Which branch begins when another has ended is no matter of that one's outcome alone: none does where the fan-out is
+    settled. So if it is this delivery that settles it, in the branch beside, the next would not come there again.
+    """
+    return all(one == other for one, other in zip(before, after, strict=False))
+
+
+def is_first(rt: Runtime, trail: Trail, ahead: Envelope) -> bool:
+    """Whether a delivery that goes on with `ahead` knows without a look that there is no outcome yet.
+
+    It has just created the outcome before it, and nothing else leads there. It looks all the same in a branch, because
+    the fan-out may have been settled without it; and where it may have waited for a lease.
+    """
+    is_next = trail.created[-1].name.following == ahead.name
+    return is_next and not ahead.name.frames and rt.workflow.task(ahead.state).guard is not Guard.LEASE

@@ -1,0 +1,114 @@
+"""Every kind of objects under one suite: memory, S3 under moto, S3 in the emulator (marked e2e); stores over them."""
+
+import uuid
+from collections.abc import Iterator
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from tests.contract.conftest import MovableClock
+from unum_runtime.aws.payloads import S3Objects
+from unum_runtime.errors import StoreError
+from unum_runtime.model.naming import Key
+from unum_runtime.store.base import Store
+from unum_runtime.store.large import LargeItems
+from unum_runtime.store.memory import MemoryObjects, MemoryStore
+from unum_runtime.store.objects import Objects
+
+BIG = 1_000_000
+LATER = 1_900_000_000
+KEY = Key("wf/execution:1", "000000001")
+
+
+@pytest.fixture(params=["memory", "moto", pytest.param("emulator", marks=[pytest.mark.e2e, pytest.mark.enable_socket])])
+def objects(request: pytest.FixtureRequest) -> Iterator[Objects]:
+    match request.param:
+        case "memory":
+            yield MemoryObjects()
+        case "moto":
+            with mock_aws():
+                yield _s3({})
+        case "emulator":
+            yield _s3({"endpoint_url": request.getfixturevalue("emulator_endpoint")})
+
+
+def _s3(options: dict[str, str]) -> S3Objects:
+    session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
+    client = session.client("s3", **options)
+    bucket = f"contract-{uuid.uuid4()}"
+    client.create_bucket(Bucket=bucket)
+    return S3Objects(lambda: client, bucket)
+
+
+def test_what_is_put_is_there(objects: Objects) -> None:
+    objects.put("wf/execution:1/a", b"one")
+    objects.put("wf/execution:1/b%000025", "zwei ü€😀".encode())
+    assert objects.get(["wf/execution:1/b%000025", "wf/execution:1/a"]) == {
+        "wf/execution:1/a": b"one",
+        "wf/execution:1/b%000025": "zwei ü€😀".encode(),
+    }
+
+
+def test_what_is_not_there_is_left_out(objects: Objects) -> None:
+    objects.put("wf/a", b"one")
+    assert objects.get(["wf/b", "wf/a"]) == {"wf/a": b"one"}
+    assert objects.get([]) == {}
+
+
+def test_putting_again_changes_nothing(objects: Objects) -> None:
+    objects.put("wf/a", b"one")
+    objects.put("wf/a", b"one")
+    assert objects.get(["wf/a", "wf/a"]) == {"wf/a": b"one"}
+
+
+def test_many_objects_are_read_together(objects: Objects) -> None:
+    contents = {f"wf/{number}": bytes([number]) * 1000 for number in range(60)}
+    for name, content in contents.items():
+        objects.put(name, content)
+    assert objects.get(contents) == contents
+
+
+def test_an_item_may_have_a_text_of_any_size(store: Store, clock: MovableClock) -> None:
+    large = LargeItems(store, MemoryObjects(), "wf")
+    item = {"state": "A", "value": "x" * BIG, "variables": "y" * 20_000, "at": clock.ms}
+    assert large.create(KEY, item, expires_at_s=LATER) is None
+    assert large.create(KEY, {"value": "z" * BIG}, expires_at_s=LATER) == item
+    assert large.read([KEY]) == {KEY: item}
+    assert large.query(KEY.partition) == {KEY: item}
+    (stored,) = store.read([KEY]).values()
+    assert sum(len(str(part)) for part in stored.values()) < 400
+    large.collect([KEY])
+    assert large.read([KEY]) == {KEY: {"state": "A", "at": clock.ms, "collected": 1}}
+
+
+def test_a_large_text_comes_back_from_any_objects(objects: Objects) -> None:
+    large = LargeItems(MemoryStore(), objects, "wf")
+    large.create(KEY, {"value": "ü" * BIG}, expires_at_s=LATER)
+    assert large.read([KEY]) == {KEY: {"value": "ü" * BIG}}
+
+
+def test_an_object_that_was_deleted_is_an_error(objects: Objects) -> None:
+    store = MemoryStore()
+    LargeItems(store, MemoryObjects(), "wf").create(KEY, {"value": "x" * BIG}, expires_at_s=LATER)
+    with pytest.raises(StoreError, match=r"object wf/execution:1/[0-9a-f]{64}: is not there"):
+        LargeItems(store, objects, "wf").read([KEY])
+
+
+def test_an_object_that_was_changed_is_an_error(objects: Objects) -> None:
+    large = LargeItems(MemoryStore(), objects, "wf")
+    reference = large.keep(KEY.partition, "what was meant")
+    objects.put(reference, b"something else")
+    with pytest.raises(StoreError, match="expected content with the SHA-256 in its name"):
+        large.follow([reference])
+
+
+def test_what_the_bucket_refuses_is_an_error_and_no_absence() -> None:
+    with mock_aws():
+        session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
+        client = session.client("s3")
+        objects = S3Objects(lambda: client, "gone")
+        with pytest.raises(StoreError, match=r"PutObject s3://gone/wf/a: .*NoSuchBucket"):
+            objects.put("wf/a", b"")
+        with pytest.raises(StoreError, match=r"GetObject s3://gone/wf/a: .*NoSuchBucket"):
+            objects.get(["wf/a"])

@@ -1,0 +1,84 @@
+"""Deliberate mistakes in going on with what follows in the same function."""
+
+from typing import Any
+
+import pytest
+from mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
+
+from unum_runtime.model.checkpoint import Checkpoint, Item
+from unum_runtime.model.ir import Collection, Pattern, Task
+from unum_runtime.model.naming import Name
+from unum_runtime.protocol import checkpoint, fusion, perform, plan, step
+from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.trail import Trail
+from unum_runtime.simulator import Invariant
+
+ONE = {"in_one_function": True}
+
+
+def without_checkpoint(patch: pytest.MonkeyPatch) -> None:
+    create = checkpoint.create
+
+    def skip(rt: Runtime, made: Checkpoint) -> Item | None:
+        return None if isinstance(plan.plan(rt.workflow, made), plan.Invoke) else create(rt, made)
+
+    patch.setattr(checkpoint, "create", skip)
+
+
+def in_any_function(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(fusion.Fusion, "__call__", lambda *_: True)
+
+
+def without_a_look(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(step, "is_first", lambda *_: True)
+
+
+def whatever_is_collected(patch: pytest.MonkeyPatch) -> None:
+    def may_fuse(_rt: Runtime, trail: Trail, _name: Name, task: Task) -> bool:
+        return trail.may_go_on and bool(trail.created) and not trail.found and task.pattern is Pattern.RESPONSE
+
+    patch.setattr(perform, "may_fuse", may_fuse)
+
+
+def from_branch_to_branch(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(fusion, "_is_on_the_way", lambda *_: True)
+
+
+def one_of_several(patch: pytest.MonkeyPatch) -> None:
+    def send(rt: Runtime, invokes: list[plan.Invoke], trail: Trail, **_: Any) -> list[plan.Commit]:
+        return sending(rt, invokes, trail, is_all=bool(invokes))
+
+    sending = perform._send
+    patch.setattr(perform, "_send", send)
+
+
+FUSION_MUTATIONS: dict[str, Mutation] = {
+    "fused without its checkpoint": Mutation(
+        graph="chain", faults=CRASH, breaks=Invariant.SAME_VIEW, patch=without_checkpoint, scenario=ONE
+    ),
+    "fused with another function": Mutation(
+        graph="chain", faults=NONE, breaks=Invariant.SAME_VIEW, patch=in_any_function
+    ),
+    "fused without a look": Mutation(
+        graph="diamond", faults=BOTH, breaks=Invariant.NO_RERUN, patch=without_a_look, scenario=ONE
+    ),
+    "fused although it is collected": Mutation(
+        graph="chain",
+        faults=CRASH,
+        breaks=Invariant.NO_LOST_WORK,
+        patch=whatever_is_collected,
+        scenario=ONE | {"collection": Collection.EAGER},
+    ),
+    "fused with the next branch of a lane": Mutation(
+        graph="retry of a limited map",
+        faults=CRASH,
+        breaks=Invariant.NO_LOST_WORK,
+        patch=from_branch_to_branch,
+        scenario=ONE,
+        is_near=False,
+    ),
+    "fused in place of several events": Mutation(
+        graph="diamond", faults=DUPLICATE, breaks=Invariant.NO_LOST_WORK, patch=one_of_several, scenario=ONE
+    ),
+}
+"""Every mistake by name."""

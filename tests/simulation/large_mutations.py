@@ -1,0 +1,86 @@
+"""Mistakes with values that are stored as objects; in the simulations every value is one, as is every event's input."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
+
+from unum_runtime.model.checkpoint import Item
+from unum_runtime.model.naming import Key
+from unum_runtime.simulator import Invariant, scenario
+from unum_runtime.simulator.store import SimulatedStore
+from unum_runtime.store import large
+from unum_runtime.store.large import LargeItems
+
+EVERYTHING: dict[str, Any] = {"least_bytes": 1}
+
+
+class ForgetfulObjects(SimulatedStore):
+    """What a loser of a create clears away may be the winner's as well."""
+
+    def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
+        winner = super().create(key, item, expires_at_s=expires_at_s)
+        if winner is not None:
+            for _, reference in large.references(item):
+                self._objects.pop(reference, None)
+        return winner
+
+
+class TruncatingObjects(SimulatedStore):
+    """Gives back something else than it was given."""
+
+    def get(self, names: Iterable[str]) -> dict[str, bytes]:
+        return dict.fromkeys(super().get(names), b"0")
+
+
+def reference_before_object(patch: pytest.MonkeyPatch) -> None:
+    def create(own: LargeItems, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
+        small, objects = own.split(key, item)
+        winner = own.store.create(key, small, expires_at_s=expires_at_s)
+        for name, content in objects.items():
+            own.objects.put(name, content)
+        return None if winner is None else own._whole({key: winner})[key]
+
+    patch.setattr(LargeItems, "create", create)
+
+
+def events_refer_to_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Nothing but events calls it; what the outcome before has as it is, is there all the same."""
+    patch.setattr(LargeItems, "keep", lambda own, partition, text: own._name(partition, text.encode()))
+
+
+def objects_expire_as_items_do(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(scenario, "lasting_days", lambda retention_s: retention_s // large.DAY_S)
+
+
+def name_without_content(patch: pytest.MonkeyPatch) -> None:
+    """Deliveries overwrite each other's objects, also when one has won."""
+    patch.setattr(large, "_digest", lambda _: "output")
+    patch.setattr(large, "object_folder", lambda _, partition: partition)
+
+
+LARGE_MUTATIONS: dict[str, Mutation] = {
+    "reference before its object": Mutation(
+        graph="chain", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=reference_before_object, scenario=EVERYTHING
+    ),
+    "loser deletes its object": Mutation(
+        graph="chain",
+        faults=BOTH,
+        breaks=Invariant.NO_LOST_WORK,
+        scenario={**EVERYTHING, "store": ForgetfulObjects},
+    ),
+    "events refer to nothing": Mutation(
+        graph="map", faults=NONE, breaks=Invariant.NO_LOST_WORK, patch=events_refer_to_nothing, scenario=EVERYTHING
+    ),
+    "objects expire as items do": Mutation(
+        graph="branches without tasks",
+        faults=NONE,
+        breaks=Invariant.NO_LOST_WORK,
+        patch=objects_expire_as_items_do,
+        scenario={**EVERYTHING, "tick_ms": 1000},
+    ),
+    "object not named by its content": Mutation(
+        graph="chain", faults=DUPLICATE, breaks=Invariant.ONE_RESULT, patch=name_without_content, scenario=EVERYTHING
+    ),
+}
