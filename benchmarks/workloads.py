@@ -69,6 +69,12 @@ def map_of(width: int) -> Workload:
     return _workload(f"map of {width:,}", states, functions)
 
 
+def with_small_results(workload: Workload) -> Workload:
+    """The same, told that what its branches come to is small, as it is."""
+    workflow = replace(workload.workflow, small_results=True)
+    return replace(workload, name=f"{workload.name}, small results", workflow=workflow)
+
+
 def nested(width: int) -> Workload:
     """Maps within a Map."""
     inner = {"Inner": _map({"Work": _task()}, None)}
@@ -110,6 +116,7 @@ def workloads() -> Iterator[Workload]:
     yield from map(chain, (5, 10, 50))
     yield parallel(3)
     yield from map(map_of, (10, 100, 500, 5_000))
+    yield from (with_small_results(map_of(width)) for width in (100, 500))
     yield nested(10)
     yield loop(20)
     yield in_one_function(chain(10))

@@ -4,7 +4,7 @@ They tell what was written and how long user code ran. They do not tell what was
 to nothing, how long functions ran beside user code, and how much memory they have.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unum_constructs.cost import DEFAULT_MEMORY_MB
 from unum_constructs.prices import list_prices
@@ -67,7 +67,10 @@ def stored_receipt(
     stored = [_stored(store, workflow, checkpoint, retention_s) for checkpoint in checkpoints]
     sizes = [size for size, _ in stored]
     scopes = [checkpoint.opens for checkpoint in checkpoints if checkpoint.opens is not None]
-    additions = len({checkpoint.name.frames for checkpoint in checkpoints} - {()}) + sum(map(_full_shards, scopes))
+    completed = {checkpoint.name.frames for checkpoint in checkpoints if checkpoint.is_packed}
+    packing = {frames[-1].state for frames in completed}
+    beside = {checkpoint.name.frames for checkpoint in checkpoints} - completed - {()}
+    additions = len(beside) + sum(_full_sets(scope, is_packed=scope.state in packing) for scope in scopes)
     fan_outs = {scope.state for scope in scopes}
     tasks = [each for each in checkpoints[1:] if each.phase is Phase.LEFT and each.state not in fan_outs]
     return StoredReceipt(
@@ -89,6 +92,8 @@ def _stored(store: Store, workflow: str, checkpoint: Checkpoint, retention_s: in
     return item_size(key, small | {EXPIRY: expires_at_s}), len(objects)
 
 
-def _full_shards(scope: Scope) -> int:
-    """Writes to the set of full shards, which a scope of several has."""
-    return scope.shards if scope.shards > 1 else 0
+def _full_sets(scope: Scope, *, is_packed: bool) -> int:
+    """Writes to the sets of what is full: packs, if the scope has several, and shards, if it has several."""
+    counted = replace(scope, size=scope.packs) if is_packed else scope
+    packs = counted.size if is_packed and counted.size > 1 else 0
+    return packs + (counted.shards if counted.shards > 1 else 0)

@@ -13,6 +13,7 @@ from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
 from unum_constructs.payloads import Payload
 from unum_runtime.model.ir import Collection, Guard, Workflow
+from unum_runtime.protocol.packing import packed_tasks
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, EVENT_LIFE_S
 
@@ -115,6 +116,21 @@ def checked_payload_limit(workflow: Construct, payload_limit: int | None, payloa
         expected = f'expected 1 to {MAX_OUTCOME_BYTES} bytes, which is what is stored with payload="inline"'
         raise ConstructError(workflow, f"payload_limit: {expected}; got {payload_limit}")
     return payload_limit
+
+
+def checked_small_results(workflow: Construct, compiled: Workflow, *, small_results: bool) -> bool | None:
+    """`small_results`; None where it says nothing.
+
+    Raises:
+        ConstructError: there is no branch whose result it could be about.
+    """
+    if small_results and not packed_tasks(replace(compiled, small_results=True)):
+        raise ConstructError(
+            workflow,
+            "small_results: expected a Map or Parallel without a quorum, of which a branch ends with a Task whatever "
+            "that comes to, and with one that gives out no token and joins nothing; found none, so leave it out",
+        )
+    return small_results or None
 
 
 def checked_event_age_s(workflow: Construct, max_event_age: Duration | None) -> int | None:

@@ -44,6 +44,7 @@ from unum_constructs.settings import (
     checked_name,
     checked_payload_limit,
     checked_retention_s,
+    checked_small_results,
     checked_timeout_s,
     options_of,
 )
@@ -100,6 +101,9 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         sweep: whether executions are found that stand still because all of their events were lost, and what is done
             about them (`Sweep.every`); they are not looked for without. It needs
             ``store=Store.dynamodb(list_executions=True)``.
+        small_results: whether branches of Maps and Parallels are expected to come to at most 100 bytes of JSON. Where
+            a branch ends with a Task in any case, such a result is committed and completed in one write, with others in
+            one item; larger ones and failures cost as much as without, and a write more for each 7 branches.
         log_level: which lines the runtime writes to the logs of all functions.
         metrics: how much is counted, in these logs; CloudWatch has to be paid for each metric.
         fusion: whether a function goes on with the next Task itself, without an invocation, where that is its own, too,
@@ -162,6 +166,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         payload_bucket: s3.IBucket | None = None,
         payload_limit: int | None = None,
         sweep: Sweep | None = None,
+        small_results: bool = False,
         log_level: LogLevel = LogLevel.INFO,
         metrics: Metrics = Metrics.WORKFLOW,
         fusion: bool | None = None,
@@ -205,6 +210,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
                 compiled,
                 collection=collection,
                 hop_budget=checked_hop_budget(self, hop_budget),
+                small_results=checked_small_results(self, compiled, small_results=small_results),
                 payload_limit=checked_payload_limit(self, payload_limit, payload),
                 timeout_s=checked_timeout_s(self, timeout, compiled.timeout_s),
             )

@@ -41,11 +41,22 @@ class Counting:
             before = self.client.get_item(TableName=TABLE, Key=parameters["Key"]).get("Item", {})
             self._wrote(size(before), 0)
             return self.client.update_item(**parameters)
-        answer = self.client.update_item(**parameters)
         values = parameters["ExpressionAttributeValues"]
-        sent = size({**parameters["Key"], "members": values[":member"], "ttl": values[":ttl"]})
+        set_ = {name.removeprefix("#"): values[f":{name.removeprefix('#')}"] for name in self._set_by(parameters)}
+        sent = size({**parameters["Key"], **set_})
+        try:
+            answer = self.client.update_item(**parameters)
+        except ClientError as error:
+            found = size(error.response["Item"])  # type: ignore[typeddict-item]  # its type lacks it
+            self._wrote(found, sent + found)
+            raise
         self._wrote(size(answer["Attributes"]), sent + size(answer["Attributes"]))
         return answer
+
+    @staticmethod
+    def _set_by(parameters: Any) -> list[str]:
+        """The names of attributes that an update sets or adds to."""
+        return [name for name in parameters["ExpressionAttributeNames"] if name in parameters["UpdateExpression"]]
 
     def get_item(self, **parameters: Any) -> Any:
         answer = self.client.get_item(**parameters)
@@ -132,6 +143,7 @@ JOINED = workflow(
 FUNCTIONS: dict[str, Function] = {"echo": lambda event, _: event}
 
 
+@pytest.mark.parametrize("small_results", [None, True])
 @pytest.mark.parametrize("guard", list(Guard))
 @pytest.mark.parametrize("collection", list(Collection))
 @pytest.mark.parametrize(
@@ -139,18 +151,22 @@ FUNCTIONS: dict[str, Function] = {"echo": lambda event, _: event}
     [
         (CHAIN, {"text": "ä"}),
         (CHAIN, {"text": "much" * 5_000}),
-        (MAP, [0, 1, "two" * 3_000, [3], None]),
+        (MAP, [0, 1, "two" * 3_000, [3], None, 5, 6, 7]),
         (MAP, []),
         (JOINED, {"n": 1}),
     ],
     ids=["chain", "large", "map", "empty map", "parallel"],
 )
 def test_every_request_is_counted_as_dynamodb_does(
-    counting: Counting, definition: Workflow, value: Json, guard: Guard, collection: Collection
+    counting: Counting,
+    definition: Workflow,
+    value: Json,
+    guard: Guard,
+    collection: Collection,
+    small_results: bool | None,  # noqa: FBT001 - a parameter of the test
 ) -> None:
-    assert metered_usage(definition, value, guard, collection) == requested(
-        counting, definition, value, guard, collection
-    )
+    given = (replace(definition, small_results=small_results), value, guard, collection)
+    assert metered_usage(*given) == requested(counting, *given)
 
 
 def test_the_shards_of_a_large_map_are_counted_as_dynamodb_does(counting: Counting) -> None:

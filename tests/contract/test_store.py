@@ -116,3 +116,53 @@ def test_collecting_leaves_the_fact_and_takes_the_value(store: Store) -> None:
     assert store.create(KEY, {"value": "again"}, expires_at_s=LATER) == {"state": "S", "at": 1, "collected": 1}
     assert store.add(members, 2, expires_at_s=LATER) == {2}
     assert store.read([Key("partition", "absent")]) == {}
+
+
+def test_an_item_is_extended_once_by_each_part_and_the_loser_gets_all_of_it(store: Store) -> None:
+    assert store.extend(KEY, {"a": "first", "at": 1}, unless="a", expires_at_s=LATER) == (True, {"a": "first", "at": 1})
+    assert store.extend(KEY, {"b": "x"}, unless="b", expires_at_s=LATER) == (True, {"a": "first", "at": 1, "b": "x"})
+    lost = store.extend(KEY, {"a": "second", "at": 2}, unless="a", expires_at_s=LATER)
+    assert lost == (False, {"a": "first", "at": 1, "b": "x"})
+    assert store.read([KEY]) == {KEY: {"a": "first", "at": 1, "b": "x"}}
+
+
+def test_of_those_who_extend_concurrently_each_part_has_one_winner_and_whoever_is_last_sees_all(store: Store) -> None:
+    barrier = Barrier(WRITERS)
+
+    def extend(writer: int) -> tuple[bool, dict[str, str | int]]:
+        barrier.wait()
+        part = f"part{writer % 4}"
+        return store.extend(KEY, {part: writer}, unless=part, expires_at_s=LATER)
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        found = list(pool.map(extend, range(WRITERS)))
+    views = sorted((view for is_set, view in found if is_set), key=len)
+    assert [len(view) for view in views] == [1, 2, 3, 4], "each part is set once, and the calls are ordered"
+    assert all(smaller.items() < larger.items() for smaller, larger in pairwise(views))
+    assert all(view.items() <= views[-1].items() for _, view in found), "losers see what was set, and nothing else"
+
+
+def test_an_expired_item_begins_empty_when_it_is_extended(store: Store, clock: MovableClock) -> None:
+    store.extend(KEY, {"a": 1, "b": 1}, unless="a", expires_at_s=clock.ms // 1000 + 10)
+    clock.pass_seconds(9)
+    store.extend(KEY, {"c": 1}, unless="c", expires_at_s=clock.ms // 1000 + 10)
+    clock.pass_seconds(9)
+    assert store.read([KEY]) == {KEY: {"a": 1, "b": 1, "c": 1}}, "each part lets all of it live on"
+    clock.pass_seconds(1)
+    assert store.extend(KEY, {"a": 2}, unless="a", expires_at_s=LATER) == (True, {"a": 2})
+    assert store.read([KEY]) == {KEY: {"a": 2}}
+
+
+def test_an_item_is_not_extended_beyond_its_size(store: Store) -> None:
+    store.extend(KEY, {"a": "x" * 300_000}, unless="a", expires_at_s=LATER)
+    with pytest.raises(StoreError, match="partition"):
+        store.extend(KEY, {"b": "x" * 120_000}, unless="b", expires_at_s=LATER)
+    assert store.read([KEY])[KEY].keys() == {"a"}
+
+
+def test_of_a_pack_collecting_leaves_who_ended_and_takes_the_values(store: Store) -> None:
+    store.extend(KEY, {"e0": "0 5 0 0", "v0": "17", "state": "S"}, unless="e0", expires_at_s=LATER)
+    store.collect([KEY])
+    left = {"e0": "0 5 0 0", "state": "S", "collected": 1}
+    assert store.read([KEY]) == {KEY: left}
+    assert store.extend(KEY, {"e0": "0 6 0 0", "v0": "18"}, unless="e0", expires_at_s=LATER) == (False, left)

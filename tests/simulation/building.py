@@ -26,6 +26,7 @@ class Graph:
         input: of executions.
         hop_budget: see `Workflow`.
         options: of functions.
+        small_results: whether results are kept in packs.
     """
 
     definition: Json
@@ -34,11 +35,12 @@ class Graph:
 
     hop_budget: int = DEFAULT_HOP_BUDGET
     options: Mapping[str, FunctionOptions] = field(default_factory=dict)
+    small_results: bool | None = None
 
     def workflow(self) -> Workflow:
         """The compiled workflow."""
         workflow = compile_workflow(self.definition, name="wf", functions=None, options=self.options)
-        return replace(workflow, hop_budget=self.hop_budget)
+        return replace(workflow, hop_budget=self.hop_budget, small_results=self.small_results)
 
 
 def task(function: str, following: str | None = None, **fields: Json) -> Json:

@@ -1,6 +1,7 @@
 """Small workflows of every shape, with functions that return something else on every run."""
 
 from building import Graph, choice, machine, map_, parallel, pass_, task, varying
+from packing import PACKED
 from recovering import RECOVERING
 
 from unum_constructs.compiler.options import FunctionOptions
@@ -261,5 +262,6 @@ GRAPHS: dict[str, Graph] = {
         {"a": lambda _event, _context: "x" * 150_000},
     ),
     **RECOVERING,
+    **PACKED,
 }
 """Every shape by name."""

@@ -5,6 +5,7 @@ from collect_mutations import COLLECT_MUTATIONS
 from fusion_mutations import FUSION_MUTATIONS
 from large_mutations import LARGE_MUTATIONS
 from mutations import MUTATIONS, Mutation
+from pack_mutations import PACK_MUTATIONS
 from scenarios import scenario
 from stop_mutations import STOP_MUTATIONS
 
@@ -14,7 +15,7 @@ MAX_STATES = 5_000
 SEEDS = range(1_000)
 
 
-ALL = MUTATIONS | STOP_MUTATIONS | COLLECT_MUTATIONS | FUSION_MUTATIONS | LARGE_MUTATIONS
+ALL = MUTATIONS | STOP_MUTATIONS | COLLECT_MUTATIONS | FUSION_MUTATIONS | LARGE_MUTATIONS | PACK_MUTATIONS
 
 
 @pytest.mark.parametrize("mutation", [pytest.param(mutation, id=name) for name, mutation in ALL.items()])

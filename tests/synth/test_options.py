@@ -161,6 +161,23 @@ def test_payload_limit() -> None:
         Deployment.of(chain("A"), "A", payload="inline", payload_limit=400_000)
 
 
+def test_small_results() -> None:
+    inside = {"StartAt": "B", "States": {"B": {"Type": "Task", "Resource": "B", "End": True}}}
+    each = {"Type": "Map", "ItemProcessor": inside, "End": True}
+    deployment = Deployment.new()
+    functions = {"B": function(deployment.stack, "B")}
+    flow = deployment.flow({"StartAt": "M", "States": {"M": each}}, functions, small_results=True)
+    assert flow._workflow.small_results is True
+    with pytest.raises(ConstructError, match=r"^Stack/Flow: small_results: expected a Map or Parallel .*; found none"):
+        Deployment.of(chain("A"), "A", small_results=True)
+
+
+def test_small_results_are_not_in_the_ir_of_workflows_without_them() -> None:
+    deployment = Deployment.new()
+    flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
+    assert "small_results" not in flow._workflow.to_json()
+
+
 def test_hop_budget_without_a_step() -> None:
     with pytest.raises(ConstructError, match="Stack/Flow: hop_budget: expected at least 1 step, got 0"):
         Deployment.of(chain("A"), "A", hop_budget=0)

@@ -1,5 +1,7 @@
 """Receipts of stored executions, beside what the same executions used when they ran."""
 
+from dataclasses import replace
+
 import pytest
 
 from unum_constructs import graph as g
@@ -15,6 +17,7 @@ MAPPED = g.task("make") >> g.map(g.task("first") >> g.task("second"), items=g.ou
 NESTED = g.map(g.map(g.task("work"), items=g.out), items=g.out) >> g.parallel(g.task("a"), g.task("b"))
 
 
+@pytest.mark.parametrize("small_results", [None, True])
 @pytest.mark.parametrize(
     ("flow", "value", "tasks"),
     [
@@ -26,8 +29,13 @@ NESTED = g.map(g.map(g.task("work"), items=g.out), items=g.out) >> g.parallel(g.
     ],
     ids=["chain", "map", "empty map", "shards", "nested"],
 )
-def test_a_receipt_has_every_write_of_the_execution(flow: g.Piece, value: Json, tasks: int) -> None:
-    workflow = Definition.from_graph(flow).compile("w", None)
+def test_a_receipt_has_every_write_of_the_execution(
+    flow: g.Piece,
+    value: Json,
+    tasks: int,
+    small_results: bool | None,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    workflow = replace(Definition.from_graph(flow).compile("w", None), small_results=small_results)
     functions = {task.function: lambda event, _: event for task in workflow.tasks}
     run = metered(workflow, functions, value)
     receipt = stored_receipt(run.store, "w", run.name)

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from unum_runtime.errors import StoreError
 from unum_runtime.model.ir import Json
-from unum_runtime.model.naming import START_STEP, Execution, Name, Scope
+from unum_runtime.model.naming import PACK_SIZE, START_STEP, Execution, Name, Scope
 from unum_runtime.records import dataclass
 
 Item: TypeAlias = dict[str, str | int]
@@ -18,6 +18,9 @@ Item: TypeAlias = dict[str, str | int]
 TOMBSTONE = "collected"
 """Attribute of an item whose outcome was collected."""
 
+PACKED_VALUES = tuple(f"v{slot}" for slot in range(PACK_SIZE))
+"""Attributes of a pack that hold values, by the place of the branch."""
+
 REFERENCE = "_ref"
 """Ends the name of an attribute that refers to a text which is stored elsewhere (`unum_runtime.store.large`)."""
 
@@ -26,7 +29,7 @@ VALUES = ("value", "variables", "final_value")
 
 _REFERENCES = frozenset(f"{name}{REFERENCE}" for name in VALUES)
 
-OUTCOME = ("value", "cause", "variables", f"value{REFERENCE}", f"variables{REFERENCE}")
+OUTCOME = ("value", "cause", "variables", f"value{REFERENCE}", f"variables{REFERENCE}", *PACKED_VALUES)
 """Attributes that hold an outcome; a tombstone has none of them. What tells where the outcome led is kept, and of a
 failure its name."""
 
@@ -191,6 +194,7 @@ class Checkpoint:
         opens: the fan-out that follows, if one does; so its size is committed with the outcome that it comes from.
         ending: how the execution ended, if it ended with this.
         began: what the execution runs on from here; None where that is as before.
+        is_packed: whether it is stored with others in one item.
         fused: whether it was committed without an invocation of its own.
     """
 
@@ -206,6 +210,7 @@ class Checkpoint:
     opens: Scope | None = None
     ending: Ending | None = None
     began: Began | None = None
+    is_packed: bool = field(default=False, compare=False)
     fused: bool = False
 
     @property
@@ -258,6 +263,7 @@ class Checkpoint:
             opens=_scope_from_item(name, item),
             ending=_ending_from_item(item),
             began=Began(str(item["by"]), json.loads(str(item["routes"]))) if "by" in item else None,
+            is_packed="packed" in item,
             fused="fused" in item,
         )
 

@@ -316,6 +316,7 @@ class Workflow:
         counts_redrives: true where some expression asks how often the execution was redriven, which then travels, too.
         payload_limit: how many bytes an outcome may have, where a definition relies on a limit; None for no limit but
             that of what is stored.
+        small_results: true where results of branches are expected to be small, so that they are kept in packs.
         home: where it runs; no part of the IR.
     """
 
@@ -328,6 +329,7 @@ class Workflow:
     keeps_input: bool | None = None
     counts_redrives: bool | None = None
     payload_limit: int | None = None
+    small_results: bool | None = None
     home: Home = Home()
 
     def to_json(self) -> str:
@@ -445,7 +447,7 @@ class Workflow:
         return state
 
 
-_OPTIONAL = ("timeout_s", "keeps_input", "counts_redrives", "payload_limit")
+_OPTIONAL = ("timeout_s", "keeps_input", "counts_redrives", "payload_limit", "small_results")
 """Attributes of a workflow that its text has only where they are given; so a new one leaves older texts as they are."""
 
 

@@ -17,6 +17,10 @@ from unum_runtime.records import dataclass
 SHARD_SIZE = 256
 """Branches per completion shard: as many indexes as keep the shard's item near 1 KB, one DynamoDB write unit."""
 
+PACK_SIZE = 7
+"""Branches whose small results lie in one item: as many as keep it within 1 KB, one DynamoDB write unit, if each has
+100 bytes."""
+
 MAX_PARTITION_BYTES = 1_024
 """Longer partition keys are hashed; DynamoDB allows 2,048 bytes."""
 
@@ -25,6 +29,9 @@ _HASHED = "#"
 
 START_STEP = 0
 """The top level's first step is the execution's start record, whose outcome is the execution's input."""
+
+_PACK, _ASIDE = "p", "+"
+"""What sort keys in a shard's partition begin and end with that are no checkpoints' own."""
 
 _SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_ ")
 
@@ -155,10 +162,36 @@ class Scope:
         """How many branches `shard` has."""
         return min(SHARD_SIZE, self.size - shard * SHARD_SIZE)
 
+    @property
+    def packs(self) -> int:
+        """How many packs the branches fill; each has branches of one shard only."""
+        return pack_of(self.size - 1) + 1
+
+    def pack_size(self, pack: int) -> int:
+        """How many branches `pack` has."""
+        shard, _ = divmod(pack, _packs_in_shard())
+        return min(PACK_SIZE, shard * SHARD_SIZE + self.shard_size(shard) - first_of(pack))
+
 
 def scopes_around(execution: Execution, frames: Frames) -> tuple[Scope, ...]:
     """All scopes that a branch with `frames` lies in, outermost first."""
     return tuple(Scope.around(execution, frames[:depth]) for depth in range(1, len(frames) + 1))
+
+
+def pack_of(index: int) -> int:
+    """The pack of branch `index`."""
+    shard, place = divmod(index, SHARD_SIZE)
+    return shard * _packs_in_shard() + place // PACK_SIZE
+
+
+def first_of(pack: int) -> int:
+    """The first branch of `pack`."""
+    shard, place = divmod(pack, _packs_in_shard())
+    return shard * SHARD_SIZE + place * PACK_SIZE
+
+
+def _packs_in_shard() -> int:
+    return -(-SHARD_SIZE // PACK_SIZE)
 
 
 class Key(NamedTuple):
@@ -208,13 +241,49 @@ def checkpoint_key(workflow: str, name: Name) -> Key:
         return Key(execution_partition(workflow, name.execution), f"{name.step:09d}")
     scope = Scope.around(name.execution, name.frames)
     last = name.frames[-1]
-    return Key(shard_partition(workflow, scope, last.shard), f"{last.index:09d}.{name.step:09d}")
+    return key_in_shard(shard_partition(workflow, scope, last.shard), last.index, name.step)
+
+
+def key_in_shard(partition: str, index: int, step: int) -> Key:
+    """Where the checkpoint of a branch is stored, or would be, in the partition of its shard."""
+    return Key(partition, f"{index:09d}.{step:09d}")
 
 
 def place_in_shard(key: Key) -> tuple[int, int]:
     """The branch and the step of a checkpoint whose key is in a shard's partition."""
     index, step = key.sort.split(".")
     return int(index), int(step)
+
+
+def pack_key(workflow: str, scope: Scope, pack: int, digest: str) -> Key:
+    """Where a pack is stored: beside the checkpoints of its branches, so that the same query reads it.
+
+    Args:
+        workflow: its name.
+        scope: the fan-out.
+        pack: its number.
+        digest: of the workflow's IR, by which all entries of a pack are.
+    """
+    first = first_of(pack)
+    return Key(shard_partition(workflow, scope, first // SHARD_SIZE), f"{_PACK}{first}.{digest}")
+
+
+def pack_at(key: Key) -> tuple[int, str] | None:
+    """The first branch and the IR's digest of the pack at `key` in a shard's partition; None for any other item."""
+    if not key.sort.startswith(_PACK):
+        return None
+    first, digest = key.sort.removeprefix(_PACK).split(".")
+    return int(first), digest
+
+
+def aside_key(checkpoint: Key) -> Key:
+    """Where an outcome is stored that a pack has no room for; it is the invocation's if the pack says so."""
+    return checkpoint._replace(sort=f"{checkpoint.sort}{_ASIDE}")
+
+
+def is_aside(key: Key) -> bool:
+    """Whether `key` is one of those."""
+    return key.sort.endswith(_ASIDE)
 
 
 def join_keys(workflow: str, name: Name) -> tuple[Key, ...]:

@@ -13,6 +13,7 @@ from unum_runtime.model.ir import FanOut, Json, Map, Work, Workflow
 from unum_runtime.model.naming import Frames, checkpoint_key
 from unum_runtime.protocol.course import branches
 from unum_runtime.protocol.moment import redriven
+from unum_runtime.protocol.packing import commit_packed, place_of
 from unum_runtime.protocol.plan import BranchFailed, Commit, Complete, Effect, Open, branch, plan
 from unum_runtime.protocol.runtime import Runtime
 
@@ -163,6 +164,10 @@ def _tolerates(fan_out: FanOut) -> bool:
 
 def copy(rt: Runtime, checkpoint: Checkpoint) -> bool:
     """Commit `checkpoint`, if nothing is; whether `checkpoint` is what is committed under its name now."""
-    key = checkpoint_key(rt.workflow.name, checkpoint.name)
-    winner = rt.store.create(key, checkpoint.to_item(), expires_at_s=rt.expires_at_s())
+    place = place_of(rt.workflow, checkpoint.state, checkpoint.name)
+    if place is None:
+        key = checkpoint_key(rt.workflow.name, checkpoint.name)
+        winner = rt.store.create(key, checkpoint.to_item(), expires_at_s=rt.expires_at_s())
+    else:
+        winner, _ = commit_packed(rt, place, checkpoint, plan(rt.workflow, checkpoint))
     return winner is None or Checkpoint.from_item(checkpoint.name, winner) == checkpoint

@@ -8,6 +8,7 @@ from unum_runtime.model.checkpoint import STRAIGHT, Began, Checkpoint, Failure, 
 from unum_runtime.model.ir import Json
 from unum_runtime.model.listing import stored_item
 from unum_runtime.model.naming import START_STEP, Name, checkpoint_key
+from unum_runtime.protocol.packing import commit_packed, place_of
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES, Commit, Effect, Finish, Open, is_start, plan
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.trail import Trail
@@ -43,15 +44,26 @@ def commit(rt: Runtime, effect: Commit, trail: Trail) -> Effect:
         _log(rt, checkpoint, "passed on")
         return following
     checkpoint = _announcing(_telling(rt, checkpoint, trail.routes), following)
-    winner = create(rt, checkpoint)
+    winner = _committed_before(rt, checkpoint, following, trail)
     if winner is None:
         trail.created.append(checkpoint)
         _log(rt, checkpoint, "committed")
         return following
     trail.found.append(checkpoint.name)
     committed = verified(rt, checkpoint.name, checkpoint.state, winner)
+    if checkpoint.name.frames in trail.packs:  # part of it may be what this delivery has written
+        trail.created.append(committed)
     _log(rt, committed, "adopted")
     return plan(rt.workflow, committed)
+
+
+def _committed_before(rt: Runtime, checkpoint: Checkpoint, following: Effect, trail: Trail) -> Item | None:
+    """None where `checkpoint` is committed now, else the item that was before."""
+    place = place_of(rt.workflow, checkpoint.state, checkpoint.name)
+    if place is None:
+        return create(rt, checkpoint)
+    winner, trail.packs[checkpoint.name.frames] = commit_packed(rt, place, checkpoint, following)
+    return winner
 
 
 def create(rt: Runtime, checkpoint: Checkpoint) -> Item | None:

@@ -13,23 +13,29 @@ something looks last of all whether a scope around is settled, and if so, it tak
 Source of the scheme: Unum, "Garbage collection"; there the checkpoint is deleted and a late duplicate runs again.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import replace
 
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Item
 from unum_runtime.model.envelope import Envelope, Neighbours, Results
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import (
+    SHARD_SIZE,
     Key,
     Name,
     Scope,
     checkpoint_key,
     completion_key,
     failed_key,
+    is_aside,
+    pack_at,
+    pack_of,
     place_in_shard,
     root_key,
     scopes_around,
     shard_partition,
 )
+from unum_runtime.protocol.packing import is_packed, own_keys, uncollected
 from unum_runtime.protocol.plan import Commit, is_start
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.trail import Trail
@@ -83,7 +89,7 @@ def take_back(rt: Runtime, trail: Trail, settled: Iterable[Scope]) -> None:
     for end in trail.ended:
         around = scopes_around(end.execution, end.frames)
         if not over.isdisjoint(around):
-            rt.store.collect(_set_keys(rt, around[-1], [end.frames[-1].shard]))
+            rt.store.collect(_set_keys(rt, around[-1], [end.frames[-1].index]))
 
 
 def _parent_key(rt: Runtime, name: Name) -> list[Key]:
@@ -93,8 +99,8 @@ def _parent_key(rt: Runtime, name: Name) -> list[Key]:
 
 def _scope_keys(rt: Runtime, scope: Scope) -> list[Key]:
     """All that a scope has stored; last what opened it, so that its tombstone says that the rest is collected."""
-    keys = [key for checkpoint in _stored(rt, scope) for key in _tree(rt, checkpoint)]
-    return [*keys, *_set_keys(rt, scope, range(scope.shards)), checkpoint_key(rt.workflow.name, scope.origin)]
+    keys = [key for shard in range(scope.shards) for key in _shard_keys(rt, scope, shard)]
+    return [*keys, *_set_keys(rt, scope, range(scope.size)), checkpoint_key(rt.workflow.name, scope.origin)]
 
 
 def _tree(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
@@ -103,19 +109,29 @@ def _tree(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
         return []
     if checkpoint.opens is not None:
         return _scope_keys(rt, checkpoint.opens)
-    return [checkpoint_key(rt.workflow.name, checkpoint.name)]
+    return own_keys(rt, checkpoint)
 
 
-def _stored(rt: Runtime, scope: Scope) -> Iterator[Checkpoint]:
-    """All checkpoints of the branches of `scope`."""
-    for shard in range(scope.shards):
-        for key, item in rt.store.query(shard_partition(rt.workflow.name, scope, shard)).items():
-            index, step = place_in_shard(key)
-            yield Checkpoint.from_item(Name(scope.execution, scope.branch(index), step), item)
+def _shard_keys(rt: Runtime, scope: Scope, shard: int) -> list[Key]:
+    """All that the branches of `shard` have stored, but for what says that they have ended."""
+    items = rt.store.query(shard_partition(rt.workflow.name, scope, shard))
+    packs = uncollected(items)
+    own = {key: item for key, item in items.items() if pack_at(key) is None and not is_aside(key)}
+    return [key for place, item in own.items() for key in _tree(rt, _of_branch(scope, place, item))] + packs
 
 
-def _set_keys(rt: Runtime, scope: Scope, shards: Iterable[int]) -> list[Key]:
-    """Where the branches of `shards` add themselves when they end."""
+def _of_branch(scope: Scope, key: Key, item: Item) -> Checkpoint:
+    index, step = place_in_shard(key)
+    return Checkpoint.from_item(Name(scope.execution, scope.branch(index), step), item)
+
+
+def _set_keys(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[Key]:
+    """Where the branches `ended`, or the packs that they are in, are added when they have ended."""
+    if is_packed(rt.workflow, scope.state):
+        scope, ended = replace(scope, size=scope.packs), map(pack_of, ended)
+        if scope.size == 1:
+            return []
+    shards = sorted({index // SHARD_SIZE for index in ended})
     keys = [completion_key(rt.workflow.name, scope, shard) for shard in shards]
     if scope.shards > 1:
         keys.append(root_key(rt.workflow.name, scope))

@@ -13,8 +13,10 @@ from unum_runtime.model.naming import (
     Name,
     Scope,
     execution_partition,
+    place_in_shard,
     shard_partition,
 )
+from unum_runtime.model.pack import unpacked
 from unum_runtime.store.base import Store
 
 
@@ -29,7 +31,8 @@ def branches(store: Store, workflow: str, scope: Scope) -> Iterator[list[Checkpo
     for shard in range(scope.shards):
         first = shard * SHARD_SIZE
         courses: list[list[Checkpoint]] = [[] for _ in range(scope.shard_size(shard))]
-        for key, item in store.query(shard_partition(workflow, scope, shard)).items():
+        found = store.query(shard_partition(workflow, scope, shard))
+        for key, item in unpacked(found, scope.execution).items():
             checkpoint = _of_branch(scope, key, item)
             courses[checkpoint.name.frames[-1].index - first].append(checkpoint)
         yield from courses
@@ -45,5 +48,5 @@ def everything(store: Store, workflow: str, steps: Iterable[Checkpoint]) -> Iter
 
 
 def _of_branch(scope: Scope, key: Key, item: Item) -> Checkpoint:
-    index, step = key.sort.split(".")
-    return Checkpoint.from_item(Name(scope.execution, scope.branch(int(index)), int(step)), item)
+    index, step = place_in_shard(key)
+    return Checkpoint.from_item(Name(scope.execution, scope.branch(index), step), item)

@@ -20,14 +20,18 @@ from unum_runtime.model.naming import (
     checkpoint_key,
     completion_key,
     failed_key,
+    first_of,
     join_keys,
+    pack_of,
     place_in_shard,
     root_key,
     shard_partition,
 )
+from unum_runtime.model.pack import ENDS, is_full, unpacked
 from unum_runtime.protocol.advance import exceeded, join, too_many_failed
 from unum_runtime.protocol.checkpoint import verified
 from unum_runtime.protocol.moment import Moment
+from unum_runtime.protocol.packing import is_packed, marked_pack
 from unum_runtime.protocol.plan import (
     BranchFailed,
     Commit,
@@ -44,14 +48,20 @@ from unum_runtime.protocol.recover import Retry, Settled, recover
 from unum_runtime.protocol.runtime import Runtime
 
 
-def complete(rt: Runtime, scope: Scope, index: int) -> list[Invoke | Meet | Commit]:
+def complete(rt: Runtime, scope: Scope, index: int, pack: Item | None = None) -> list[Invoke | Meet | Commit]:
     """Add branch `index` to the completed ones.
+
+    Args:
+        rt: the runtime.
+        scope: the fan-out.
+        index: the branch.
+        pack: in which the branch has an entry already; None where it may have none.
 
     Returns:
         What this branch has to start: the branch that waits for it under MaxConcurrency, or the join.
     """
     started = _next_in_lane(rt, scope, index)
-    return [*started, go_on(rt, scope)] if _fills(rt, scope, index) else started
+    return [*started, go_on(rt, scope)] if _fills(rt, scope, index, pack) else started
 
 
 def complete_again(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[Invoke | Commit]:
@@ -59,16 +69,35 @@ def complete_again(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[Invo
 
     What waits for one of them under MaxConcurrency is not started: the caller knows which branches have begun.
     """
+    full = _packs_again(rt, scope, ended) if is_packed(rt.workflow, scope.state) else _shards_again(rt, scope, ended)
+    return [go_on(rt, scope)] if any(full) else []
+
+
+def _packs_again(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[bool]:
+    """For each pack of the branches `ended` whether it completes the scope, now that all of these have their marks."""
+    full = []
+    for number, indexes in groupby(ended, key=pack_of):
+        pack: Item = {}
+        for index in indexes:
+            pack = pack if ENDS[index - first_of(number)] in pack else marked_pack(rt, scope, index)
+        full.append(is_full(pack, scope.pack_size(number)) and _fills_packs(rt, scope, number))
+    return full
+
+
+def _shards_again(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[bool]:
+    """For each shard of the branches `ended` whether it completes the scope, now that all of these are added."""
     full = []
     for shard, indexes in groupby(ended, key=lambda index: index // SHARD_SIZE):
         done: frozenset[int] = frozenset()
         for index in indexes:
             done = done if index in done else _add(rt, scope, index)
         full.append(_is_full(rt, scope, shard, len(done)))
-    return [go_on(rt, scope)] if any(full) else []
+    return full
 
 
-def fail(rt: Runtime, scope: Scope, index: int, failure: Failure) -> list[Invoke | Meet | Commit]:
+def fail(
+    rt: Runtime, scope: Scope, index: int, failure: Failure, pack: Item | None = None
+) -> list[Invoke | Meet | Commit]:
     """Branch `index` came to `failure`: its scope fails, unless enough others are left.
 
     A Map that tolerates failures counts them when all branches have ended; where a quorum is enough, they are counted
@@ -76,7 +105,7 @@ def fail(rt: Runtime, scope: Scope, index: int, failure: Failure) -> list[Invoke
     """
     fan_out = rt.workflow.fan_out(scope.state)
     if isinstance(fan_out, Map) and fan_out.tolerates:
-        return complete(rt, scope, index)
+        return complete(rt, scope, index, pack)
     if fan_out.quorum is not None:
         failed = rt.store.add(failed_key(rt.workflow.name, scope), index, expires_at_s=rt.expires_at_s())
         if scope.size - len(failed) >= fan_out.quorum:
@@ -173,9 +202,18 @@ def _next_in_lane(rt: Runtime, scope: Scope, index: int) -> list[Invoke | Meet |
     return [branch(opened, following) for following in started_after(opened, index)]
 
 
-def _fills(rt: Runtime, scope: Scope, index: int) -> bool:
+def _fills(rt: Runtime, scope: Scope, index: int, pack: Item | None = None) -> bool:
     """Whether as many branches of the scope as it takes have completed, as seen right after adding `index`."""
+    if is_packed(rt.workflow, scope.state):
+        number, found = pack_of(index), pack or marked_pack(rt, scope, index)
+        return is_full(found, scope.pack_size(number)) and _fills_packs(rt, scope, number)
     return _is_full(rt, scope, index // SHARD_SIZE, len(_add(rt, scope, index)))
+
+
+def _fills_packs(rt: Runtime, scope: Scope, pack: int) -> bool:
+    """Whether all packs of the scope are full, as seen right after adding `pack`; one alone needs no set."""
+    packs = replace(scope, size=scope.packs)
+    return packs.size == 1 or _is_full(rt, packs, pack // SHARD_SIZE, len(_add(rt, packs, pack)))
 
 
 def _add(rt: Runtime, scope: Scope, index: int) -> frozenset[int]:
@@ -200,7 +238,7 @@ def _is_full(rt: Runtime, scope: Scope, shard: int, done: int) -> bool:
 def _branches(rt: Runtime, scope: Scope) -> Iterator[Checkpoint | None]:
     """The last checkpoint of each branch, in their order; None where there is none."""
     for shard in range(scope.shards):
-        items = rt.store.query(shard_partition(rt.workflow.name, scope, shard))
+        items = unpacked(rt.store.query(shard_partition(rt.workflow.name, scope, shard)), scope.execution)
         last = {
             index: (step, item) for (index, step), item in ((place_in_shard(key), item) for key, item in items.items())
         }

@@ -10,6 +10,7 @@ from unum_runtime.protocol.elsewhere import check_look
 from unum_runtime.protocol.fanin import joined
 from unum_runtime.protocol.large import entered
 from unum_runtime.protocol.meeting import neighbours
+from unum_runtime.protocol.packing import find_packed, place_of
 from unum_runtime.protocol.plan import Commit, Effect, Invoke, plan
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.records import dataclass
@@ -78,13 +79,16 @@ def _committed(rt: Runtime, envelope: Envelope) -> Checkpoint | None:
     Raises:
         RefusedDelivery: the execution was stopped; or a fan-out was settled without this branch.
     """
-    own, around = checkpoint_key(rt.workflow.name, envelope.name), join_keys(rt.workflow.name, envelope.name)
+    place = place_of(rt.workflow, envelope.state, envelope.name)
+    own = checkpoint_key(rt.workflow.name, envelope.name) if place is None else place.key
+    around = join_keys(rt.workflow.name, envelope.name)
     items = rt.store.read([own, *around])
     settled = [items[key] for key in around if key in items]
     if any(map(is_stop_record, settled)):
         raise RefusedDelivery(f"{envelope.name}: the execution was stopped")
-    if own in items:
-        return verified(rt, envelope.name, envelope.state, items[own])
+    found = items.get(own) if place is None else find_packed(rt, place, envelope.name, items.get(own))
+    if found is not None:
+        return verified(rt, envelope.name, envelope.state, found)
     if settled:
         raise RefusedDelivery(f"{envelope.name}: a fan-out around it is settled without this branch")
     return None

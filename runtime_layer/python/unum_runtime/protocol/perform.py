@@ -119,9 +119,9 @@ def _done(rt: Runtime, effect: Effect, trail: Trail) -> list[Effect]:
         case Open():
             return [branch(effect, index) for index in started_at_once(effect)]
         case Complete(execution, frames):
-            return list(complete(rt, Scope.around(execution, frames), frames[-1].index))
+            return list(complete(rt, Scope.around(execution, frames), frames[-1].index, trail.packs.get(frames)))
         case BranchFailed(execution, frames, failure):
-            return list(fail(rt, Scope.around(execution, frames), frames[-1].index, failure))
+            return list(fail(rt, Scope.around(execution, frames), frames[-1].index, failure, trail.packs.get(frames)))
         case Finish(execution, ending):
             rt.log("finished", execution=execution.name, status=ending.status)
     return []

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from unum_runtime.model.checkpoint import Checkpoint
+from unum_runtime.model.checkpoint import Checkpoint, Item
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.naming import Name, Scope, scopes_around
+from unum_runtime.model.naming import Frames, Name, Scope, scopes_around
 from unum_runtime.protocol.plan import BranchFailed, Complete
 
 
@@ -20,6 +20,7 @@ class Trail:
             delivery that died; where there are none, it has not.
         ended: the ends of branches that it added to the sets of their scopes.
         collected: the scopes that it collected.
+        packs: those in which it committed how a branch ended, by the branch's frames.
         is_fused: whether the delivery has come here without an event.
         may_go_on: whether somebody works on `ahead`.
         ahead: what the delivery goes on with itself, in place of its event.
@@ -30,6 +31,7 @@ class Trail:
     found: list[Name] = field(default_factory=list)
     ended: list[Complete | BranchFailed] = field(default_factory=list)
     collected: list[Scope] = field(default_factory=list)
+    packs: dict[Frames, Item] = field(default_factory=dict)
     is_fused: bool = False
     may_go_on: bool = False
     ahead: Envelope | None = None

@@ -7,8 +7,10 @@ from functools import partial
 from typing import Any
 
 from unum_runtime.errors import ExecutionNotRedrivable, InvokeError, LeaseHeldError, RefusedDelivery, StoreError
-from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.checkpoint import Failure, Item
 from unum_runtime.model.ir import Json, Task
+from unum_runtime.model.naming import aside_key
+from unum_runtime.model.pack import ENDS, entry
 from unum_runtime.protocol.control import Control, Request, parse
 from unum_runtime.protocol.fusion import Fusion
 from unum_runtime.protocol.nudge import nudge
@@ -119,8 +121,24 @@ def _check(world: World, delivery: Delivery, answer: Answer) -> None:
         if answer.value is None:
             key, item = operation.positional
             record_creation(world, key, Record(world.author(delivery.part.event), item))
-    if operation.primitive in (Primitive.CREATE, Primitive.ADD):
+    if operation.primitive is Primitive.EXTEND:
+        _record_entry(world, delivery, *answer.value)
+    if operation.primitive in (Primitive.CREATE, Primitive.EXTEND, Primitive.ADD):
         check_write(world, delivery, operation.positional[0])
+
+
+def _record_entry(world: World, delivery: Delivery, is_set: bool, pack: Item) -> None:  # noqa: FBT001 - the answer
+    """Remember what an entry of a pack, if one was set, makes the outcome of its branch."""
+    key, slot = delivery.pending.positional[0], ENDS.index(delivery.pending.named["unless"])
+    assert world.execution is not None  # noqa: S101 - a branch of it has ended
+    found = entry(key, pack, slot, world.execution) if is_set else None
+    if found is not None:
+        own, item = found
+        aside = world.records.get(aside_key(own))
+        record = aside if item is None else Record(world.author(delivery.part.event), item)
+        if record is None:
+            raise Broken(Invariant.CONSISTENT, f"{key}: says that something is set aside at {own}, but nothing is")
+        record_creation(world, own, record)
 
 
 def send(world: World, delivery: Delivery, chosen: Collection[int]) -> Answer:

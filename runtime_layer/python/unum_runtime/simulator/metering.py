@@ -121,6 +121,13 @@ class MeteredStore(MemoryStore):
             self.usage.count_write(self._kept_size(key), 0)
         super().collect(listed)
 
+    def extend(self, key: Key, item: Item, *, unless: str, expires_at_s: int) -> tuple[bool, Item]:
+        """See `Store.extend`."""
+        is_set, found = super().extend(key, item, unless=unless, expires_at_s=expires_at_s)
+        size = self._size(key, found)
+        self.usage.count_write(size, item_size(key, item | {EXPIRY: expires_at_s}) + size)
+        return is_set, found
+
     def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
         """See `Store.add`."""
         members = super().add(key, member, expires_at_s=expires_at_s)

@@ -24,6 +24,7 @@ class Primitive(StrEnum):
     CREATE = "create"
     READ = "read"
     QUERY = "query"
+    EXTEND = "extend"
     ADD = "add"
     COLLECT = "collect"
     ACQUIRE = "acquire"
@@ -125,6 +126,11 @@ class Ports:
         """See `Store.query`."""
         items: dict[Key, Item] = self._shared(Primitive.QUERY, partition, newest=newest)
         return items
+
+    def extend(self, key: Key, item: Item, *, unless: str, expires_at_s: int) -> tuple[bool, Item]:
+        """See `Store.extend`."""
+        found: tuple[bool, Item] = self._shared(Primitive.EXTEND, key, item, unless=unless, expires_at_s=expires_at_s)
+        return found
 
     def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
         """See `Store.add`."""

@@ -12,6 +12,7 @@ from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.listing import stored_item
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, start_key
+from unum_runtime.model.pack import unpacked
 from unum_runtime.protocol.control import Control, is_request, request
 from unum_runtime.simulator.faults import EVENT_AGE_S, Faults
 from unum_runtime.simulator.past import Author
@@ -283,7 +284,8 @@ class World:
         """What a delivery is at that begins with `event` now."""
         name = self.own_name(event)
         key = None if name is None else checkpoint_key(self.scenario.workflow.name, name)
-        return Part(event, key is not None and key in self.store.read([key]), self.is_stopped)
+        knew = name is not None and key in unpacked(self.store.query(key.partition), name.execution) if key else False
+        return Part(event, knew, self.is_stopped)
 
     def function_of(self, event: Event) -> str | None:
         """The function that `event` is for; None for one without user code."""

@@ -63,6 +63,26 @@ class Store(Protocol):
         """
         ...
 
+    def extend(self, key: Key, item: Item, *, unless: str, expires_at_s: int) -> tuple[bool, Item]:
+        """Set the attributes of `item` in the item at `key`, which begins empty, unless it has the attribute `unless`.
+
+        Of any number of concurrent calls with the same `unless` exactly one sets its attributes. Calls are ordered:
+        each sees what those before it have set, so at least one of those that complete an item sees it complete.
+
+        Args:
+            key: where; an item that `create` did not make.
+            item: attributes; `unless` is one of them.
+            unless: name of an attribute.
+            expires_at_s: from when on the whole item counts as absent, if something is set; in seconds since 1970.
+
+        Returns:
+            Whether the attributes were set; and the item as it is then.
+
+        Raises:
+            StoreError: the store refused or did not answer; the attributes may or may not be set.
+        """
+        ...
+
     def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
         """Add `member` to the set at `key`, which begins empty.
 

@@ -122,6 +122,19 @@ class DynamoStore:
                 if error_code(error) != FAILED_CONDITION:
                     raise StoreError(f"UpdateItem {self.table} {key}: {error}") from error
 
+    def extend(self, key: Key, item: Item, *, unless: str, expires_at_s: int) -> tuple[bool, Item]:
+        """See `Store.extend`."""
+        while True:
+            is_set, found = self._extend(key, item | {EXPIRY: expires_at_s}, unless)
+            if is_set:
+                return True, _from_attributes(found)
+            for present in self._live([found] if found else []).values():
+                return False, present
+            # An expired item is still there: begin a new one, unless somebody else did just now.
+            begun, now = item | {EXPIRY: expires_at_s}, Item({":now": self._now_s()})
+            if self._put(key, begun, condition="#ttl <= :now", names={"#ttl": EXPIRY}, values=now) is None:
+                return True, dict(item)
+
     def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
         """See `Store.add`."""
         while True:
@@ -129,13 +142,13 @@ class DynamoStore:
                 key,
                 member,
                 expires_at_s,
-                "ADD #members :member SET #ttl = :ttl",
+                "ADD #members :members SET #ttl = :ttl",
                 "attribute_not_exists(pk) OR #ttl > :now",
             )
             if grown is not None:
                 return grown
             # An expired set is still there: begin a new one, unless somebody else did just now.
-            begun = self._update(key, member, expires_at_s, "SET #members = :member, #ttl = :ttl", "#ttl <= :now")
+            begun = self._update(key, member, expires_at_s, "SET #members = :members, #ttl = :ttl", "#ttl <= :now")
             if begun is not None:
                 return begun
 
@@ -188,22 +201,40 @@ class DynamoStore:
         self, key: Key, member: int, expires_at_s: int, expression: str, condition: str
     ) -> frozenset[int] | None:
         """The set after the update, or None where `condition` did not hold."""
-        values = {":member": {"NS": [str(member)]}, ":ttl": {"N": str(expires_at_s)}, ":now": {"N": str(self._now_s())}}
+        values: Attributes = _to_attributes({":ttl": expires_at_s, ":now": self._now_s()})
+        values[":members"] = {"NS": [str(member)]}
+        is_updated, found = self._update_item(key, expression, condition, {"#members": MEMBERS, "#ttl": EXPIRY}, values)
+        return frozenset(map(int, found[MEMBERS]["NS"])) if is_updated else None
+
+    def _extend(self, key: Key, item: Item, unless: str) -> tuple[bool, Attributes]:
+        """Whether `item` was set in the item at `key`, and that item; empty where there is none."""
+        names = {"#ttl": EXPIRY, **{f"#{name}": name for name in item}}
+        given: Item = {":now": self._now_s()}
+        given |= {f":{name}": value for name, value in item.items()}
+        expression = "SET " + ", ".join(f"#{name} = :{name}" for name in item)
+        condition = f"attribute_not_exists(#{unless}) AND (attribute_not_exists(pk) OR #ttl > :now)"
+        return self._update_item(key, expression, condition, names, _to_attributes(given))
+
+    def _update_item(
+        self, key: Key, expression: str, condition: str, names: dict[str, str], values: Attributes
+    ) -> tuple[bool, Attributes]:
+        """Whether `condition` held, and the item: after the update, or as it was found."""
         try:
             response = self.client.update_item(
                 TableName=self.table,
                 Key=_key(key),
                 UpdateExpression=expression,
                 ConditionExpression=condition,
-                ExpressionAttributeNames={"#members": MEMBERS, "#ttl": EXPIRY},
+                ExpressionAttributeNames=names,
                 ExpressionAttributeValues=values,
                 ReturnValues="ALL_NEW",
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
         except call_errors() as error:
-            if error_code(error) == FAILED_CONDITION:
-                return None
-            raise StoreError(f"UpdateItem {self.table} {key}: {error}") from error
-        return frozenset(map(int, response["Attributes"][MEMBERS]["NS"]))
+            if error_code(error) != FAILED_CONDITION:
+                raise StoreError(f"UpdateItem {self.table} {key}: {error}") from error
+            return False, error_response(error).get("Item", {})
+        return True, response["Attributes"]
 
     def _read_batch(self, keys: list[Key]) -> Iterator[Attributes]:
         """One batch; DynamoDB may return a part of it, and says which keys it did not process."""

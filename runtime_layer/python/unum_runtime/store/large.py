@@ -77,6 +77,10 @@ class LargeItems:
         """See `Store.collect`; objects are left to expire, for other items may refer to them."""
         self.store.collect(keys)
 
+    def extend(self, key: Key, item: Item, *, unless: str, expires_at_s: int) -> tuple[bool, Item]:
+        """See `Store.extend`; what items are extended by is small."""
+        return self.store.extend(key, item, unless=unless, expires_at_s=expires_at_s)
+
     def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
         """See `Store.add`."""
         return self.store.add(key, member, expires_at_s=expires_at_s)

@@ -28,9 +28,7 @@ class MemoryStore:
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
         """See `Store.create`."""
-        size = sum(len(str(part).encode()) for part in (*key, *item.keys(), *item.values()))
-        if size > MAX_ITEM_BYTES:
-            raise StoreError(f"create {key}: the item has {size} bytes, more than {MAX_ITEM_BYTES}")
+        _check_size("create", key, item)
         with self._lock:
             present = self._live(key)
             if present is not None:
@@ -70,6 +68,17 @@ class MemoryStore:
                 if item is not None:
                     left = {name: value for name, value in item.items() if name not in OUTCOME}
                     self._items[key] = ({**left, TOMBSTONE: 1}, self._items[key][1])
+
+    def extend(self, key: Key, item: Item, *, unless: str, expires_at_s: int) -> tuple[bool, Item]:
+        """See `Store.extend`."""
+        with self._lock:
+            present = self._live(key) or {}
+            if unless in present:
+                return False, dict(present)
+            extended = present | item
+            _check_size("extend", key, extended)
+            self._items[key] = (extended, expires_at_s)
+            return True, dict(extended)
 
     def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
         """See `Store.add`."""
@@ -117,6 +126,12 @@ class MemoryStore:
 
     def _passed(self, expires_at_s: int) -> bool:
         return expires_at_s * 1000 <= self.clock.now_ms()
+
+
+def _check_size(what: str, key: Key, item: Item) -> None:
+    size = sum(len(str(part).encode()) for part in (*key, *item.keys(), *item.values()))
+    if size > MAX_ITEM_BYTES:
+        raise StoreError(f"{what} {key}: the item has {size} bytes, more than {MAX_ITEM_BYTES}")
 
 
 @dataclass
