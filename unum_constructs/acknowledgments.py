@@ -46,6 +46,17 @@ NO_RECOVERY: Reasons = dict.fromkeys(
     "The state of executions expires; Store.dynamodb(point_in_time_recovery=True) has it restorable until then",
 )
 
+LARGE_VALUES: Reasons = dict.fromkeys(
+    (
+        "AwsSolutions-S1",
+        f"{_NIST}-S3BucketLoggingEnabled",
+        f"{_NIST}-S3BucketReplicationEnabled",
+        f"{_NIST}-S3BucketVersioningEnabled",
+    ),
+    "Parts of the state of executions, which expires; `payload_bucket` may be one of your own that has all this",
+) | {f"{_NIST}-S3DefaultEncryptionKMS": "Encrypted with a key of S3; `encryption_key` sets another"}
+"""Of the bucket for what items are too small for."""
+
 DEAD_LETTERS: Reasons = {"AwsSolutions-SQS3": "It is where the workflow's dead letters end; an alarm watches it"}
 ACTIVITIES: Reasons = {
     "AwsSolutions-SQS3": "Workers may take a Task as often as they like; its time limit ends it, no number of receives"

@@ -7,6 +7,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from unum_constructs.acknowledgments import LARGE_VALUES, acknowledge
 from unum_constructs.errors import ConstructError
 from unum_runtime.model.ir import Map, Workflow
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
@@ -84,7 +85,7 @@ def _may_be_large(compiled: Workflow) -> bool:
 
 def _new_bucket(workflow: Construct, table: dynamodb.ITable, days: Duration, name: str | None) -> s3.Bucket:
     key = table.encryption_key
-    return s3.Bucket(
+    bucket = s3.Bucket(
         workflow,
         "Payloads",
         bucket_name=name,
@@ -97,3 +98,5 @@ def _new_bucket(workflow: Construct, table: dynamodb.ITable, days: Duration, nam
         # CloudFormation deletes no bucket with objects in it; these go by themselves, and then it costs nothing.
         removal_policy=RemovalPolicy.RETAIN,
     )
+    acknowledge(bucket, LARGE_VALUES)
+    return bucket

@@ -72,7 +72,7 @@ STOP_MUTATIONS: dict[str, Mutation] = {
         graph="chain", faults=STOP, breaks=Invariant.STOPPED, patch=stop_beside_the_steps, is_near=False
     ),
     "stop after the next step": Mutation(
-        graph="chain", faults=STOP, breaks=Invariant.ONE_RESULT, patch=stop_after_the_next_step
+        graph="chain", faults=STOP, breaks=Invariant.STOPPED, patch=stop_after_the_next_step, is_near=False
     ),
     "stop without a look around": Mutation(
         graph="map", faults=STOP, breaks=Invariant.STOPPED, patch=nobody_looks_around

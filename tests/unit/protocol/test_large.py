@@ -50,6 +50,7 @@ class Local:
     workflow: Workflow
     functions: dict[str, Callable[[Json, Any], Json]]
     collection: Collection = Collection.TTL
+    fusion: bool = True
     items: MemoryStore = field(default_factory=MemoryStore)
     objects: MemoryObjects = field(default_factory=MemoryObjects)
 
@@ -58,7 +59,8 @@ class Local:
         return LargeItems(self.items, self.objects, self.workflow.name)
 
     def run(self, value: Json) -> Ending:
-        return LocalWorkflow(self.workflow, self.functions, self.store, collection=self.collection).run("one", value)
+        local = LocalWorkflow(self.workflow, self.functions, self.store, collection=self.collection, fusion=self.fusion)
+        return local.run("one", value)
 
 
 def grow(event: Json, _context: Any) -> Json:
@@ -129,7 +131,7 @@ def test_no_item_and_no_event_is_larger_than_aws_takes(monkeypatch: pytest.Monke
     sizes = []
     keep = Queue._keep
     monkeypatch.setattr(Queue, "_keep", lambda own, due, payload: (sizes.append(len(payload)), keep(own, due, payload)))
-    local = Local(CHAIN, handlers("A", "B", "C"))
+    local = Local(CHAIN, handlers("A", "B", "C"), fusion=False)
     local.run({"text": "", "tasks": 0})
     assert max(sizes) <= MAX_EVENT_BYTES
     assert all(len(str(item)) < MAX_ITEM_BYTES for item, _ in local.items._items.values())
