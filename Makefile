@@ -8,10 +8,11 @@ FLOOR := .venv-floor
 LOCK = $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 --quiet
 OLDEST_CDK := $(shell sed -n 's/.*"aws-cdk-lib>=\([^,]*\),.*/\1/p' pyproject.toml)
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
+CORE := structure permissions routes options grants store timer callbacks failure_handler cross_stack versions wrapping
 SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop control leases fusion packing large) tests/unit/protocol/test_lease_failures.py tests/golden/test_recorded_under_faults.py
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: demo test undeployed check lint unit synth-floor packaging docs e2e simulate bench bench-check emulator setup lock format clean
+.PHONY: demo test undeployed check lint unit coverage synth-floor packaging docs e2e simulate bench bench-check emulator setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
@@ -32,14 +33,16 @@ lint: setup  ## linters, types, architecture
 	$(BIN)/lint-imports
 	node_modules/.bin/pyright --pythonpath $(BIN)/python
 
-unit: setup  ## all tests that need no emulator; the searches without coverage, which would take them three times as long
+unit: setup  ## all tests that need no emulator
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not e2e and not packaging and not long" tests
+
+coverage: setup  ## what of the code the tests reach; without the searches, which would take three times as long
 	$(BIN)/coverage erase
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not e2e and not packaging" tests $(SEARCHES:%=--ignore=%) --cov --cov-report=
 	$(BIN)/coverage report
-	$(BIN)/python -m pytest -n 2 -m "not long" $(SEARCHES)
 
-synth-floor: setup $(FLOOR)/ready  ## what is synthesized, with the oldest CDK that pyproject.toml allows; linters read the newest's
-	$(FLOOR)/bin/python -m pytest -n 2 --dist loadfile tests/synth $(patsubst %,--ignore=tests/synth/test_%.py,app layer migration nag scale snippets) -k "not cfn_lint"
+synth-floor: setup $(FLOOR)/ready  ## what is synthesized, with the oldest CDK that pyproject.toml allows
+	$(FLOOR)/bin/python -m pytest -n 2 --dist loadfile $(CORE:%=tests/synth/test_%.py) -k "not cfn_lint"
 
 packaging: setup  ## the distributions, installed as users install them
 	$(BIN)/python -m pytest -m packaging tests/packaging

@@ -21,7 +21,7 @@ REDRIVES = Faults(crashes=0, duplicates=0, redrives=2)
 STOP_AND_REDRIVE = Faults(crashes=0, duplicates=0, stops=1, redrives=1)
 STOPS_AND_REDRIVES = Faults(crashes=1, duplicates=1, stops=2, redrives=3, concurrency=3)
 HARSH = Faults(crashes=2, duplicates=2, throttles=2, nudges=2, redrives=2, concurrency=3)
-MAX_STATES = 2_000
+MAX_STATES = 1_000
 
 
 def of(graph: Graph, faults: Faults) -> Scenario:
