@@ -103,7 +103,9 @@ def deploy_after(workflow: Construct, hosts: Iterable[Host]) -> None:
     here = Stack.of(workflow)
     for stack in {host.stack: host.function.stack for host in hosts}.values():
         if stack.node.path != here.node.path:
-            here.add_stack_dependency(stack)
+            # Its name before aws-cdk-lib deprecated that.
+            depend = here.add_stack_dependency if hasattr(here, "add_stack_dependency") else here.add_dependency
+            depend(stack)
 
 
 def table_name(workflow: Construct, table: dynamodb.ITable) -> str:

@@ -24,7 +24,9 @@ GRAPHS = (
 )
 
 
-@pytest.mark.parametrize("way", RANDOM)
+@pytest.mark.parametrize(
+    "way", [way if way == "everything" else pytest.param(way, marks=pytest.mark.long) for way in RANDOM]
+)
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_random_ways_with_objects(graph: str, way: str) -> None:
     assert search(scenario(graph, **EVERYTHING, **RANDOM[way]), range(RUNS)).ends == RUNS
