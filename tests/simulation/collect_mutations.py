@@ -1,6 +1,7 @@
 """Deliberate mistakes in the collection of fan-outs that failed, and of executions that were stopped."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from mutations import NONE, Mutation
@@ -30,35 +31,14 @@ def stop_does_not_collect(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(stop, "collect_last", lambda *_: None)
 
 
+leaks = partial(Mutation, breaks=Invariant.NOTHING_LEAKS, scenario={"collection": Collection.EAGER})
+
 COLLECT_MUTATIONS = {
-    "failed scope is not collected": Mutation(
-        graph="catch of a scope",
-        faults=NONE,
-        breaks=Invariant.NOTHING_LEAKS,
-        patch=failed_scope_is_not_collected,
-        scenario={"collection": Collection.EAGER},
+    "failed scope is not collected": leaks(graph="catch of a scope", faults=NONE, patch=failed_scope_is_not_collected),
+    "straggler does not tidy up": leaks(graph="catch of a scope", faults=NONE, patch=straggler_does_not_tidy_up),
+    "scopes inside of a failed one are not collected": leaks(
+        graph="catch of a scope around a map", faults=NONE, patch=scopes_inside_are_not_collected, is_near=False
     ),
-    "straggler does not tidy up": Mutation(
-        graph="catch of a scope",
-        faults=NONE,
-        breaks=Invariant.NOTHING_LEAKS,
-        patch=straggler_does_not_tidy_up,
-        scenario={"collection": Collection.EAGER},
-    ),
-    "scopes inside of a failed one are not collected": Mutation(
-        graph="catch of a scope around a map",
-        faults=NONE,
-        breaks=Invariant.NOTHING_LEAKS,
-        patch=scopes_inside_are_not_collected,
-        scenario={"collection": Collection.EAGER},
-        is_near=False,
-    ),
-    "stop does not collect": Mutation(
-        graph="map",
-        faults=STOP,
-        breaks=Invariant.NOTHING_LEAKS,
-        patch=stop_does_not_collect,
-        scenario={"collection": Collection.EAGER},
-    ),
+    "stop does not collect": leaks(graph="map", faults=STOP, patch=stop_does_not_collect),
 }
 """Every mistake by name."""
