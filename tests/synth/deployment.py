@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from aws_cdk import App, CfnElement, Stack
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk.assertions import Annotations, Match, Template
+from aws_cdk.assertions import Template
 
 from tests.synth.machines import Machine
 from unum_constructs import Definition, UnumFunction, UnumWorkflow
@@ -21,6 +21,11 @@ Resources = Mapping[str, Mapping[str, Any]]
 def function(stack: Stack, construct_id: str, **options: Any) -> UnumFunction:
     options.setdefault("code", lambda_.Code.from_inline(CODE))
     return UnumFunction(stack, construct_id, handler="index.handle", **options)
+
+
+class Warned(NamedTuple):
+    path: str
+    text: str
 
 
 @dataclass
@@ -115,8 +120,20 @@ class Deployment:
             if each["Effect"] == effect
         ]
 
-    def warnings(self) -> list[Any]:
-        return list(Annotations.from_stack(self.stack).find_warning("*", Match.any_value()))
+    def warnings(self) -> list[Warned]:
+        """The warnings of the synthesized stack.
+
+        Not by ``assertions.Annotations``: its answers need the library's ``cloud_assembly_schema``,
+        a file that the distribution ``aws-cdk.cloud-assembly-schema`` has as well, and which of the two
+        is on disk depends on the order of installation.
+        """
+        assert self.template
+        return [
+            Warned(construct.node.path, entry.data)
+            for construct in self.stack.node.find_all()
+            for entry in construct.node.metadata
+            if entry.type == "aws:cdk:warning"
+        ]
 
 
 def flat(value: Any) -> str:

@@ -50,7 +50,7 @@ def test_provisioned_concurrency_is_that_of_the_version_and_its_price_is_told() 
     assert version["Properties"]["ProvisionedConcurrencyConfig"] == {"ProvisionedConcurrentExecutions": 2}
     assert version["DeletionPolicy"] == "Retain"
     (warning,) = deployment.warnings()
-    assert "each costs until it is deleted" in warning.entry.data
+    assert "each costs until it is deleted" in warning.text
 
 
 def test_snap_start() -> None:

@@ -105,8 +105,8 @@ def test_an_imported_bucket_is_used_and_its_expiry_asked_for() -> None:
     deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, payload_bucket=own)
     assert deployment.services("A")["Flow"]["payload_bucket"] == "mine"
     (warning,) = deployment.warnings()
-    assert "payload_bucket: Stack/Own is imported" in warning.entry.data
-    assert "below Flow/ after 8 days" in warning.entry.data
+    assert "payload_bucket: Stack/Own is imported" in warning.text
+    assert "below Flow/ after 8 days" in warning.text
 
 
 def test_a_bucket_has_the_key_of_the_table() -> None:

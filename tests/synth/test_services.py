@@ -194,9 +194,9 @@ def test_cfn_lint(storing: Deployment) -> None:
 
 def test_what_is_allowed_more_widely_is_told(storing: Deployment) -> None:
     (warning,) = storing.warnings()
-    assert warning.id == "/Stack/Flow"
-    assert "Task 'Send' needs to be allowed sqs:SendMessage on *, because only the run time knows" in warning.entry.data
-    assert "[ack: unum:widePermission[Send]]" in warning.entry.data
+    assert warning.path == "Stack/Flow"
+    assert "Task 'Send' needs to be allowed sqs:SendMessage on *, because only the run time knows" in warning.text
+    assert "[ack: unum:widePermission[Send]]" in warning.text
 
 
 def test_a_wide_permission_can_be_acknowledged() -> None:
