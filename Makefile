@@ -10,7 +10,8 @@ OLDEST_CDK := $(shell sed -n 's/.*"aws-cdk-lib>=\([^,]*\),.*/\1/p' pyproject.tom
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
 CORE := structure permissions routes options grants store timer callbacks failure_handler cross_stack versions wrapping
 SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop control leases fusion packing large) tests/unit/protocol/test_lease_failures.py tests/golden/test_recorded_under_faults.py
-export PYTHONDONTWRITEBYTECODE := 1
+# Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 
 .PHONY: demo test undeployed check lint unit coverage synth-floor packaging docs e2e simulate bench bench-check emulator setup lock format clean
 
@@ -106,4 +107,4 @@ format: setup
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv $(FLOOR) $(EMULATOR) node_modules out cdk.out .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .pycache .venv $(FLOOR) $(EMULATOR) node_modules out cdk.out .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
