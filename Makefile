@@ -8,7 +8,7 @@ FLOOR := .venv-floor
 LOCK = $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 --quiet
 OLDEST_CDK := $(shell sed -n 's/.*"aws-cdk-lib>=\([^,]*\),.*/\1/p' pyproject.toml)
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
-CORE := structure permissions routes options grants store timer callbacks failure_handler cross_stack versions wrapping
+CORE := structure permissions store timer failure_handler cross_stack
 SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop control leases fusion packing large) tests/unit/protocol/test_lease_failures.py tests/golden/test_recorded_under_faults.py
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
@@ -35,11 +35,11 @@ lint: setup  ## linters, types, architecture
 	node_modules/.bin/pyright --pythonpath $(BIN)/python
 
 unit: setup  ## all tests that need no emulator
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not e2e and not packaging and not long" tests
+	$(BIN)/python -m pytest -n 2 --dist loadscope -m "not e2e and not packaging and not long" tests
 
 coverage: setup  ## what of the code the tests reach; without the searches, which would take three times as long
 	$(BIN)/coverage erase
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not e2e and not packaging" tests $(SEARCHES:%=--ignore=%) --cov --cov-report=
+	$(BIN)/python -m pytest -n 2 --dist loadscope -m "not e2e and not packaging" tests $(SEARCHES:%=--ignore=%) --cov --cov-report=
 	$(BIN)/coverage report
 
 synth-floor: setup $(FLOOR)/ready  ## what is synthesized, with the oldest CDK that pyproject.toml allows

@@ -69,7 +69,7 @@ PAUSE = Faults(crashes=0, duplicates=0, jumps=1, jump_s=(3,))
         "unguarded map",
         "uncommitted tasks",
         "one function at both ends",
-        "condition after a map",
+        long("condition after a map"),
         "times",
         "growing results",
         "runaway loop",

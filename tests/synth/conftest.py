@@ -1,5 +1,3 @@
-"""All synth tests in one process: starting the CDK takes seconds."""
-
 import json
 import runpy
 from pathlib import Path
@@ -8,12 +6,6 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("jsii"))
 
 
 @pytest.fixture(scope="session")

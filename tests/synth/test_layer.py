@@ -124,7 +124,8 @@ def zipped_kb(content: Content) -> float:
 def test_same_on_every_machine(workflow: Workflow, runtime: Path) -> None:
     before = digest(layer_content(workflow, runtime_folder()))
     for file in runtime.rglob("*.py"):
-        py_compile.compile(str(file), str(file.parent / "__pycache__" / f"{file.stem}.{sys.implementation.cache_tag}.pyc"))
+        compiled = file.parent / "__pycache__" / f"{file.stem}.{sys.implementation.cache_tag}.pyc"
+        py_compile.compile(str(file), str(compiled))
         file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
         file.chmod(0o700)
         os.utime(file, (1, 1))

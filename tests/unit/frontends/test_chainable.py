@@ -18,8 +18,6 @@ from unum_constructs.definition import Definition
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Form, Language, Pattern, Wait, Workflow
 
-pytestmark = pytest.mark.xdist_group("jsii")
-
 
 @pytest.fixture
 def stack() -> Stack:
