@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from tests.e2e.conftest import Deployment
+from tests.e2e.timers import forwarder_of, idle
 from unum_runtime.client import Client, Description, history
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.envelope import Envelope, Value
+from unum_runtime.protocol.frontier import WaitsFor
 
 pytestmark = pytest.mark.e2e
 
@@ -58,6 +60,30 @@ def test_a_second_delivery_starts_no_second_child(deployment: Deployment, client
         assert deployment.invoke(services, event.to_json()) is None
     assert client.wait("twice", timeout_s=90).output["Output"] == {"n": 4, "key": "twice child"}
     assert runs(deployment, "twice child") == 1
+
+
+def test_a_look_that_was_lost_is_told_and_made_up_for_by_a_nudge(deployment: Deployment, client: Client) -> None:
+    with idle(deployment, forwarder_of(deployment, "Nested")) as url:
+        client.start({"case": "json", "n": 4, "key": "lost"}, name="lost")
+        lose_one(deployment, url)
+    (found,) = client.why("lost").missing
+    assert (found.state, found.waits_for) == ("Json", WaitsFor.JOB)
+    assert ":execution:NestedChild" in found.job["handle"]["ExecutionArn"].replace("-", "")
+    client.nudge("lost")
+    assert client.wait("lost", timeout_s=90).output["Output"] == {"n": 16, "key": "lost child"}
+    assert (runs(deployment, "lost"), runs(deployment, "lost child")) == (1, 1)
+
+
+def lose_one(deployment: Deployment, url: str) -> None:
+    """Wait until something is in a queue, and empty it."""
+    queue, names = deployment.session.resource("sqs").Queue(url), ("", "Delayed")
+    for _ in range(120):
+        queue.load()
+        if sum(int(queue.attributes[f"ApproximateNumberOfMessages{name}"]) for name in names):
+            queue.purge()
+            return
+        time.sleep(0.5)
+    raise AssertionError("no look was sent")
 
 
 def test_the_result_is_text_where_step_functions_has_it_so(client: Client) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Deployment
+from tests.e2e.timers import forwarder_of, idle
 from unum_constructs.timer import MAX_RECEIVES
 from unum_runtime.model.checkpoint import Status
 
@@ -17,23 +18,7 @@ pytestmark = pytest.mark.e2e
 @pytest.fixture(scope="module")
 def forwarder(deployment: Deployment) -> Any:
     """What Lambda says of the function behind the timer of the stack Language."""
-    pages = deployment.session.client("lambda").get_paginator("list_functions").paginate()
-    functions = [function for page in pages for function in page["Functions"]]
-    (found,) = [one for one in functions if one["FunctionName"].startswith("Language-WorkflowTimerForwarder")]
-    return found
-
-
-@contextmanager
-def idle(deployment: Deployment, forwarder: Any) -> Iterator[str]:
-    """Nothing is handed on meanwhile; the URL of the timer's queue."""
-    functions = deployment.session.client("lambda")
-    (mapping,) = functions.list_event_source_mappings(FunctionName=forwarder["FunctionName"])["EventSourceMappings"]
-    functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
-    try:
-        name = mapping["EventSourceArn"].rpartition(":")[2]
-        yield deployment.session.client("sqs").get_queue_url(QueueName=name)["QueueUrl"]
-    finally:
-        functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=True)
+    return forwarder_of(deployment, "Language")
 
 
 @contextmanager

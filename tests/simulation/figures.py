@@ -22,6 +22,8 @@ ROWS: dict[str, dict[str, Faults]] = {
     "retry of a task": {"crash, duplicate": BOTH, "stop": STOP},
     "retry exhausted then catch": EITHER,
     "polled task": EITHER | {"stop": STOP},
+    "job": EITHER | {"stop": STOP},
+    "retry of a job": EITHER,
     "two waits": EITHER,
     "wait in a branch": EITHER | {"stop": STOP},
     "timeout during a wait": EITHER,

@@ -63,6 +63,26 @@ def polled(_event: Json, context: Context) -> Json:
     return Later(asked + 1, delay_ms=5_000) if asked < 2 else {"asked": asked, "run": context.run}
 
 
+def waits_for_job(following: str | None = None, **fields: Json) -> Json:
+    """A Task that waits for a job."""
+    return task("arn:aws:states:::ecs:runTask.sync", following, Parameters={"TaskDefinition": "t"}, **fields)
+
+
+def looked_at(_event: Json, context: Context) -> Json:
+    """Starts a job that is over at the third look, in its second term."""
+    looks = context.unum.job or 0
+    return Later(looks + 1, delay_ms=480_000) if looks < 3 else {"looks": looks, "run": context.run}
+
+
+def fails_at_first(_event: Json, context: Context) -> Json:
+    """Starts a job that is over at the first look; the first one fails."""
+    if context.unum.job is None:
+        return Later(context.unum.attempt, delay_ms=5_000)
+    if context.unum.job == 0:
+        raise Flaky("the job failed")
+    return {"job": context.unum.job}
+
+
 def two_rounds(event: Json, _context: Context) -> Json:
     """Counts rounds."""
     return {"round": event["round"] + 1}
@@ -390,6 +410,16 @@ RECOVERING: dict[str, Graph] = {
     "polled task": Graph(
         machine(A=task("a", "B"), B=task("b")),
         {"a": polled, "b": varying},
+    ),
+    "job": Graph(machine(J=waits_for_job("B"), B=task("b")), {"J": looked_at, "b": varying}),
+    "retry of a job": Graph(
+        machine(A=task("a", "J"), J=waits_for_job("B", Retry=retry("Flaky")), B=task("b")),
+        {"a": varying, "J": fails_at_first, "b": varying},
+    ),
+    "jobs of branches": Graph(
+        machine(M=map_(machine(J=waits_for_job()), "K"), K=waits_for_job("B"), B=task("b")),
+        {"J": looked_at, "K": fails_at_first, "b": varying},
+        [1, 2],
     ),
 }
 """Every shape by name."""

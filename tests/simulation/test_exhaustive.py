@@ -46,6 +46,8 @@ RECOVERING = [
     "two waits",
     "wait as long as the result says",
     "polled task",
+    "job",
+    "retry of a job",
     "timeout during a wait",
     "timeout during a retry",
     "timeout between retries of a scope",

@@ -3,6 +3,7 @@
 import pytest
 from collect_mutations import COLLECT_MUTATIONS
 from fusion_mutations import FUSION_MUTATIONS
+from job_mutations import JOB_MUTATIONS
 from large_mutations import LARGE_MUTATIONS
 from mutations import MUTATIONS, Mutation
 from pack_mutations import PACK_MUTATIONS
@@ -15,7 +16,9 @@ MAX_STATES = 5_000
 SEEDS = range(1_000)
 
 
-ALL = MUTATIONS | STOP_MUTATIONS | COLLECT_MUTATIONS | FUSION_MUTATIONS | LARGE_MUTATIONS | PACK_MUTATIONS
+ALL = (
+    MUTATIONS | STOP_MUTATIONS | COLLECT_MUTATIONS | FUSION_MUTATIONS | LARGE_MUTATIONS | PACK_MUTATIONS | JOB_MUTATIONS
+)
 
 
 @pytest.mark.parametrize("mutation", [pytest.param(mutation, id=name) for name, mutation in ALL.items()])

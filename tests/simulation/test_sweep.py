@@ -9,6 +9,7 @@ from recovering import RECOVERING
 from scenarios import scenario
 
 from unum_runtime.protocol import nudge, silence
+from unum_runtime.protocol.frontier import WaitsFor
 from unum_runtime.simulator import Faults, Invariant, Scenario, Violation, explore, search
 
 LOST = Faults(crashes=0, duplicates=0, vanishes=1)
@@ -16,17 +17,19 @@ LOST_AND_CRASH = Faults(crashes=1, duplicates=0, vanishes=1)
 HARSH = Faults(crashes=1, duplicates=1, throttles=1, vanishes=3, concurrency=3)
 
 
-@pytest.mark.parametrize("graph", ["chain", "diamond", "limited map", "retry of a task"])
+@pytest.mark.parametrize("graph", ["chain", "diamond", "limited map", "retry of a task", "job", "retry of a job"])
 def test_any_event_may_be_lost(graph: str) -> None:
     assert explore(scenario(graph, faults=LOST)).is_complete
 
 
-@pytest.mark.parametrize("graph", ["chain", "diamond"])
+@pytest.mark.parametrize("graph", ["chain", "diamond", "job"])
 def test_any_event_may_be_lost_and_any_delivery_die(graph: str) -> None:
     assert explore(scenario(graph, faults=LOST_AND_CRASH), max_states=2_000).states
 
 
-@pytest.mark.parametrize("graph", ["retry of a map", "retry of a limited map", "retry of one branch that waits"])
+@pytest.mark.parametrize(
+    "graph", ["retry of a map", "retry of a limited map", "retry of one branch that waits", "jobs of branches"]
+)
 def test_by_chance(graph: str) -> None:
     assert search(of(RECOVERING[graph], HARSH), range(12)).ends == 12
 
@@ -45,6 +48,14 @@ def waits_for_ever(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(silence, "longest_wait_ms", lambda retriers: 10**12 if retriers else 0)
 
 
+def leaves_jobs_alone(patch: pytest.MonkeyPatch) -> None:
+    """A job may take any time, as if nothing told whether anybody looks at it."""
+    expected = silence._expected_ms
+    patch.setattr(
+        silence, "_expected_ms", lambda flow, each: None if each.waits_for is WaitsFor.JOB else expected(flow, each)
+    )
+
+
 def sends_none(patch: pytest.MonkeyPatch) -> None:
     """The first of those that are lost is never sent."""
     gaps = nudge._gaps
@@ -58,6 +69,7 @@ def sends_none(patch: pytest.MonkeyPatch) -> None:
         (finds_nothing, "limited map"),
         (waits_for_ever, "retry of a task"),
         (sends_none, "chain"),
+        (leaves_jobs_alone, "job"),
     ],
 )
 def test_a_mistake_is_found(

@@ -13,6 +13,7 @@ from unum_runtime.client.amounts import time_text
 from unum_runtime.client.client import Client
 from unum_runtime.client.control import Missing, Waits
 from unum_runtime.errors import InvalidExecutionInput, InvalidName, UnumError
+from unum_runtime.model.checkpoint import to_text
 from unum_runtime.protocol.frontier import WaitsFor
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _REMEDIES = {
     WaitsFor.DELIVERY: "unum nudge {} sends its event again",
     WaitsFor.TIME: "it goes on by itself",
     WaitsFor.ANSWER: "whoever has its token has to answer",
-    WaitsFor.JOB: "its job may be under way; if not: unum stop {}, then unum redrive {}",
+    WaitsFor.JOB: "it goes on when its job has ended; unum nudge {} looks at once, and if a look was lost",
 }
 
 
@@ -90,18 +91,26 @@ def _print_waits(waits: Waits, errors: Mapping[str, str], options: argparse.Name
     if not waits.count:
         print(f"{options.execution} waits for nothing: it has ended")
     for each in waits.missing:
-        until = f" until {time_text(each.until)}" if each.until else ""
         print(f"{each.state}{list(each.index) or ''}  {each.invocation}")
-        print(f"  waits for {each.waits_for}{until}, since {time_text(each.since)}")
+        print(f"  waits for {each.waits_for}{_until(each)}, since {time_text(each.since)}")
+        if each.job is not None:
+            print(f"  job: {to_text(each.job)}")
         if each.invocation in errors:
             print(f"  last error: {errors[each.invocation]}")
-        print(f"  {_REMEDIES[each.waits_for].format(*[options.execution] * 2)}")
+        print(f"  {_REMEDIES[each.waits_for].format(options.execution)}")
     if waits.count > len(waits.missing):
         print(f"and {waits.count - len(waits.missing)} more")
 
 
+def _until(missing: Missing) -> str:
+    if missing.until is None:
+        return ""
+    which = " that is looked at by" if missing.waits_for is WaitsFor.JOB else " until"
+    return f"{which} {time_text(missing.until)}"
+
+
 def _to_json(missing: Missing) -> dict[str, object]:
-    return {
+    told: dict[str, object] = {
         "invocation": missing.invocation,
         "state": missing.state,
         "index": list(missing.index),
@@ -109,6 +118,7 @@ def _to_json(missing: Missing) -> dict[str, object]:
         "since": missing.since.isoformat(),
         "until": missing.until and missing.until.isoformat(),
     }
+    return told if missing.job is None else {**told, "job": missing.job}
 
 
 def _error(errors: Mapping[str, str], missing: Missing) -> dict[str, str]:

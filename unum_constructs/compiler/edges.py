@@ -116,6 +116,8 @@ def store_operations(workflow: Workflow, function: str) -> frozenset[Operation]:
     operations = {Operation.CREATE}
     if workflow.collection is Collection.EAGER:
         operations.add(Operation.COLLECT)
+        if any(task.pattern is Pattern.SYNC for task in hosted):
+            operations.add(Operation.LIST)  # what is stored of jobs, to collect it
     if function == start_host(workflow) or any(_looks_up(task) for task in hosted):
         operations.add(Operation.READ)  # the host reads start records that clients have written
     for reach in _reaches(workflow, function):
@@ -131,7 +133,8 @@ def store_operations(workflow: Workflow, function: str) -> frozenset[Operation]:
 
 def _looks_up(task: Task) -> bool:
     """Whether the store is asked before user code of `task` runs."""
-    return task.guard is not Guard.COMMIT or task.memoize or task.meets_previous or task.pattern is Pattern.CALLBACK
+    waits = task.pattern is not Pattern.RESPONSE  # for somebody else, of whom something is stored
+    return task.guard is not Guard.COMMIT or task.memoize or task.meets_previous or waits
 
 
 def _is_timed(workflow: Workflow, function: str) -> bool:

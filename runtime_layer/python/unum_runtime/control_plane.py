@@ -114,6 +114,7 @@ def _runtime(began: Began | None, context: Any) -> Runtime:
     """A runtime that runs no user code; it knows the addresses of the versions of `began`."""
     ((workflow, service),) = services().items()
     if began is not None:
-        service = replace(service, routes=addresses(workflow, began), carried=tuple(began.routes))
+        routes = {**began.routes, **addresses(workflow, began)}
+        service = replace(service, routes=routes, carried=tuple(began.routes))
     own = f"{function_of(context.invoked_function_arn)}:{context.function_version}"
     return replace(runtime_of(workflow, service, own, context), hosts=frozenset())

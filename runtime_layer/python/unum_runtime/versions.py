@@ -9,6 +9,7 @@ from unum_runtime.aws.clients import botocore_client
 from unum_runtime.errors import InvokeError
 from unum_runtime.handler import Service, services_in
 from unum_runtime.model.checkpoint import Began
+from unum_runtime.model.envelope import START
 from unum_runtime.wire.failures import call_errors
 
 
@@ -53,7 +54,7 @@ def begun_at(workflow: str, start_alias: str) -> Began:
     """The versions that an execution of `workflow` would begin with now."""
     address, table = look_up(start_alias)
     service = table[workflow]
-    return Began(address, {key: service.routes[key] for key in service.carried})
+    return Began(address, {key: start_alias if key == START else service.routes[key] for key in service.carried})
 
 
 def addresses(workflow: str, began: Began) -> dict[str, str]:
@@ -63,12 +64,18 @@ def addresses(workflow: str, began: Began) -> dict[str, str]:
         InvokeError: Lambda does not say.
     """
     found: dict[str, str] = {}
-    ahead = [began.address, *began.routes.values()]
+    ahead = [began.address, *_functions(began.routes).values()]
     for address in ahead:
         service = configured(address)[1][workflow]
-        found |= {**service.routes, **dict.fromkeys(service.hosts, address)}
-        ahead += [route for route in service.routes.values() if route not in ahead]
+        routes = _functions(service.routes)
+        found |= {**routes, **dict.fromkeys(service.hosts, address)}
+        ahead += [route for route in routes.values() if route not in ahead]
     return found
+
+
+def _functions(routes: Mapping[str, str]) -> dict[str, str]:
+    """The functions among `routes`, beside which there may be start aliases: doors, of other workflows too."""
+    return {key: address for key, address in routes.items() if not key.startswith(START)}
 
 
 def on_failure(address: str) -> str | None:

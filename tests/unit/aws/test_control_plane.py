@@ -62,6 +62,7 @@ class Lambda:
     handlers: dict[str, str] = field(default_factory=dict)
     definitions: dict[str, Any] = field(default_factory=dict)
     timer: str | None = None
+    starts: dict[str, Any] = field(default_factory=dict)
     events: list[tuple[str, Any]] = field(default_factory=list)
     called: list[str] = field(default_factory=list)
 
@@ -69,7 +70,9 @@ class Lambda:
         """Deploy A before B, as `version` of all functions; `definition` names what is in the layer."""
         self.newest = version
         own = {**SERVICE, "timer": self.timer} if self.timer else SERVICE
-        self.services[at("A", version)] = {**own, "hosts": ["A"], "routes": {"B": at("B", version)}}
+        own |= {"carried": ["$start"]} if "$start" in self.starts else {}
+        others = {key: alias for key, alias in self.starts.items() if key != "$start"}
+        self.services[at("A", version)] = {**own, "hosts": ["A"], "routes": {"B": at("B", version), **others}}
         self.services[at("B", version)] = {**SERVICE, "hosts": ["B"]}
         self.handlers |= {at("A", version): at("on-failure", version), at("B", version): at("on-failure", version)}
         self.definitions[str(version)] = definition
@@ -222,6 +225,25 @@ def test_a_nudge_goes_to_the_versions_that_the_execution_began_with(deployed: De
     deployed.client.nudge("e")
     ((address, event),) = deployed.functions.sent()
     assert (address, event["state"], event["step"]) == (at("B", 1), "B", 2)
+
+
+def test_who_starts_executions_of_other_workflows_and_of_itself_goes_on_as_others_do(deployed: Deployed) -> None:
+    deployed.functions.starts = {"$start": at("A", "start-Flow"), "$startOther": at("Other", "start-Other")}
+    deployed.functions.deploy(1, "old")
+    deployed.started()
+    deployed.client.nudge("e")
+    ((address, event),) = deployed.functions.sent()
+    assert (address, event["routes"]) == (at("A", 1), {"$start": at("A", "start-Flow")})
+    deployed.functions.events = [(address, event)]
+    deployed.run("A", 1, lambda found: found)
+    deployed.functions.sent()
+    deployed.client.nudge("e")
+    ((address, event),) = deployed.functions.sent()
+    assert (address, event["routes"]) == (at("B", 1), {"$start": at("A", "start-Flow")})
+    deployed.functions.events = [(address, event)]
+    deployed.run("B", 1, _refuse)
+    deployed.client.redrive("e")
+    assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
 
 
 def test_a_redrive_goes_to_those_that_are_deployed_now_if_the_definition_is_the_same(deployed: Deployed) -> None:

@@ -10,6 +10,7 @@ from moto import mock_aws
 
 from tests.unit.protocol.mapping import deliver_all, deployed, lose
 from tests.unit.protocol.platform import Platform, chain
+from tests.unit.protocol.watching import watching
 from unum_constructs.commands.dead_letters import last_errors
 from unum_runtime.client.control import Control
 from unum_runtime.errors import ClientError
@@ -55,6 +56,21 @@ def test_why_tells_what_is_missing_and_what_helps(unum: Callable[..., Any], plat
     shown = json.loads(unum("why", "lost", *ADDRESS, "--json").out)
     assert (shown["count"], shown["missing"][0]["state"], shown["missing"][0]["index"]) == (1, "B", [])
     assert "waits for nothing" in unum("why", "bad", *ADDRESS).out
+
+
+def test_why_tells_of_a_job_by_what_it_is_asked_for(unum: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = watching()
+    waiting.begun()
+    monkeypatch.setattr(Control, "connect", lambda **_: Control(caller=Alias(waiting), control_alias="alias"))
+    told = unum("why", "e", *ADDRESS).out
+    assert "waits for job that is looked at by 20" in told
+    assert "job: 1\n" in told
+    assert "unum nudge e looks at once" in told
+    (shown,) = json.loads(unum("why", "e", *ADDRESS, "--json").out)["missing"]
+    assert (shown["waits_for"], shown["job"], shown["until"] > shown["since"]) == ("job", 1, True)
+    waiting.later.clear()
+    assert unum("nudge", "e", *ADDRESS).code == 0
+    assert [event.job["handle"] for event in waiting.sent] == [1]
 
 
 def test_nudge_sends_it(unum: Callable[..., Any], platform: Platform) -> None:

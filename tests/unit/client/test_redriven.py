@@ -6,11 +6,13 @@ import pytest
 
 from tests.unit.protocol.mapping import deliver_all, deployed, mapped
 from tests.unit.protocol.platform import Platform
-from unum_runtime.client import history
+from unum_runtime.client import Client, history
 from unum_runtime.client.events import events
 from unum_runtime.client.progress import progress
 from unum_runtime.client.records import Description
+from unum_runtime.client.stepfunctions import StepFunctionsClient
 from unum_runtime.model.checkpoint import Status
+from unum_runtime.model.ir import Home
 from unum_runtime.protocol.redrive import redrive
 
 
@@ -69,3 +71,19 @@ def test_its_history_tells_of_the_failure_the_redrive_and_the_end(failed: Platfo
     ]
     assert ours[2]["executionRedrivenEventDetails"] == {"redriveCount": 1}
     assert ours[2]["previousEventId"] == ours[1]["id"]
+
+
+def test_it_tells_how_often_and_when_last(failed: Platform) -> None:
+    client = Client(store=failed.memory, workflow="w", invoker=failed, clock=failed.clock)
+    home = Home(partition="aws", region="eu-west-1", account="123456789012")
+    boto = StepFunctionsClient(client, definition=failed.workflow, home=home)
+    before = boto.describe_execution(executionArn="e")
+    assert (before["redriveCount"], "redriveDate" in before) == (0, False)
+    failed.clock.pass_seconds(60)
+    redriven_ms = redrive(failed.runtime(), "e")
+    assert boto.describe_execution(executionArn="e")["redriveCount"] == 1
+    failed.clock.pass_seconds(60)
+    deliver_all(failed)
+    after = boto.describe_execution(executionArn="e")
+    assert (after["status"], after["redriveCount"]) == ("SUCCEEDED", 1)
+    assert after["redriveDate"].timestamp() * 1000 == redriven_ms

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ from unum_constructs.compiler.edges import (
     uses_timer,
 )
 from unum_constructs.compiler.options import FunctionOptions
+from unum_constructs.compiler.resources import SERVICES
 from unum_runtime.client import history
 from unum_runtime.clock import SystemClock
 from unum_runtime.errors import RefusedDelivery
@@ -207,6 +209,16 @@ def test_who_fails_a_scope_that_recovers_reads_what_it_was_opened_with() -> None
         definition = {**scope(M=a_map(inner, Next="D", **recovery), D=task("d"))}
         flow = compile_workflow(definition, name="w", functions=None, options=unguarded)
         assert store_operations(flow, "b") == operations
+
+
+@pytest.mark.parametrize("guard", Guard)
+def test_who_waits_for_jobs_reads_what_is_stored_of_them_and_lists_it_to_collect_it(guard: Guard) -> None:
+    job = task("arn:aws:states:::ecs:runTask.sync", Parameters={"TaskDefinition": "t"})
+    options = {SERVICES: FunctionOptions(guard=guard)}
+    flow = compile_workflow(scope(A=task("a", Next="J"), J=job), name="w", functions=None, options=options)
+    assert store_operations(flow, SERVICES) == {Operation.CREATE, Operation.READ}
+    eager = replace(flow, collection=Collection.EAGER)
+    assert store_operations(eager, SERVICES) == {Operation.CREATE, Operation.READ, Operation.LIST, Operation.COLLECT}
 
 
 @given(machines(max_depth=3))

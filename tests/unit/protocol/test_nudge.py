@@ -1,7 +1,6 @@
 """Executions that wait for something which was lost, and go on when they are nudged."""
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from unum_runtime.model.ir import Guard
 from unum_runtime.model.naming import Execution, start_key
 from unum_runtime.protocol.frontier import WaitsFor
 from unum_runtime.protocol.nudge import missing, nudge
-from unum_runtime.protocol.start import start
 
 UNGUARDED = FunctionOptions(guard=Guard.COMMIT)
 
@@ -123,22 +121,6 @@ def test_a_time_that_has_not_come_is_told_and_waited_for() -> None:
     due_ms = platform.clock.ms + 60_000
     assert (found.waits_for, found.until_ms, platform.sent) == (WaitsFor.TIME, due_ms, [])
     assert [due for _, due in platform.options["timer"].kept] == [due_ms, due_ms]
-
-
-def test_a_job_that_may_be_under_way_is_left_alone() -> None:
-    definition = chain("A", "B")
-    definition["States"]["B"] |= {
-        "Resource": "arn:aws:states:::ecs:runTask.sync",
-        "Parameters": {"TaskDefinition": "t"},
-    }
-    platform = deployed(definition)
-    rt = replace(platform.runtime(), routes={"A": "A", "$services": "services"})
-    start(rt, "e", {})
-    platform.sent.clear()
-    (found,) = nudge(rt, "e")
-    assert (found.waits_for, platform.sent) == (WaitsFor.JOB, [])
-    nudge(rt, "e", with_jobs=True)
-    assert [event.state for event in platform.sent] == ["B"]
 
 
 def drawn(flow: g.Piece, **functions: Any) -> Platform:

@@ -205,6 +205,15 @@ class Client:
         """
         return self._describe(self._record(name))
 
+    def redriven_at(self, name: str) -> "tuple[datetime, ...]":
+        """When an execution was redriven, each time; nothing else tells, so all steps of its top level are read.
+
+        Raises:
+            ExecutionDoesNotExist: there is none of that name.
+        """
+        found = history.redrives(self.store, self.workflow, self._record(name).name.execution)
+        return tuple(moment(step.committed_ms) for step in found)
+
     def list(self, status: Status | None = None, *, limit: int = 0, token: str | None = None) -> ExecutionPage:
         """A page of the executions that there are, newest first; it may lag a little behind what happens.
 

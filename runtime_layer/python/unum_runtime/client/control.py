@@ -52,7 +52,8 @@ class Missing:
         index: which branch of each fan-out around it, outermost first, from 0; empty at the top level.
         waits_for: what has to come first.
         since: when the commit before it was made.
-        until: when its time comes; None where it has come.
+        until: when its time comes; of a job, by when it is looked at; else None.
+        job: what its service is asked by that works on it; None where there is none.
     """
 
     invocation: str
@@ -61,6 +62,7 @@ class Missing:
     waits_for: WaitsFor
     since: datetime
     until: datetime | None
+    job: Json = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +142,7 @@ class Control:
         return moment(self._ask(control.Control.REDRIVE, name)["redriven_ms"])
 
     def nudge(self, name: str) -> Waits:
-        """Send what an execution waits for once more, unless somebody has its token or it may be a job under way.
+        """Send what an execution waits for once more, unless somebody has its token; jobs are looked at.
 
         That is as safe as a late delivery; user code that runs at this moment may run beside itself.
 
@@ -226,4 +228,5 @@ def _missing(line: Json) -> Missing:
         waits_for=WaitsFor(line["waits_for"]),
         since=moment(line["since_ms"]),
         until=None if until_ms is None else moment(until_ms),
+        job=line.get("job"),
     )

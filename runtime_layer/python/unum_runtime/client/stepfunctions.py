@@ -66,6 +66,8 @@ class DescribeExecutionOutput(TypedDict):
     outputDetails: NotRequired[dict[str, bool]]
     error: NotRequired[str]
     cause: NotRequired[str]
+    redriveCount: NotRequired[int]
+    redriveDate: "NotRequired[datetime]"
 
 
 class StopExecutionOutput(TypedDict):
@@ -206,7 +208,10 @@ class StepFunctionsClient:
             ExecutionDoesNotExist: there is none of that name in the workflow.
             InvalidArn: `executionArn` is neither.
         """
-        return self._described(self._client.describe(self._arns.name_of(executionArn)))
+        name = self._arns.name_of(executionArn)
+        described, redriven_at = self._described(self._client.describe(name)), self._client.redriven_at(name)
+        described["redriveCount"] = len(redriven_at)
+        return described | {"redriveDate": redriven_at[-1]} if redriven_at else described
 
     def stop_execution(
         self, *, executionArn: str, error: str | None = None, cause: str | None = None

@@ -329,6 +329,21 @@ def answer_key(workflow: str, digest: str) -> Key:
     return Key(f"token:{escape(workflow)}/{digest}", "result")
 
 
+def job_partition(workflow: str, digest: str) -> str:
+    """The partition of all that is stored of the jobs of a Task; `digest` is of its name. Nobody else waits for it."""
+    return f"token:{escape(workflow)}/{digest}"
+
+
+def job_key(workflow: str, digest: str, attempt: int, term: int) -> Key:
+    """Where it is stored what job a Task waits for: in order of its tries, and for each of their terms."""
+    return Key(job_partition(workflow, digest), f"job.{attempt:09d}.{term:09d}")
+
+
+def term_of_job(key: Key) -> int:
+    """The term in a key that `job_key` made."""
+    return int(key.sort.rpartition(".")[2])
+
+
 def lease_key(key: Key) -> Key:
     """Where the lease is stored that keeps others from making the item at `key` meanwhile."""
     return Key(f"{key.partition}/lease", key.sort)

@@ -218,4 +218,5 @@ def _line(found: Missing) -> Json:
         "waits_for": found.waits_for,
         "since_ms": found.since_ms,
     }
-    return line if found.until_ms is None else {**line, "until_ms": found.until_ms}
+    more = {"until_ms": found.until_ms, "job": found.job}
+    return line | {name: value for name, value in more.items() if value is not None}

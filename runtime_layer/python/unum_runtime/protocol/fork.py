@@ -78,7 +78,7 @@ def fork(rt: Runtime, wish: Wish, began: Began | None = None) -> Execution:
     winner = committed(rt, replace(checkpoint, began=began))
     if (winner.state, winner.phase, winner.outcome) != (checkpoint.state, checkpoint.phase, checkpoint.outcome):
         raise _taken(rt, wish.name)
-    nudge(rt, wish.name, with_jobs=True)
+    nudge(rt, wish.name)
     return execution
 
 

@@ -11,11 +11,12 @@ from typing import TypeAlias
 
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint
-from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Map, Pattern, Task
+from unum_runtime.model.envelope import Envelope, Neighbours, Results
+from unum_runtime.model.ir import Json, Map, Pattern, Task
 from unum_runtime.model.naming import Name, Scope
 from unum_runtime.protocol.course import branches
 from unum_runtime.protocol.elsewhere import NUDGE, By, Try, last_try
+from unum_runtime.protocol.job import last_job
 from unum_runtime.protocol.plan import (
     BranchFailed,
     Commit,
@@ -44,7 +45,7 @@ class WaitsFor(StrEnum):
     """The result of a Task, from whoever has its token."""
 
     JOB = "job"
-    """The delivery of a Task's event; or the end of a job which that has started, which nothing tells."""
+    """The end of a job that a Task has started; nothing tells that, so the Task looks from time to time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,8 @@ class Missing:
         state: the state that is to come to it.
         since_ms: when the commit before it was made, in milliseconds since 1970.
         waits_for: what has to come first.
-        until_ms: when its time comes, in milliseconds since 1970; None where it has come.
+        until_ms: when its time comes, in milliseconds since 1970; of a job, by when it is looked at; else None.
+        job: what the service has to be asked by that works on the job; None where there is none.
         effect: what leads to it.
     """
 
@@ -88,6 +90,7 @@ class Missing:
     since_ms: int
     waits_for: WaitsFor
     until_ms: int | None = None
+    job: Json = None
     effect: "Effect | Settled | Resend"
 
     @property
@@ -155,8 +158,18 @@ class _Survey:
         settled = Settled(scope, tuple(self.done), tuple(failed))
         if not self._is_decided:
             return [*found, settled]
-        since_ms = max(self.over.values(), default=self.since_ms)
-        return [_delivery(scope.join, scope.state, since_ms, settled)]
+        return [self._joined(settled, max(self.over.values(), default=self.since_ms))]
+
+    def _joined(self, settled: Settled, since_ms: int) -> Missing:
+        """What follows the branches that have ended: a Task that joins them by itself may have begun to wait."""
+        scope, follower = settled.scope, self.opened.arrival.state.join
+        lost = _delivery(scope.join, scope.state, since_ms, settled)
+        if follower is None:
+            return lost
+        invoke = Invoke(scope.join, follower, Results(scope))
+        begins = _delivery(scope.join, follower, since_ms, invoke)
+        begun = _begun(self.rt, begins, invoke)
+        return lost if begun is begins else begun
 
     def _begun(self, index: int, last: Checkpoint) -> Iterator[Gap]:
         effect, fan_out = plan(self.rt.workflow, last), self.opened.arrival.state
@@ -191,12 +204,27 @@ def _missing(rt: Runtime, effect: Invoke | Meet | Commit, since_ms: int) -> Miss
         return found
     if invoke.due_ms is not None and invoke.due_ms > rt.clock.now_ms():
         return replace(found, waits_for=WaitsFor.TIME, until_ms=invoke.due_ms)
+    return _begun(rt, found, invoke)
+
+
+def _begun(rt: Runtime, missing: Missing, invoke: Invoke) -> Missing:
+    """`missing`, which `invoke` leads to; or, if that has come and begun to wait for somebody else, what leads on."""
     match rt.workflow.states[invoke.state]:
         case Task(pattern=Pattern.SYNC):
-            return replace(found, waits_for=WaitsFor.JOB)
+            return _looked_at(rt, missing, invoke)
         case Task(pattern=Pattern.CALLBACK):
-            return _answered(rt, found)
-    return found
+            return _answered(rt, missing)
+    return missing
+
+
+def _looked_at(rt: Runtime, missing: Missing, invoke: Invoke) -> Missing:
+    """`missing` of a Task that starts a job: if it has, another look at that leads on."""
+    stored = last_job(rt, invoke.name, invoke.state)
+    if stored is None:
+        return missing
+    source = Neighbours() if isinstance(missing.effect, Meet) else invoke.input  # they have met, if it has begun
+    look = replace(invoke, input=source, retries=stored.retries, job=stored.looked_at_by(rt.delivery))
+    return replace(missing, waits_for=WaitsFor.JOB, until_ms=stored.until_ms, job=stored.job["handle"], effect=look)
 
 
 def _answered(rt: Runtime, missing: Missing) -> Missing:

@@ -23,8 +23,8 @@ from unum_runtime.protocol.silence import is_silent
 from unum_runtime.protocol.start import carried
 from unum_runtime.protocol.trail import Trail
 
-HELD = frozenset({WaitsFor.ANSWER, WaitsFor.JOB})
-"""What is not nudged: whoever has the token answers, and whatever the job is, it may be under way."""
+HELD = frozenset({WaitsFor.ANSWER})
+"""What is not nudged: whoever has the token answers."""
 
 
 def missing(rt: Runtime, execution_name: str, *, silent_ms: int = 0) -> list[Missing]:
@@ -42,17 +42,16 @@ def missing(rt: Runtime, execution_name: str, *, silent_ms: int = 0) -> list[Mis
     return _missing(_gaps(rt, execution_name, silent_ms))
 
 
-def nudge(rt: Runtime, execution_name: str, *, with_jobs: bool = False, silent_ms: int = 0) -> list[Missing]:
-    """Do what an execution waits for, but for what somebody else is at.
+def nudge(rt: Runtime, execution_name: str, *, silent_ms: int = 0) -> list[Missing]:
+    """Do what an execution waits for, but for what somebody has to answer; look at jobs that are under way.
 
     Args:
         rt: a runtime of the version that the execution runs on, which knows the addresses of all functions.
         execution_name: the execution.
-        with_jobs: also start jobs of which it is not known whether they have been started.
         silent_ms: only what should have come so many milliseconds ago; 0 for everything.
 
     Returns:
-        The commits that it waits for; those that wait for an answer or a job were left alone.
+        The commits that it waits for; those that wait for an answer were left alone.
 
     Raises:
         ExecutionDoesNotExist: there is none of that name.
@@ -61,8 +60,7 @@ def nudge(rt: Runtime, execution_name: str, *, with_jobs: bool = False, silent_m
     """
     found = _gaps(rt, execution_name, silent_ms)
     names = {each.name for each in _missing(found)}
-    held = HELD - {WaitsFor.JOB} if with_jobs else HELD
-    due = [each for each in found if not isinstance(each, Missing) or each.waits_for not in held]
+    due = [each for each in found if not isinstance(each, Missing) or each.waits_for not in HELD]
     perform(rt, Trail(carried(rt)), *(effect for gap in due for effect in _effects(rt, gap, names)))
     return _missing(found)
 

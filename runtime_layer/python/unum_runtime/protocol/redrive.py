@@ -59,7 +59,7 @@ def redrive(rt: Runtime, execution_name: str, began: Began | None = None) -> int
     """
     steps = own_steps(rt, execution_name)
     redriven = steps[-1] if is_redriven(steps) else _begin_again(rt, steps, began)
-    nudge(rt, execution_name, with_jobs=True)
+    nudge(rt, execution_name)
     return redriven.committed_ms
 
 

@@ -19,6 +19,8 @@ from unum_runtime.protocol.advance import failure_of, pass_wait
 from unum_runtime.protocol.checkpoint import bounded
 from unum_runtime.protocol.compiled import compiled
 from unum_runtime.protocol.elsewhere import Limits, fail, has_begun, known, look, next_look, token
+from unum_runtime.protocol.job import next_look as next_look_at_job
+from unum_runtime.protocol.job import resumed
 from unum_runtime.protocol.memo import shared
 from unum_runtime.protocol.moment import Moment, deadline
 from unum_runtime.protocol.plan import Commit, Invoke, out_of_time
@@ -42,11 +44,12 @@ def run(rt: Runtime, envelope: Envelope, state: State, entered: Value) -> Done:
 
     Raises:
         LeaseHeldError: another execution computes a result that both can use; the event must be delivered again.
+        RefusedDelivery: nothing can come of it.
     """
     moment = _entered(rt, envelope, entered)
     match state:
         case Task():
-            return _Try(rt, envelope, state, entered.value, moment).done()
+            return _Try(rt, resumed(rt, envelope, state), state, entered.value, moment).done()
         case Wait():
             return _pass(envelope, state, entered.value, moment)
     # A fan-out that begins anew: what it is entered with is committed, and its size follows from that.
@@ -112,8 +115,8 @@ class _Try:
             case Failure() as failure:
                 return self.recovered(failure, begun_ms)
             case Later(job, delay_ms):
-                job = {"since": self._since_ms(begun_ms), "handle": job}
-                return self._again(self.rt.clock.now_ms() + delay_ms, self.envelope.retries, job)
+                due_ms = self.rt.clock.now_ms() + delay_ms
+                return self._look_again(due_ms, {"since": self._since_ms(begun_ms), "handle": job})
             case Elsewhere() as elsewhere:
                 return elsewhere
             case outcome, way:
@@ -205,6 +208,12 @@ class _Try:
             self.rt.log("retried", invocation=name, state=state, error=failure.error, cause=failure.cause)
             return self._again(found.due_ms, found.retries, None)
         return self._commit(found.outcome, found.way, begun_ms)
+
+    def _look_again(self, due_ms: int, found: dict[str, Json]) -> Invoke | Elsewhere:
+        """The event that looks at `due_ms` what has become of what was `found`, if another is not to do that."""
+        is_job = self.task.pattern is Pattern.SYNC
+        job = next_look_at_job(self.rt, self.envelope, found, due_ms) if is_job else found
+        return Elsewhere() if job is None else self._again(due_ms, self.envelope.retries, job)
 
     def _again(self, due_ms: int, retries: tuple[int, ...], job: Json) -> Invoke:
         return Invoke(self.envelope.name, self.task.name, self.envelope.input, due_ms, retries, job)

@@ -1,8 +1,8 @@
 """Whether something should have happened in an execution long ago.
 
-It is told from what is committed and from the definition, for nothing is written while a Task is tried again, and what
-Lambda or a queue keeps cannot be looked at. So what is silent may still come; whatever is done about it must not matter
-then.
+It is told from what is committed, from what is stored of jobs, and from the definition; for nothing is written while a
+Task is tried again, and what Lambda or a queue keeps cannot be looked at. So what is silent may still come; whatever is
+done about it must not matter then.
 """
 
 from unum_runtime.asl.recovery import longest_wait_ms
@@ -26,11 +26,15 @@ def is_silent(rt: Runtime, missing: Missing, silent_ms: int) -> bool:
 
 def _expected_ms(workflow: Workflow, missing: Missing) -> int | None:
     """From when on `missing` is to be expected, in milliseconds since 1970; None if it may take any time."""
-    if missing.waits_for is WaitsFor.TIME:
-        return None
-    if missing.waits_for is WaitsFor.DELIVERY:
-        return missing.due_ms + _longest_wait_ms(workflow, missing.state)
-    return deadline(workflow, missing.name.execution)  # whoever has the token, or the job, need not hurry before that
+    match missing.waits_for:
+        case WaitsFor.TIME:
+            return None
+        case WaitsFor.DELIVERY:
+            return missing.due_ms + _longest_wait_ms(workflow, missing.state)
+        case WaitsFor.JOB:  # which may have failed when it was looked at last, and be started again
+            return (missing.until_ms or missing.due_ms) + _longest_wait_ms(workflow, missing.state)
+        case WaitsFor.ANSWER:  # whoever has the token need not hurry before that
+            return deadline(workflow, missing.name.execution)
 
 
 def _longest_wait_ms(workflow: Workflow, name: str) -> int:

@@ -19,6 +19,7 @@ from unum_runtime.protocol.collect import collect_behind
 from unum_runtime.protocol.elsewhere import forget
 from unum_runtime.protocol.fusion import is_first
 from unum_runtime.protocol.ingress import Ready, admit, look_up
+from unum_runtime.protocol.job import forget as forget_job
 from unum_runtime.protocol.lease import claim_invocation
 from unum_runtime.protocol.perform import perform, tidy_up
 from unum_runtime.protocol.plan import Commit, Invoke
@@ -69,6 +70,7 @@ def _once(rt: Runtime, envelope: Envelope, trail: Trail, *, fresh: bool) -> None
     perform(rt, trail, effect)
     collect_behind(rt, envelope)
     forget(rt, envelope, state)
+    forget_job(rt, envelope, state)
 
 
 def _leave_open(rt: Runtime, done: Invoke | Elsewhere, envelope: Envelope) -> None:

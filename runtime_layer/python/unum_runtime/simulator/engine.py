@@ -156,6 +156,7 @@ def send(world: World, delivery: Delivery, chosen: Collection[int]) -> Answer:
         check_input(world, event)
         if is_accepted:
             world.waiting.append(event)
+            world.note_sent(event)
     check_sent(world)
     return Answer(delivery.pending.primitive)
 

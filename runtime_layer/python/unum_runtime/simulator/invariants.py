@@ -8,7 +8,7 @@ from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Success, to_text
 from unum_runtime.model.envelope import Envelope, Stored
 from unum_runtime.model.ir import Collection, Guard, Json
-from unum_runtime.model.naming import Key, Name, checkpoint_key, execution_partition, memo_key
+from unum_runtime.model.naming import Key, Name, checkpoint_key, execution_partition, job_partition, memo_key
 from unum_runtime.protocol.control import Control
 from unum_runtime.protocol.runtime import Call, Later
 from unum_runtime.simulator.comparison import explains, same_json
@@ -196,6 +196,8 @@ def check_run(world: World, delivery: Delivery, call: Call, event: Json) -> None
         raise Broken(Invariant.NO_RERUN, f"{delivery} runs user code, but its outcome was committed before")
     if delivery.part.was_stopped and is_guarded:
         raise Broken(Invariant.STOPPED, f"{delivery} runs user code, but the execution was stopped before")
+    if delivery.part.has_job and call.job is None:
+        raise Broken(Invariant.NO_RERUN, f"{delivery} starts a job, but a look at one had been sent before")
     if name.frames and name.frames[0].iteration > world.kept.iteration and _place(name) in world.kept.places:
         raise Broken(Invariant.NO_RERUN, f"{delivery} runs user code that had succeeded before the redrive")
     reference, _ = _failure_free(world)
@@ -318,7 +320,8 @@ def _check_place(world: World, delivery: Delivery, key: Key) -> None:
 def _is_own(world: World, key: Key) -> bool:
     assert world.execution is not None  # noqa: S101 - its record is written before anything else
     own = execution_partition(world.scenario.workflow.name, world.execution)
-    return key.partition == own or key.partition.startswith((f"{own}/", "#"))
+    waiting = job_partition(world.scenario.workflow.name, "")
+    return key.partition == own or key.partition.startswith((f"{own}/", "#", waiting))
 
 
 def _is_shared(world: World, key: Key) -> bool:

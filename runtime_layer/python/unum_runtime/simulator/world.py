@@ -9,7 +9,7 @@ from typing import NamedTuple, Self, TypeAlias
 
 from unum_runtime.model.checkpoint import Ending, Item, Status, start_record, started_execution, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
-from unum_runtime.model.ir import Json, Task
+from unum_runtime.model.ir import Json, Pattern, Task
 from unum_runtime.model.listing import stored_item
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, start_key
 from unum_runtime.model.pack import unpacked
@@ -74,11 +74,13 @@ class Part:
         event: what it delivers, or what would have been.
         knew: its outcome was committed when this began.
         was_stopped: the execution was stopped when this began.
+        has_job: a look at its job had been sent when this began.
     """
 
     event: Event
     knew: bool
     was_stopped: bool
+    has_job: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +159,20 @@ class Record:
         return hash((self.author, frozenset(self.item.items())))
 
 
+class Try(NamedTuple):
+    """A try of a Task that waits for a job.
+
+    Attributes:
+        name: of the invocation.
+        state: the Task.
+        attempt: how often it was tried before.
+    """
+
+    name: Name
+    state: str
+    attempt: int
+
+
 class Kept(NamedTuple):
     """What had succeeded in a fan-out when somebody asked first that it be redriven.
 
@@ -189,6 +205,7 @@ class World:
         execution: the identity of the execution, once it is recorded.
         ending: how the execution ended, as first seen; of one that was redriven, since then.
         kept: what the redrives of the last fan-out that failed have to keep.
+        looked_at: tries whose jobs somebody was sent to look at.
         log: a line for each thing that happens; None where nobody reads them.
     """
 
@@ -207,6 +224,7 @@ class World:
     execution: Execution | None = None
     ending: Ending | None = None
     kept: Kept = field(default_factory=Kept)
+    looked_at: frozenset[Try] = frozenset()
     log: list[str] | None = None
 
     @classmethod
@@ -248,7 +266,13 @@ class World:
         deliveries = (delivery.key() for delivery in self.running)
         events = (frozenset(Counter(kept).items()) for kept in (self.waiting, again, self.dead))
         running = frozenset(Counter(deliveries).items())
-        facts = (frozenset(self.runs.items()), frozenset(self.records.items()), repr(self.ending), self.kept)
+        facts = (
+            frozenset(self.runs.items()),
+            frozenset(self.records.items()),
+            repr(self.ending),
+            self.kept,
+            self.looked_at,
+        )
         return hash((self.clock.ms, self.store.digest(), *events, running, self.left, facts))
 
     @property
@@ -285,7 +309,23 @@ class World:
         name = self.own_name(event)
         key = None if name is None else checkpoint_key(self.scenario.workflow.name, name)
         knew = name is not None and key in unpacked(self.store.query(key.partition), name.execution) if key else False
-        return Part(event, knew, self.is_stopped)
+        return Part(event, knew, self.is_stopped, self._try_of(event) in self.looked_at)
+
+    def note_sent(self, event: Event) -> None:
+        """Remember of a look at a job that it was sent."""
+        job = event.envelope and event.envelope.job
+        tried = self._try_of(event)
+        if job is not None and tried is not None:
+            self.looked_at |= {tried}
+
+    def _try_of(self, event: Event) -> Try | None:
+        """The try of a Task with a job that `event` is for; None for anything else."""
+        workflow, name = self.scenario.workflow, self.own_name(event)
+        state = workflow.start_at if event.envelope is None else event.envelope.state
+        match workflow.states[state]:
+            case Task(pattern=Pattern.SYNC) if name is not None:
+                return Try(name, state, sum(event.retries))
+        return None
 
     def function_of(self, event: Event) -> str | None:
         """The function that `event` is for; None for one without user code."""

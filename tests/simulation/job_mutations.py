@@ -1,0 +1,63 @@
+"""Deliberate mistakes in what is stored of jobs; each is found, and told by the invariant that it breaks."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from mutations import Mutation
+
+from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.ir import Json
+from unum_runtime.protocol import job, run
+from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.simulator import Faults, Invariant
+
+CRASH = Faults(crashes=1, duplicates=0)
+DUPLICATE = Faults(crashes=0, duplicates=1)
+next_look = job.next_look
+
+
+def nothing_stored(patch: pytest.MonkeyPatch) -> None:
+    def unstored(rt: Runtime, _envelope: Envelope, found: Mapping[str, Json], due_ms: int) -> Json:
+        return {**found, "term": 0, "until": due_ms + job.TERM_MS, "by": rt.delivery}
+
+    patch.setattr(run, "next_look_at_job", unstored)
+
+
+def started_whatever_is_stored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(run, "resumed", lambda _rt, envelope, _task: envelope)
+
+
+def a_term_is_of_its_delivery(patch: pytest.MonkeyPatch) -> None:
+    def own(rt: Runtime, envelope: Envelope, found: Mapping[str, Json], due_ms: int) -> Json:
+        before = envelope.job and {**envelope.job, "by": rt.delivery}
+        return next_look(rt, replace(envelope, job=before), found, due_ms)
+
+    patch.setattr(run, "next_look_at_job", own)
+
+
+def who_has_begun_the_term_before_goes_on(patch: pytest.MonkeyPatch) -> None:
+    """Nobody does who finds that its term has been begun, be it by its own event."""
+
+    def first(rt: Runtime, envelope: Envelope, found: Mapping[str, Json], due_ms: int) -> Json:
+        before = envelope.job and {**envelope.job, "by": "nobody"}
+        known = rt.store.read([job._key(rt, envelope, (before or {"term": -1})["term"] + 1)])
+        return None if known else next_look(rt, replace(envelope, job=before), found, due_ms)
+
+    patch.setattr(run, "next_look_at_job", first)
+
+
+JOB_MUTATIONS: dict[str, Mutation] = {
+    "jobs that are not stored": Mutation(
+        graph="job", faults=DUPLICATE, breaks=Invariant.NO_RERUN, patch=nothing_stored
+    ),
+    "a job that is stored is started again": Mutation(
+        graph="retry of a job", faults=DUPLICATE, breaks=Invariant.NO_RERUN, patch=started_whatever_is_stored
+    ),
+    "a term that is of its delivery": Mutation(
+        graph="job", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=a_term_is_of_its_delivery
+    ),
+    "a term that nobody goes on in who has begun it": Mutation(
+        graph="job", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=who_has_begun_the_term_before_goes_on
+    ),
+}
