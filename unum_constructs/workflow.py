@@ -33,7 +33,7 @@ from unum_constructs.outputs import add_outputs
 from unum_constructs.payloads import Payload, bucket_for
 from unum_constructs.provided import Provision
 from unum_constructs.queues import new_queue
-from unum_constructs.resource import resource_of
+from unum_constructs.resource import arn_of, path_of, resource_of, stack_of
 from unum_constructs.settings import (
     check_leases,
     checked_attempts,
@@ -48,6 +48,7 @@ from unum_constructs.settings import (
     checked_timeout_s,
     options_of,
 )
+from unum_constructs.size import check_size
 from unum_constructs.store import Store, claim_name, index_arn
 from unum_constructs.sweep import Sweep, WorkflowSweep
 from unum_constructs.task_response_url import new_task_response_url
@@ -201,7 +202,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         given: Mapping[str, lambda_.Function] = {**definition.functions, **(functions or {})}
         self._hosts = hosts_of(self, given)
         options = options_of(self, given, function_options or {}, guard)
-        arns = {host: host.function.function_arn for host in {*self._hosts.values()}}
+        arns = {host: arn_of(host.function) for host in {*self._hosts.values()}}
         bound = definition.bind({arns[self._hosts[key]]: key for key in given})
         compiled = self._compiled(bound, options, given)
         self._started = self._started_by(compiled, bound)
@@ -217,11 +218,12 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         )
         check_leases(self, self._workflow, **limits)
         self._check_use()
-        self.metrics, self.nodes = metrics, {task.name for task in self._workflow.tasks}
+        self.metrics, self.nodes = metrics, tuple(task.name for task in self._workflow.tasks)
 
         wiring = wire(self._workflow, self._hosts, stack=Stack.of(self).node.path)
         if wiring.start == ENTRY:
             self._hosts[ENTRY] = self._provision.entry(self, "Entry")
+        check_size(self, sum(host.stack == path_of(stack_of(self)) for host in {*self._hosts.values()}))
         self._known = cross_stack.known_in(self, self._hosts)
         cross_stack.deploy_after(self, self._hosts.values())
         self.table = (store or Store.dynamodb()).table_for(
