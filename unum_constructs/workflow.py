@@ -52,7 +52,7 @@ from unum_constructs.store import Store, claim_name, index_arn
 from unum_constructs.sweep import Sweep, WorkflowSweep
 from unum_constructs.task_response_url import new_task_response_url
 from unum_constructs.timer import WorkflowTimer
-from unum_constructs.wiring import timer_targets, wire
+from unum_constructs.wiring import Wiring, timer_targets, wire
 from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection, Guard
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
@@ -219,12 +219,8 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         program.check_use(self)
         self.metrics, self.nodes = metrics, tuple(task.name for task in self._workflow.tasks)
 
-        wiring = wire(self._workflow, self._hosts, stack=Stack.of(self).node.path)
-        if wiring.start == ENTRY:
-            self._hosts[ENTRY] = self._provision.entry(self, "Entry")
-        check_size(self, sum(host.stack == path_of(stack_of(self)) for host in {*self._hosts.values()}))
+        wiring = self._wired()
         self._known = cross_stack.known_in(self, self._hosts)
-        cross_stack.deploy_after(self, self._hosts.values())
         self.table = (store or Store.dynamodb()).table_for(
             self, "Table", name=self._physical_name("table"), encryption_key=encryption_key
         )
@@ -341,6 +337,16 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         url = new_task_response_url(self, "Respond", workflow_name=self.workflow_name, start_alias=self.start_alias)
         add_outputs(self, {"TaskResponseUrl": (url.url, f"Where Tasks of workflow {self.workflow_name} are answered")})
         return url
+
+    def _wired(self) -> Wiring:
+        """How functions know each other; makes one to start in, where executions can start in none of them."""
+        here = path_of(stack_of(self))
+        wiring = wire(self._workflow, self._hosts, stack=here)
+        if wiring.start == ENTRY:
+            self._hosts[ENTRY] = self._provision.entry(self, "Entry")
+        check_size(self, sum(host.stack == here for host in {*self._hosts.values()}))
+        cross_stack.deploy_after(self, self._hosts.values())
+        return wiring
 
     def _others(self) -> Iterator[Other]:
         """The other workflows of the app; found when they are asked for, which few workflows do."""
