@@ -13,17 +13,17 @@ class LargeOrders(Stack):
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)
-        code = Code.from_asset(str(HERE / "functions"), exclude=["__pycache__"])
         # --8<-- [start:nested]
         pricing = NestedStack(self, "Pricing")
+        own, nested = (Code.from_asset(str(HERE / "functions"), exclude=["__pycache__"]) for _ in range(2))
         self.workflow = UnumWorkflow(
             self,
             "Orders",
             definition=Definition.from_asl_file(HERE / "workflow.asl.json"),
             functions={
-                "Split": UnumFunction(self, "Split", code=code, handler="orders.split"),
-                "Price": UnumFunction(pricing, "Price", code=code, handler="orders.price"),
-                "Total": UnumFunction(pricing, "Total", code=code, handler="orders.total"),
+                "Split": UnumFunction(self, "Split", code=own, handler="orders.split"),
+                "Price": UnumFunction(pricing, "Price", code=nested, handler="orders.price"),
+                "Total": UnumFunction(pricing, "Total", code=nested, handler="orders.total"),
             },
         )
         # --8<-- [end:nested]
