@@ -1,8 +1,9 @@
 """What each function of a workflow is told and allowed, once it is known which there are."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
 
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
@@ -21,6 +22,7 @@ from unum_constructs.failure_handler import FailureHandler
 from unum_constructs.failure_handler import operations as operations_on_failure
 from unum_constructs.host import Failures, Host
 from unum_constructs.layer import WorkflowLayer
+from unum_constructs.resource import arn_of, stack_of
 from unum_constructs.timer import WorkflowTimer
 from unum_constructs.wiring import Wiring, operations
 from unum_runtime.model.envelope import START
@@ -28,8 +30,10 @@ from unum_runtime.model.ir import Collection, Workflow
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 
+Statements: TypeAlias = tuple[iam.PolicyStatement, ...]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True)
 class Assembly:
     """The parts of one workflow.
 
@@ -70,13 +74,15 @@ class Assembly:
     timer: WorkflowTimer | None
     activities: Mapping[str, sqs.IQueue]
     started: Mapping[str, str]
+    _made: dict[Hashable, Statements] = field(default_factory=dict, init=False)
 
     @property
     def start_alias(self) -> str:
         """Name of the start alias."""
         return f"start-{self.workflow.name}"
 
-    def service(self) -> dict[str, Any]:
+    @cached_property
+    def service(self) -> Mapping[str, Any]:
         """What `unum_runtime.handler.Service` says for every function."""
         service: dict[str, Any] = {
             "table": self.table.table_name,
@@ -100,8 +106,7 @@ class Assembly:
 
     def service_of_handler(self) -> dict[str, Any]:
         """What it says for the failure handler."""
-        service = self.service()
-        return service | {"timer": self.timer.queue.queue_url} if self.timer else service
+        return {**self.service, **({"timer": self.timer.queue.queue_url} if self.timer else {})}
 
     def complete(self, handler: FailureHandler) -> None:
         """Let `handler` take the place of any function."""
@@ -115,7 +120,7 @@ class Assembly:
         """Record why the policies beneath `workflow` have wildcards."""
         functions = [known.function for known in dict.fromkeys(self.known.values())]
         others = {each.failures.handler.function for each in self.hosts.values() if each.failures}
-        arns = [function.function_arn for function in (*functions, handler.function, *others)]
+        arns = [arn_of(function) for function in (*functions, handler.function, *others)]
         called = [arn for statement in (*self._calling(), *self._keeping_objects()) for arn in statement.resources]
         acknowledge_policies(workflow, arns, called)
         if self.distant_layers:  # references to other stacks are not what they will be
@@ -126,7 +131,7 @@ class Assembly:
         host, known = self.hosts[key], self.known[key]
         claimed = host.claim_failures(failures)
         reports = claimed is failures or key == self.wiring.start
-        statements = self._statements(key, reports_to=[failures.handler] if reports else [])
+        statements = self._statements(key, reporting=self._reporting(failures) if reports else ())
         policy = permissions.attach(scope, key, known.function, statements)
         if claimed is failures:
             known.send_failures(failures, after=policy)
@@ -137,8 +142,8 @@ class Assembly:
         host.serve(self.workflow.name, self._layer_of(host), self._service_of(key))
         return policy
 
-    def _statements(self, key: str, *, reports_to: Iterable[permissions.HasFunction]) -> Iterator[iam.PolicyStatement]:
-        """What the function `key` is allowed; `reports_to`: what gets its failed events."""
+    def _statements(self, key: str, *, reporting: Statements) -> Iterator[iam.PolicyStatement]:
+        """What the function `key` is allowed; `reporting`: to have its failed events sent to a handler."""
         yield from permissions.invoking(self._invoked(key))
         if key == SERVICES:
             yield from self._calling()
@@ -147,7 +152,7 @@ class Assembly:
         yield from self._keeping_objects()
         if not self.hosts[key].takes_layers:
             yield permissions.reading(self._layer_of(self.hosts[key]).definition)
-        yield from permissions.reporting(reports_to)
+        yield from reporting
         timer = self._queues if self._waits(key) else []
         yield from permissions.sending([*timer, *(self.activities.values() if key == SERVICES else ())])
 
@@ -160,13 +165,26 @@ class Assembly:
                 self.workflow, self.bound.values, own_alias=self._own_start_alias, aliases=self.started.keys()
             )
 
-    def _storing(self, done: frozenset[Operation]) -> Iterator[iam.PolicyStatement]:
-        return permissions.storing(self.table, done, workflow_name=self.workflow.name)
+    def _storing(self, done: frozenset[Operation]) -> Statements:
+        """To do that in the table."""
+        return self._shared(done, lambda: permissions.storing(self.table, done, workflow_name=self.workflow.name))
 
-    def _keeping_objects(self) -> Iterator[iam.PolicyStatement]:
+    def _keeping_objects(self) -> Statements:
         """To keep what is too large for the table."""
-        if self.payload_bucket:
-            yield from permissions.keeping_objects(self.payload_bucket, self.workflow.name)
+        if not self.payload_bucket:
+            return ()
+        bucket = self.payload_bucket
+        return self._shared("objects", lambda: permissions.keeping_objects(bucket, self.workflow.name))
+
+    def _reporting(self, failures: Failures) -> Statements:
+        """To have failed events sent to the workflow's handler."""
+        return self._shared("failures", lambda: permissions.reporting([failures.handler]))
+
+    def _shared(self, what: Hashable, make: Callable[[], Iterable[iam.PolicyStatement]]) -> Statements:
+        """Statements that stand in many policies; making each is a call to the CDK's process."""
+        if what not in self._made:
+            self._made[what] = (*make(),)
+        return self._made[what]
 
     def _named(self, service: Mapping[str, Any]) -> dict[str, str]:
         """What stands in `service` for functions of other stacks in place of references to the workflow's stack."""
@@ -206,7 +224,7 @@ class Assembly:
     @property
     def _own_start_alias(self) -> str:
         """The ARN of the start alias, without a reference to it: it depends on what this is a part of."""
-        return f"{self.hosts[self.wiring.start].function.function_arn}:{self.start_alias}"
+        return f"{arn_of(self.hosts[self.wiring.start].function)}:{self.start_alias}"
 
     @property
     def _values(self) -> dict[str, str]:
@@ -218,10 +236,11 @@ class Assembly:
         """What `unum_runtime.handler.Service` says for the function `key`."""
         host = self.hosts[key]
         service = {
-            **self.service(),
+            **self.service,
             "hosts": [] if key == ENTRY else [key],
             "routes": {
-                target: self.hosts[target].version_arn_in(host.function.stack) for target in self.wiring.references[key]
+                target: self.hosts[target].version_arn_in(stack_of(host.function))
+                for target in self.wiring.references[key]
             },
         }
         if key == SERVICES:

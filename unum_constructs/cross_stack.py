@@ -5,6 +5,10 @@ references, so nothing that they change or take away is refused because the work
 has names that synth knows: references would make a circle of the stacks. So their versions are published first, and
 executions start on them when the workflow's start alias moves.
 
+A stack that is nested in the workflow's is deployed as a resource of that. So what the workflow knows of its functions
+are outputs of that resource, and what they know of the workflow are names here as well: by a parameter they would not
+notice a change, for it leaves the template as it is, and so their versions.
+
 Source: AWS CloudFormation Template Reference, "Fn::GetStackOutput"; AWS CDK, "Reference strength".
 """
 
@@ -16,11 +20,13 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
-from constructs import Construct, IConstruct, IDependable
+from constructs import Construct, IDependable
 
 from unum_constructs.errors import ConstructError
 from unum_constructs.host import Failures, Host, retain_with
 from unum_constructs.layer import WorkflowLayer
+from unum_constructs.resource import path_of, stack_of
+from unum_constructs.version import nested_in
 from unum_runtime.model.ir import Workflow
 
 _LONGEST_PREFIX = 60
@@ -47,8 +53,8 @@ class DistantFunction(Construct):
         self.function = lambda_.Function.from_function_attributes(
             self,
             "Function",
-            function_arn=_weak(host.resource.attr_arn),
-            role=iam.Role.from_role_name(self, "Role", _role_name(host.function)),
+            function_arn=_known_here(self, host, host.resource.attr_arn),
+            role=iam.Role.from_role_name(self, "Role", _role_name(self, host)),
             same_environment=True,
         )
 
@@ -62,7 +68,7 @@ class DistantFunction(Construct):
 
 def known_in(workflow: Construct, hosts: Mapping[str, Host]) -> dict[str, Host | DistantFunction]:
     """The functions of a workflow as its stack knows them."""
-    here, place = Stack.of(workflow).node.path, Construct(workflow, "Functions")
+    here, place = path_of(stack_of(workflow)), Construct(workflow, "Functions")
     known: dict[Host, Host | DistantFunction] = {}
     for key, host in hosts.items():
         if host not in known:
@@ -72,24 +78,24 @@ def known_in(workflow: Construct, hosts: Mapping[str, Host]) -> dict[str, Host |
 
 def are_near(workflow: Construct, hosts: Iterable[Host]) -> bool:
     """Whether all functions are in the workflow's stack."""
-    return {host.stack for host in hosts} <= {Stack.of(workflow).node.path}
+    return {host.stack for host in hosts} <= {path_of(stack_of(workflow))}
 
 
 def layers_of(workflow: Construct, compiled: Workflow, hosts: Iterable[Host]) -> dict[str, WorkflowLayer]:
     """The workflow's layer in each other stack of its functions, by the stack's path."""
-    stacks = {host.stack: host.function.stack for host in hosts}
-    stacks.pop(Stack.of(workflow).node.path, None)
+    stacks = {host.stack: stack_of(host.function) for host in hosts}
+    stacks.pop(path_of(stack_of(workflow)), None)
     place = "-".join(("Unum", *workflow.node.path.split("/")))
     return {path: WorkflowLayer(Construct(stack, place), "Layer", workflow=compiled) for path, stack in stacks.items()}
 
 
-def problems(workflow: IConstruct, function: lambda_.Function) -> Iterator[str]:
-    """Why `function`, of another stack than `workflow`, cannot be its node."""
-    here, there = Stack.of(workflow), function.stack
-    if here.nested or there.nested:
+def problems(here: Stack, function: lambda_.Function) -> Iterator[str]:
+    """Why `function`, of another stack than `here`, cannot be a node of a workflow there."""
+    there = stack_of(function)
+    if (here.nested or there.nested) and not nested_in(here, there):
         yield (
-            f"expected a function of the nested stack that the workflow is in, got {there.node.path!r} for one in "
-            f"{here.node.path!r}; only stacks of the top level can share functions"
+            "expected a function of the workflow's stack or of one that is nested directly in it, got one of "
+            f"{path_of(there)!r} for a workflow in {path_of(here)!r}; have the workflow in the stack around nested ones"
         )
     if here.environment != there.environment:
         yield (
@@ -99,10 +105,10 @@ def problems(workflow: IConstruct, function: lambda_.Function) -> Iterator[str]:
 
 
 def deploy_after(workflow: Construct, hosts: Iterable[Host]) -> None:
-    """Have the workflow's stack deployed after those of its functions."""
-    here = Stack.of(workflow)
-    for stack in {host.stack: host.function.stack for host in hosts}.values():
-        if stack.node.path != here.node.path:
+    """Have the workflow's stack deployed after those of its functions, which nested ones are anyway."""
+    here = stack_of(workflow)
+    for stack in {host.stack: stack_of(host.function) for host in hosts}.values():
+        if path_of(stack) != path_of(here) and not nested_in(here, stack):
             # Its name before aws-cdk-lib deprecated that.
             depend = here.add_stack_dependency if hasattr(here, "add_stack_dependency") else here.add_dependency
             depend(stack)
@@ -162,13 +168,15 @@ def queue_url(name: str | None) -> str:
     return f"https://sqs.{Aws.REGION}.{Aws.URL_SUFFIX}/{Aws.ACCOUNT_ID}/{name}"
 
 
-def _role_name(function: lambda_.Function) -> str:
-    role = function.role
+def _role_name(scope: Construct, host: Host) -> str:
+    role = host.function.role
     assert role is not None  # noqa: S101 - every function that an app creates has one
     resource = role.node.default_child
-    return _weak(resource.ref) if isinstance(resource, iam.CfnRole) else role.role_name
+    return _known_here(scope, host, resource.ref) if isinstance(resource, iam.CfnRole) else role.role_name
 
 
-def _weak(token: str) -> str:
-    """`token` for another stack, without an export that keeps it from changing."""
+def _known_here(scope: Construct, host: Host, token: str) -> str:
+    """`token`, of the stack of `host`, in that of `scope`, without an export that keeps it from changing."""
+    if nested_in(stack_of(scope), stack_of(host.function)):
+        return token
     return Stack.consume_reference(token, ReferenceStrength.WEAK)

@@ -20,10 +20,10 @@ from constructs import Construct
 from unum_constructs import permissions
 from unum_constructs.acknowledgments import ALARM, acknowledge
 from unum_constructs.compiler.edges import Operation
-from unum_constructs.host import FailureDestination, async_configuration
+from unum_constructs.host import FailureDestination, async_configuration, retain_with
 from unum_constructs.layer import WorkflowLayer
 from unum_constructs.provided import Provision
-from unum_constructs.version import logical_id, version_arn
+from unum_constructs.version import version_arn
 
 HANDLER = "unum_runtime.failure_handler.handle"
 
@@ -83,11 +83,13 @@ class FailureHandler(Construct):
 
     def allow(self, hosts: Collection[permissions.HasEnvironment], statements: Iterable[iam.PolicyStatement]) -> None:
         """Let it take the place of `hosts`, for which it needs `statements` too; what it cannot do is reported."""
-        policy = permissions.attach(
+        policy = permissions.attach_for_all(
             self,
             "Permissions",
             self.function,
-            [
+            [*hosts],
+            actions=permissions.STANDING_IN,
+            statements=[
                 *permissions.standing_in(hosts),
                 *statements,
                 *permissions.sending([self._dead_letters]),
@@ -99,9 +101,8 @@ class FailureHandler(Construct):
             qualifier=self.version.version,
             destination=self._dead_letters.queue_arn,
         )
-        configuration.override_logical_id(logical_id(self.version, suffix="OnFailure"))
-        configuration.apply_removal_policy(RemovalPolicy.RETAIN)
-        configuration.node.add_dependency(policy)  # Lambda refuses a queue that the function's role may not send to
+        # Lambda refuses a queue that the function's role may not send to.
+        retain_with(self.version, configuration, suffix="OnFailure", after=policy)
         # Waits come back to it, and executions of another version have another version of it.
         own = [*permissions.invoking([self]), permissions.reading_aliases(self)]
         permissions.attach(self, "Control", self.function, own)

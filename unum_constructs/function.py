@@ -1,5 +1,6 @@
 """A Lambda function with the habits that a workflow's functions should have."""
 
+from functools import cache
 from typing import Any
 
 from aws_cdk import Duration, RemovalPolicy
@@ -96,9 +97,9 @@ class UnumFunction(lambda_.Function):
             construct_id,
             code=code,
             handler=handler,
-            runtime=runtime or lambda_.Runtime.PYTHON_3_13,
+            runtime=runtime or _newest_python(),
             memory_size=memory_size,
-            timeout=timeout or Duration.seconds(TIMEOUT_S),
+            timeout=timeout or _default_timeout(),
             log_group=group,
             role=role,
             **options,
@@ -106,6 +107,22 @@ class UnumFunction(lambda_.Function):
         self.function_options = function_options
         if runtime is None:
             acknowledge(self, DEFAULT_RUNTIME)
+
+
+# Values that all functions share: each would be a call to the CDK's process.
+@cache
+def _newest_python() -> lambda_.Runtime:
+    return lambda_.Runtime.PYTHON_3_13
+
+
+@cache
+def _default_timeout() -> Duration:
+    return Duration.seconds(TIMEOUT_S)
+
+
+@cache
+def _lambda() -> iam.ServicePrincipal:
+    return iam.ServicePrincipal("lambda.amazonaws.com")
 
 
 def _log_group(
@@ -122,7 +139,7 @@ def _log_group(
 
 
 def _role(scope: Construct, construct_id: str, group: logs.ILogGroup, *, in_vpc: bool) -> iam.Role:
-    role = iam.Role(scope, construct_id, assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    role = iam.Role(scope, construct_id, assumed_by=_lambda())
     acknowledge(role, ROLE)
     group.grant_write(role)
     if in_vpc:

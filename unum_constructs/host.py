@@ -3,10 +3,9 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
-from aws_cdk import RemovalPolicy, Stack, Token
+from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct, IDependable
 from jsii.errors import JSIIError
@@ -14,15 +13,14 @@ from jsii.errors import JSIIError
 from unum_constructs.acknowledgments import FAILURES_HANDLED, acknowledge
 from unum_constructs.errors import ConstructError
 from unum_constructs.layer import WorkflowLayer
-from unum_constructs.resource import resource_of
-from unum_constructs.version import logical_id, version_arn, version_output
+from unum_constructs.resource import is_token, package_type_of, path_of, resource_of, stack_of, version_of
+from unum_constructs.version import name_after, version_arn, version_output
 
 ENVIRONMENT_BYTES = 4096
 """The most that Lambda allows. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
 
 _TOKEN = "x" * 140
 """As long as the ARN of a version or the URL of a queue may be, with names of 64 and 80 characters."""
-
 IMAGE = "Image"
 """The package type of container images."""
 
@@ -102,7 +100,7 @@ class Host(Construct):
         """
         super().__init__(function, self.ID)
         self.function = function
-        self.version = function.current_version
+        self.version = version_of(function)
         self.version.apply_removal_policy(RemovalPolicy.RETAIN)
         self.version_arn = version_arn(self.version)
         self.references: set[Host] = set()
@@ -118,24 +116,24 @@ class Host(Construct):
         """The function's resource."""
         return resource_of(self.function, lambda_.CfnFunction)
 
-    @cached_property
+    @property
     def takes_layers(self) -> bool:
         """Whether it is no container image, which has to have the runtime in it."""
-        return self.resource.package_type != IMAGE
+        return package_type_of(self.function) != IMAGE
 
     @property
     def environment_key(self) -> str | None:
         """ARN of the user's key that its environment is encrypted with, if there is one."""
         return self.resource.kms_key_arn
 
-    @cached_property
+    @property
     def stack(self) -> str:
         """Path of the stack that it is in."""
-        return self.function.stack.node.path
+        return path_of(stack_of(self.function))
 
     def version_arn_in(self, stack: Stack) -> str:
         """A token of the version's qualified ARN, for functions of `stack`."""
-        return self.version_arn if stack.node.path == self.stack else version_output(self.version)
+        return self.version_arn if path_of(stack) == self.stack else version_output(self.version, stack)
 
     def _redirect(self) -> None:
         """Have Lambda call the runtime."""
@@ -166,7 +164,7 @@ class Host(Construct):
         """
         self._services[workflow] = service
         self._check_environment()
-        self.function.add_environment("UNUM_WORKFLOWS", self.function.stack.to_json_string(self._services))
+        self.function.add_environment("UNUM_WORKFLOWS", stack_of(self.function).to_json_string(self._services))
         if self.takes_layers:
             self._add_layer(layer)
         # A layer keeps its logical id when its content changes, so the CDK would see the same function.
@@ -221,7 +219,7 @@ class Host(Construct):
             self.failures = failures
         if self.failures is failures:
             return failures
-        first, other = (each.handler.function.stack.node.path for each in (self.failures, failures))
+        first, other = (path_of(stack_of(each.handler.function)) for each in (self.failures, failures))
         if first != other:
             raise ConstructError(
                 self.function,
@@ -245,7 +243,9 @@ class Host(Construct):
             failures: where to, and when.
             after: what allows it; Lambda refuses a destination that the function's role may not send to.
         """
-        configuration = failures.configure(self.version, self.version.version)
+        configuration = failures.configure_named(
+            self.version, function_name=self.function.function_name, qualifier=self.version.version
+        )
         retain_with(self.version, configuration, suffix="OnFailure", after=after)
 
 
@@ -253,7 +253,7 @@ def retain_with(
     version: lambda_.Version, configuration: lambda_.CfnEventInvokeConfig, *, suffix: str, after: IDependable
 ) -> None:
     """Keep `configuration` as long as `version`, under a logical id that ends in `suffix`."""
-    configuration.override_logical_id(logical_id(version, suffix=suffix))
+    name_after(version, configuration, suffix)
     configuration.apply_removal_policy(RemovalPolicy.RETAIN)
     configuration.node.add_dependency(after)
 
@@ -285,6 +285,6 @@ def _as_deployed(value: Any) -> Any:
     match value:
         case Mapping():
             return {key: _as_deployed(item) for key, item in value.items()}
-        case str() if Token.is_unresolved(value):
+        case str() if is_token(value):
             return _TOKEN
     return value

@@ -1,6 +1,6 @@
 """What a workflow's functions are allowed to do: nothing that the workflow does not need."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from aws_cdk import Aws
@@ -14,6 +14,7 @@ from constructs import Construct
 
 from unum_constructs.compiler.edges import Operation
 from unum_constructs.encryption import RECEIVING, SENDING, WRITING_ITEMS, WRITING_OBJECTS, Actions, using
+from unum_constructs.resource import arn_of
 from unum_constructs.store import ACTIONS, within
 from unum_runtime.model.naming import control_alias, partition_prefixes
 
@@ -21,6 +22,20 @@ INVOKE = "lambda:InvokeFunction"
 UNPUBLISHED = "$LATEST"
 FIND_HANDLER = "lambda:GetFunctionEventInvokeConfig"
 """To look up where the failed events of a version go."""
+
+HANDING_ON = (FIND_HANDLER, INVOKE)
+"""To invoke functions, and to look up where their failed events go."""
+
+STANDING_IN = ("lambda:GetFunctionConfiguration", *HANDING_ON)
+"""To plan in place of functions: to read the addresses in their configuration, and to invoke any of them.
+
+Also to look where their failed events go, for people ask what executions wait for.
+"""
+
+_MOST_INLINE = 60
+_MOST_MANAGED = 45
+"""Functions with names as long as may be that fit into the 10,240 characters of a role's inline policies, with what
+else is there, and into the 6,144 of a managed policy. Source: IAM User Guide, "IAM and AWS STS quotas"."""
 
 _ANY_UNPUBLISHED = f"arn:{Aws.PARTITION}:lambda:{Aws.REGION}:{Aws.ACCOUNT_ID}:function:*:{UNPUBLISHED}"
 
@@ -48,9 +63,7 @@ def attach(
     It is a construct that no function depends on: so functions that invoke each other in a circle do not depend on
     each other.
     """
-    policy = iam.Policy(scope, construct_id, statements=[*statements])
-    policy.attach_to_role(_role(function))
-    return policy
+    return iam.Policy(scope, construct_id, statements=[*statements], roles=[_role(function)])
 
 
 def invoking(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
@@ -63,36 +76,47 @@ def reporting(handlers: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
     yield from _invoking(handlers, but=[UNPUBLISHED, control_alias("*")])
 
 
-def standing_in(hosts: Iterable[HasEnvironment]) -> Iterator[iam.PolicyStatement]:
-    """To plan in place of functions: to read the addresses in their configuration, and to invoke any of them.
+def attach_for_all(
+    scope: Construct,
+    construct_id: str,
+    function: lambda_.IFunction,
+    hosts: Sequence[HasFunction],
+    *,
+    actions: Sequence[str],
+    statements: Iterable[iam.PolicyStatement],
+) -> iam.Policy:
+    """The same, for `actions` on versions of `hosts`, which may be many, and for `statements`.
 
-    Also to look where their failed events go, for people ask what executions wait for. There may be many functions, and
-    IAM counts the characters of a role's policies: hence one statement, and one for all that is not published.
+    IAM counts the characters of a role's policies: so those of the first functions are in one statement, one denies
+    what is not published, and where there are too many, managed policies allow it for the rest.
+    """
+    first, rest = hosts[:_MOST_INLINE], hosts[_MOST_INLINE:]
+    allowed = [_on_versions(actions, first), _not_invoking([_ANY_UNPUBLISHED])]
+    for start in range(0, len(rest), _MOST_MANAGED):
+        more = _on_versions(actions, rest[start : start + _MOST_MANAGED])
+        iam.ManagedPolicy(
+            scope, f"{construct_id}From{start + _MOST_INLINE}", statements=[more], roles=[_role(function)]
+        )
+    return attach(scope, construct_id, function, [*allowed, *statements])
+
+
+def _on_versions(actions: Sequence[str], hosts: Iterable[HasFunction]) -> iam.PolicyStatement:
+    return iam.PolicyStatement(actions=[*actions], resources=[f"{arn_of(host.function)}:*" for host in hosts])
+
+
+def standing_in(hosts: Iterable[HasEnvironment]) -> Iterator[iam.PolicyStatement]:
+    """What it takes beside `STANDING_IN` to plan in place of functions.
 
     Where an environment is encrypted with a key of the user's, Lambda shows it to those alone who may use the key.
     """
-    hosts = [*hosts]
-    versions = [f"{host.function.function_arn}:*" for host in hosts]
-    yield iam.PolicyStatement(
-        actions=["lambda:GetFunctionConfiguration", FIND_HANDLER, INVOKE],
-        resources=versions,
-    )
-    yield _not_invoking([_ANY_UNPUBLISHED])
     keys = dict.fromkeys(host.environment_key for host in hosts)
     if arns := [key for key in keys if key is not None]:
         yield iam.PolicyStatement(actions=["kms:Decrypt"], resources=arns)
 
 
-def handing_on(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
-    """To invoke functions that may be many, and to look up where their failed events go."""
-    versions = [f"{host.function.function_arn}:*" for host in hosts]
-    yield iam.PolicyStatement(actions=[FIND_HANDLER, INVOKE], resources=versions)
-    yield _not_invoking([_ANY_UNPUBLISHED])
-
-
 def reading_aliases(of: HasFunction) -> iam.PolicyStatement:
     """To look up what the aliases of a function say."""
-    return iam.PolicyStatement(actions=["lambda:GetAlias"], resources=[of.function.function_arn])
+    return iam.PolicyStatement(actions=["lambda:GetAlias"], resources=[arn_of(of.function)])
 
 
 def storing(
@@ -151,7 +175,7 @@ def _invoking(hosts: Iterable[HasFunction], *, but: Iterable[str]) -> Iterator[i
 
     Source: AWS Lambda Developer Guide, "Fine-tuning the Resources and Conditions sections of policies".
     """
-    arns = [host.function.function_arn for host in hosts]
+    arns = [arn_of(host.function) for host in hosts]
     if arns:
         yield iam.PolicyStatement(actions=[INVOKE], resources=[f"{arn}:*" for arn in arns])
         yield _not_invoking(f"{arn}:{qualifier}" for arn in arns for qualifier in but)

@@ -6,7 +6,6 @@ Queue and forwarder are the same for all versions of the workflow's functions: a
 from collections.abc import Iterable
 
 from aws_cdk import Duration
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -80,7 +79,14 @@ class WorkflowTimer(Construct):
             recursive_loop=lambda_.RecursiveLoop.ALLOW,  # what has to wait for long comes back many times
             description="Hands on the events of a workflow when they are due",
         )
-        policy = permissions.attach(self, "Permissions", self.forwarder, self._statements())
+        policy = permissions.attach_for_all(
+            self,
+            "Permissions",
+            self.forwarder,
+            self._targets,
+            actions=permissions.HANDING_ON,
+            statements=[*permissions.receiving(self.queue), *permissions.sending([self.queue])],
+        )
         mapping = lambda_.EventSourceMapping(
             self,
             "Messages",
@@ -94,10 +100,3 @@ class WorkflowTimer(Construct):
     def report_failures(self, handlers: Iterable[permissions.HasFunction]) -> None:
         """Have `handlers`, which the targets' failed events go to, go on from what cannot be handed on."""
         permissions.attach(self, "Failures", self.forwarder, permissions.reporting(handlers))
-
-    def _statements(self) -> list[iam.PolicyStatement]:
-        return [
-            *permissions.handing_on(self._targets),
-            *permissions.receiving(self.queue),
-            *permissions.sending([self.queue]),
-        ]

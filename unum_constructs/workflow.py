@@ -1,7 +1,7 @@
 """A workflow as a construct: the table, the layer, the wrapped functions, their permissions, and the start alias."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from aws_cdk import Aws, Duration, Stack, Tags
@@ -19,8 +19,6 @@ from unum_constructs.acknowledgments import DEAD_LETTERS, acknowledge
 from unum_constructs.assembly import Assembly
 from unum_constructs.compiler.edges import ENTRY
 from unum_constructs.compiler.options import FunctionOptions
-from unum_constructs.compiler.resources import SERVICES
-from unum_constructs.compiler.started import started
 from unum_constructs.definition import Definition
 from unum_constructs.errors import ConstructError
 from unum_constructs.failure_handler import FailureHandler
@@ -31,9 +29,10 @@ from unum_constructs.layer import WorkflowLayer
 from unum_constructs.monitoring import MonitoredWorkflow
 from unum_constructs.outputs import add_outputs
 from unum_constructs.payloads import Payload, bucket_for
+from unum_constructs.program import Other, compiled
 from unum_constructs.provided import Provision
 from unum_constructs.queues import new_queue
-from unum_constructs.resource import resource_of
+from unum_constructs.resource import path_of, resource_of, stack_of
 from unum_constructs.settings import (
     check_leases,
     checked_attempts,
@@ -48,14 +47,13 @@ from unum_constructs.settings import (
     checked_timeout_s,
     options_of,
 )
+from unum_constructs.size import check_size
 from unum_constructs.store import Store, claim_name, index_arn
 from unum_constructs.sweep import Sweep, WorkflowSweep
 from unum_constructs.task_response_url import new_task_response_url
 from unum_constructs.timer import WorkflowTimer
-from unum_constructs.wiring import one_key_each, timer_targets, wire
-from unum_constructs.wrapping import hosts_of
-from unum_runtime.errors import DefinitionError
-from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection, Guard, Workflow
+from unum_constructs.wiring import Wiring, timer_targets, wire
+from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection, Guard
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import control_alias
@@ -199,31 +197,30 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             "retry_attempts": checked_attempts(self, retry_attempts),
         }
         given: Mapping[str, lambda_.Function] = {**definition.functions, **(functions or {})}
-        self._hosts = hosts_of(self, given)
-        options = options_of(self, given, function_options or {}, guard)
-        arns = {host: host.function.function_arn for host in {*self._hosts.values()}}
-        bound = definition.bind({arns[self._hosts[key]]: key for key in given})
-        compiled = self._compiled(bound, options, given)
-        self._started = self._started_by(compiled, bound)
-        self._workflow = self._with_services(
-            replace(
-                compiled,
-                collection=collection,
-                hop_budget=checked_hop_budget(self, hop_budget),
-                small_results=checked_small_results(self, compiled, small_results=small_results),
-                payload_limit=checked_payload_limit(self, payload_limit, payload),
-                timeout_s=checked_timeout_s(self, timeout, compiled.timeout_s),
-            )
+        program = compiled(
+            self,
+            definition,
+            given,
+            name=self.workflow_name,
+            options=options_of(self, given, function_options or {}, guard),
+            others=self._others(),
         )
+        configured = replace(
+            program.workflow,
+            collection=collection,
+            hop_budget=checked_hop_budget(self, hop_budget),
+            small_results=checked_small_results(self, program.workflow, small_results=small_results),
+            payload_limit=checked_payload_limit(self, payload_limit, payload),
+            timeout_s=checked_timeout_s(self, timeout, program.workflow.timeout_s),
+        )
+        program = program.with_services(self, configured, self._provision)
+        self._workflow, self._hosts = program.workflow, program.hosts
         check_leases(self, self._workflow, **limits)
-        self._check_use()
-        self.metrics, self.nodes = metrics, {task.name for task in self._workflow.tasks}
+        program.check_use(self)
+        self.metrics, self.nodes = metrics, tuple(task.name for task in self._workflow.tasks)
 
-        wiring = wire(self._workflow, self._hosts, stack=Stack.of(self).node.path)
-        if wiring.start == ENTRY:
-            self._hosts[ENTRY] = self._provision.entry(self, "Entry")
+        wiring = self._wired()
         self._known = cross_stack.known_in(self, self._hosts)
-        cross_stack.deploy_after(self, self._hosts.values())
         self.table = (store or Store.dynamodb()).table_for(
             self, "Table", name=self._physical_name("table"), encryption_key=encryption_key
         )
@@ -247,7 +244,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         )
         self._assembly = Assembly(
             workflow=self._workflow,
-            bound=bound,
+            bound=program.bound,
             hosts=self._hosts,
             known=self._known,
             wiring=wiring,
@@ -262,7 +259,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             fusion=is_fused,
             timer=self.timer,
             activities=self.activities,
-            started={text: other.start_alias.function_arn for text, other in self._started.items()},
+            started={text: other.start_alias for text, other in program.started.items()},
         )
         self.failure_handler = self._failure_handler()
         self.failure_alarm = self.failure_handler.alarm
@@ -341,55 +338,21 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         add_outputs(self, {"TaskResponseUrl": (url.url, f"Where Tasks of workflow {self.workflow_name} are answered")})
         return url
 
-    def _compiled(
-        self,
-        definition: Definition,
-        options: Mapping[str, FunctionOptions],
-        functions: Mapping[str, lambda_.Function],
-    ) -> Workflow:
-        try:
-            return definition.compile(self.workflow_name, functions.keys(), options)
-        except DefinitionError as error:
-            path = self.node.path
-            raise DefinitionError(
-                tuple(replace(each, path=f"{path}: {each.path}") for each in error.problems)
-            ) from error
+    def _wired(self) -> Wiring:
+        """How functions know each other; makes one to start in, where executions can start in none of them."""
+        here = path_of(stack_of(self))
+        wiring = wire(self._workflow, self._hosts, stack=here)
+        if wiring.start == ENTRY:
+            self._hosts[ENTRY] = self._provision.entry(self, "Entry")
+        check_size(self, sum(host.stack == here for host in {*self._hosts.values()}))
+        cross_stack.deploy_after(self, self._hosts.values())
+        return wiring
 
-    def _with_services(self, compiled: Workflow) -> Workflow:
-        """`compiled` with one key for each function; one that calls services is made if it is needed."""
-        if any(task.function == SERVICES for task in compiled.tasks):
-            from unum_constructs.services import report_wide  # noqa: PLC0415 - loads the models of all services
-
-            self._hosts[SERVICES] = self._provision.services(self, "Services")
-            for other in self._started.values():
-                self._hosts[SERVICES].references.update(other._hosts.values())  # noqa: SLF001 - one of its own kind
-            report_wide(self, compiled, self._started)
-        return one_key_each(compiled, self._hosts)
-
-    def _check_use(self) -> None:
-        """Stop if a function has nothing to do, or would do it for two workflows of one name."""
-        used = {self._hosts[task.function] for task in self._workflow.tasks}
-        for key, host in self._hosts.items():
-            if host not in used:
-                raise ConstructError(
-                    self, f"functions[{key!r}]: no Task of the definition names it; remove it, or name it"
-                )
-            if host.serves(self.workflow_name):
-                name = self.workflow_name
-                raise ConstructError(
-                    self, f"functions[{key!r}]: takes part in another workflow called {name!r}; change `workflow_name`"
-                )
-
-    def _started_by(self, workflow: Workflow, bound: Definition) -> Mapping[str, "UnumWorkflow"]:
-        """The workflows that Tasks of `workflow` start, by the placeholder that stands for their start alias."""
-        named = {started(task) for task in workflow.tasks}
-        values = {f"${{{name}}}": value for name, value in bound.values.items()}
-        wanted = {value: text for text, value in values.items() if text in named}
-        if not wanted:
-            return {}
-        every = (each for each in self.node.root.node.find_all() if isinstance(each, UnumWorkflow))
-        others = {each.start_alias.function_arn: each for each in every if each is not self}
-        return {text: others[arn] for arn, text in wanted.items() if arn in others}
+    def _others(self) -> Iterator[Other]:
+        """The other workflows of the app; found when they are asked for, which few workflows do."""
+        for each in self.node.root.node.find_all():
+            if isinstance(each, UnumWorkflow) and each is not self:
+                yield Other(each.start_alias.function_arn, {*each._hosts.values()})  # noqa: SLF001 - one of its own kind
 
     def _timer(self) -> WorkflowTimer | None:
         targets = timer_targets(self._workflow)

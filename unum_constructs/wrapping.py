@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import jsii
-from aws_cdk import Annotations, Stack, Token
+from aws_cdk import Annotations, Stack
 from aws_cdk import aws_lambda as lambda_
 from constructs import IConstruct, IValidation, Node
 
 from unum_constructs import cross_stack
 from unum_constructs.errors import ConstructError
 from unum_constructs.host import HANDLER, IMAGE, Host
-from unum_constructs.resource import resource_of
+from unum_constructs.resource import is_token, node_of, package_type_of, path_of, resource_of, stack_of, version_of
 
 MAX_LAYERS = 5
 """Of one function. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
@@ -25,29 +25,29 @@ def hosts_of(workflow: IConstruct, functions: Mapping[str, lambda_.Function]) ->
     Raises:
         ConstructError: a function cannot be wrapped.
     """
-    stack = Stack.of(workflow)
     hosts: dict[int, Host] = {}
     for key, function in functions.items():
         if id(function) not in hosts:
-            for problem in _problems(stack, function):
+            for problem in _problems(stack_of(workflow), function):
                 raise ConstructError(workflow, f"functions[{key!r}]: {problem}")
             hosts[id(function)] = _host(function)
+    node_of(workflow).add_validation(_StillFit([*hosts.values()]))
     return {key: hosts[id(function)] for key, function in functions.items()}
 
 
 def _host(function: lambda_.Function) -> Host:
-    host = function.node.try_find_child(Host.ID)
+    host = node_of(function).try_find_child(Host.ID)
     if isinstance(host, Host):
         return host
-    host = Host(function, handler=_handler(resource_of(function, lambda_.CfnFunction)))
-    function.node.add_validation(_StillFit(function))
+    host = Host(function, handler=_handler(function))
     _warn_of_what_remains(host.version)
     return host
 
 
-def _handler(resource: lambda_.CfnFunction) -> str | None:
+def _handler(function: lambda_.Function) -> str | None:
     """The user's handler."""
-    return resource.handler if resource.package_type != IMAGE else str(_command(resource)[0])
+    resource = resource_of(function, lambda_.CfnFunction)
+    return resource.handler if package_type_of(function) != IMAGE else str(_command(resource)[0])
 
 
 def _command(resource: lambda_.CfnFunction) -> Sequence[object]:
@@ -68,30 +68,31 @@ def _warn_of_what_remains(version: lambda_.Version) -> None:
 
 @jsii.implements(IValidation)
 class _StillFit:
-    """Looks at a function once more when all constructs and Aspects have done their part."""
+    """Looks at functions once more when all constructs and Aspects have done their part."""
 
-    def __init__(self, function: lambda_.Function) -> None:
-        self._function = function
+    def __init__(self, hosts: Sequence[Host]) -> None:
+        self._hosts = hosts
 
     def validate(self) -> list[str]:
-        return [*_changed(self._function)]
+        return [f"{path_of(host.function)}: {change}" for host in self._hosts for change in _changed(host)]
 
 
-def _changed(function: lambda_.Function) -> Iterator[str]:
+def _changed(host: Host) -> Iterator[str]:
     """What has become of a function that hosts nodes, although it must not."""
-    resource = resource_of(function, lambda_.CfnFunction)
-    if resource.package_type == IMAGE:
+    if not host.takes_layers:
         return
-    layers = function.stack.resolve(resource.layers) or ()
-    if resource.handler != HANDLER:
+    resource = host.resource
+    handler, runtime = resource.handler, resource.runtime
+    layers = stack_of(host.function).resolve(resource.layers) or ()
+    if handler != HANDLER:
         yield (
-            f"its handler was set to {resource.handler!r} after it became a part of a workflow, which needs "
+            f"its handler was set to {handler!r} after it became a part of a workflow, which needs "
             f"{HANDLER!r}: do before what sets it"
         )
     if len(layers) > MAX_LAYERS:
         yield f"has {len(layers)} layers, the workflows' included; Lambda allows {MAX_LAYERS}: merge some of them"
-    if not _RUNTIME.fullmatch(str(resource.runtime)):
-        yield f"expected the runtime Python 3.11 or newer, got {resource.runtime!r}, which was set later"
+    if not _RUNTIME.fullmatch(str(runtime)):
+        yield f"expected the runtime Python 3.11 or newer, got {runtime!r}, which was set later"
 
 
 def _problems(stack: Stack, function: object) -> Iterator[str]:
@@ -99,9 +100,9 @@ def _problems(stack: Stack, function: object) -> Iterator[str]:
         yield _stranger(function)
         return
     problems = [*_placed(stack, function)]
-    if function.node.try_find_child(Host.ID) is None:
+    if node_of(function).try_find_child(Host.ID) is None:
         problems += _unfit(function, resource_of(function, lambda_.CfnFunction))
-    yield from (f"{function.node.path}: {problem}" for problem in problems)
+    yield from (f"{path_of(function)}: {problem}" for problem in problems)
 
 
 def _stranger(function: object) -> str:
@@ -114,20 +115,20 @@ def _stranger(function: object) -> str:
     return f"{expected} {function!r}; pass the construct"
 
 
-def _placed(workflow: IConstruct, function: lambda_.Function) -> Iterator[str]:
-    if Stack.of(workflow).node.path != function.stack.node.path:
-        yield from cross_stack.problems(workflow, function)
+def _placed(stack: Stack, function: lambda_.Function) -> Iterator[str]:
+    if path_of(stack) != path_of(stack_of(function)):
+        yield from cross_stack.problems(stack, function)
 
 
 def _unfit(function: lambda_.Function, resource: lambda_.CfnFunction) -> Iterator[str]:
     """What is wrong with a function that no workflow has wrapped yet."""
     if resource.durable_config is not None:
         yield "is a durable function, which Lambda calls in its own way; remove `durable_config`"
-    if resource.package_type == IMAGE:
+    if package_type_of(function) == IMAGE:
         yield from _unfit_image(_command(resource))
     else:
-        yield from _unfit_archive(function, resource.handler)
-    if function.current_version.node.try_find_child("EventInvokeConfig") is not None:
+        yield from _unfit_archive(resource.runtime, resource.handler)
+    if node_of(version_of(function)).try_find_child("EventInvokeConfig") is not None:
         yield (
             "its current version has an asynchronous configuration, but failed events must reach the workflow's queue; "
             "remove `configure_async_invoke` from the version"
@@ -136,7 +137,7 @@ def _unfit(function: lambda_.Function, resource: lambda_.CfnFunction) -> Iterato
 
 def _unfit_image(command: Sequence[object]) -> Iterator[str]:
     match command:
-        case [str() as handler] if "." in handler and not Token.is_unresolved(handler):
+        case [str() as handler] if "." in handler and not is_token(handler):
             return
     yield (
         f'expected the image\'s handler as `cmd=["module.function"]`, got {command!r}: the runtime, which has to be in '
@@ -144,10 +145,10 @@ def _unfit_image(command: Sequence[object]) -> Iterator[str]:
     )
 
 
-def _unfit_archive(function: lambda_.Function, handler: str | None) -> Iterator[str]:
-    if not _RUNTIME.fullmatch(function.runtime.name):
-        yield f"expected the runtime Python 3.11 or newer, got {function.runtime.name!r}; change `runtime`"
-    if Token.is_unresolved(handler):
+def _unfit_archive(runtime: str | None, handler: str | None) -> Iterator[str]:
+    if not _RUNTIME.fullmatch(str(runtime)):
+        yield f"expected the runtime Python 3.11 or newer, got {runtime!r}; change `runtime`"
+    if handler is not None and is_token(handler):
         yield "its handler is a token, but has to be known at synth; write it as text"
     elif handler == HANDLER:
         yield f"its handler is {HANDLER}, which the workflow sets itself; name your own handler"

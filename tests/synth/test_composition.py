@@ -124,7 +124,7 @@ def test_a_nested_stack() -> None:
 
 def test_a_function_around_a_nested_stack() -> None:
     stack = Stack(App(), "Stack")
-    with pytest.raises(ConstructError, match="only stacks of the top level can share functions"):
+    with pytest.raises(ConstructError, match="have the workflow in the stack around nested ones"):
         Deployment(NestedStack(stack, "Nested")).flow(chain("A"), {"A": function(stack, "A")})
 
 
@@ -179,7 +179,7 @@ class AnotherHandler:
 def test_an_aspect_that_takes_the_handler_away() -> None:
     deployment = Deployment.of(chain("A"), "A")
     Aspects.of(deployment.stack).add(AnotherHandler())
-    with pytest.raises(RuntimeError, match=r"\[Stack/A\] its handler was set to 'datadog.handler' after it became"):
+    with pytest.raises(RuntimeError, match=r"Stack/A: its handler was set to 'datadog.handler' after it became"):
         _ = deployment.template
 
 

@@ -8,6 +8,7 @@ from aws_cdk import App, Environment, NestedStack, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
 
 from tests.synth.deployment import CODE, Deployment, as_list, flat, function
 from tests.synth.machines import chain, machine, task
@@ -156,10 +157,53 @@ def test_a_function_of_another_region() -> None:
         Deployment(here).flow(chain("A"), {"A": function(there, "A")})
 
 
-def test_a_function_of_a_nested_stack() -> None:
+def nested_in(deployment: Deployment, *keys: str, code: str = CODE) -> Deployment:
+    """A nested stack with a function for each of `keys`, which knows a queue of the stack around it."""
+    nested = Deployment(NestedStack(deployment.stack, "Nested"))
+    queue = sqs.Queue(deployment.stack, "Queue")
+    for key in keys:
+        made = function(nested.stack, key, code=lambda_.Code.from_inline(code))
+        made.add_environment("QUEUE", queue.queue_url)
+    return nested
+
+
+def functions_of(deployment: Deployment, *keys: str) -> dict[str, lambda_.Function]:
+    found = {key: deployment.stack.node.find_child(key) for key in keys}
+    return {key: each for key, each in found.items() if isinstance(each, lambda_.Function)}
+
+
+def test_functions_of_a_nested_stack() -> None:
+    """They get parameters for what users refer to, and names for what is the workflow's."""
+    around = Deployment.new()
+    nested = nested_in(around, "A", "B")
+    around.flow(chain("A", "B", "C"), {**functions_of(nested, "A", "B"), "C": function(around.stack, "C")})
+    (resource,) = around.all("CloudFormation::Stack").values()
+    assert len(resource["Properties"]["Parameters"]) == len(nested.template["Parameters"]) == 1
+    assert nested.routes("A") == {"B": nested.version("B")}
+    entry = around.services("Flow/Entry")["Flow"]
+    assert entry["carried"] == ["C"]
+    output = f"{nested.version('A')}Arn"
+    assert entry["routes"]["A"].endswith(f".Outputs.{output}")
+    assert nested.template["Outputs"][output]["Value"] == {"Ref": nested.version("A")}
+    assert nested.version("A") in nested.all("Lambda::Version")
+    texts = [json.dumps(each.template) for each in (around, nested)]
+    assert not any(word in text for text in texts for word in ("Fn::ImportValue", '"Export"', "Fn::GetStackOutput"))
+
+
+def test_a_changed_function_of_a_nested_stack_changes_what_executions_start_with() -> None:
+    entries = []
+    for code in (CODE, f"{CODE}# changed\n"):
+        around = Deployment.new()
+        nested = nested_in(around, "A", code=code)
+        around.flow(chain("A"), functions_of(nested, "A"))
+        entries.append(around.version("Flow/Entry"))
+    assert entries[0] != entries[1]
+
+
+def test_a_function_of_a_stack_nested_more_deeply() -> None:
     deployment = Deployment.new()
-    nested = function(NestedStack(deployment.stack, "Nested"), "A")
-    with pytest.raises(ConstructError, match="only stacks of the top level can share functions"):
+    nested = function(NestedStack(NestedStack(deployment.stack, "Outer"), "Inner"), "A")
+    with pytest.raises(ConstructError, match="one that is nested directly in it, got one of 'Stack/Outer/Inner'"):
         deployment.flow(chain("A"), {"A": nested})
 
 

@@ -15,6 +15,10 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 
+from examples.existing_app.stack import ExistingApp
+from examples.iot_pipeline.stack import IotPipeline
+from examples.text_processing.stack import TextProcessing
+from examples.word_count.stack import WordCount
 from tests.synth.deployment import CODE, Deployment, function
 from tests.synth.machines import a_map, chain, machine, task
 from unum_constructs import Collection, Store, UnumWorkflow, callbacks, failure_handler, permissions, timer
@@ -200,3 +204,11 @@ def test_what_is_loosened_is_found(loosen: Loosen, rule: str, place: str, monkey
     deployment, _ = deployed()
     found = found_in_ours(deployment)
     assert any(name.startswith(rule) and path.startswith(f"Stack/Flow/{place}") for name, path in found), found
+
+
+@pytest.mark.parametrize("example", [ExistingApp, IotPipeline, TextProcessing, WordCount])
+def test_nothing_is_found_in_the_workflows_of_the_examples(example: Callable[[App, str], Stack]) -> None:
+    """Buckets, tables and functions that are the examples' own are left out."""
+    deployment = Deployment(example(App(), "Example"))
+    assert deployment.all("Lambda::Alias")
+    assert {(rule, path) for rule, path in findings(deployment.stack) if path.startswith("Example/Workflow/")} == set()

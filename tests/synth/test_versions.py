@@ -71,6 +71,8 @@ def test_versions_and_what_hangs_on_them_are_retained() -> None:
 def test_failure_configuration_is_as_new_as_its_version() -> None:
     before, after = deployed(chain("A", "B", "C")), deployed(chain("A", "B", "C"), code={"B": f"{CODE}# changed\n"})
     path = "B/CurrentVersion/EventInvokeConfig"
+    for deployment in (before, after):
+        assert deployment.template, "which is when it gets its logical id"
     assert before.logical_id(path) == f"{before.version('B')}OnFailure"
     assert before.logical_id(path) != after.logical_id(path)
 

@@ -84,7 +84,7 @@ def an_image(stack: Stack, folder: Path) -> Any:
 
 
 def nested(stack: Stack, _: Path) -> Any:
-    return existing(NestedStack(stack, "Nested"))
+    return existing(NestedStack(NestedStack(stack, "Nested"), "Deeper"))
 
 
 def our_handler(stack: Stack, _: Path) -> Any:
@@ -116,7 +116,7 @@ def durable(stack: Stack, _: Path) -> Any:
         (old_python, "Stack/Existing: expected the runtime Python 3.11 or newer, got 'python3.10'"),
         (node, "Stack/Existing: expected the runtime Python 3.11 or newer, got 'nodejs22.x'"),
         (an_image, "Stack/Existing: expected the image's handler as `cmd=["),
-        (nested, "expected a function of the nested stack that the workflow is in, got 'Stack/Nested'"),
+        (nested, "one that is nested directly in it, got one of 'Stack/Nested/Deeper'"),
         (our_handler, "its handler is unum_runtime.handler.handle"),
         (no_module, "expected a handler \"module.function\", got 'handle'"),
         (own_destination, "its current version has an asynchronous configuration"),
