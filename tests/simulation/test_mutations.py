@@ -6,6 +6,7 @@ from fusion_mutations import FUSION_MUTATIONS
 from large_mutations import LARGE_MUTATIONS
 from mutations import MUTATIONS, Mutation
 from pack_mutations import PACK_MUTATIONS
+from part_mutations import PART_MUTATIONS
 from scenarios import scenario
 from stop_mutations import STOP_MUTATIONS
 
@@ -15,7 +16,15 @@ MAX_STATES = 5_000
 SEEDS = range(1_000)
 
 
-ALL = MUTATIONS | STOP_MUTATIONS | COLLECT_MUTATIONS | FUSION_MUTATIONS | LARGE_MUTATIONS | PACK_MUTATIONS
+ALL = (
+    MUTATIONS
+    | STOP_MUTATIONS
+    | COLLECT_MUTATIONS
+    | FUSION_MUTATIONS
+    | LARGE_MUTATIONS
+    | PACK_MUTATIONS
+    | PART_MUTATIONS
+)
 
 
 @pytest.mark.parametrize("mutation", [pytest.param(mutation, id=name) for name, mutation in ALL.items()])
