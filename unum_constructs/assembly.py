@@ -13,7 +13,7 @@ from constructs import Construct
 
 from unum_constructs import callbacks, cross_stack, permissions
 from unum_constructs.acknowledgments import acknowledge_policies, acknowledge_when_resolved
-from unum_constructs.compiler.edges import ENTRY, Operation, recursive_functions, timed_functions
+from unum_constructs.compiler.edges import ENTRY, Operation, parting_functions, recursive_functions, timed_functions
 from unum_constructs.compiler.resources import SERVICES
 from unum_constructs.compiler.started import is_only_started
 from unum_constructs.cross_stack import DistantFunction
@@ -204,8 +204,8 @@ class Assembly:
         return self.distant_layers.get(host.stack, self.layer)
 
     def _invoked(self, key: str) -> list[Host | DistantFunction]:
-        """The functions that the function `key` invokes: itself, too, where it has no longer to wait."""
-        own = [key] if self._waits(key) else []
+        """The functions that the function `key` invokes: itself, too, to go on after a Wait, or with parts of a Map."""
+        own = [key] if self._waits(key) or key in parting_functions(self.workflow) else []
         keys = dict.fromkeys((*self.wiring.edges[key], *own, *self._answered(key)))
         return [self.known[each] for each in keys]
 

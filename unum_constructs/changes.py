@@ -9,7 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 
-from unum_constructs.compiler.edges import ENTRY, function_edges, store_operations, timed_functions, uses_timer
+from unum_constructs.compiler.edges import (
+    ENTRY,
+    function_edges,
+    parting_functions,
+    store_operations,
+    timed_functions,
+    uses_timer,
+)
 from unum_constructs.compiler.started import arguments_of
 from unum_runtime.model.ir import Form, Json, State, Workflow
 
@@ -79,6 +86,8 @@ def _permissions(old: Workflow, new: Workflow) -> Iterator[Change]:
             yield _lost(function, f'to "{operation}" in the store')
         if function in set(timed_functions(old)) - set(timed_functions(new)):
             yield _lost(function, "to send events for later")
+        if function in set(parting_functions(old)) - set(parting_functions(new)) - set(timed_functions(new)):
+            yield _lost(function, "to invoke itself for parts of a Map")
     if uses_timer(old) and not uses_timer(new):
         message = "goes with its queue: what waits, or is to be tried again, is not delivered any more"
         yield Change(Effect.BREAKS, "timer", message)

@@ -2,6 +2,7 @@
 
 from building import Graph, choice, machine, map_, parallel, pass_, task, varying
 from packing import PACKED
+from parting import LANES, PARTED
 from recovering import RECOVERING
 
 from unum_constructs.compiler.options import FunctionOptions
@@ -263,5 +264,7 @@ GRAPHS: dict[str, Graph] = {
     ),
     **RECOVERING,
     **PACKED,
+    **PARTED,
+    **LANES,
 }
 """Every shape by name."""

@@ -7,6 +7,7 @@ from job_mutations import JOB_MUTATIONS
 from large_mutations import LARGE_MUTATIONS
 from mutations import MUTATIONS, Mutation
 from pack_mutations import PACK_MUTATIONS
+from part_mutations import PART_MUTATIONS
 from scenarios import scenario
 from stop_mutations import STOP_MUTATIONS
 
@@ -17,7 +18,14 @@ SEEDS = range(1_000)
 
 
 ALL = (
-    MUTATIONS | STOP_MUTATIONS | COLLECT_MUTATIONS | FUSION_MUTATIONS | LARGE_MUTATIONS | PACK_MUTATIONS | JOB_MUTATIONS
+    MUTATIONS
+    | STOP_MUTATIONS
+    | COLLECT_MUTATIONS
+    | FUSION_MUTATIONS
+    | LARGE_MUTATIONS
+    | PACK_MUTATIONS
+    | PART_MUTATIONS
+    | JOB_MUTATIONS
 )
 
 

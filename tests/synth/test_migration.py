@@ -83,7 +83,7 @@ def test_a_cdk_app_moves() -> None:
     assert_workflow(
         new,
         edges={
-            "$entry": ["priceFunction", "totalFunction"],
+            "$entry": ["$entry", "priceFunction", "totalFunction"],
             "priceFunction": ["priceFunction", "totalFunction"],
             "totalFunction": ["totalFunction", "$services"],
             "$services": [],

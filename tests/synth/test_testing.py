@@ -90,13 +90,18 @@ class TestAssertions:
         assert list(found.start_aliases) == [three.logical_id("Flow/Start")]
 
     def test_an_entry_of_its_own(self, fan_out: Deployment) -> None:
-        edges = {"$entry": ["A", "C"], "A": ["B"], "B": ["C"]}
+        edges = {"$entry": ["$entry", "A", "C"], "A": ["B"], "B": ["C"]}
         assert_workflow(fan_out.template, functions=["$entry", "A", "B", "C"], edges=edges, start="$entry")
 
     def test_functions_that_wait_invoke_themselves(self) -> None:
         definition = chain("A", "B")
         definition["States"]["A"]["Retry"] = [{"ErrorEquals": ["States.ALL"]}]
         assert_workflow(Deployment.of(definition, "A", "B").template, edges={"A": ["A", "B"], "B": []})
+
+    def test_functions_that_open_narrow_maps_do_not_invoke_themselves(self) -> None:
+        narrow = {**a_map(chain("A", "B"), then="C"), "MaxConcurrency": 1_000}
+        template = Deployment.of(machine(M=narrow, C=task("C")), "A", "B", "C").template
+        assert_workflow(template, edges={"$entry": ["A", "C"], "A": ["B"], "B": ["A", "C"]})
 
     @pytest.mark.parametrize(
         ("expected", "message"),

@@ -8,10 +8,13 @@ from docs.snippets.orders import Orders
 from unum_constructs.testing import assert_workflow
 from unum_constructs.testing.snapshots import TemplateSnapshotExtension
 
+EDGES = {"Split": ["Split", "Price", "Total"], "Price": ["Total"], "Total": []}
+"""A Map with any number of items comes after Split, which may have further deliveries of its own begin parts of it."""
+
 
 def test_wiring() -> None:
     template = Template.from_stack(Orders(App(), "Shop"))
-    assert_workflow(template, start="Split", edges={"Split": ["Price", "Total"], "Price": ["Total"], "Total": []})
+    assert_workflow(template, start="Split", edges=EDGES)
 
 
 def test_snapshot(snapshot: SnapshotAssertion) -> None:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from unum_constructs.compiler.flow import Reach, entering, has_lanes, leaving
 from unum_constructs.compiler.started import starts_itself
-from unum_runtime.model.ir import Collection, FanOut, Guard, Pattern, Task, Workflow
+from unum_runtime.model.ir import MOST_BEGUN, Collection, FanOut, Guard, Map, Pattern, Task, Workflow
 
 ENTRY = "$entry"
 """Stands for the small function that only starts executions; it is there when a workflow begins with no Task."""
@@ -110,6 +110,18 @@ def timed_functions(workflow: Workflow) -> tuple[str, ...]:
     return tuple(function for function in _functions(workflow) if _is_timed(workflow, function))
 
 
+def parting_functions(workflow: Workflow) -> tuple[str, ...]:
+    """The functions that may have to begin more branches than one delivery can, and have others of their own do parts.
+
+    None of them comes to be invoked again by that as often as Lambda takes for an endless loop.
+    """
+    return tuple(
+        function
+        for function in _functions(workflow)
+        if any(_is_parted(workflow, reach) for reach in _reaches(workflow, function))
+    )
+
+
 def store_operations(workflow: Workflow, function: str) -> frozenset[Operation]:
     """What `function`, which may be `ENTRY`, can do in the store; a permission for anything else is one too many."""
     hosted = tuple(task for task in workflow.tasks if task.function == function)
@@ -121,6 +133,8 @@ def store_operations(workflow: Workflow, function: str) -> frozenset[Operation]:
     if function == start_host(workflow) or any(_looks_up(task) for task in hosted):
         operations.add(Operation.READ)  # the host reads start records that clients have written
     for reach in _reaches(workflow, function):
+        if _is_parted(workflow, reach):
+            operations.add(Operation.READ)  # what the fan-out was opened with
         operations |= _underway(workflow, reach)
         if workflow.collection is Collection.EAGER and reach.failed:
             operations |= {Operation.READ, Operation.LIST}  # whether a scope around is settled, and what it has stored
@@ -147,6 +161,20 @@ def _is_looked_at(workflow: Workflow, task: Task) -> bool:
     """Whether `task` waits for somebody who may take too long."""
     limited = any(name.startswith(("TimeoutSeconds", "HeartbeatSeconds")) for name in task.data)
     return task.pattern is Pattern.CALLBACK and (limited or workflow.timeout_s is not None)
+
+
+def _is_parted(workflow: Workflow, reach: Reach) -> bool:
+    """Whether on the way, in one delivery, more branches can begin than `MOST_BEGUN`.
+
+    Several fan-outs may be opened together, for example in the branches of another. A Parallel alone has few branches.
+    """
+    maps = [state for state in map(workflow.states.get, reach.opened) if isinstance(state, Map)]
+    return bool(maps) and (len(reach.opened) > 1 or any(map(_may_be_wide, maps)))
+
+
+def _may_be_wide(state: Map) -> bool:
+    limit = state.data.get("MaxConcurrency") if state.has_limit else None
+    return not isinstance(limit, int) or limit > MOST_BEGUN
 
 
 def _underway(workflow: Workflow, reach: Reach) -> set[Operation]:

@@ -20,6 +20,7 @@ class Reach:
         tasks: names of the Tasks that can be next.
         ended: names of the fan-outs of which a branch can end on the way.
         failed: names of the fan-outs that can fail on the way.
+        opened: names of the fan-outs of which branches can begin on the way.
         waits: whether there can be a Wait on the way, or one before a fan-out is retried.
         waits_inside: whether there can be a Wait in a branch on the way.
     """
@@ -27,6 +28,7 @@ class Reach:
     tasks: tuple[str, ...]
     ended: tuple[str, ...]
     failed: tuple[str, ...]
+    opened: tuple[str, ...]
     waits: bool
     waits_inside: bool
 
@@ -68,6 +70,7 @@ def _follow(workflow: Workflow, *starts: _Point) -> Reach:
         tasks=_names(workflow, seen, Task, _Where.BEFORE),
         ended=_names(workflow, seen, FanOut, _Where.BRANCH),
         failed=_names(workflow, seen, FanOut, _Where.FAILED),
+        opened=tuple(dict.fromkeys(name for name, where in seen if _opens(workflow.states[name], where))),
         waits=any(_waits(workflow.states[name], where) for name, where in seen),
         waits_inside=any(workflow.states[name].scope for name in _names(workflow, seen, Wait, _Where.BEFORE)),
     )
@@ -75,6 +78,11 @@ def _follow(workflow: Workflow, *starts: _Point) -> Reach:
 
 def _names(workflow: Workflow, seen: dict[_Point, None], kind: type[State], where: _Where) -> tuple[str, ...]:
     return tuple(name for name, at in seen if at is where and isinstance(workflow.states[name], kind))
+
+
+def _opens(state: State, where: _Where) -> bool:
+    is_entered = where is _Where.BEFORE or (where is _Where.FAILED and isinstance(state, Work) and bool(state.retry))
+    return is_entered and isinstance(state, FanOut) and not state.pure
 
 
 def _waits(state: State, where: _Where) -> bool:

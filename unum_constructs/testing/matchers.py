@@ -26,7 +26,8 @@ def assert_workflow(
         functions: the keys of its functions, all of them; ``$entry`` is one that the workflow starts in and has made
             itself, ``$services`` one that calls services.
         edges: for every function, by key, which ones it may invoke: exactly those. A function that has to wait, for a
-            retry or for a Wait, invokes itself as well. One that is left out may invoke none.
+            retry or for a Wait, invokes itself as well, and so does one after which a Map comes that may have more than
+            1,000 branches. One that is left out may invoke none.
         start: key of the function that executions start in.
         table: logical id of the table.
 

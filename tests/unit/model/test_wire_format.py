@@ -6,7 +6,16 @@ from hypothesis import strategies as st
 
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Phase, Status, Success, Way
-from unum_runtime.model.envelope import Envelope, Neighbours, Results, Value, is_envelope, named_start, start_request
+from unum_runtime.model.envelope import (
+    Envelope,
+    Neighbours,
+    Results,
+    Siblings,
+    Value,
+    is_envelope,
+    named_start,
+    start_request,
+)
 from unum_runtime.model.ir import Catcher, Form, Language, Map, Retrier, Task, Wait, Workflow
 from unum_runtime.model.naming import Execution, Frame, Name, Scope
 
@@ -25,7 +34,7 @@ outcomes = st.one_of(
 
 @given(json_values | st.just("\ud800"), st.dictionaries(st.text(), st.text(), max_size=2))
 def test_an_envelope_comes_back_as_it_was(value: object, routes: dict[str, str]) -> None:
-    for source in (Value(value, 8), Value(1, 8, {"x": value}), Results(SCOPE), Neighbours()):
+    for source in (Value(value, 8), Value(1, 8, {"x": value}), Results(SCOPE), Neighbours(), Siblings(9)):
         envelope = Envelope(
             workflow="w",
             digest="d",

@@ -47,6 +47,13 @@ class Neighbours:
 
 
 @dataclass(frozen=True, slots=True)
+class Siblings:
+    """No input, and no user code: the branches from the one that the event names up to `stop` have to begin."""
+
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stored:
     """An input that is read from objects, because it would make the event too large.
 
@@ -61,7 +68,7 @@ class Stored:
     variables: str | None = None
 
 
-Source: TypeAlias = Value | Results | Neighbours | Stored
+Source: TypeAlias = Value | Results | Neighbours | Siblings | Stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +79,7 @@ class Envelope:
         workflow: name of the workflow.
         digest: of the IR that planned the event; the receiver must have the same.
         name: the invocation's unique name.
-        state: the Task to run; or a Wait that is over, or a fan-out to be opened anew.
+        state: the Task to run; or a Wait that is over, or a fan-out to be opened anew, or of which branches begin.
         input: by value or by reference.
         not_after_s: seconds since 1970; a delivery later than this is refused, for its traces may be gone.
         routes: addresses, by function, of the functions that close a cycle; they travel because no function may
@@ -150,6 +157,8 @@ def is_envelope(event: Json) -> bool:
 def _input_to_json(source: Source) -> dict[str, Json]:
     if isinstance(source, Neighbours):
         return {"meets": True}
+    if isinstance(source, Siblings):
+        return {"begins_until": source.stop}
     if isinstance(source, Stored):
         event = {f"input{REFERENCE}": source.value, "entered": source.entered_ms}
         return event | {f"variables{REFERENCE}": source.variables} if source.variables else event
@@ -163,6 +172,8 @@ def _input_to_json(source: Source) -> dict[str, Json]:
 def _input_from_json(name: Name, event: Mapping[str, Json]) -> Source:
     if "meets" in event:
         return Neighbours()
+    if "begins_until" in event:
+        return Siblings(event["begins_until"])
     if "join" in event:
         return Results(Scope(name.execution, name.frames, *event["join"]))
     if f"input{REFERENCE}" in event:

@@ -22,6 +22,9 @@ IR_VERSION = 1
 DEFAULT_HOP_BUDGET = 100_000
 """Four times the events that Step Functions allows an execution."""
 
+MOST_BEGUN = 1_000
+"""How many branches one delivery begins by itself; several events go out at once, and all of them in seconds."""
+
 Json: TypeAlias = Any
 """A JSON value: str, int, float, bool, None, list or dict."""
 

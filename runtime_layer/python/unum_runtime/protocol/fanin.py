@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 
-from unum_runtime.errors import InconsistentHistory, StoreError
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Phase, Success, Way
+from unum_runtime.errors import InconsistentHistory, RefusedDelivery, StoreError
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Phase, Success, Way, is_stop_record
 from unum_runtime.model.envelope import Results
 from unum_runtime.model.ir import FanOut, Map
 from unum_runtime.model.naming import (
@@ -158,6 +158,23 @@ def origin(rt: Runtime, scope: Scope) -> Open:
     return _opened(rt, scope, rt.store.read([key]).get(key))
 
 
+def siblings(rt: Runtime, first: Name, stop: int) -> Open:
+    """The part from branch `first` up to `stop` of a fan-out that was opened.
+
+    It begins even if the fan-out is settled meanwhile: by this event's last delivery, perhaps, in a branch without a
+    Task, which then died before it went on from that.
+
+    Raises:
+        RefusedDelivery: the execution was stopped.
+        StoreError: the originator's checkpoint is not there.
+    """
+    scope, index = Scope.around(first.execution, first.frames), first.frames[-1].index
+    item, settled = _origin_and_around(rt, scope, index)
+    if any(map(is_stop_record, settled)):
+        raise RefusedDelivery(f"{first}: the execution was stopped")
+    return replace(_opened(rt, scope, item), part=range(index, stop))
+
+
 def _opened(rt: Runtime, scope: Scope, item: Item | None) -> Open:
     if item is None:
         raise StoreError(f"{scope.origin}: the checkpoint that opened {scope.state!r} is missing; has it expired?")
@@ -189,17 +206,30 @@ def _next_in_lane(rt: Runtime, scope: Scope, index: int) -> list[Invoke | Meet |
     """The branch that begins when branch `index` has ended, where only so many run at once.
 
     None does where this fan-out or one around it is settled, or the execution was stopped; the same request asks that.
+    But one that has begun goes on: it may be what settled the fan-out, without a Task, in a delivery that died then.
     """
     fan_out = rt.workflow.fan_out(scope.state)
     if not isinstance(fan_out, Map) or not fan_out.has_limit:
         return []
+    item, settled = _origin_and_around(rt, scope, index)
+    if any(map(is_stop_record, settled)):
+        return []
+    opened = _opened(rt, scope, item)
+    following = [branch(opened, following) for following in started_after(opened, index)]
+    return [each for each in following if not settled or _is_committed(rt, each)]
+
+
+def _is_committed(rt: Runtime, effect: Invoke | Commit) -> bool:
+    key = checkpoint_key(rt.workflow.name, effect.name)
+    return isinstance(effect, Commit) and key in rt.store.read([key])
+
+
+def _origin_and_around(rt: Runtime, scope: Scope, index: int) -> tuple[Item | None, list[Item]]:
+    """What opened the scope, and what it and those around branch `index` came to, if they are settled."""
     own = checkpoint_key(rt.workflow.name, scope.origin)
     around = join_keys(rt.workflow.name, Name(scope.execution, scope.branch(index), step=0))
     items = rt.store.read([own, *around])
-    if not items.keys().isdisjoint(around):
-        return []
-    opened = _opened(rt, scope, items.get(own))
-    return [branch(opened, following) for following in started_after(opened, index)]
+    return items.get(own), [items[key] for key in around if key in items]
 
 
 def _fills(rt: Runtime, scope: Scope, index: int, pack: Item | None = None) -> bool:

@@ -2,12 +2,12 @@
 
 from unum_runtime.errors import NotOurEvent, OutcomeCollected, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, is_stop_record
-from unum_runtime.model.envelope import Envelope, Neighbours, Stored, Value
+from unum_runtime.model.envelope import Envelope, Neighbours, Results, Siblings, Stored, Value
 from unum_runtime.model.ir import Guard, Pattern, State, Task
 from unum_runtime.model.naming import checkpoint_key, join_keys
 from unum_runtime.protocol.checkpoint import draft, verified
 from unum_runtime.protocol.elsewhere import check_look
-from unum_runtime.protocol.fanin import joined
+from unum_runtime.protocol.fanin import joined, siblings
 from unum_runtime.protocol.large import entered
 from unum_runtime.protocol.meeting import neighbours
 from unum_runtime.protocol.packing import find_packed, place_of
@@ -50,6 +50,8 @@ def look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Re
         InconsistentHistory: what is stored contradicts it.
         StoreError: the store could not be read.
     """
+    if isinstance(envelope.input, Siblings):
+        return siblings(rt, envelope.name, envelope.input.stop)
     known = None if fresh or _is_unguarded(envelope, state) else _committed(rt, envelope)
     if known is None:
         try:
@@ -115,6 +117,7 @@ def _input(rt: Runtime, envelope: Envelope) -> Ready | Commit:
         return Ready(entered(rt, envelope.input))
     if isinstance(envelope.input, Neighbours):
         return Ready(neighbours(rt, envelope))
+    assert isinstance(envelope.input, Results)  # noqa: S101 - `look_up` has dealt with what has no input
     joining = joined(rt, envelope.input.scope)
     following = plan(rt.workflow, draft(rt, joining))
     if isinstance(following, Invoke) and following.name == envelope.name and isinstance(following.input, Value):

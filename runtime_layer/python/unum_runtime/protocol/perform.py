@@ -25,6 +25,7 @@ from unum_runtime.protocol.plan import (
     Meet,
     Open,
     branch,
+    parts,
     plan,
     started_at_once,
 )
@@ -49,8 +50,9 @@ def perform(rt: Runtime, trail: Trail, *effects: Effect) -> None:
         trail.ended += [effect for effect in wave if isinstance(effect, Complete | BranchFailed)]
         invokes = [effect for effect in wave if isinstance(effect, Invoke)]
         refused = _send(rt, invokes, trail, is_all=len(wave) == 1)
-        followed = (_follow(rt, effect, trail) for effect in wave if not isinstance(effect, Invoke))
-        wave = [*refused, *chain.from_iterable(followed)]
+        followed = [_follow(rt, effect, trail) for effect in wave if not isinstance(effect, Invoke | Open)]
+        begun = _begun(rt, [effect for effect in wave if isinstance(effect, Open)])
+        wave = [*refused, *begun, *chain.from_iterable(followed)]
     if rt.collection is Collection.EAGER:
         for commit_ in commits:
             collect_commit(rt, commit_)
@@ -98,6 +100,13 @@ def _go_on(rt: Runtime, scope: Scope, item: Item, routes: Mapping[str, str]) -> 
         collect_scope(rt, scope)
 
 
+def _begun(rt: Runtime, opened: list[Open]) -> list[Invoke | Commit]:
+    """How the branches of `opened` begin: here, or if these are too many for one delivery, in others."""
+    if sum(len(started_at_once(each)) for each in opened) > rt.most_begun:
+        return [part for each in opened for part in parts(each, rt.most_begun)]
+    return [branch(each, index) for each in opened for index in started_at_once(each)]
+
+
 def _follow(rt: Runtime, effect: Effect, trail: Trail) -> list[Effect]:
     """Do an effect that is no invocation; what has to be done next.
 
@@ -116,8 +125,6 @@ def _done(rt: Runtime, effect: Effect, trail: Trail) -> list[Effect]:
             return [commit(rt, effect, trail)]
         case Meet():
             return list(meet(rt, effect))
-        case Open():
-            return [branch(effect, index) for index in started_at_once(effect)]
         case Complete(execution, frames):
             return list(complete(rt, Scope.around(execution, frames), frames[-1].index, trail.packs.get(frames)))
         case BranchFailed(execution, frames, failure):
@@ -160,7 +167,7 @@ def _fuses(rt: Runtime, trail: Trail, effect: Invoke, address: str, payload: byt
 
 
 def _address(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> str:
-    """Where the event goes: to the Task's function; a Wait, or a fan-out that begins anew, stays in this one."""
+    """Where the event goes: to the Task's function; a Wait, or a fan-out of which branches begin, stays in this one."""
     state = rt.workflow.states[effect.state]
     return rt.address(state.function, routes) if isinstance(state, Task) else rt.own_address
 

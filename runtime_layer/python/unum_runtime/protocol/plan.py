@@ -20,7 +20,7 @@ from unum_runtime.model.checkpoint import (
     Way,
     to_text,
 )
-from unum_runtime.model.envelope import Source, Value
+from unum_runtime.model.envelope import Siblings, Source, Value
 from unum_runtime.model.ir import Json, Workflow
 from unum_runtime.model.naming import START_STEP, Execution, Frames, Name, Scope
 from unum_runtime.protocol.advance import (
@@ -47,7 +47,8 @@ class Invoke:
 
     Attributes:
         name: the invocation.
-        state: its Task; or a Wait, or a fan-out that begins anew, which go on in the function that sent the event.
+        state: its Task; or a Wait, or a fan-out that begins anew or in parts, which go on in the function that sent the
+            event.
         input: by value or by reference.
         due_ms: when it is to be delivered, in milliseconds since 1970; None for at once.
         retries: how often each retrier of the state was used.
@@ -77,11 +78,13 @@ class Open:
         scope: the fan-out.
         arrival: its state, with what each branch is entered with; as many as the scope's size.
         retries: how often each retrier of the state was used.
+        part: the branches to start, where these are not all that begin when the scope opens.
     """
 
     scope: Scope
     arrival: AtFanOut
     retries: tuple[int, ...]
+    part: range | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +182,19 @@ def branch(opened: Open, index: int) -> Invoke | Commit:
 
 
 def started_at_once(opened: Open) -> range:
-    """The branches that begin when the scope opens."""
-    return range(opened.arrival.width)
+    """The branches that begin when the scope opens, or the part of them that `opened` is about."""
+    return range(opened.arrival.width) if opened.part is None else opened.part
+
+
+def parts(opened: Open, most: int) -> list[Invoke]:
+    """Events, at most `most`, each of which has a part of the branches begin that `started_at_once` names.
+
+    They make a tree: where a part has more than `most` branches, its event leads to events for parts of it.
+    """
+    begun, size = started_at_once(opened), most
+    while size * most < len(begun):
+        size *= most
+    return [_part(opened, begun[first : first + size]) for first in range(0, len(begun), size)]
 
 
 def started_after(opened: Open, index: int) -> range:
@@ -263,6 +277,12 @@ def _invoke(name: Name, arrival: AtTask | AtWait) -> Invoke:
     # A Task is entered when its time has come, a Wait before that.
     entered = Value(arrival.value, arrival.moment.entered_ms, arrival.moment.variables)
     return Invoke(name, state.name, entered, due_ms)
+
+
+def _part(opened: Open, part: range) -> Invoke:
+    """The event by which the branches `part` begin; it is named for the first of them."""
+    name = Name(opened.scope.execution, opened.scope.branch(part.start), step=0)
+    return Invoke(name, opened.scope.state, Siblings(part.stop))
 
 
 def _again(checkpoint: Checkpoint, value: Json) -> Invoke:

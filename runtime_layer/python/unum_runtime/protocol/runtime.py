@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from unum_runtime.clock import Clock
 from unum_runtime.errors import NoRoute
 from unum_runtime.model.envelope import START
-from unum_runtime.model.ir import Collection, Json, Pattern, Task, Workflow
+from unum_runtime.model.ir import MOST_BEGUN, Collection, Json, Pattern, Task, Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.records import dataclass
 from unum_runtime.store.base import Store
@@ -152,6 +152,8 @@ class Runtime:
         own_address: of this function.
         fuses: whether the delivery may go on itself with what would be an event of (address, payload, its Task), which
             is then not sent; see `fusion`. Only where outcomes expire, for what is collected has to be followed by one.
+        most_begun: how many branches a delivery begins by itself, 2 or more; where there are more, it has deliveries of
+            their own begin parts of them.
     """
 
     workflow: Workflow
@@ -173,6 +175,7 @@ class Runtime:
     timer: Timer = field(default_factory=NoTimer)
     own_address: str = ""
     fuses: Callable[[str, bytes, Task], bool] = sends_all
+    most_begun: int = MOST_BEGUN
 
     @property
     def large(self) -> LargeItems | None:

@@ -246,6 +246,7 @@ def _protocol(world: World, delivery: Delivery, ports: Ports) -> None:
         collection=scenario.collection,
         delivery=delivery.id,
         fuses=ports.fuses,
+        most_begun=scenario.most_begun,
     )
     if delivery.event.asks == Control.NUDGE:
         nudge(runtime, scenario.execution_name, silent_ms=_asked(delivery).silent_ms)

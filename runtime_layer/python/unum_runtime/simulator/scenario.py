@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from unum_runtime.clock import Clock
 from unum_runtime.model.envelope import named_start, start_request
 from unum_runtime.model.identity import event_name
-from unum_runtime.model.ir import Collection, Json, Task, Workflow
+from unum_runtime.model.ir import MOST_BEGUN, Collection, Json, Task, Workflow
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Call, Runtime
 from unum_runtime.protocol.start import resume, start
 from unum_runtime.simulator.faults import RUN_S, Faults
@@ -102,6 +102,7 @@ class Scenario:
         store: makes the store.
         least_bytes: from how many bytes on texts are stored as objects, and events have a reference in place of their
             input; None for no objects.
+        most_begun: how many branches a delivery begins by itself.
     """
 
     workflow: Workflow
@@ -118,6 +119,7 @@ class Scenario:
     entry: Entry = begin
     store: Callable[[Clock], SimulatedStore] = SimulatedStore
     least_bytes: int | None = None
+    most_begun: int = MOST_BEGUN
 
     def __post_init__(self) -> None:
         missing = sorted(task.name for task in self.workflow.tasks if self._handler(task) is None)

@@ -1,0 +1,352 @@
+"""How fast steps follow each other in the emulator, here and in its Step Functions; what is printed are ratios.
+
+    python benchmarks/latency.py [--json] [--runs 3] [--widths 2,10,...] [--output FOLDER]
+
+Workflows and state machines of one definition have the same functions, and are executed in one run. Step Functions is
+ministack's without its pause of 0.15 s before each execution, which `unum_emulator.stepfunctions` takes out.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import boto3
+from latency_stack import LENGTH, STACK
+from plot import line_chart
+from run import PAGE, machine
+
+from unum_emulator import cdk
+from unum_emulator.process import Emulator
+from unum_runtime.aws.invoker import PARALLEL_CALLS, LambdaInvoker
+from unum_runtime.client import Client
+from unum_runtime.wire.clients import wire_client
+
+ROOT = Path(__file__).parents[1]
+EMULATOR_PYTHON = ROOT / "emulator" / ".venv" / "bin" / "python"
+APP = f"{shlex.quote(sys.executable)} benchmarks/latency_stack.py"
+WIDTHS = (2, 10, 50, 100, 500, 1_000)
+STARTED = 100
+"""Branches whose start is timed, one after the other and in parallel."""
+ANSWER_S = 0.03
+"""How long Lambda takes to accept an event, as `PARALLEL_CALLS` has it."""
+CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL")
+"""What the runtime's own client reads of a function's environment."""
+WARM_UP = 100
+"""Maps up to this width are executed once more before, to have the processes; the emulator keeps 24 in all."""
+PATIENCE_S = 900
+POLL_S = 0.1
+LOOK_S = 0.5
+"""How often the memory of processes is looked at; the system itself keeps the peak of each."""
+
+Execute = Callable[[Any], tuple[Any, float]]
+"""Execute something with an input: its output, and the seconds from its start to its end."""
+
+
+class Fan(NamedTuple):
+    """Seconds of one Map, from where its items were made: medians.
+
+    Attributes:
+        began: until its last branch began.
+        joined: until the Task after it began.
+        whole: from the start of the execution to its end.
+    """
+
+    began: float
+    joined: float
+    whole: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was measured.
+
+    Attributes:
+        hop: seconds between two Tasks of a chain, by who goes on with it: medians.
+        chain: seconds of a chain of `LENGTH` from start to end: medians.
+        fans: by who, and by width.
+        sending: seconds to send `STARTED` events, by where to and how.
+        peak_mb: of the processes of functions, after the widest Map.
+    """
+
+    hop: Mapping[str, float]
+    chain: Mapping[str, float]
+    fans: Mapping[str, Mapping[int, Fan]]
+    sending: Mapping[str, Mapping[str, float]]
+    peak_mb: Mapping[str, int]
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--runs", type=int, default=3, help="of each execution; medians are shown")
+    parser.add_argument("--widths", type=_numbers, default=WIDTHS, help="of Maps, with commas between")
+    parser.add_argument("--output", type=Path, default=PAGE, help="folder for the page and its chart")
+    options = parser.parse_args()
+    with Emulator(EMULATOR_PYTHON) as emulator:
+        os.environ.update({name: value for name, value in emulator.environment().items() if name.startswith("AWS_")})
+        found = measured(emulator, options.runs, options.widths)
+    text = page(found, options.runs)
+    (options.output / "latency.md").write_text(text, encoding="utf-8")
+    (options.output / "latency.svg").write_text(chart(found), encoding="utf-8")
+    print(json.dumps(asdict(found), indent=1) if options.json else text)
+
+
+def measured(emulator: Emulator, runs: int, widths: Sequence[int]) -> Found:
+    """Deploy and measure."""
+    cdk.bootstrap(emulator, cwd=ROOT)
+    outputs = cdk.deploy(emulator, [STACK], app=APP, cwd=ROOT)[STACK]
+    chains = {"here": _workflow(outputs, "Chain"), "Step Functions": _state_machine(outputs["ChainMachineArn"])}
+    fans = {"here": _workflow(outputs, "Fan"), "Step Functions": _state_machine(outputs["FanMachineArn"])}
+    gaps, whole = _chains(chains, runs)
+    with peaks_mb("Make", "Work", "Join") as peaks:
+        found = _fans(fans, runs, widths)
+    return Found(
+        hop=gaps,
+        chain=whole,
+        fans=found,
+        peak_mb=peaks,
+        sending=sending(outputs["SinkArn"]),
+    )
+
+
+def _chains(executes: Mapping[str, Execute], runs: int) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """Medians of hops, and of whole chains, whose first run starts the processes and is not measured."""
+    hops, whole = {}, {}
+    for who, execute in executes.items():
+        execute([])
+        found = [execute([]) for _ in range(runs)]
+        hops[who] = statistics.median(gap for times, _ in found for gap in _gaps(times))
+        whole[who] = statistics.median(took for _, took in found)
+    return hops, whole
+
+
+def _fans(executes: Mapping[str, Execute], runs: int, widths: Sequence[int]) -> Mapping[str, Mapping[int, Fan]]:
+    found: dict[str, dict[int, Fan]] = {who: {} for who in executes}
+    for width in widths:
+        for who, execute in executes.items():
+            if width <= WARM_UP:
+                execute(width)
+            times = [_fan(who, execute, width) for _ in range(runs)]
+            found[who][width] = Fan(*map(statistics.median, zip(*times, strict=True)))
+    return found
+
+
+def _fan(who: str, execute: Execute, width: int) -> Fan:
+    output, took = execute(width)
+    sys.stderr.write(f"{who}: Map of {width:,} in {took:.2f} s\n")
+    return Fan(output["began"] - output["opened"], output["joined"] - output["opened"], took)
+
+
+def _gaps(times: Sequence[float]) -> list[float]:
+    return [after - before for before, after in pairwise(times)]
+
+
+def _workflow(outputs: Mapping[str, str], name: str) -> Execute:
+    client = Client.connect(
+        table=outputs[f"{name}Table"], workflow=outputs[f"{name}Workflow"], start_alias=outputs[f"{name}StartAlias"]
+    )
+
+    def execute(value: Any) -> tuple[Any, float]:
+        began_s = time.time()
+        ended = client.wait(client.start(value).name, timeout_s=PATIENCE_S)
+        if ended.stopped_at is None or ended.error is not None:
+            raise RuntimeError(f"{name}: {ended}")
+        return ended.output, ended.stopped_at.timestamp() - began_s
+
+    return execute
+
+
+def _state_machine(arn: str) -> Execute:
+    client = boto3.client("stepfunctions")
+
+    def execute(value: Any) -> tuple[Any, float]:
+        began_s = time.time()
+        execution = client.start_execution(stateMachineArn=arn, input=json.dumps(value))["executionArn"]
+        while (ended := client.describe_execution(executionArn=execution))["status"] == "RUNNING":
+            time.sleep(POLL_S)
+        if ended["status"] != "SUCCEEDED":
+            raise RuntimeError(f"{arn}: {ended}")
+        return json.loads(ended["output"]), ended["stopDate"].timestamp() - began_s
+
+    return execute
+
+
+def sending(function: str) -> Mapping[str, Mapping[str, float]]:
+    """How long `STARTED` events take to be accepted, one after the other and in parallel."""
+    environment = {name: os.environ[name] for name in CREDENTIALS}
+    with slow_lambda() as endpoint:
+        return {
+            "the emulator": _times(function, environment),
+            f"a server that answers after {ANSWER_S * 1000:g} ms": _times(
+                function, {**environment, "AWS_ENDPOINT_URL": endpoint}
+            ),
+        }
+
+
+def _times(function: str, environment: Mapping[str, str]) -> Mapping[str, float]:
+    client: Any = wire_client("lambda", environment)
+    invoker = LambdaInvoker(client)
+    events = [(function, b"[]")] * STARTED
+    invoker.invoke(events[:PARALLEL_CALLS])  # opens the connections
+    return {
+        "one after the other": sum(_took(partial(invoker.invoke, [event])) for event in events),
+        "in parallel": _took(partial(invoker.invoke, events)),
+    }
+
+
+def _took(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+class _Slow(BaseHTTPRequestHandler):
+    """Accepts every event, as long after it came as Lambda does."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        time.sleep(ANSWER_S)
+        self.send_response(202)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def slow_lambda() -> Iterator[str]:
+    """The endpoint of a server that accepts events."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Slow) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@contextmanager
+def peaks_mb(*keys: str) -> Iterator[dict[str, int]]:
+    """The most memory that any process of each of these functions has used; zeros where the system does not tell."""
+    peaks, is_over = dict.fromkeys(keys, 0), threading.Event()
+
+    def look() -> None:
+        while not is_over.wait(LOOK_S):
+            peaks.update({key: max(peak, _peak_mb(key)) for key, peak in peaks.items()})
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield peaks
+    finally:
+        is_over.set()
+        looking.join()
+
+
+def _peak_mb(key: str) -> int:
+    wanted = f"\0AWS_LAMBDA_FUNCTION_NAME={STACK}-{key}"
+    return max((_of_process(process, wanted) for process in Path("/proc").glob("[0-9]*")), default=0)
+
+
+def _of_process(process: Path, wanted: str) -> int:
+    try:
+        if wanted not in f"\0{(process / 'environ').read_bytes().decode(errors='replace')}":
+            return 0
+        status = (process / "status").read_text()
+    except OSError:  # it has ended, or is somebody else's
+        return 0
+    return next(int(line.split()[1]) // 1024 for line in status.splitlines() if line.startswith("VmHWM:"))
+
+
+def page(found: Found, runs: int) -> str:
+    """What was found, as a page in Markdown."""
+    return "\n".join([*_head(runs), *_chain(found), *_widths(found), *_sending(found), *_memory(found)]) + "\n"
+
+
+def _head(runs: int) -> list[str]:
+    date = time.strftime("%Y-%m-%d", time.gmtime())
+    return [
+        "# Latency in the emulator",
+        "",
+        f"Written by `benchmarks/latency.py` on {date}; {machine()}; in the last 15 minutes",
+        f"{os.getloadavg()[2]:.0f} processes wanted a processor at a time. Each figure is the median of {runs}.",
+        "",
+        *_ABOUT.splitlines(),
+    ]
+
+
+_ABOUT = """\
+Seconds are those of this machine and of what else it did meanwhile; only ratios within this run say something, and
+those of short executions little. Step Functions is the emulator's, without its pause of 0.15 s before each execution:
+it calls functions from within the emulator's own process, while each step here takes requests over HTTP, to DynamoDB
+and to Lambda. At most 24 processes of functions run at once, so wide Maps take as long as the processors need for all
+branches, whoever begins them."""
+
+
+def _chain(found: Found) -> list[str]:
+    rows = [("hop", found.hop), (f"chain of {LENGTH}, start to end", found.chain)]
+    return ["", "## Chain", "", _HEAD, _RULE, *(_row(name, [each[who] for who in each]) for name, each in rows)]
+
+
+def _widths(found: Found) -> list[str]:
+    lines = ["", "## Map", "", "From the end of the Task that makes the items; `whole` is from start to end.", ""]
+    ours, theirs = found.fans.values()
+    lines += [_HEAD, _RULE]
+    for width, mine in ours.items():
+        for field, name in (("began", "last branch began"), ("joined", "join began"), ("whole", "whole")):
+            lines.append(_row(f"{width:,} branches: {name}", [getattr(mine, field), getattr(theirs[width], field)]))
+    return [*lines, "", "![Latency](latency.svg)"]
+
+
+def _sending(found: Found) -> list[str]:
+    lines = ["", f"## Sending {STARTED} events", ""]
+    lines += [f"In parallel are {PARALLEL_CALLS} at once, over connections that are kept.", ""]
+    lines += ["| to | one after the other, s | in parallel, s | ratio |", "|---|---:|---:|---:|"]
+    return [*lines, *(_row(place, list(each.values()), is_share=True) for place, each in found.sending.items())]
+
+
+def _memory(found: Found) -> list[str]:
+    widest = max(next(iter(found.fans.values())))
+    lines = ["", "## Memory", "", f"Peaks of processes after Maps of up to {widest:,} branches:", ""]
+    lines += ["| function | MB |", "|---|---:|"]
+    return [*lines, *(f"| {name} | {peak} |" for name, peak in found.peak_mb.items())]
+
+
+_HEAD = "| | here, s | Step Functions, s | ratio |"
+_RULE = "|---|---:|---:|---:|"
+
+
+def _row(name: str, pair: Sequence[float], *, is_share: bool = False) -> str:
+    first, second = pair
+    ratio = second / first if is_share else first / second
+    return f"| {name} | {first:.3f} | {second:.3f} | {ratio:.2f} |"
+
+
+def chart(found: Found) -> str:
+    """Seconds until the Task after a Map begins, by its width."""
+    lines = {who: [(float(width), fan.joined) for width, fan in each.items()] for who, each in found.fans.items()}
+    return line_chart("From a Map's items to the Task after it, in the emulator", "branches", "seconds", lines)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(",")))
+
+
+if __name__ == "__main__":
+    main()

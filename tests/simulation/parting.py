@@ -1,0 +1,42 @@
+"""Fan-outs that are so wide, for deliveries that begin two branches, that parts have events of their own."""
+
+from building import Graph, choice, machine, map_, task, varying
+from recovering import fails
+
+MOST_BEGUN = 2
+
+_IN_PLACE = machine(
+    Which=choice(({"Variable": "$", "NumericEquals": 2}, "Bad"), default="B"),
+    B=task("b"),
+    Bad={"Type": "Fail", "Error": "Bad"},
+)
+"""A branch that fails without a Task for the item 2."""
+
+_CAUGHT = [{"ErrorEquals": ["States.ALL"], "Next": "D"}]
+_TASKS = dict.fromkeys("bcd", varying)
+
+PARTED: dict[str, Graph] = {
+    "map in parts": Graph(machine(M=map_(machine(B=task("b")), "C"), C=task("c")), _TASKS, [1, 2, 3]),
+    "map in parts of parts": Graph(machine(M=map_(machine(B=task("b")))), _TASKS, [1, 2, 3, 4, 5]),
+    "wide window": Graph(machine(M=map_(machine(B=task("b")), MaxConcurrency=3)), _TASKS, [1, 2, 3, 4]),
+    "many narrow maps": Graph(machine(M=map_(machine(N=map_(machine(B=task("b")))))), {"b": varying}, [[1, 2], [3, 4]]),
+    "part that fails": Graph(
+        machine(M=map_(_IN_PLACE, "C", Catch=_CAUGHT), C=task("c"), D=task("d")), _TASKS, [1, 2, 3]
+    ),
+    "map in parts that is retried": Graph(
+        machine(
+            M=map_(machine(B=task("b")), Retry=[{"ErrorEquals": ["States.ALL"], "MaxAttempts": 1}]),
+        ),
+        {"b": fails(lambda event, context: event == 2 and context.run == 0)},
+        [1, 2, 3],
+    ),
+    "packs in parts": Graph(machine(M=map_(machine(B=task("b")))), _TASKS, [1, 2, 3], small_results=True),
+}
+"""For deliveries that begin `MOST_BEGUN` branches."""
+
+LANES: dict[str, Graph] = {
+    "lane that fails": Graph(
+        machine(M=map_(_IN_PLACE, "C", MaxConcurrency=1, Catch=_CAUGHT), C=task("c"), D=task("d")), _TASKS, [1, 2]
+    ),
+}
+"""A branch that another begins, and that settles the fan-out without a Task."""

@@ -1,0 +1,49 @@
+"""Wide fan-outs begin in parts, whatever happens; with so few branches in each that parts have parts."""
+
+import pytest
+from parting import LANES, MOST_BEGUN, PARTED
+from scenarios import BOTH, CRASH, RANDOM, scenario
+
+from unum_runtime.model.ir import Collection
+from unum_runtime.simulator import Faults, explore, search
+
+PEOPLE = Faults(crashes=2, duplicates=2, throttles=2, nudges=2, redrives=2, concurrency=3)
+LOST = Faults(crashes=1, duplicates=0, throttles=1, losses=1, concurrency=2)
+RUNS = 4
+MAX_STATES = 1_500
+
+
+@pytest.mark.parametrize("graph", ["map in parts", "part that fails"])
+@pytest.mark.parametrize("collection", Collection)
+def test_ways_with_one_crash(graph: str, collection: Collection) -> None:
+    given = scenario(graph, faults=CRASH, collection=collection, most_begun=MOST_BEGUN)
+    assert explore(given, max_states=MAX_STATES).states
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("graph", ["map in parts", "part that fails", "many narrow maps", "wide window"])
+def test_every_way_with_one_crash(graph: str) -> None:
+    assert explore(scenario(graph, faults=CRASH, most_begun=MOST_BEGUN)).is_complete
+
+
+@pytest.mark.long
+def test_every_way_with_a_crash_and_a_duplicate() -> None:
+    assert explore(scenario("map in parts", faults=BOTH, most_begun=MOST_BEGUN)).is_complete
+
+
+@pytest.mark.parametrize("graph", LANES)
+def test_a_lane_that_settles_its_fan_out(graph: str) -> None:
+    assert explore(scenario(graph, faults=CRASH)).is_complete
+    assert explore(scenario(graph, faults=CRASH, collection=Collection.EAGER), max_states=MAX_STATES).states
+
+
+@pytest.mark.parametrize("graph", PARTED)
+@pytest.mark.parametrize("way", ["everything", "eager", "stopped", "in one function"])
+def test_parts_by_chance(graph: str, way: str) -> None:
+    assert search(scenario(graph, most_begun=MOST_BEGUN, **RANDOM[way]), range(RUNS)).ends == RUNS
+
+
+@pytest.mark.parametrize("graph", [name for name in PARTED if "retried" not in name])
+@pytest.mark.parametrize("faults", [PEOPLE, LOST], ids=["nudged and redriven", "lost"])
+def test_parts_are_found_that_were_lost(graph: str, faults: Faults) -> None:
+    assert search(scenario(graph, faults=faults, most_begun=MOST_BEGUN), range(RUNS)).ends == RUNS
