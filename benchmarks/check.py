@@ -65,7 +65,7 @@ def faults(found: Figures, bounds: Figures) -> Iterator[str]:
 def bends(found: Figures) -> Iterator[str]:
     """Where wide maps need more for a branch than narrow ones."""
     small, large, how = LINEAR
-    for figure in ("calls", "units"):
+    for figure in ("calls", "write_units", "read_units"):
         narrow, wide = (found[f"{name}, {how}"][figure] for name in (small, large))
         slope = wide / narrow / 10
         if abs(slope - 1) > SLOPE:
