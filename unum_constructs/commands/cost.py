@@ -54,8 +54,8 @@ def _with_small_results(workflow: Workflow) -> Workflow:
     packed = replace(workflow, small_results=True)
     if not packed_tasks(packed):
         raise UsageError(
-            "--small-results: expected a Map or Parallel whose branches certainly end with a Task; found none, so leave "
-            "it out"
+            "--small-results: expected a Map or Parallel whose branches certainly end with a Task; "
+            "found none, so leave it out"
         )
     return packed
 
