@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from peers.payload import PAYLOAD
-from timing import cpu_microseconds
+from timing import VISITS, cpu_microseconds
 from workloads import Workload, chain, in_one_function, map_of
 
 from unum_runtime.clock import SystemClock
@@ -76,7 +76,7 @@ def ours() -> Iterator[tuple[str, float]]:
     for guard in Guard:
         yield f"{HOP}, guard {guard}", _delivery(chain(3).guarded(guard), "Task1", PAYLOAD)
         fused = in_one_function(chain(FUSED)).guarded(guard)
-        yield f"{HOP}, fused, guard {guard}", _delivery(fused, "Task0", PAYLOAD) / FUSED
+        yield f"{HOP}, fused, guard {guard}", _delivery(fused, "Task0", PAYLOAD, visits=VISITS // FUSED) / FUSED
     mapped = map_of(WIDTH).guarded(Guard.COMMIT)
     yield f"fan-out to {WIDTH}", _delivery(mapped, "Make", None)
     yield "branch", _delivery(mapped, "Work", None, index=0)
@@ -84,15 +84,15 @@ def ours() -> Iterator[tuple[str, float]]:
     yield f"join of {WIDTH}", _delivery(mapped, "Join", None)
 
 
-def _delivery(workload: Workload, state: str, value: Json, index: int = 0) -> float:
+def _delivery(workload: Workload, state: str, value: Json, index: int = 0, visits: int = VISITS) -> float:
     """µs of the delivery of an event for `state`; the one of a fan-out's first state is a start."""
     stored, events = _run(workload, value)
     still = StillStore(stored.clock, stored._items)  # noqa: SLF001 - what a join reads
     sink = Sink()
     if state == workload.workflow.start_at:
-        return cpu_microseconds(lambda: start(_runtime(workload, still, sink), "execution", value))
+        return cpu_microseconds(lambda: start(_runtime(workload, still, sink), "execution", value), visits)
     event = [event for event in events if event["state"] == state][index]
-    return cpu_microseconds(lambda: step(_runtime(workload, still, sink), Envelope.from_json(event)))
+    return cpu_microseconds(lambda: step(_runtime(workload, still, sink), Envelope.from_json(event)), visits)
 
 
 def _run(workload: Workload, value: Json) -> tuple[MemoryStore, list[dict[str, Any]]]:

@@ -55,6 +55,7 @@ class Found:
         machine: on what.
         operations: exact.
         usd: for a million executions, by workflow and by where they run.
+        large_join: time and memory of one.
         delivery_us: CPU time of deliveries and of peers.
         visit_us: time of a Task's data flow, here and in moto.
         compilations: by size.
@@ -65,6 +66,7 @@ class Found:
     machine: str
     operations: Sequence[Counted]
     usd: Mapping[str, Mapping[str, float | None]]
+    large_join: Mapping[str, float]
     delivery_us: Mapping[str, float]
     visit_us: Mapping[str, float]
     compilations: Sequence[Mapping[str, float]]
@@ -87,6 +89,7 @@ def page(found: Found) -> str:
         "Targets": _targets(found),
         "Guards and collection": _policies(found),
         "Large payloads": _payloads(found),
+        "A join of large results": _table(["", "found"], ([name, value] for name, value in found.large_join.items())),
         "Cost of a million executions": _costs(found),
         "CPU time of a delivery": ["```", *overhead_rows(found.delivery_us), "```"],
         "Data flow of a Task": _table(["", "µs a visit"], ([name, us] for name, us in found.visit_us.items())),

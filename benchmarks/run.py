@@ -13,6 +13,7 @@ from pathlib import Path
 import compiling
 import costs
 import dataflow
+import large_join
 import operations
 import overhead
 import report
@@ -42,6 +43,7 @@ def measured(*, only_ours: bool) -> report.Found:
         machine=machine(),
         operations=list(operations.counted()),
         usd=costs.table(),
+        large_join=large_join.measured(),
         delivery_us=overhead.overhead(only_ours=only_ours),
         visit_us=dataflow.measured(only_ours=only_ours),
         compilations=list(compiling.compilations()),
