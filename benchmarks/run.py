@@ -52,10 +52,9 @@ def measured(*, only_ours: bool) -> report.Found:
 
 
 def machine() -> str:
-    """What this runs on."""
-    return (
-        f"{os.cpu_count()} processors ({platform.machine()}), {platform.system()}, Python {platform.python_version()}"
-    )
+    """What this runs on, and how much else does."""
+    processors = f"{os.cpu_count()} processors ({platform.machine()}) with a load of {os.getloadavg()[0]:.1f}"
+    return f"{processors}, {platform.system()}, Python {platform.python_version()}"
 
 
 if __name__ == "__main__":
