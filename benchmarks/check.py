@@ -65,8 +65,8 @@ def faults(found: Figures, bounds: Figures) -> Iterator[str]:
 def bends(found: Figures) -> Iterator[str]:
     """Where wide maps need more for a branch than narrow ones."""
     small, large, how = LINEAR
-    for figure in ("calls", "units"):
-        narrow, wide = (found[f"{name}, {how}"][figure] for name in (small, large))
+    for figure, parts in {"calls": ("calls",), "units": ("write_units", "read_units")}.items():
+        narrow, wide = (sum(found[f"{name}, {how}"][part] for part in parts) for name in (small, large))
         slope = wide / narrow / 10
         if abs(slope - 1) > SLOPE:
             yield f"{figure} grow by a factor of {slope:.3f} for each branch; within {SLOPE:.0%} of 1 is linear"

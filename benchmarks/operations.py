@@ -14,7 +14,7 @@ from workloads import Workload, workloads
 from unum_runtime.model.ir import Collection, Guard
 from unum_runtime.simulator.metering import metered
 
-FIGURES = ("calls", "units", "moved_bytes", "invocations", "payload_bytes", "items")
+FIGURES = ("calls", "write_units", "read_units", "moved_bytes", "invocations", "payload_bytes", "items")
 OBJECT_FIGURES = ("object_writes", "object_reads", "object_bytes")
 """Of workloads that have a bucket."""
 

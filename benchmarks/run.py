@@ -13,6 +13,7 @@ from pathlib import Path
 import compiling
 import costs
 import dataflow
+import large_join
 import operations
 import overhead
 import report
@@ -42,6 +43,7 @@ def measured(*, only_ours: bool) -> report.Found:
         machine=machine(),
         operations=list(operations.counted()),
         usd=costs.table(),
+        large_join=large_join.measured(),
         delivery_us=overhead.overhead(only_ours=only_ours),
         visit_us=dataflow.measured(only_ours=only_ours),
         compilations=list(compiling.compilations()),
@@ -50,10 +52,9 @@ def measured(*, only_ours: bool) -> report.Found:
 
 
 def machine() -> str:
-    """What this runs on."""
-    return (
-        f"{os.cpu_count()} processors ({platform.machine()}), {platform.system()}, Python {platform.python_version()}"
-    )
+    """What this runs on, and how much else does."""
+    processors = f"{os.cpu_count()} processors ({platform.machine()}) with a load of {os.getloadavg()[0]:.1f}"
+    return f"{processors}, {platform.system()}, Python {platform.python_version()}"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How long something takes, undisturbed."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 ROUNDS = 30
 VISITS = 200
@@ -18,6 +18,16 @@ def microseconds(
 def cpu_microseconds(visit: Callable[[], object], visits: int = VISITS) -> float:
     """The same, of the time that all threads of this process compute; waiting is not counted."""
     return microseconds(visit, visits, clock_ns=time.process_time_ns)
+
+
+def in_turn(visits: Mapping[str, Callable[[], object]], times: int = VISITS) -> dict[str, float]:
+    """The same of each of `visits`, whose rounds take turns, so that what else the machine does befalls all of them."""
+    for visit in visits.values():
+        visit()
+    rounds = [
+        {name: _round(visit, times, time.process_time_ns) for name, visit in visits.items()} for _ in range(ROUNDS)
+    ]
+    return {name: min(each[name] for each in rounds) / times / 1000 for name in visits}
 
 
 def _round(visit: Callable[[], object], visits: int, clock_ns: Callable[[], int]) -> int:

@@ -185,6 +185,11 @@ def _add_cost(commands: _Commands) -> None:
         parser.add_argument(
             f"--{name}", metavar="N", type=partial(_count, least), default=value, help=f"{about}; {value} without"
         )
+    parser.add_argument(
+        "--small-results",
+        action="store_true",
+        help="keep what branches come to in packs: UnumWorkflow(small_results=True)",
+    )
     parser.add_argument("--rate", metavar="R/s", help="executions a second, to tell what a month costs")
     parser.add_argument(
         "--functions", metavar="MODULE", help="handlers to count with, in place of amounts; see unum run"

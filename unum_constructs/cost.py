@@ -36,6 +36,10 @@ _EXPRESS_BASE_MB = 50
 """Memory of an Express execution beside its definition and its data, and the chunks that memory is billed in. Source of
 both: AWS Step Functions pricing, example 4."""
 
+_PROCESSOR_MB = 1_769
+"""With how much memory a function has a whole processor; with less, a share of one. Source: AWS Lambda Developer Guide,
+"Configure Lambda function memory"."""
+
 _QUEUE_REQUESTS = 3
 """Of SQS for an event that waits: it is sent, received and deleted."""
 
@@ -81,10 +85,12 @@ class Receipt:
 
     @property
     def runtime_ms(self) -> float:
-        """How long the functions run for what the runtime does: they wait for the store and for invocations."""
+        """How long the functions run for what the runtime does: it computes, and waits for answers."""
         times = self.prices.times_ms
+        computed_ms = self.tasks * times["delivery"] * max(1, _PROCESSOR_MB / self.memory_mb)
         return (
-            self.usage.writes * times["store_write"]
+            computed_ms
+            + self.usage.writes * times["store_write"]
             + self.usage.reads * times["store_read"]
             + self.usage.rounds * times["invoke"]
             + self.usage.object_writes * times["object_write"]

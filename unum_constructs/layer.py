@@ -5,12 +5,11 @@ synthesizes, and functions with another minor version pass over it; so the layer
 """
 
 import hashlib
-import marshal
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from importlib.metadata import distribution
-from importlib.util import MAGIC_NUMBER, find_spec, source_hash
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
@@ -19,6 +18,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
+from unum_constructs.bytecode import compiled
 from unum_runtime.model.ir import Language, Workflow
 
 PACKAGE = "unum_runtime"
@@ -27,6 +27,9 @@ WORKFLOWS_FOLDER = "unum_workflows"
 
 LEFT_OUT = frozenset({"__pycache__", "client", "simulator"})
 """Folders of the package that no function needs."""
+
+_JSONATA_FOLDER = PurePosixPath("asl/jsonata")
+"""The one that only functions of workflows with such states need."""
 
 _CONTROL = ("control", "control_plane", "versions", "course", "frontier", "nudge", "redrive", "carry", "fork")
 
@@ -80,9 +83,11 @@ def layer_content(workflow: Workflow, runtime: Path) -> Content:
         workflow: the workflow.
         runtime: folder of the package `unum_runtime`.
     """
-    files = {f"python/{PACKAGE}/{path}": content for path, content in _modules(runtime)}
+    has_jsonata = any(state.language is Language.JSONATA for state in workflow.states.values())
+    modules = ((path, content) for path, content in _modules(runtime) if has_jsonata or not _is_for_jsonata(path))
+    files = {f"python/{PACKAGE}/{path}": content for path, content in modules}
     files[f"python/{WORKFLOWS_FOLDER}/{workflow.name}.json"] = workflow.to_json().encode()
-    if any(state.language is Language.JSONATA for state in workflow.states.values()):
+    if has_jsonata:
         files |= {f"python/{path}": content for path, content in _jsonata()}
     return dict(sorted(files.items()))
 
@@ -110,6 +115,10 @@ def _modules(runtime: Path) -> Iterator[tuple[str, bytes]]:
             yield path.as_posix(), _text(file)
 
 
+def _is_for_jsonata(path: str) -> bool:
+    return PurePosixPath(path).is_relative_to(_JSONATA_FOLDER)
+
+
 def _jsonata() -> Iterator[tuple[str, bytes]]:
     """The package, without its command line, and its licence.
 
@@ -130,13 +139,7 @@ def _beside(module: PurePosixPath) -> str:
 
 @cache
 def _compiled(path: PurePosixPath, source: bytes) -> bytes:
-    """Bytecode that nobody compares with its source again. Source: PEP 552, "Deterministic pycs".
-
-    It is made as by ``python -OO``: docstrings, which nobody asks for there, would be a seventh of it.
-    """
-    code = compile(source, f"/opt/{path}", "exec", dont_inherit=True, optimize=2)
-    unchecked = 1
-    return MAGIC_NUMBER + unchecked.to_bytes(4, "little") + source_hash(source) + marshal.dumps(code)
+    return compiled(source, f"/opt/{path}")
 
 
 def _text(file: Path) -> bytes:

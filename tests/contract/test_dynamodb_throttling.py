@@ -56,6 +56,10 @@ def test_a_throttled_call_is_a_store_error() -> None:
         store.create(KEYS[0], {}, expires_at_s=1)
     with pytest.raises(StoreError, match="UpdateItem t"):
         store.add(KEYS[0], 1, expires_at_s=1)
+    with pytest.raises(StoreError, match=r"UpdateItem t .*ProvisionedThroughputExceeded"):
+        store.extend(KEYS[0], {"e0": "1"}, unless="e0", expires_at_s=1)
+    with pytest.raises(StoreError, match="UpdateItem t"):
+        store.collect(KEYS[:1])
     with pytest.raises(StoreError, match="query t"):
         store.query("p")
     with pytest.raises(StoreError, match="get_item t"):

@@ -1,24 +1,31 @@
 """The layer: the runtime and the IR, the same bytes everywhere."""
 
 import io
+import marshal
 import os
 import py_compile
 import shutil
 import subprocess
 import sys
+import traceback
 import zipfile
+from collections.abc import Iterator
+from inspect import CO_OPTIMIZED
 from pathlib import Path
+from types import CodeType
+from typing import Any
 
 import pytest
 from aws_cdk import App, Stack
 
 from tests.synth.machines import chain, machine
+from unum_constructs.bytecode import compiled
 from unum_constructs.compiler import compile_workflow
 from unum_constructs.layer import Content, WorkflowLayer, bytecode, digest, layer_content, runtime_folder
 from unum_runtime import handler
 from unum_runtime.model.ir import Workflow
 
-SOURCES_KB, LAYER_KB = 300, 700
+SOURCES_KB, LAYER_KB = 270, 560
 """Budgets for the layer of a small workflow, zipped: sources, and all of it."""
 
 
@@ -53,7 +60,9 @@ def test_jsonata_is_there_where_a_state_is_in_it(workflow: Workflow) -> None:
     assert all(path.endswith((".py", "/LICENSE")) for path in own)
     assert not [path for path in own if "/cli/" in path]
     plain = layer_content(workflow, runtime_folder())
-    assert content.keys() - plain.keys() == own.keys()
+    ours = {path for path in content if path.startswith("python/unum_runtime/asl/jsonata/")}
+    assert "python/unum_runtime/asl/jsonata/program.py" in ours
+    assert content.keys() - plain.keys() == own.keys() | ours
 
 
 def test_a_layer_with_jsonata_evaluates_it(tmp_path: Path) -> None:
@@ -105,6 +114,75 @@ def test_the_same_source_makes_the_same_bytecode(workflow: Workflow, runtime: Pa
     made = [bytecode(layer_content(workflow, folder)) for folder in (runtime_folder(), runtime)]
     assert made[0] == made[1]
     assert f"python/unum_runtime/__pycache__/handler.{sys.implementation.cache_tag}.pyc" in made[0]
+
+
+LONG = (
+    """
+def place(far: int = 1, *, near: "Far" = 2) -> Missing:
+    wanted: int = far
+
+
+    def inner(*all: Unknown, **named: Unknown) -> None:
+        return [far
+                // (near - 2)
+                for _ in (1,)]
+"""
+    + "\n" * 2_000
+    + """
+    return inner() if wanted else (lambda:
+        1)()
+"""
+)
+
+
+def test_tracebacks_say_the_lines_of_the_source() -> None:
+    known = LONG.replace('"Far"', "0").replace("Missing", "0").replace("Unknown", "0")
+    plain, ours = compile(known, "m", "exec"), marshal.loads(compiled(LONG.encode(), "m")[16:])  # noqa: S302 - our own
+    assert told(ours) == told(plain)
+    assert {2_011, 7} <= {line for line, _ in told(ours)}
+    for one, other in list(zip(codes(ours), codes(plain), strict=True))[1:]:
+        assert [line for *_, line in spans(one)] == [line for *_, line in spans(other)]
+
+
+def told(code: CodeType) -> list[tuple[int | None, str]]:
+    """Lines and names in the traceback of `place`."""
+    names: dict[str, Any] = {}
+    exec(code, names)  # noqa: S102 - our own
+    with pytest.raises(ZeroDivisionError) as raised:
+        names["place"]()
+    return [(frame.lineno, frame.name) for frame in traceback.extract_tb(raised.value.__traceback__)[1:]]
+
+
+def codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield from codes(const)
+
+
+def spans(code: CodeType) -> list[tuple[int, int, int | None]]:
+    """The lines of instructions, neighbours of the same line put together."""
+    found: list[tuple[int, int, int | None]] = []
+    for start, end, line in code.co_lines():
+        if found and found[-1][2] == line:
+            start, _, _ = found.pop()  # noqa: PLW2901 - it goes on
+        found.append((start, end, line))
+    return found
+
+
+def test_all_lines_of_the_runtime_stay_and_no_annotations(workflow: Workflow, tmp_path: Path) -> None:
+    content = layer_content(workflow, runtime_folder())
+    for path in ("step", "run", "advance"):
+        source = content[f"python/unum_runtime/protocol/{path}.py"]
+        made, plain = marshal.loads(compiled(source, "m")[16:]), compile(source, "m", "exec", optimize=2)  # noqa: S302
+        pairs = list(zip(codes(made), codes(plain), strict=True))
+        assert len(pairs) > 2
+        for ours, theirs in pairs:
+            if ours.co_name != "<module>" and ours.co_flags & CO_OPTIMIZED:  # what is defined inside has annotations
+                assert spans(ours) == spans(theirs)
+            assert all(column is None for *_, column in ours.co_positions())
+    code = "from unum_runtime.protocol.step import step; print(step.__annotations__, step.__doc__)"
+    assert ran({**content, **bytecode(content)}, tmp_path, code) == "{} None\n"
 
 
 def test_size(workflow: Workflow) -> None:

@@ -12,6 +12,10 @@ import pytest
 from unum_runtime import records
 
 
+def print_nothing(*given: Any) -> Any:
+    return given
+
+
 def classes(dataclass: Any) -> tuple[Any, Any, Any]:
     """The same classes, made by `dataclass`."""
 
@@ -35,6 +39,10 @@ def classes(dataclass: Any) -> tuple[Any, Any, Any]:
         """Has a `__dict__`."""
 
         value: Any
+        note: str = "none"
+        names: list[str] = field(default_factory=list, compare=False)
+        make: Callable[[str], str] = str.upper
+        told: Callable[..., Any] = print_nothing
 
         def __repr__(self) -> str:
             return "its own"
@@ -68,7 +76,12 @@ USES: list[Callable[[Any, Any, Any], Any]] = [
     lambda point, named, _plain: [[each.name for each in fields(cls)] for cls in (point, named)],
     lambda point, named, _plain: (point.__match_args__, named.__match_args__),
     lambda point, _named, _plain: hasattr(point(1), "__dict__"),
-    lambda _point, _named, plain: plain(1).__dict__,
+    lambda _point, _named, plain: vars(plain(1, names=["n"])).keys() & {"value", "names"},
+    lambda _point, _named, plain: (plain(1).note, plain(1, "n").note, plain(1).names, plain(value=2, names=[3]).names),
+    lambda _point, _named, plain: (plain(1).make("a"), plain(1).told("a"), plain(1, told=repr).told("a")),
+    lambda _point, _named, plain: plain(1, "n") == plain(1),
+    lambda _point, _named, plain: plain(1).names is plain(1).names,
+    lambda _point, _named, plain: replace(plain(1, names=["n"]), value=2).names,
     lambda point, _named, _plain: copy.deepcopy(point([1])).x,
 ]
 
@@ -83,6 +96,11 @@ MISUSES: list[tuple[type[Exception], Callable[[Any, Any, Any], Any]]] = [
     (FrozenInstanceError, lambda point, _named, _plain: delattr(point(1), "x")),
     (FrozenInstanceError, lambda _point, _named, plain: setattr(plain(1), "value", 2)),
     (TypeError, lambda _point, _named, plain: hash(plain([]))),
+    (TypeError, lambda _point, _named, plain: plain()),
+    (TypeError, lambda _point, _named, plain: plain(note="")),
+    (TypeError, lambda _point, _named, plain: plain(1, "", [], str, str, 6)),
+    (TypeError, lambda _point, _named, plain: plain(1, value=1)),
+    (TypeError, lambda _point, _named, plain: plain(1, z=1)),
 ]
 
 

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from unum_constructs.commands.failure import CommandFailed, UsageError
 from unum_constructs.commands.given import compiled_or_failed, json_option
@@ -10,7 +10,8 @@ from unum_constructs.commands.handlers import handlers
 from unum_constructs.commands.shown import print_json
 from unum_constructs.cost import EXPRESS_LIMIT_S, MILLION, MONTH_S, Bill, NoResult, Receipt, estimate, total
 from unum_constructs.skeleton import Amounts
-from unum_runtime.model.ir import Json
+from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.protocol.packing import packed_tasks
 
 _WIDTH = 12
 
@@ -19,7 +20,8 @@ def run(options: argparse.Namespace) -> None:
     """Print the receipt of one execution and the bills of a million.
 
     Raises:
-        UsageError: the file, the input, an amount or the module with the functions is not as it must be.
+        UsageError: the file, the input, an amount or the module with the functions is not as it must be; or small
+            results are expected where no branch has any.
         CommandFailed: the definition has problems, or the simulated execution failed.
     """
     rate = None if options.rate is None else _rate(options.rate)
@@ -32,6 +34,8 @@ def run(options: argparse.Namespace) -> None:
 
 def _receipt(options: argparse.Namespace) -> Receipt:
     workflow = compiled_or_failed(options.file, options.name)
+    if options.small_results:
+        workflow = _with_small_results(workflow)
     functions = options.functions and handlers(options.functions, {task.function for task in workflow.tasks})
     try:
         return estimate(
@@ -44,6 +48,16 @@ def _receipt(options: argparse.Namespace) -> Receipt:
         )
     except NoResult as error:
         raise CommandFailed(f"{options.file}: {error}") from error
+
+
+def _with_small_results(workflow: Workflow) -> Workflow:
+    packed = replace(workflow, small_results=True)
+    if not packed_tasks(packed):
+        raise UsageError(
+            "--small-results: expected a Map or Parallel whose branches certainly end with a Task; "
+            "found none, so leave it out"
+        )
+    return packed
 
 
 def _rate(given: str) -> float:

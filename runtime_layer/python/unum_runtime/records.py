@@ -9,6 +9,7 @@ classes share methods, or have closures over the names of their fields. To type 
 import dataclasses
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -34,32 +35,44 @@ def _frozen(*, frozen: bool, eq: bool = True, slots: bool = False, kw_only: bool
 def _init(cls: Any) -> Callable[..., None]:
     """A method that sets the fields of `cls`; its arguments are what that of a dataclass takes.
 
-    A step makes some thirty objects, so it does no more than it must: what is left out is only looked for where
-    something is, and the arguments are kept in the one dictionary that Python has made for them.
+    A step makes some twenty objects, so it does no more than it must. Where the class has no slots, the dictionary that
+    Python has made for the arguments becomes that of the object, at once: so classes that every step makes have none.
+    What is left out is found in the class, or made.
     """
     all_fields = fields(cls)
     names = {each.name for each in all_fields}
     positional = tuple(each.name for each in all_fields if not each.kw_only)
     defaults = {each.name: each.default for each in all_fields if each.default is not MISSING}
     factories = {each.name: each.default_factory for each in all_fields if each.default_factory is not MISSING}
-    put, count = object.__setattr__, len(names)
+    required = names - defaults.keys() - factories.keys()
+    # A function that is found in the class is taken for a method.
+    absent = tuple(factories.items()) + tuple((name, partial(_same, d)) for name, d in defaults.items() if callable(d))
+    least, most = len(required) if required.issubset(positional) else len(names) + 1, len(positional)
+    put, has_slots = object.__setattr__, not cls.__dictoffset__
 
     def init(self: Any, *args: Any, **given: Any) -> None:
-        size, values = len(args) + len(given), given
-        if args:
-            values = {**given, **dict(zip(positional, args, strict=False))}
-        is_clear = len(values) == size
-        if size < count:
-            values = {**defaults, **values}
-            for name, make in factories.items():
-                if name not in values:
-                    values[name] = make()
-        if not is_clear or values.keys() != names:
-            raise TypeError(_mismatch(cls, positional, args, given, names - values.keys()))
-        for name, value in values.items():
-            put(self, name, value)
+        if given:
+            values = {**dict(zip(positional, args, strict=False)), **given} if args else given
+            fits = len(values) == len(args) + len(given) and required <= values.keys() <= names
+        else:
+            values = dict(zip(positional, args))  # noqa: B905 - the keyword takes as long as the rest
+            fits = least <= len(args) <= most
+        if not fits:
+            raise TypeError(_mismatch(cls, positional, args, given, required - values.keys()))
+        for name, make in absent:
+            if name not in values:
+                values[name] = make()
+        if has_slots:
+            for name, value in {**defaults, **values}.items():
+                put(self, name, value)
+        else:
+            put(self, "__dict__", values)
 
     return init
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _mismatch(

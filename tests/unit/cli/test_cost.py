@@ -45,6 +45,26 @@ def test_handlers_take_the_place_of_amounts(unum: Any, file: Any) -> None:
     assert more == 2 * 4  # of the start record, and of the first of two steps
 
 
+def test_small_results_are_billed_as_the_construct_would_store_them(unum: Any, file: Any) -> None:
+    each = {"Type": "Map", "ItemProcessor": {"StartAt": "One", "States": {"One": {**STATES["Two"]}}}, "Next": "Two"}
+    file("map.json", {"StartAt": "Each", "States": {"Each": each, "Two": STATES["Two"]}})
+    given = ("cost", "map.json", "--json", "--items", "70", "--result-bytes")
+    small, large = ([*given, size] for size in ("20", "200"))
+    plain, packed, full = (
+        json.loads(unum(*options).out)["execution"]["usage"]["writes"]
+        for options in (small, [*small, "--small-results"], [*large, "--small-results"])
+    )
+    assert plain - packed == 70 - 10  # commit and completion are one write, and each ten packs are one more
+    assert full > plain, "what has no room in a pack is written beside it"
+
+
+def test_small_results_of_nothing_are_refused(unum: Any, file: Any) -> None:
+    file("chain.json", CHAIN)
+    ran = unum("cost", "chain.json", "--small-results")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--small-results: expected a Map or Parallel whose branches certainly end with a Task" in ran.err
+
+
 def test_express_is_not_offered_where_it_does_not_run(unum: Any, file: Any) -> None:
     file("chain.json", CHAIN)
     assert "at most 300 s are allowed" in unum("cost", "chain.json", "--duration-ms", "200000").out

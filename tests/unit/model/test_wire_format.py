@@ -51,6 +51,22 @@ def test_an_envelope_comes_back_as_it_was(value: object, routes: dict[str, str])
         assert Envelope.from_json(event) == envelope
 
 
+@given(json_values, st.dictionaries(st.text(), st.text(), max_size=2))
+def test_an_event_is_the_same_where_the_text_of_its_input_is_known(value: object, routes: dict[str, str]) -> None:
+    given = {
+        "workflow": "w",
+        "digest": "d",
+        "name": NAME,
+        "state": "S",
+        "not_after_s": 9,
+        "routes": routes,
+        "job": value,
+    }
+    made, known = (Envelope(input=Value(value, 8, {"x": value}, text), **given) for text in (None, Success(value).text))
+    assert len(known.to_bytes()) == len(made.to_bytes())
+    assert json.loads(known.to_bytes()) == json.loads(made.to_bytes())
+
+
 @given(outcomes, st.none() | st.builds(Ending, st.sampled_from(Status), outcomes), st.sampled_from([None, SCOPE]))
 def test_a_checkpoint_comes_back_as_it_was(
     outcome: Success | Failure, ending: Ending | None, opens: Scope | None

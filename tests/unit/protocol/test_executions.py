@@ -60,6 +60,24 @@ def test_a_task_sees_its_input_after_data_flow_and_its_result_goes_where_the_def
     assert seen == ['{"b": [1]}']
 
 
+@pytest.mark.parametrize("fusion", [False, True])
+def test_what_states_between_two_tasks_change_is_what_the_second_gets(*, fusion: bool) -> None:
+    between = {"Type": "Pass", "Parameters": {"n.$": "$.n", "more": True}, "Next": "Second"}
+    seen = []
+
+    def function(event: Any, _context: Any) -> Any:
+        seen.append(json.dumps(event))
+        event["n"] = "changed by user code, which must not show"
+        return {"n": len(seen)}
+
+    definition = machine(
+        First={**TASK, "Next": "P"}, P=between, Second={**TASK, "Next": "Third"}, Third={**TASK, "End": True}
+    )
+    executed = replace(local(definition, F=function), fusion=fusion)
+    assert executed.run("e", {"n": 0, "gone": 1}) == succeeded({"n": 3})
+    assert seen == ['{"n": 0, "gone": 1}', '{"n": 1, "more": true}', '{"n": 2}']
+
+
 def test_lambda_invoke_gives_the_wrapped_result() -> None:
     task = {
         "Type": "Task",

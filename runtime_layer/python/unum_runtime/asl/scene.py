@@ -29,6 +29,10 @@ class Scene:
     now_ms: int = 0
     seed: str = ""
 
+    def part(self, name: str, now_ms: int) -> "Scene":
+        """The scene of a part of the same visit, at `now_ms`, whose random numbers begin anew, as `name` says."""
+        return Scene(self.context, self.variables, now_ms, self.seed + name)
+
     @cached_property
     def random(self) -> "Random":
         """Where ``States.UUID``, ``States.MathRandom``, ``$random()`` and ``$uuid()`` take their numbers from."""

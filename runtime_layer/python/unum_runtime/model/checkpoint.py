@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from unum_runtime.errors import StoreError
@@ -57,7 +58,7 @@ class Status(StrEnum):
     ABORTED = "ABORTED"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Success:
     """A state's value: its output after its own data flow, or what it was entered with.
 
@@ -66,24 +67,21 @@ class Success:
     """
 
     value: Json
-    _texts: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
     def from_text(cls, text: str) -> "Success":
         """The value that the compact JSON `text` says."""
         found = cls(json.loads(text))
-        found._texts.append(text)
+        found.__dict__["text"] = text
         return found
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The value as compact JSON, which is made once: its size is looked at more than once before it is stored."""
-        if not self._texts:
-            self._texts.append(to_text(self.value))
-        return self._texts[0]
+        return to_text(self.value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Failure:
     """A state's failure, named as Step Functions names it; both None where a Fail state names nothing."""
 
@@ -125,7 +123,7 @@ class Began(NamedTuple):
     routes: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Way:
     """How control goes on from an outcome, where that is not as usual; otherwise nothing of it is stored.
 
@@ -177,7 +175,7 @@ STRAIGHT = Way()
 _WAY = frozenset(("variables", "to", "caught_error", "retries", "until"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Checkpoint:
     """A committed outcome, from which everything that follows can be planned.
 
@@ -282,7 +280,7 @@ def _collected_from_item(item: Item) -> Collected:
 
 def _outcome_from_item(item: Item, prefix: str = "") -> Outcome:
     if f"{prefix}value" in item:
-        return Success(json.loads(str(item[f"{prefix}value"])))
+        return Success.from_text(str(item[f"{prefix}value"]))
     return _failure_from_item(item, prefix)
 
 

@@ -19,7 +19,7 @@ START = "$start"
 """Among the routes: the workflow's own start alias; with the placeholder of another workflow behind it, that one's."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Value:
     """An input that travels in the envelope.
 
@@ -27,14 +27,16 @@ class Value:
         value: the state's input, before its own data flow.
         entered_ms: when the state was entered, in milliseconds since 1970: the commit before it.
         variables: those that the state sees.
+        text: `value` as compact JSON, where what it was committed as is just that; so that it is not made again.
     """
 
     value: Json
     entered_ms: int
     variables: Mapping[str, Json] = field(default_factory=dict)
+    text: str | None = field(default=None, repr=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Results:
     """An input that is read from the store: the results of all branches of a scope, joined by its fan-out state."""
 
@@ -71,7 +73,7 @@ class Stored:
 Source: TypeAlias = Value | Results | Neighbours | Siblings | Stored
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Envelope:
     """One event for one invocation.
 
@@ -104,7 +106,12 @@ class Envelope:
 
     def to_bytes(self) -> bytes:
         """The event as the platform carries it."""
-        return to_text(self.to_json()).encode()
+        text = self.input.text if isinstance(self.input, Value) else None
+        if text is None:
+            return to_text(self.to_json()).encode()
+        event = self.to_json()
+        del event["input"]
+        return f'{to_text(event)[:-1]},"input":{text}}}'.encode()
 
     def to_json(self) -> dict[str, Json]:
         """The event as data."""

@@ -10,6 +10,7 @@ the scope that fan-out N opened in branch 7 of fan-out M.
 """
 
 import hashlib
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from unum_runtime.records import dataclass
@@ -36,7 +37,7 @@ _PACK, _ASIDE = "p", "+"
 _SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_ ")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Frame:
     """One level of fan-out.
 
@@ -79,7 +80,7 @@ class Execution(NamedTuple):
         return f"{self.name}:{self.started_ms:x}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Name:
     """The unique name of an invocation in its workflow.
 
@@ -109,11 +110,15 @@ class Name:
         return scopes_around(self.execution, self.frames)
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         scopes = "".join(f"/{escape(f.state)}@{f.iteration}.{f.generation}[{f.index}]" for f in self.frames)
         return f"{self.execution}{scopes}#{self.step}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scope:
     """All branches of one fan-out instance.
 

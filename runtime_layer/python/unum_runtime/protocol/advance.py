@@ -21,7 +21,7 @@ MAX_PURE_STEPS = 25_000
 """Pure states in one go, as many as Step Functions allows events; an endless loop without a Task ends with an error."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AtTask:
     """A Task is next.
 
@@ -48,7 +48,7 @@ class AtWait:
     until_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AtFanOut:
     """A fan-out with Tasks is next.
 
@@ -67,7 +67,7 @@ class AtFanOut:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ended:
     """The scope ended with `value` after `state`."""
 
@@ -75,7 +75,7 @@ class Ended:
     value: Json
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Failed:
     """`state` failed."""
 
@@ -86,7 +86,7 @@ class Failed:
 Arrival: TypeAlias = AtTask | AtWait | AtFanOut | Ended | Failed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Onward:
     """A state was passed: it is left with `value`, and `target` is next, if anything is."""
 

@@ -28,7 +28,7 @@ MARGIN_MS = 1_000
 """What is needed beside the ``TimeoutSeconds`` of a Task, to commit that it has failed and go on."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fusion:
     """What one delivery may go on with: see `Runtime.fuses`.
 

@@ -16,7 +16,7 @@ from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ready:
     """User code has to run on `input`, the Task's input before its data flow."""
 

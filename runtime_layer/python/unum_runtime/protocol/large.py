@@ -45,4 +45,4 @@ def _stored(rt: Runtime, envelope: Envelope, value: Value) -> Stored:
     assert rt.large is not None  # noqa: S101 - the caller asked
     partition = execution_partition(rt.workflow.name, envelope.name.execution)
     variables = rt.large.keep(partition, to_text(dict(value.variables))) if value.variables else None
-    return Stored(rt.large.keep(partition, to_text(value.value)), value.entered_ms, variables)
+    return Stored(rt.large.keep(partition, value.text or to_text(value.value)), value.entered_ms, variables)

@@ -121,7 +121,7 @@ class Lease:
         self.log("lease failed", lease=f"{self.key.partition} {self.key.sort}", error=str(error))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Claim:
     """What came of a delivery's wish for a lease.
 

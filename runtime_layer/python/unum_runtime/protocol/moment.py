@@ -20,7 +20,7 @@ REDRIVES = "$redrives"
 """Where it is among them how often the execution was redriven, if it was and the workflow counts that."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Moment:
     """A point of an execution, the same for every delivery that comes to it.
 

@@ -41,7 +41,7 @@ MAX_OUTCOME_BYTES = 380_000
 """The largest outcome that is stored; DynamoDB takes items of 400 KB, key and names included."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Invoke:
     """Send an event for invocation `name` of `state`.
 
@@ -70,7 +70,7 @@ class Meet:
     invoke: Invoke
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Open:
     """Start the branches of a fan-out.
 
@@ -87,7 +87,7 @@ class Open:
     part: range | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Complete:
     """Add the branch with `frames` to its scope's completion set; it came to `value`."""
 
@@ -105,7 +105,7 @@ class BranchFailed:
     failure: Failure
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Commit:
     """Commit an outcome if there is none yet, and go on from the one that is committed then.
 
@@ -132,7 +132,7 @@ class Commit:
     as_of_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Finish:
     """The execution has ended; the checkpoint that this was planned from says so too."""
 
@@ -223,9 +223,9 @@ def _onward(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
     moment = moment_of(workflow, checkpoint)
     match _within_limits(workflow, checkpoint, moment, _arrive(workflow, checkpoint, moment)):
         case AtTask(task) as arrival if task.meets_previous:
-            return Meet(_invoke(_follower(workflow, checkpoint), arrival))
+            return Meet(_invoke(_follower(workflow, checkpoint), arrival, checkpoint.outcome))
         case AtTask() | AtWait() as arrival:
-            return _invoke(_follower(workflow, checkpoint), arrival)
+            return _invoke(_follower(workflow, checkpoint), arrival, checkpoint.outcome)
         case AtFanOut() as arrival:
             return _open(checkpoint, arrival)
         case Ended(state, value):
@@ -272,10 +272,12 @@ def _follower(workflow: Workflow, checkpoint: Checkpoint) -> Name:
     return checkpoint.name if is_left and workflow.passes_name_on(checkpoint.state) else checkpoint.name.following
 
 
-def _invoke(name: Name, arrival: AtTask | AtWait) -> Invoke:
+def _invoke(name: Name, arrival: AtTask | AtWait, outcome: Outcome | Collected | None = None) -> Invoke:
+    """What `arrival` leads to; where its value is that of the `outcome` before, the text of that is known."""
     state, due_ms = (arrival.task, arrival.due_ms) if isinstance(arrival, AtTask) else (arrival.state, arrival.until_ms)
     # A Task is entered when its time has come, a Wait before that.
-    entered = Value(arrival.value, arrival.moment.entered_ms, arrival.moment.variables)
+    text = outcome.text if isinstance(outcome, Success) and outcome.value is arrival.value else None
+    entered = Value(arrival.value, arrival.moment.entered_ms, arrival.moment.variables, text)
     return Invoke(name, state.name, entered, due_ms)
 
 

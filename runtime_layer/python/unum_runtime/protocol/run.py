@@ -149,13 +149,14 @@ class _Try:
             given = token(self.rt, self.envelope, limits["States.HeartbeatTimeout"]) if self._gives_token else ""
             result = known(self.rt, self.envelope, given) if given else None
         if result is None:
-            arguments = program.arguments(self.raw, self._scene(begun_ms, given=given))
+            scene = self._scene(begun_ms, given=given) if given else scene.part("", begun_ms)
+            arguments = program.arguments(self.raw, scene)
             kept = handover.results_kept(self.task, arguments, self.moment)
             result = self._result(event_of(self.task, kept), limits, begun_ms, given)
         if not isinstance(result, Success):
             return result
         left = handover.keep_items(self.task, self.raw, result.value, self.moment) or program.leave(
-            self.raw, shaped(self.task, result.value), self._scene(self.rt.clock.now_ms(), given=given, part=" result")
+            self.raw, shaped(self.task, result.value), scene.part(" result", self.rt.clock.now_ms())
         )
         way = Way(variables=left.variables)
         value = result if left.value is result.value else Success(left.value)
@@ -223,11 +224,11 @@ class _Try:
         attempt = sum(self.envelope.retries)
         return Commit(self.envelope.name, self.task.name, Phase.LEFT, outcome, way, duration_ms, attempt)
 
-    def _scene(self, now_ms: int, given: str = "", part: str = "") -> Scene:
+    def _scene(self, now_ms: int, given: str = "") -> Scene:
         moment, visible = self.moment, handover.without(self.moment.variables)
         if visible is not moment.variables:
             moment = replace(moment, variables=visible)
-        return moment.scene(self.task.name, retries=self.envelope.retries, now_ms=now_ms, token=given, part=part)
+        return moment.scene(self.task.name, retries=self.envelope.retries, now_ms=now_ms, token=given)
 
     def _call(self, timeout_s: float | None, given: str) -> Call:
         invocation = str(self.envelope.name)

@@ -61,7 +61,7 @@ class NoTimer:
         raise NoRoute(f"no timer: {len(events)} events have to wait, and this function has nothing to keep them")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Call:
     """What user code may know of its invocation, beside its input.
 

@@ -1,0 +1,97 @@
+"""What a join of large results takes: time, and memory of the function that joins them.
+
+python benchmarks/large_join.py [--json] [--branches 50] [--megabytes 5]
+
+The objects are files, so what this process holds is what the joining function would hold. The join itself, and the Task
+that it hands the list to, are the last delivery; the branches before need less.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from workloads import gathered
+
+from unum_runtime.clock import SkippingClock
+from unum_runtime.model.ir import Collection
+from unum_runtime.simulator.local import LocalWorkflow
+from unum_runtime.store.large import LargeItems
+from unum_runtime.store.memory import MemoryStore
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Files:
+    """Objects in a folder; see `Objects`."""
+
+    folder: Path
+
+    def put(self, name: str, content: bytes) -> None:
+        """See `Objects.put`."""
+        self._file(name).write_bytes(content)
+
+    def get(self, names: Iterable[str]) -> dict[str, bytes]:
+        """See `Objects.get`."""
+        return {name: self._file(name).read_bytes() for name in names if self._file(name).exists()}
+
+    def _file(self, name: str) -> Path:
+        return self.folder / name.replace("/", "+")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--branches", type=int, default=50, help="how many results are joined")
+    parser.add_argument("--megabytes", type=int, default=5, help="size of each")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = joined(Path(folder), options.branches, options.megabytes)
+    print(
+        json.dumps(found) if options.json else "\n".join(f"{name:<20}{value:>12,.1f}" for name, value in found.items())
+    )
+
+
+def measured() -> dict[str, float]:
+    """The figures of a process that does nothing else."""
+    command = [sys.executable, __file__, "--json"]
+    found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603
+    return found
+
+
+def joined(folder: Path, branches: int, megabytes: int) -> dict[str, float]:
+    """Seconds of the whole execution, and the megabytes that this process has grown by at its fullest."""
+    workload = gathered(branches, megabytes * 1000)
+    store = LargeItems(MemoryStore(), Files(folder), workload.workflow.name)
+    before, began_s = _now_mb(), time.perf_counter()
+    local = LocalWorkflow(workload.workflow, workload.functions, store, SkippingClock(), Collection.TTL)
+    local.deliver("execution", workload.value)
+    found = local.ending("execution").outcome
+    return {
+        "results, MB": branches * megabytes,
+        "seconds": time.perf_counter() - began_s,
+        "memory, MB": _peak_mb() - before,
+        "joined": getattr(found, "value", -1),
+    }
+
+
+def _now_mb() -> float:
+    """What this process holds; its peak may be that of the process which made it."""
+    _, pages, *_ = Path("/proc/self/statm").read_text(encoding="ascii").split()
+    return int(pages) * resource.getpagesize() / MEGABYTE
+
+
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEGABYTE
+
+
+if __name__ == "__main__":
+    main()
