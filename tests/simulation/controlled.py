@@ -63,6 +63,9 @@ FAILING = {
         functions={"a": _items, "b": _same, "f": mended, "c": varying},
     ),
     "one branch after the other": _mapped(machine(F=task("f")), "c", MaxConcurrency=1),
+    "branch of a retried map": _mapped(
+        machine(F=task("f")), "c", Retry=[{"ErrorEquals": ["States.ALL"], "MaxAttempts": 1}]
+    ),
     "join": Graph(
         machine(A=task("a", "M"), M=map_(machine(B=task("b")), "F"), F=task("f")),
         {"a": _items, "b": _same, "f": _unready},

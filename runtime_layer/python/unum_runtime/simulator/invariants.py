@@ -107,12 +107,15 @@ def check_input(world: World, event: Event) -> None:
 
 
 def note_kept(world: World) -> None:
-    """When somebody asks first to redrive an execution: what has succeeded in the fan-out that failed is to be kept."""
+    """When somebody asks first to redrive an execution: what has succeeded in the fan-out that failed is to be kept.
+
+    Of a fan-out that was retried it is what the last try of it has come to.
+    """
     inside = [checkpoint for checkpoint in _committed(world) if checkpoint.name.frames]
-    last = max((checkpoint.name.frames[0].iteration for checkpoint in inside), default=0)
-    if world.ending is not None and last > world.kept.iteration:
+    last = max((_try(checkpoint.name) for checkpoint in inside), default=(0, 0))
+    if world.ending is not None and last[0] > world.kept.iteration:
         names = (checkpoint.name for checkpoint in inside if isinstance(checkpoint.outcome, Success))
-        world.kept = Kept(last, frozenset(_place(name) for name in names if name.frames[0].iteration == last))
+        world.kept = Kept(last[0], frozenset(_place(name) for name in names if _try(name) == last))
 
 
 def check_nudged(world: World, delivery: Delivery, event: Event) -> None:
@@ -198,7 +201,7 @@ def check_run(world: World, delivery: Delivery, call: Call, event: Json) -> None
         raise Broken(Invariant.STOPPED, f"{delivery} runs user code, but the execution was stopped before")
     if delivery.part.has_job and call.job is None:
         raise Broken(Invariant.NO_RERUN, f"{delivery} starts a job, but a look at one had been sent before")
-    if name.frames and name.frames[0].iteration > world.kept.iteration and _place(name) in world.kept.places:
+    if name.frames and name.frames[0].iteration > world.kept.iteration and _is_kept(world, name):
         raise Broken(Invariant.NO_RERUN, f"{delivery} runs user code that had succeeded before the redrive")
     reference, _ = _failure_free(world)
     if (name, call.state) not in reference.unsettled:
@@ -279,6 +282,16 @@ def _committed(world: World) -> Iterator[Checkpoint]:
     """All steps that are stored."""
     assert world.execution is not None  # noqa: S101 - somebody asks for it
     return history.steps(world.view, world.scenario.workflow.name, world.execution)
+
+
+def _is_kept(world: World, name: Name) -> bool:
+    """Whether `name` had succeeded before the redrive; a retry of the whole fan-out after that keeps nothing."""
+    return name.frames[0].generation == 0 and _place(name) in world.kept.places
+
+
+def _try(name: Name) -> tuple[int, int]:
+    """The iteration and the generation of the outermost fan-out around `name`."""
+    return name.frames[0].iteration, name.frames[0].generation
 
 
 def _place(name: Name) -> tuple[tuple[int, ...], int]:

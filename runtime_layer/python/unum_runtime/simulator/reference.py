@@ -277,11 +277,13 @@ class Reference:
         return task
 
     def _is_kept(self, checkpoint: Checkpoint) -> bool:
-        """Whether `checkpoint` is that of an earlier round of the fan-out, which a redrive has kept."""
+        """Whether `checkpoint` is that of an earlier round or try of the fan-out, which a redrive has kept."""
         if not checkpoint.name.frames:
             return False
         first, *inner = checkpoint.name.frames
-        rounds = (replace(first, iteration=iteration) for iteration in range(1, first.iteration))
+        # Each try of a fan-out takes a step, so it has no higher number than that.
+        places = ((iteration, number) for iteration in range(1, first.iteration) for number in range(iteration))
+        rounds = (replace(first, iteration=iteration, generation=number) for iteration, number in places)
         before = (self.past.committed(replace(checkpoint.name, frames=(each, *inner))) for each in rounds)
         return any(each and (each.state, each.outcome) == (checkpoint.state, checkpoint.outcome) for each in before)
 
