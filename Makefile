@@ -8,12 +8,12 @@ FLOOR := .venv-floor
 LOCK = $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 --quiet
 OLDEST_CDK := $(shell sed -n 's/.*"aws-cdk-lib>=\([^,]*\),.*/\1/p' pyproject.toml)
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
-CORE := structure permissions store timer failure_handler cross_stack
+CORE := structure permissions cross_stack
 SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop control leases fusion packing large) tests/unit/protocol/test_lease_failures.py tests/golden/test_recorded_under_faults.py
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 
-.PHONY: demo test undeployed check lint unit coverage synth-floor packaging docs e2e simulate bench bench-check emulator setup lock format clean
+.PHONY: demo test undeployed check lint unit coverage synth-floor packaging docs e2e endurance simulate bench bench-check emulator setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
@@ -54,6 +54,9 @@ docs: setup  ## the documentation as a site, in out/site
 e2e: setup  ## the emulator's contract, then real deployments
 	$(EMULATOR)/bin/python -m pytest -c emulator/pyproject.toml emulator/tests
 	$(BIN)/python -m pytest -m e2e tests/contract tests/e2e
+
+endurance: setup  ## the deployments that crash or are crowded, with EXECUTIONS=1000
+	UNUM_EXECUTIONS=$(or $(EXECUTIONS),1000) $(BIN)/python -m pytest -m e2e --timeout 3600 tests/e2e/test_chaos.py tests/e2e/test_endurance.py
 
 simulate: setup  ## search the protocol for violations: every way through larger graphs, then at random for MINUTES=30
 	$(BIN)/python -m pytest -n 2 --timeout 3600 -m long tests/simulation

@@ -26,7 +26,9 @@ class ExistingApp(Stack):
 
     def _shop(self) -> None:
         """What was there before: a table, a bucket, and two functions, one of which calls the other."""
-        self.uploads = s3.Bucket(self, "Uploads", event_bridge_enabled=True, removal_policy=RemovalPolicy.DESTROY)
+        self.uploads = s3.Bucket(
+            self, "Uploads", event_bridge_enabled=True, enforce_ssl=True, removal_policy=RemovalPolicy.DESTROY
+        )
         self.orders = dynamodb.Table(
             self,
             "Orders",

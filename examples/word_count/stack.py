@@ -19,7 +19,7 @@ class WordCount(Stack):
 
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
         super().__init__(scope, construct_id, **options)
-        self.bucket = s3.Bucket(self, "Texts", removal_policy=RemovalPolicy.DESTROY)
+        self.bucket = s3.Bucket(self, "Texts", enforce_ssl=True, removal_policy=RemovalPolicy.DESTROY)
         bucket = {"BUCKET": self.bucket.bucket_name}
         split = self._function("Split", "split", CHUNK_BYTES=str(CHUNK_BYTES), **bucket)
         count = self._function("Count", "count", **bucket)

@@ -170,7 +170,7 @@ def test_every_request_is_counted_as_dynamodb_does(
 
 
 def test_the_shards_of_a_large_map_are_counted_as_dynamodb_does(counting: Counting) -> None:
-    given = (MAP, list(range(260)), Guard.READ, Collection.EAGER)
+    given = (MAP, list(range(257)), Guard.COMMIT, Collection.TTL)
     assert metered_usage(*given) == requested(counting, *given)
 
 

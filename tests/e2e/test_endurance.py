@@ -16,15 +16,13 @@ import pytest
 from tests.e2e.conftest import PATIENCE_S, Deployment, deliveries, processes_with, until
 from unum_emulator.process import Emulator
 from unum_emulator.settings import Settings
-from unum_runtime.client import Client, Description, history
+from unum_runtime.client import Client, Description
 from unum_runtime.client.sharing import START_LEASE_MS
-from unum_runtime.clock import SystemClock
-from unum_runtime.model.checkpoint import Failure, Status
-from unum_runtime.model.ir import Json, Workflow
-from unum_runtime.protocol.runtime import Call, Runtime
-from unum_runtime.protocol.stop import stop
+from unum_runtime.model.checkpoint import Status
+from unum_runtime.model.ir import Json
 
-EXECUTIONS = 1_000
+EXECUTIONS = int(os.environ.get("UNUM_EXECUTIONS", "300"))
+"""In `make endurance` a thousand."""
 CLIENTS = 16
 ITEMS = 50
 ROUNDS = 300
@@ -131,8 +129,7 @@ def test_nothing_starts_after_a_map_of_50_was_stopped(
     client.start({"case": "hold", "items": list(range(ITEMS))}, name=name)
     until(lambda: len(notes(deployment, "begun")) == Settings.dispatchers < ITEMS)
     begun = notes(deployment, "begun")
-    execution = history.start_record(client.store, client.workflow, name).name.execution
-    stop(stopping(client), execution, Failure("Enough", "for today"))
+    client.stop(name, error="Enough", cause="for today")
     ended = client.describe(name)
     assert (ended.status, ended.error, ended.cause) == (Status.ABORTED, "Enough", "for today")
 
@@ -166,7 +163,7 @@ def test_16_clients_start_one_execution(
     assert notes(deployment, "runs")["race-under-a-lease"] == 1
 
 
-def test_1000_executions_end_that_are_started_as_fast_as_possible(
+def test_all_executions_end_that_are_started_as_fast_as_possible(
     client: Client, long_ones: Mapping[str, "Future[Description]"]
 ) -> None:
     assert long_ones
@@ -203,20 +200,3 @@ def test_no_delivery_failed_on_the_way(emulator: Emulator) -> None:
     lines = [line for log in emulator.logs.glob("Endurance-*") for line in log.read_text().splitlines()]
     assert any("finished" in line for line in lines)
     assert [line for line in lines if line.startswith("[ERROR]")] == []
-
-
-def stopping(client: Client) -> Runtime:
-    """What stops executions: it needs the store and the workflow's name."""
-
-    def no_code(_call: Call, _value: Json) -> None:
-        raise AssertionError("to stop an execution runs no user code")
-
-    return Runtime(
-        workflow=Workflow(client.workflow, "", {}),
-        store=client.store,
-        invoker=client.invoker,
-        clock=SystemClock(),
-        call=no_code,
-        hosts=frozenset(),
-        routes={},
-    )

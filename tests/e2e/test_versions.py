@@ -1,6 +1,6 @@
 """Three deployments while executions wait: each stays on the code and the definition that it began with, to its end."""
 
-import shlex
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,7 +19,6 @@ from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Workflow
 
 HERE = Path(__file__).parent / "versions"
-APP = f"{shlex.quote(sys.executable)} -m tests.e2e.versions.app"
 
 DEPLOYMENTS = {"first": (1, 1), "definition": (2, 1), "code": (2, 2), "both": (3, 3)}
 """Numbers of definition and code, by what has changed; deployed in this order."""
@@ -31,19 +30,22 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]  # deployments on a bus
 
 
 @pytest.fixture(scope="module")
-def deploy(bootstrapped: Emulator) -> Callable[[int, int], Deployment]:
-    def deployed(definition: int, code: int) -> Deployment:
-        version = ["-c", f"definition={definition}", "-c", f"code={code}"]
-        return Deployment(boto3.Session(), cdk.deploy(bootstrapped, ["--all", *version], app=APP, cwd=ROOT))
+def deploy(bootstrapped: Emulator, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Deployment]:
+    folder = tmp_path_factory.mktemp("versions")
+    numbers = [f"{name}={definition}.{code}" for name, (definition, code) in DEPLOYMENTS.items()]
+    subprocess.run([sys.executable, "-m", "tests.e2e.versions.app", str(folder), *numbers], cwd=ROOT, check=True)  # noqa: S603 - ours
+
+    def deployed(name: str) -> Deployment:
+        return Deployment(boto3.Session(), cdk.deploy(bootstrapped, ["--all"], app=str(folder / name), cwd=ROOT))
 
     return deployed
 
 
 @pytest.fixture(scope="module")
-def executions(deploy: Callable[[int, int], Deployment]) -> Mapping[str, Executions]:
+def executions(deploy: Callable[[str], Deployment]) -> Mapping[str, Executions]:
     """By stack: one of each deployment waits for its answer, and one of the first at its gate, all this time."""
-    for name, version in DEPLOYMENTS.items():
-        deployed = deploy(*version)
+    for name in DEPLOYMENTS:
+        deployed = deploy(name)
         held = {stack: Executions(deployed, stack) for stack in STACKS}
         for each in held.values():
             each.open_gate(name)

@@ -8,7 +8,7 @@ from scenarios import RANDOM, scenario
 
 from unum_runtime.simulator import search
 
-RUNS = int(os.environ.get("UNUM_SIMULATION_RUNS", "2"))
+RUNS = int(os.environ.get("UNUM_SIMULATION_RUNS", "1"))
 
 
 @pytest.mark.parametrize("way", RANDOM)
