@@ -13,16 +13,19 @@ SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations 
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 
-.PHONY: demo test undeployed check lint unit coverage synth-floor packaging docs e2e endurance simulate bench bench-check emulator setup lock format clean
+.PHONY: demo test computing waiting check lint unit coverage synth-floor packaging docs e2e endurance simulate bench bench-check emulator setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
 
-test: setup  ## everything; most of the time deployments wait, so they run beside the rest
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target undeployed e2e
+test: setup  ## everything; deployments and installations wait for most of the time, so they run beside the rest
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target computing waiting
 
-undeployed: setup  ## all that deploys nothing, one after the other, for its tests have a process for each core
-	@$(MAKE) --no-print-directory --jobs 1 check synth-floor packaging docs bench-check
+computing: setup  ## one after the other, for its tests have a process for each core
+	@$(MAKE) --no-print-directory --jobs 1 check synth-floor bench-check
+
+waiting: setup  ## one after the other, too
+	@$(MAKE) --no-print-directory --jobs 1 e2e packaging docs
 
 check: lint unit  ## all that needs no emulator
 

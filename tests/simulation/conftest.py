@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 LONG = frozenset(
     {
+        "test_a_nudge_and_a_crash[chain]",
         "test_a_nudge_at_any_time[diamond]",
         "test_a_nudge_at_any_time[limited map]",
         "test_eager_collection_with_one_crash[results that are large at first]",

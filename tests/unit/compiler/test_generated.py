@@ -13,7 +13,7 @@ from unum_constructs.definition import Definition
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Workflow
 
-LOADED = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+LOADED = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4)
 NAMES = ("Next", "End", "Type", "States", "StartAt", "Choices", "Branches", "Resource", "Parameters", "ItemProcessor")

@@ -238,7 +238,7 @@ class Port:
             raise Crash
 
 
-SEARCH = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+SEARCH = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @given(st.data(), st.sampled_from(Collection))
