@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from peers.payload import PAYLOAD
 from timing import VISITS, in_turn
@@ -25,7 +25,7 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Guard, Json
 from unum_runtime.model.naming import Key
 from unum_runtime.protocol.fusion import Fusion
-from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Call, Runtime
+from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Call, Runtime, silent
 from unum_runtime.protocol.start import start
 from unum_runtime.protocol.step import step
 from unum_runtime.store.memory import MemoryStore
@@ -93,44 +93,59 @@ def _delivery(workload: Workload, state: str, value: Json, index: int = 0) -> Ca
     """The delivery of an event for `state`; the one of a fan-out's first state is a start."""
     stored, events = _run(workload, value)
     still = StillStore(stored.clock, stored._items)  # noqa: SLF001 - what a join reads
-    sink = Sink()
+    fixed = _fixed(workload, still, Sink())
     if state == workload.workflow.start_at:
-        return lambda: start(_runtime(workload, still, sink), "execution", value)
+        return lambda: start(_in_delivery(fixed, workload), "execution", value)
     event = [event for event in events if event["state"] == state][index]
-    return lambda: step(_runtime(workload, still, sink), Envelope.from_json(event))
+    return lambda: step(_in_delivery(fixed, workload), Envelope.from_json(event))
 
 
 def _run(workload: Workload, value: Json) -> tuple[MemoryStore, list[dict[str, Any]]]:
     """An execution's items and events."""
     store, sink, events = MemoryStore(), Sink(), list[dict[str, Any]]()
-    start(_runtime(workload, store, sink), "execution", value)
+    fixed = _fixed(workload, store, sink)
+    start(_in_delivery(fixed, workload), "execution", value)
     ahead = sink.events
     while ahead:
         event = json.loads(ahead.pop(0))
         events.append(event)
         sink.events = []
-        step(_runtime(workload, store, sink), Envelope.from_json(event))
+        step(_in_delivery(fixed, workload), Envelope.from_json(event))
         ahead += sink.events
     return store, events
 
 
-def _runtime(workload: Workload, store: MemoryStore, sink: Sink) -> Runtime:
-    """As `unum_runtime.handler` makes one for each delivery."""
+def _in_delivery(fixed: Runtime, workload: Workload) -> Runtime:
+    """The runtime as `unum_runtime.handler` makes it for each delivery."""
+    return fixed.in_delivery(
+        call=lambda call, value: workload.functions[call.state](value, None),
+        log=silent,
+        remaining_ms=_remaining_ms,
+        fuses=Fusion(fixed.own_address, _remaining_ms, _remaining_ms()),
+    )
 
-    def call(call: Call, value: Json) -> Json:
-        return workload.functions[call.state](value, None)
 
+def _fixed(workload: Workload, store: MemoryStore, sink: Sink) -> Runtime:
+    """The runtime as `unum_runtime.handler` makes it once for each function version."""
     functions = frozenset(task.function for task in workload.workflow.tasks)
     return Runtime(
         workflow=workload.workflow,
         store=store,
         invoker=sink,
         clock=_CLOCK,
-        call=call,
+        call=_no_delivery,
         hosts=functions,
         routes={function: _address(function) for function in functions},
-        fuses=Fusion(_address("work"), lambda: MAX_DELIVERY_MS, MAX_DELIVERY_MS),
+        own_address=_address("work"),
     )
+
+
+def _no_delivery(_call: Call, _value: Json) -> NoReturn:
+    raise AssertionError
+
+
+def _remaining_ms() -> int:
+    return MAX_DELIVERY_MS
 
 
 def _address(function: str) -> str:

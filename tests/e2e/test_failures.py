@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.conftest import Deployment, deliveries, until
 from unum_emulator.process import Emulator
 from unum_runtime.client import Client, Description
-from unum_runtime.model.checkpoint import Status
+from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.envelope import Envelope, Value
 
 CASES: Mapping[str, Mapping[str, Any]] = {
@@ -86,7 +86,7 @@ def test_what_the_handler_of_failures_is_told_again_changes_nothing(
         digest=fatal.checkpoint.digest or "",
         name=fatal.checkpoint.name,
         state=fatal.state,
-        input=Value({"case": "exit"}, fatal.checkpoint.name.execution.started_ms),
+        input=Value(Success({"case": "exit"}), fatal.checkpoint.name.execution.started_ms),
         not_after_s=int(time.time()) + 600,
         routes={},
     )

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.conftest import Deployment
 from tests.e2e.timers import forwarder_of, idle
 from unum_runtime.client import Client, Description, history
-from unum_runtime.model.checkpoint import Status
+from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.protocol.frontier import WaitsFor
 
@@ -51,7 +51,7 @@ def test_a_second_delivery_starts_no_second_child(deployment: Deployment, client
         digest=known.digest,
         name=replace(known.name, execution=execution),
         state="Json",
-        input=Value({"case": "json", "n": 2, "key": "twice"}, execution.started_ms),
+        input=Value(Success({"case": "json", "n": 2, "key": "twice"}), execution.started_ms),
         not_after_s=int(time.time()) + 600,
         routes={},
     )

@@ -13,7 +13,7 @@ import pytest
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model import naming
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Phase
-from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection, Json
 from unum_runtime.model.naming import Frame, Key, Name, Scope
 from unum_runtime.protocol import (
@@ -135,7 +135,7 @@ def known_outcome_stops(patch: pytest.MonkeyPatch) -> None:
 
     def ready_or_nothing(rt: Runtime, envelope: Envelope, task: Any, *, fresh: bool) -> Any:
         found = look_up(rt, envelope, task, fresh=fresh)
-        if not isinstance(found, ingress.Ready):
+        if not isinstance(found, Value):
             raise RefusedDelivery("done already")
         return found
 
@@ -173,8 +173,8 @@ def invoke_before_commit(patch: pytest.MonkeyPatch) -> None:
     def work(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
         task = ingress.admit(rt, envelope)
         effect = ingress.look_up(rt, envelope, task, fresh=fresh)
-        if isinstance(effect, ingress.Ready):
-            outcome = run.run(rt, envelope, task, effect.input)
+        if isinstance(effect, Value):
+            outcome = run.run(rt, envelope, task, effect)
             perform.perform(rt, Trail(envelope.routes), plan.plan(rt.workflow, checkpoint.draft(rt, outcome)))
             effect = checkpoint.commit(rt, outcome, Trail(envelope.routes))
         perform.perform(rt, Trail(envelope.routes), effect)

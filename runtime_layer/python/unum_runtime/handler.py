@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import field, replace
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from unum_runtime.aws.clients import botocore_client, client, connecting
 from unum_runtime.aws.embedded_metrics import EmbeddedMetrics
@@ -108,13 +108,11 @@ def handle(event: Json, context: Any) -> Json:
         the request; to everybody else what user code returns.
     """
     *_, qualifier = context.invoked_function_arn.split(":")
-    starts = {service.start_alias: name for name, service in services().items()}
-    responds = {response_alias(name): name for alias, name in starts.items() if alias is not None}
+    doors = _doors()
     try:
-        if qualifier in starts:
-            return _start(starts[qualifier], event, context)
-        if qualifier in responds:
-            return _respond(responds[qualifier], event, context)
+        if qualifier in doors:
+            workflow, enter = doors[qualifier]
+            return enter(workflow, event, context)
         if qualifier.isdecimal() and is_envelope(event):
             return _step(event, context)
     except RefusedDelivery as refused:
@@ -122,6 +120,14 @@ def handle(event: Json, context: Any) -> Json:
         _logger(context)("refused", reason=str(refused))
         return None
     return user_handler()(event, context)
+
+
+@cache
+def _doors() -> Mapping[str, tuple[str, Callable[[str, Json, Any], Json]]]:
+    """The aliases that are not for envelopes: each with its workflow, and what comes through it."""
+    starts = {service.start_alias: name for name, service in services().items() if service.start_alias is not None}
+    responds = {response_alias(name): (name, _respond) for name in starts.values()}
+    return {**responds, **{alias: (name, _start) for alias, name in starts.items()}}
 
 
 def _start(workflow: str, event: Json, context: Any) -> Json:
@@ -170,32 +176,53 @@ def _told(runtime: Runtime) -> Iterator[None]:
 
 def _runtime(workflow: str, context: Any) -> Runtime:
     own_arn = ":".join([*context.invoked_function_arn.split(":")[:7], context.function_version])
-    return runtime_of(workflow, services()[workflow], own_arn, context)
+    return _in_delivery(_of_version(workflow, own_arn), services()[workflow], context)
 
 
 def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> Runtime:
     """The runtime of `workflow` in the function version `own_arn`, of which the environment says `service`."""
-    at_home, remaining_ms = _at_home(workflow, own_arn), context.get_remaining_time_in_millis
+    return _in_delivery(_fixed(workflow, service, own_arn), service, context)
+
+
+@cache
+def _of_version(workflow: str, own_arn: str) -> Runtime:
+    """What all deliveries of `workflow` to the version `own_arn`, which this is, have in common."""
+    return _fixed(workflow, services()[workflow], own_arn)
+
+
+def _in_delivery(fixed: Runtime, service: Service, context: Any) -> Runtime:
+    remaining_ms = context.get_remaining_time_in_millis
+    return fixed.in_delivery(
+        call=lambda call, value: _call(service, call, value, context),
+        log=_logger(context, service.log_level, EmbeddedMetrics(fixed.workflow, service.metrics, _CLOCK)),
+        remaining_ms=remaining_ms,
+        fuses=Fusion(fixed.own_address, remaining_ms, remaining_ms()) if service.fusion else sends_all,
+    )
+
+
+def _fixed(workflow: str, service: Service, own_arn: str) -> Runtime:
+    """The runtime, but for what is known of a delivery alone."""
     return Runtime(
-        workflow=at_home,
+        workflow=_at_home(workflow, own_arn),
         store=_store(workflow, service),
         invoker=_invoker(),
         clock=_CLOCK,
-        call=lambda call, value: _call(service, call, value, context),
+        call=_no_delivery,
         hosts=frozenset(service.hosts),
         routes={**service.routes, **dict.fromkeys(service.hosts, own_arn), **_own_start(service, own_arn)},
         carried=service.carried,
         retention_s=service.retention_s,
         result_retention_s=service.result_retention_s,
         collection=load_workflow(workflow).collection,
-        log=_logger(context, service.log_level, EmbeddedMetrics(at_home, service.metrics, _CLOCK)),
-        remaining_ms=remaining_ms,
         code=own_arn,  # a new version for each change of code, layers, environment or configuration
         maintain_leases=maintain_by_default(),
         timer=_timer(service.timer),
         own_address=own_arn,
-        fuses=Fusion(own_arn, remaining_ms, remaining_ms()) if service.fusion else sends_all,
     )
+
+
+def _no_delivery(call: Call, _value: Json) -> NoReturn:
+    raise AssertionError(f"{call.invocation}: user code runs in a delivery")
 
 
 def _own_start(service: Service, own_arn: str) -> Mapping[str, str]:

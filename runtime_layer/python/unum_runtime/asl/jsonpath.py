@@ -40,6 +40,8 @@ class JsonPathProgram:
         default: str | None = None,
         catchers: Sequence[Catcher] = (),
     ) -> None:
+        self.takes_input = data.keys().isdisjoint(("InputPath", "Parameters"))
+        self.gives_result = data.keys().isdisjoint(("ResultSelector", "ResultPath", "OutputPath", _ASSIGN))
         self._data = data
         self._flow = DataFlow.of(data)
         self._assign = _template(data, _ASSIGN)

@@ -24,7 +24,14 @@ class Program(Protocol):
 
     In all methods `raw` is the state's input as it came, and `scene` what surrounds the visit. All raise `StatesError`
     under the name that Step Functions gives the failure.
+
+    Attributes:
+        takes_input: `arguments` is the input itself, whatever surrounds it.
+        gives_result: a state that is no Pass is left with its result itself, and assigns nothing.
     """
+
+    takes_input: bool
+    gives_result: bool
 
     def arguments(self, raw: Json, scene: Scene) -> Json:
         """What the state works on: ``InputPath`` and ``Parameters``, or ``Arguments``, or the input itself."""

@@ -25,7 +25,7 @@ def joined(opened: Open, ends: _Ends) -> Checkpoint | None:
         return None
     as_of, _ = max(counted, key=lambda end: end[0].committed_ms)
     moment = replace(opened.arrival.moment, entered_ms=as_of.committed_ms, seed=str(opened.scope.join), visited=0)
-    results = [effect.value for _, effect in counted if isinstance(effect, Complete)]
+    results = [effect.outcome.value for _, effect in counted if isinstance(effect, Complete)]
     if too_many_failed(state, value, len(counted) - len(results), opened.scope.size, moment):
         return None
     left = join(state, value, results, moment)

@@ -7,7 +7,7 @@ again, by the code that passed it first, to learn what it was entered and left w
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.ir import FanOut, Form, Json, State, Task, Workflow
 from unum_runtime.protocol.advance import (
     MAX_PURE_STEPS,
@@ -106,13 +106,13 @@ class Passages:
         state = self._states.enter(name)
         branches = self._branches(state, value, moment) if isinstance(state, FanOut) and state.pure else ()
         self._states.enter(name)
-        arrival = advance(name, value, moment)
+        arrival = advance(name, Success(value), moment)
         return Visit(state, value, moment, _exit(arrival, moment), branches), arrival
 
     def _branches(self, state: FanOut, value: Json, moment: Moment) -> tuple[Passage, ...]:
         """What happens in each branch of a fan-out that is computed in place."""
         self._states.enter(state.name, as_if=replace(state, pure=False))
-        opened = advance(state.name, value, moment)
+        opened = advance(state.name, Success(value), moment)
         if not isinstance(opened, AtFanOut):
             return ()
         return tuple(
@@ -154,8 +154,8 @@ def _ahead(state: State) -> State:
 def _exit(arrival: Arrival, moment: Moment) -> Exit | None:
     """How the state was left from which planning arrived here."""
     match arrival:
-        case AtTask(_Ahead(name=target), value, after):
-            return Exit(value, after, target)
-        case Ended(_, value):
-            return Exit(value, moment, None)
+        case AtTask(_Ahead(name=target), given, after):
+            return Exit(given.value, after, target)
+        case Ended(_, given):
+            return Exit(given.value, moment, None)
     return None

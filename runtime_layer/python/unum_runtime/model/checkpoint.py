@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from unum_runtime.errors import StoreError
 from unum_runtime.model.ir import Json
@@ -58,27 +58,47 @@ class Status(StrEnum):
     ABORTED = "ABORTED"
 
 
-@dataclass(frozen=True)
 class Success:
     """A state's value: its output after its own data flow, or what it was entered with.
 
-    Attributes:
-        value: it must not change once `text` was asked for.
+    It is known as JSON, as text, or as both; what is missing is made of the other when it is first asked for. So what
+    is only handed on is never decoded, and what was read is not encoded again.
     """
 
-    value: Json
+    __match_args__ = ("value",)
+
+    def __init__(self, value: Json) -> None:
+        """The outcome `value`; it must not change once `text` was asked for."""
+        self.value = value
 
     @classmethod
     def from_text(cls, text: str) -> "Success":
         """The value that the compact JSON `text` says."""
-        found = cls(json.loads(text))
-        found.__dict__["text"] = text
+        found = cls.__new__(cls)
+        found.text = text
         return found
+
+    def changed_to(self, value: Json) -> "Success":
+        """The value `value`; itself, if it is the same object."""
+        return self if value is self.value else Success(value)
+
+    @cached_property
+    def value(self) -> Json:
+        """The value as JSON."""
+        return json.loads(self.text)
 
     @cached_property
     def text(self) -> str:
-        """The value as compact JSON, which is made once: its size is looked at more than once before it is stored."""
+        """The value as compact JSON text."""
         return to_text(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Success) and bool(self.value == other.value)
+
+    __hash__ = None  # type: ignore[assignment]  # as that of most values
+
+    def __repr__(self) -> str:
+        return f"Success(value={self.value!r})"
 
 
 @dataclass(frozen=True)
@@ -211,6 +231,10 @@ class Checkpoint:
     is_packed: bool = field(default=False, compare=False)
     fused: bool = False
 
+    def saying(self, **fields: Any) -> "Checkpoint":
+        """The checkpoint with other `fields`."""
+        return Checkpoint(**{**vars(self), **fields})
+
     @property
     def is_stop(self) -> bool:
         """Whether it is a stop record: the step that it takes the place of never comes."""
@@ -226,8 +250,9 @@ class Checkpoint:
             "ms": self.duration_ms,
             "attempt": self.attempt,
             **_outcome_to_item(self.outcome),
-            **self.way.to_item(),
         }
+        if self.way is not STRAIGHT:
+            item |= self.way.to_item()
         if self.opens is not None:
             scope = self.opens
             item["opens"] = to_text([scope.state, scope.iteration, scope.generation, scope.size])
@@ -358,8 +383,8 @@ def is_stop_record(item: Item) -> bool:
     return item.get("status") == Status.ABORTED
 
 
-_COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
-"""One for all, because making one takes as long as encoding a small value."""
+_COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False)
+"""One for all, because making one takes as long as encoding a small value. What was JSON once has no circles."""
 
 
 def to_text(value: Json) -> str:

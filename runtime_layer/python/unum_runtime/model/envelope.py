@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import NamedTuple, TypeAlias
 
 from unum_runtime.errors import NotOurEvent
-from unum_runtime.model.checkpoint import REFERENCE, to_text
+from unum_runtime.model.checkpoint import REFERENCE, Success, to_text
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, Frame, Name, Scope
 from unum_runtime.records import dataclass
@@ -24,16 +24,19 @@ class Value:
     """An input that travels in the envelope.
 
     Attributes:
-        value: the state's input, before its own data flow.
+        given: the state's input, before its own data flow.
         entered_ms: when the state was entered, in milliseconds since 1970: the commit before it.
         variables: those that the state sees.
-        text: `value` as compact JSON, where what it was committed as is just that; so that it is not made again.
     """
 
-    value: Json
+    given: Success
     entered_ms: int
     variables: Mapping[str, Json] = field(default_factory=dict)
-    text: str | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def value(self) -> Json:
+        """The input as JSON."""
+        return self.given.value
 
 
 @dataclass(frozen=True)
@@ -102,19 +105,22 @@ class Envelope:
 
     def with_input(self, source: Source) -> "Envelope":
         """The same event with another input."""
-        return replace(self, input=source)
+        return Envelope(**{**vars(self), "input": source})
 
     def to_bytes(self) -> bytes:
         """The event as the platform carries it."""
-        text = self.input.text if isinstance(self.input, Value) else None
-        if text is None:
+        if not isinstance(self.input, Value):
             return to_text(self.to_json()).encode()
-        event = self.to_json()
-        del event["input"]
-        return f'{to_text(event)[:-1]},"input":{text}}}'.encode()
+        # The input was often committed before, so there is text of it.
+        return f'{to_text(self._without_input())[:-1]},"input":{self.input.given.text}}}'.encode()
 
     def to_json(self) -> dict[str, Json]:
         """The event as data."""
+        event = self._without_input()
+        return event | {"input": self.input.value} if isinstance(self.input, Value) else event
+
+    def _without_input(self) -> dict[str, Json]:
+        """The event as data, but for a value."""
         event = {
             MARK: WIRE_VERSION,
             "workflow": self.workflow,
@@ -142,7 +148,7 @@ class Envelope:
         if event.get(MARK) != WIRE_VERSION:
             found = event.get(MARK)
             raise NotOurEvent(f"event.{MARK}: expected wire version {WIRE_VERSION}, got {json.dumps(found)}")
-        name = Name(Execution(*event["execution"]), tuple(Frame(*frame) for frame in event["frames"]), event["step"])
+        name = Name(Execution(*event["execution"]), tuple([Frame(*frame) for frame in event["frames"]]), event["step"])
         return cls(
             workflow=event["workflow"],
             digest=event["ir"],
@@ -170,7 +176,7 @@ def _input_to_json(source: Source) -> dict[str, Json]:
         event = {f"input{REFERENCE}": source.value, "entered": source.entered_ms}
         return event | {f"variables{REFERENCE}": source.variables} if source.variables else event
     if isinstance(source, Value):
-        event = {"input": source.value, "entered": source.entered_ms}
+        event = {"entered": source.entered_ms}
         return event | {"variables": dict(source.variables)} if source.variables else event
     scope = source.scope
     return {"join": [scope.state, scope.iteration, scope.generation, scope.size]}
@@ -185,7 +191,7 @@ def _input_from_json(name: Name, event: Mapping[str, Json]) -> Source:
         return Results(Scope(name.execution, name.frames, *event["join"]))
     if f"input{REFERENCE}" in event:
         return Stored(event[f"input{REFERENCE}"], event["entered"], event.get(f"variables{REFERENCE}"))
-    return Value(event["input"], event["entered"], event.get("variables", {}))
+    return Value(Success(event["input"]), event["entered"], event.get("variables", {}))
 
 
 class Writer(NamedTuple):

@@ -10,7 +10,7 @@ the scope that fan-out N opened in branch 7 of fan-out M.
 """
 
 import hashlib
-from functools import cached_property
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from unum_runtime.records import dataclass
@@ -97,7 +97,7 @@ class Name:
     @property
     def hops(self) -> int:
         """How many steps lie between the start and this one."""
-        return self.step + sum(frame.iteration for frame in self.frames)
+        return self.step + sum([frame.iteration for frame in self.frames]) if self.frames else self.step
 
     @property
     def following(self) -> "Name":
@@ -110,9 +110,11 @@ class Name:
         return scopes_around(self.execution, self.frames)
 
     def __str__(self) -> str:
-        return self._text
+        text: str | None = vars(self).get("text")  # asked for more than once, and a cached property would take a lock
+        if text is None:
+            text = vars(self)["text"] = self._text()
+        return text
 
-    @cached_property
     def _text(self) -> str:
         scopes = "".join(f"/{escape(f.state)}@{f.iteration}.{f.generation}[{f.index}]" for f in self.frames)
         return f"{self.execution}{scopes}#{self.step}"
@@ -180,7 +182,7 @@ class Scope:
 
 def scopes_around(execution: Execution, frames: Frames) -> tuple[Scope, ...]:
     """All scopes that a branch with `frames` lies in, outermost first."""
-    return tuple(Scope.around(execution, frames[:depth]) for depth in range(1, len(frames) + 1))
+    return tuple([Scope.around(execution, frames[:depth]) for depth in range(1, len(frames) + 1)])
 
 
 def pack_of(index: int) -> int:
@@ -296,7 +298,7 @@ def join_keys(workflow: str, name: Name) -> tuple[Key, ...]:
 
     As long as `name` has no outcome, they came to something without it; or the execution was stopped.
     """
-    return tuple(checkpoint_key(workflow, scope.join) for scope in name.scopes)
+    return tuple([checkpoint_key(workflow, scope.join) for scope in name.scopes])
 
 
 def completion_key(workflow: str, scope: Scope, shard: int) -> Key:
@@ -364,6 +366,7 @@ def response_alias(workflow: str) -> str:
     return f"respond-{workflow}"
 
 
+@lru_cache(maxsize=64)
 def execution_partition(workflow: str, execution: Execution) -> str:
     """The partition of an execution's top level."""
     return f"{execution_partition_prefix(workflow)}{escape(execution.name)}:{execution.started_ms:x}"

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from unum_runtime.asl import recovery
 from unum_runtime.asl.program import Left
 from unum_runtime.errors import StatesError
-from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.ir import Choice, Fail, FanOut, Json, Map, Parallel, State, Task, Wait, Work
 from unum_runtime.model.naming import SHARD_SIZE
 from unum_runtime.protocol import handover
@@ -27,15 +27,20 @@ class AtTask:
 
     Attributes:
         task: the Task.
-        value: its input before its data flow.
+        given: its input before its data flow.
         moment: when it is entered.
         due_ms: when it may begin, if a Wait comes before it; in milliseconds since 1970.
     """
 
     task: Task
-    value: Json
+    given: Success
     moment: Moment
     due_ms: int | None = None
+
+    @property
+    def value(self) -> Json:
+        """Its input as JSON."""
+        return self.given.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +74,10 @@ class AtFanOut:
 
 @dataclass(frozen=True)
 class Ended:
-    """The scope ended with `value` after `state`."""
+    """The scope ended with `given` after `state`."""
 
     state: str
-    value: Json
+    given: Success
 
 
 @dataclass(frozen=True)
@@ -95,12 +100,12 @@ class Onward:
     moment: Moment
 
 
-def advance(start: str, value: Json, moment: Moment) -> Arrival:
-    """Follow pure states from entering `start` with `value`.
+def advance(start: str, given: Success, moment: Moment) -> Arrival:
+    """Follow pure states from entering `start` with `given`.
 
     A Wait that a Task follows is passed as well: the Task itself comes later, which saves an event.
     """
-    arrival = _follow(start, value, moment)
+    arrival = _follow(start, given, moment)
     return (_task_behind(arrival) or arrival) if isinstance(arrival, AtWait) else arrival
 
 
@@ -113,11 +118,10 @@ def branch_moment(state: FanOut, index: int, value: Json, moment: Moment) -> Mom
     """The moment in which branch `index` of `state`, itself entered at `moment`, is entered with `value`."""
     variables = handover.without(moment.variables)
     seed = f"{moment.seed}+{moment.visited} {state.name}[{index}]"
-    own = replace(moment, seed=seed, visited=0, variables=variables)
     if isinstance(state, Map) and state.distributed:  # as an execution of its own, it sees nothing of those around it
         given = {INPUT: value} if INPUT in moment.variables else {}
-        return replace(own, variables=given | redriven(moment.variables))
-    return own
+        variables = given | redriven(moment.variables)
+    return Moment(moment.workflow, moment.execution, moment.entered_ms, seed, variables)
 
 
 def join(state: FanOut, value: Json, results: list[Json], moment: Moment) -> Left | Failure:
@@ -182,15 +186,19 @@ def failure_of(state: State, failed: StatesError) -> Failure:
     return Failure(failed.error, f"state {state.name!r}: {failed.cause}")
 
 
-def _follow(start: str, value: Json, moment: Moment) -> Arrival:
+def _follow(start: str, given: Success, moment: Moment) -> Arrival:
     name = start
     for _ in range(MAX_PURE_STEPS):
-        step = _enter(moment.workflow.states[name], value, moment)
+        state = moment.workflow.states[name]
+        if isinstance(state, Task):
+            return AtTask(state, given, moment)
+        step = _enter(state, given.value, moment)
         if not isinstance(step, Onward):
             return step
+        given, moment = given.changed_to(step.value), step.moment
         if step.target is None:
-            return Ended(name, step.value)
-        name, value, moment = step.target, step.value, step.moment
+            return Ended(name, given)
+        name = step.target
     cause = f"state {name!r}: {MAX_PURE_STEPS} states since the last Task; a loop without a Task must end"
     return Failed(name, Failure("States.Runtime", cause))
 
@@ -201,7 +209,7 @@ def _task_behind(wait: AtWait) -> AtTask | None:
     after = wait.moment if isinstance(left, Failure) else wait.moment.after(left.variables, entered_ms=wait.until_ms)
     if isinstance(left, Failure) or wait.state.next is None or after.is_late:
         return None
-    arrival = _follow(wait.state.next, left.value, after)
+    arrival = _follow(wait.state.next, Success(left.value), after)
     return replace(arrival, due_ms=wait.until_ms) if isinstance(arrival, AtTask) else None
 
 
@@ -216,8 +224,6 @@ def _enter(state: State, value: Json, moment: Moment) -> Arrival | Onward:
 
 def _visit(state: State, value: Json, moment: Moment) -> Arrival | Onward:
     match state:
-        case Task():
-            return AtTask(state, value, moment)
         case Wait():
             return _visit_wait(state, value, moment)
         case FanOut():
@@ -261,14 +267,14 @@ def _visit_fan_out(state: FanOut, value: Json, moment: Moment) -> Arrival | Onwa
     if inputs and not state.pure:
         return AtFanOut(state, value, moment, inputs, min(int(limit), len(inputs)) if limit else len(inputs))
     ends = [
-        _follow(branch_start(state, index), entered, branch_moment(state, index, entered, moment))
+        _follow(branch_start(state, index), Success(entered), branch_moment(state, index, entered, moment))
         for index, entered in enumerate(inputs)
     ]
     failures = [end.failure for end in ends if isinstance(end, Failed)]
     if too_many_failed(state, value, len(failures), len(ends), moment):
         tolerates = isinstance(state, Map) and state.tolerates
         return fall_back(state, value, exceeded() if tolerates else failures[0], moment)
-    left = join(state, value, [end.value for end in ends if isinstance(end, Ended)], moment)
+    left = join(state, value, [end.given.value for end in ends if isinstance(end, Ended)], moment)
     if isinstance(left, Failure):
         return fall_back(state, value, left, moment)
     return Onward(left.value, state.next, moment.after(left.variables))

@@ -1,7 +1,6 @@
 """Commit: write an outcome once, and go on with whoever's was first."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from unum_runtime.errors import InconsistentHistory
 from unum_runtime.model.checkpoint import STRAIGHT, Began, Checkpoint, Failure, Item, Outcome, Way
@@ -119,44 +118,38 @@ def _is_of_committer(rt: Runtime, state: str, checkpoint: Checkpoint) -> bool:
 
 
 def _log(rt: Runtime, checkpoint: Checkpoint, how: str) -> None:
-    rt.log(
-        how,
-        execution=checkpoint.name.execution.name,
-        invocation=str(checkpoint.name),
-        state=checkpoint.state,
-        attempt=checkpoint.attempt,
-        duration_ms=checkpoint.duration_ms,
-        **_failure(checkpoint),
-        **_end(checkpoint),
-    )
+    rt.log(how, **_told(checkpoint))
+
+
+def _told(checkpoint: Checkpoint) -> dict[str, Json]:
+    name, outcome = checkpoint.name, checkpoint.outcome
+    fields = {
+        "execution": name.execution.name,
+        "invocation": str(name),
+        "state": checkpoint.state,
+        "attempt": checkpoint.attempt,
+        "duration_ms": checkpoint.duration_ms,
+    }
+    failure = outcome if isinstance(outcome, Failure) else checkpoint.way.caught
+    if failure is not None:
+        fields["error"] = failure.error
+    if checkpoint.ending is not None:
+        fields["ended"] = checkpoint.ending.status
+        fields["took_ms"] = checkpoint.committed_ms - name.execution.started_ms
+    return fields
 
 
 def _telling(rt: Runtime, checkpoint: Checkpoint, routes: Mapping[str, str]) -> Checkpoint:
     """The first commit of an execution says which versions it runs on."""
     is_first = not checkpoint.name.frames and checkpoint.name.step == START_STEP + 1
-    return replace(checkpoint, began=Began(rt.own_address, routes)) if is_first and rt.own_address else checkpoint
-
-
-def _failure(checkpoint: Checkpoint) -> dict[str, Json]:
-    failure = checkpoint.outcome if isinstance(checkpoint.outcome, Failure) else checkpoint.way.caught
-    return {} if failure is None else {"error": failure.error}
-
-
-def _end(checkpoint: Checkpoint) -> dict[str, Json]:
-    if checkpoint.ending is None:
-        return {}
-    took_ms = checkpoint.committed_ms - checkpoint.name.execution.started_ms
-    return {"ended": checkpoint.ending.status, "took_ms": took_ms}
+    return checkpoint.saying(began=Began(rt.own_address, routes)) if is_first and rt.own_address else checkpoint
 
 
 def _announcing(checkpoint: Checkpoint, following: Effect) -> Checkpoint:
     """What the outcome means for others belongs into the same write: a fan-out's size, the execution's end."""
-    match following:
-        case Finish(_, ending):
-            return replace(checkpoint, ending=ending)
-        case Open(scope):
-            return replace(checkpoint, opens=scope)
-    return checkpoint
+    if isinstance(following, Finish):
+        return checkpoint.saying(ending=following.ending)
+    return checkpoint.saying(opens=following.scope) if isinstance(following, Open) else checkpoint
 
 
 def bounded(

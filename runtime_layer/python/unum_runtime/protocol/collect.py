@@ -42,9 +42,10 @@ from unum_runtime.protocol.trail import Trail
 
 
 def collect_behind(rt: Runtime, envelope: Envelope) -> None:
-    """Collect what the input of `envelope` was made of; its outcome is committed and what follows is sent."""
-    if rt.collection is Collection.TTL:
-        return
+    """Collect what the input of `envelope` was made of; its outcome is committed and what follows is sent.
+
+    Only under `Collection.EAGER`, as what follows here.
+    """
     if isinstance(envelope.input, Results):
         collect_scope(rt, envelope.input.scope)
     elif not isinstance(envelope.input, Neighbours):  # the branch after it needs the same

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from unum_runtime.errors import RefusedDelivery, StatesError
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success, to_text
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Collection, Json, Pattern, State, Task
+from unum_runtime.model.ir import Json, Pattern, State, Task
 from unum_runtime.model.naming import Key, Name, answer_key, lease_key, pending_key
 from unum_runtime.protocol.checkpoint import WITHOUT_BUCKET
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
@@ -179,7 +179,7 @@ def check_look(rt: Runtime, envelope: Envelope, state: State) -> None:
 
 def forget(rt: Runtime, envelope: Envelope, state: State) -> None:
     """Collect what was stored for this try and those before it; the outcome is committed and what follows is sent."""
-    if rt.collection is Collection.EAGER and isinstance(state, Task) and state.pattern is Pattern.CALLBACK:
+    if isinstance(state, Task) and state.pattern is Pattern.CALLBACK:
         digests = [_digest(envelope.name, envelope.state, attempt) for attempt in range(sum(envelope.retries) + 1)]
         keys = (pending_key, answer_key)
         rt.store.collect(key(rt.workflow.name, digest) for digest in digests for key in keys)

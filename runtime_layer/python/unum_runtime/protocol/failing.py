@@ -7,11 +7,11 @@ success of the same invocation: what is committed first counts, whoever did it.
 from dataclasses import replace
 
 from unum_runtime.model.checkpoint import Failure
-from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Guard, Task
+from unum_runtime.model.envelope import Envelope, Value
+from unum_runtime.model.ir import Collection, Guard, Task
 from unum_runtime.protocol.checkpoint import commit
 from unum_runtime.protocol.collect import collect_behind
-from unum_runtime.protocol.ingress import Ready, admit, look_up
+from unum_runtime.protocol.ingress import admit, look_up
 from unum_runtime.protocol.perform import perform
 from unum_runtime.protocol.plan import Invoke
 from unum_runtime.protocol.run import is_over, recovered
@@ -41,8 +41,8 @@ def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
         return
     # Whatever the guard says: a second run of user code is what it may save, and here none runs.
     effect = look_up(rt, envelope, replace(state, guard=Guard.READ), fresh=False)
-    if isinstance(effect, Ready):
-        done = recovered(rt, envelope, state, effect.input, failure)
+    if isinstance(effect, Value):
+        done = recovered(rt, envelope, state, effect, failure)
         if isinstance(done, Elsewhere):  # somebody has handed in its result, and another event goes on from that
             return
         if isinstance(done, Invoke):  # of another try: the invocation has no outcome yet
@@ -52,4 +52,5 @@ def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
     else:
         trail.found.append(envelope.name)
     perform(rt, trail, effect)
-    collect_behind(rt, envelope)
+    if rt.collection is Collection.EAGER:
+        collect_behind(rt, envelope)

@@ -137,7 +137,7 @@ def joined(rt: Runtime, scope: Scope) -> Commit:
     if opened is not None:
         moment = replace(moment, variables=opened.arrival.moment.variables)
     value = None if opened is None else opened.arrival.value
-    results = [effect.value for _, effect in ends if isinstance(effect, Complete)]
+    results = [effect.outcome.value for _, effect in ends if isinstance(effect, Complete)]
     if too_many_failed(fan_out, value, len(ends) - len(results), scope.size, moment):
         return _failed(rt, scope, exceeded(), opened)
     left = join(fan_out, value, results, moment)

@@ -9,11 +9,14 @@ Source of the term: Elgamal et al., "Costless: Optimizing Cost of Serverless Com
 Placement" (SEC 2018); there functions are fused when they are deployed, and nothing is kept in between.
 """
 
+import json
 from collections.abc import Callable
 
-from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.checkpoint import Success, to_text
+from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection, Guard, Pattern, Task
 from unum_runtime.model.naming import Frames, Name
+from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.trail import Trail
 from unum_runtime.records import dataclass
@@ -42,7 +45,7 @@ class Fusion:
     remaining_ms: Callable[[], int]
     given_ms: int
 
-    def __call__(self, address: str, _payload: bytes, task: Task) -> bool:
+    def __call__(self, address: str, _event: Envelope, task: Task) -> bool:
         """Whether `task` lives at this address, and enough time is left for it."""
         return address == self.address and self.remaining_ms() >= self._needed_ms(task)
 
@@ -68,7 +71,22 @@ def _is_on_the_way(before: Frames, after: Frames) -> bool:
     Which branch begins when another has ended is no matter of that one's outcome alone: none does where the fan-out is
     settled. So if it is this delivery that settles it, in the branch beside, the next would not come there again.
     """
-    return all(one == other for one, other in zip(before, after, strict=False))
+    depth = min(len(before), len(after))
+    return before[:depth] == after[:depth]
+
+
+def own_event(rt: Runtime, event: Envelope) -> Envelope | None:
+    """`event` as its receiver would have it: user code may change its input, and nobody else sees that.
+
+    Returns:
+        None where it may be too large for an event; whoever sends it finds that out.
+    """
+    if not isinstance(event.input, Value):
+        return event
+    text, variables = event.input.given.text, to_text(dict(event.input.variables)) if event.input.variables else "{}"
+    if rt.large is None and len(text.encode()) + len(variables.encode()) > MAX_OUTCOME_BYTES:
+        return None
+    return event.with_input(Value(Success.from_text(text), event.input.entered_ms, json.loads(variables)))
 
 
 def is_first(rt: Runtime, trail: Trail, ahead: Envelope) -> bool:

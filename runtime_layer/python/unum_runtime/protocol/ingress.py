@@ -13,14 +13,6 @@ from unum_runtime.protocol.meeting import neighbours
 from unum_runtime.protocol.packing import find_packed, place_of
 from unum_runtime.protocol.plan import Commit, Effect, Invoke, plan
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.records import dataclass
-
-
-@dataclass(frozen=True)
-class Ready:
-    """User code has to run on `input`, the Task's input before its data flow."""
-
-    input: Value
 
 
 def admit(rt: Runtime, envelope: Envelope) -> State:
@@ -42,8 +34,8 @@ def admit(rt: Runtime, envelope: Envelope) -> State:
     return rt.workflow.states[envelope.state]
 
 
-def look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Ready | Effect:
-    """What there is to do for an admitted `envelope`: run user code, or go on from what is committed.
+def look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Value | Effect:
+    """What there is to do for an admitted `envelope`: run user code on a value, or go on from what is committed.
 
     Raises:
         RefusedDelivery: nothing depends on it any more.
@@ -85,6 +77,8 @@ def _committed(rt: Runtime, envelope: Envelope) -> Checkpoint | None:
     own = checkpoint_key(rt.workflow.name, envelope.name) if place is None else place.key
     around = join_keys(rt.workflow.name, envelope.name)
     items = rt.store.read([own, *around])
+    if not items:
+        return None
     settled = [items[key] for key in around if key in items]
     if any(map(is_stop_record, settled)):
         raise RefusedDelivery(f"{envelope.name}: the execution was stopped")
@@ -109,17 +103,17 @@ def _made_of(rt: Runtime, envelope: Envelope, collected: OutcomeCollected) -> Ch
     return verified(rt, envelope.name, envelope.state, item)
 
 
-def _input(rt: Runtime, envelope: Envelope) -> Ready | Commit:
+def _input(rt: Runtime, envelope: Envelope) -> Value | Commit:
     """The Task's input; where results cannot be joined to one, the failure that their fan-out comes to."""
     if isinstance(envelope.input, Value):
-        return Ready(envelope.input)
+        return envelope.input
     if isinstance(envelope.input, Stored):
-        return Ready(entered(rt, envelope.input))
+        return entered(rt, envelope.input)
     if isinstance(envelope.input, Neighbours):
-        return Ready(neighbours(rt, envelope))
+        return neighbours(rt, envelope)
     assert isinstance(envelope.input, Results)  # noqa: S101 - `look_up` has dealt with what has no input
     joining = joined(rt, envelope.input.scope)
     following = plan(rt.workflow, draft(rt, joining))
     if isinstance(following, Invoke) and following.name == envelope.name and isinstance(following.input, Value):
-        return Ready(following.input)
+        return following.input
     return joining

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import TOMBSTONE, Item, to_text
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Collection, Json, Pattern, State, Task
+from unum_runtime.model.ir import Json, Pattern, State, Task
 from unum_runtime.model.naming import Key, Name, job_key, job_partition, term_of_job
 from unum_runtime.protocol.runtime import Runtime
 
@@ -99,7 +99,7 @@ def last_job(rt: Runtime, name: Name, state: str) -> Stored | None:
 
 def forget(rt: Runtime, envelope: Envelope, state: State) -> None:
     """Collect what was stored of the jobs of all tries; the outcome is committed and what follows is sent."""
-    if rt.collection is Collection.EAGER and isinstance(state, Task) and state.pattern is Pattern.SYNC:
+    if isinstance(state, Task) and state.pattern is Pattern.SYNC:
         items = rt.store.query(job_partition(rt.workflow.name, _digest(envelope.name, envelope.state)))
         rt.store.collect(key for key, item in items.items() if TOMBSTONE not in item)
 

@@ -7,7 +7,7 @@ the same object.
 import json
 
 from unum_runtime.errors import StoreError
-from unum_runtime.model.checkpoint import to_text
+from unum_runtime.model.checkpoint import Success, to_text
 from unum_runtime.model.envelope import Envelope, Stored, Value
 from unum_runtime.model.naming import execution_partition
 from unum_runtime.protocol.runtime import Runtime
@@ -38,11 +38,11 @@ def entered(rt: Runtime, stored: Stored) -> Value:
     wanted = [stored.value, *filter(None, [stored.variables])]
     texts = rt.large.follow(wanted)
     variables = json.loads(texts[stored.variables]) if stored.variables else {}
-    return Value(json.loads(texts[stored.value]), stored.entered_ms, variables)
+    return Value(Success.from_text(texts[stored.value]), stored.entered_ms, variables)
 
 
 def _stored(rt: Runtime, envelope: Envelope, value: Value) -> Stored:
     assert rt.large is not None  # noqa: S101 - the caller asked
     partition = execution_partition(rt.workflow.name, envelope.name.execution)
     variables = rt.large.keep(partition, to_text(dict(value.variables))) if value.variables else None
-    return Stored(rt.large.keep(partition, value.text or to_text(value.value)), value.entered_ms, variables)
+    return Stored(rt.large.keep(partition, value.given.text), value.entered_ms, variables)

@@ -101,7 +101,7 @@ class Lease:
     def held(self, *, maintain: bool) -> Iterator[None]:
         """The same, and release the lease when the block is left, however it is left."""
         try:
-            with self.renewed(maintain=maintain):
+            with self.renewed(maintain=True) if maintain else nullcontext():
                 yield
         finally:
             self.release()
@@ -141,6 +141,9 @@ class Claim:
             raise self.refusal
 
 
+_UNCLAIMED = nullcontext(Claim())
+
+
 @contextmanager
 def claim(rt: Runtime, key: Key, *, sent_ms: int, refusal: LeaseHeldError, owner: str | None = None) -> Iterator[Claim]:
     """Claim for a delivery, as long as the block runs, the work that ends with an item at `key`.
@@ -174,7 +177,7 @@ def claim(rt: Runtime, key: Key, *, sent_ms: int, refusal: LeaseHeldError, owner
 def claim_invocation(rt: Runtime, envelope: Envelope, state: State) -> AbstractContextManager[Claim]:
     """Claim the invocation of `envelope`, if `state` is a Task whose guard asks for it."""
     if not isinstance(state, Task) or state.guard is not Guard.LEASE:
-        return nullcontext(Claim())
+        return _UNCLAIMED
     return claim(
         rt,
         checkpoint_key(rt.workflow.name, envelope.name),
@@ -191,7 +194,7 @@ def claim_start(rt: Runtime, start_key: Key, writer: Writer | None) -> AbstractC
     sent one.
     """
     if writer is None:
-        return nullcontext(Claim())
+        return _UNCLAIMED
     refusal = LeaseStolenError(f"{start_key.partition}: another client than {writer.name} is starting it")
     return claim(rt, start_key, sent_ms=writer.sent_ms, refusal=refusal, owner=writer.name)
 

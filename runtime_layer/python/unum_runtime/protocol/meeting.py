@@ -4,7 +4,7 @@ Source: the pipelined fan-in of ExCamera, as Unum describes it in "Fan-in".
 """
 
 from unum_runtime.errors import InconsistentHistory, StoreError
-from unum_runtime.model.checkpoint import Checkpoint
+from unum_runtime.model.checkpoint import Checkpoint, Success
 from unum_runtime.model.envelope import Envelope, Neighbours, Value
 from unum_runtime.model.naming import Name, Scope, checkpoint_key, meeting_key
 from unum_runtime.protocol.plan import Invoke, Meet, plan
@@ -38,7 +38,7 @@ def neighbours(rt: Runtime, envelope: Envelope) -> Value:
     values = [_brought(rt, each, envelope.state) for each in both]
     previous = values[0].value if index else None
     entered_ms = max(value.entered_ms for value in values)
-    return Value([previous, values[-1].value], entered_ms, values[-1].variables)
+    return Value(Success([previous, values[-1].value]), entered_ms, values[-1].variables)
 
 
 def _is_complete(rt: Runtime, scope: Scope, name: Name, own: int, who: int) -> bool:

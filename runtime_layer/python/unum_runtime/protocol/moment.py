@@ -5,7 +5,7 @@ All of it derives from what is committed, so every delivery sees the same.
 
 import time
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from functools import lru_cache
 
 from unum_runtime.asl.scene import Scene
@@ -79,7 +79,7 @@ class Moment:
     def after(self, variables: Mapping[str, Json], *, entered_ms: int | None = None) -> "Moment":
         """After the visit of a state that is left with `variables`, at `entered_ms` if time has passed."""
         entered_ms = self.entered_ms if entered_ms is None else entered_ms
-        return replace(self, variables=variables, visited=self.visited + 1, entered_ms=entered_ms)
+        return Moment(self.workflow, self.execution, entered_ms, self.seed, variables, self.visited + 1)
 
     def _context(self, state: str, retries: tuple[int, ...] | None, token: str) -> dict[str, Json]:
         workflow, name = self.workflow, self.execution.name

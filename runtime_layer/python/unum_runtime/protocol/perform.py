@@ -1,6 +1,5 @@
 """Effects, done: the only module that sends events."""
 
-import json
 from collections.abc import Mapping
 from itertools import chain
 
@@ -13,7 +12,7 @@ from unum_runtime.protocol import large
 from unum_runtime.protocol.checkpoint import WITHOUT_BUCKET, commit, verified
 from unum_runtime.protocol.collect import collect_commit, collect_scope, settled_around, take_back
 from unum_runtime.protocol.fanin import complete, fail
-from unum_runtime.protocol.fusion import may_fuse
+from unum_runtime.protocol.fusion import may_fuse, own_event
 from unum_runtime.protocol.meeting import meet
 from unum_runtime.protocol.plan import (
     BranchFailed,
@@ -44,19 +43,24 @@ def perform(rt: Runtime, trail: Trail, *effects: Effect) -> None:
             but put into the trail.
     """
     wave = [*effects]
-    commits: list[Commit] = []
     while wave:
-        commits += [effect for effect in wave if isinstance(effect, Commit)]
-        trail.ended += [effect for effect in wave if isinstance(effect, Complete | BranchFailed)]
-        invokes = [effect for effect in wave if isinstance(effect, Invoke)]
-        refused = _send(rt, invokes, trail, is_all=len(wave) == 1)
-        followed = [_follow(rt, effect, trail) for effect in wave if not isinstance(effect, Invoke | Open)]
-        begun = _begun(rt, [effect for effect in wave if isinstance(effect, Open)])
-        wave = [*refused, *begun, *chain.from_iterable(followed)]
+        invokes: list[Invoke] = []
+        opened: list[Open] = []
+        others: list[Effect] = []
+        for effect in wave:
+            if isinstance(effect, Invoke):
+                invokes.append(effect)
+            elif isinstance(effect, Open):
+                opened.append(effect)
+            else:
+                others.append(effect)
+        refused = _send(rt, invokes, trail, is_all=len(wave) == 1) if invokes else []
+        followed = [_follow(rt, effect, trail) for effect in others]
+        wave = [*refused, *(_begun(rt, opened) if opened else ()), *chain.from_iterable(followed)]
     if rt.collection is Collection.EAGER:
-        for commit_ in commits:
+        for commit_ in trail.committed:
             collect_commit(rt, commit_)
-        trail.collected += [commit_.joins for commit_ in commits if commit_.joins is not None]
+        trail.collected += [commit_.joins for commit_ in trail.committed if commit_.joins is not None]
         tidy_up(rt, trail)
 
 
@@ -122,12 +126,15 @@ def _follow(rt: Runtime, effect: Effect, trail: Trail) -> list[Effect]:
 def _done(rt: Runtime, effect: Effect, trail: Trail) -> list[Effect]:
     match effect:
         case Commit():
+            trail.committed.append(effect)
             return [commit(rt, effect, trail)]
         case Meet():
             return list(meet(rt, effect))
         case Complete(execution, frames):
+            trail.ended.append(effect)
             return list(complete(rt, Scope.around(execution, frames), frames[-1].index, trail.packs.get(frames)))
         case BranchFailed(execution, frames, failure):
+            trail.ended.append(effect)
             return list(fail(rt, Scope.around(execution, frames), frames[-1].index, failure, trail.packs.get(frames)))
         case Finish(execution, ending):
             rt.log("finished", execution=execution.name, status=ending.status)
@@ -141,34 +148,43 @@ def _send(rt: Runtime, invokes: list[Invoke], trail: Trail, *, is_all: bool) -> 
     """
     now, later, refused, routes = [], [], [], trail.routes
     for effect in invokes:
-        payload = large.payload(rt, envelope(rt, effect, routes))
+        event, due_ms = envelope(rt, effect, routes), _due_later(rt, effect)
+        if is_all and due_ms is None and _fuses(rt, trail, event):
+            return []
+        payload = large.payload(rt, event)
         failure = _unsendable(rt, effect, len(payload))
         if failure is not None:
             refused.append(Commit(effect.name, effect.state, Phase.LEFT, failure))
-        elif effect.due_ms is None or effect.due_ms <= rt.clock.now_ms():
-            now.append((_address(rt, effect, routes), payload))
+        elif due_ms is None:
+            now.append((_address(rt, effect.state, routes), payload))
         else:
-            later.append((_address(rt, effect, routes), payload, effect.due_ms))
-    if now and not (is_all and _fuses(rt, trail, invokes[0], *now[0])):
+            later.append((_address(rt, effect.state, routes), payload, due_ms))
+    if now:
         rt.invoker.invoke(now)
     if later:
         rt.timer.schedule(later)
     return refused
 
 
-def _fuses(rt: Runtime, trail: Trail, effect: Invoke, address: str, payload: bytes) -> bool:
-    """Put the event `payload` of `effect` into the trail, if the delivery may go on with it."""
-    task = rt.workflow.states[effect.state]
-    if isinstance(task, Task) and may_fuse(rt, trail, effect.name, task) and rt.fuses(address, payload, task):
-        trail.ahead = Envelope.from_json(
-            json.loads(payload)
-        )  # user code may change what it gets, as it may with events
+def _due_later(rt: Runtime, effect: Invoke) -> int | None:
+    """When the event is due, in milliseconds since 1970; None where that is now."""
+    return effect.due_ms if effect.due_ms is not None and effect.due_ms > rt.clock.now_ms() else None
+
+
+def _fuses(rt: Runtime, trail: Trail, event: Envelope) -> bool:
+    """Put `event` into the trail, if the delivery may go on with it."""
+    task = rt.workflow.states[event.state]
+    if not isinstance(task, Task) or not may_fuse(rt, trail, event.name, task):
+        return False
+    if not rt.fuses(rt.address(task.function, trail.routes), event, task):
+        return False
+    trail.ahead = own_event(rt, event)
     return trail.ahead is not None
 
 
-def _address(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> str:
-    """Where the event goes: to the Task's function; a Wait, or a fan-out of which branches begin, stays in this one."""
-    state = rt.workflow.states[effect.state]
+def _address(rt: Runtime, to: str, routes: Mapping[str, str]) -> str:
+    """Where an event for the state `to` goes: to the Task's function; for a Wait or a fan-out, it stays in this one."""
+    state = rt.workflow.states[to]
     return rt.address(state.function, routes) if isinstance(state, Task) else rt.own_address
 
 

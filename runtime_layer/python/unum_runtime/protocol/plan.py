@@ -89,11 +89,11 @@ class Open:
 
 @dataclass(frozen=True)
 class Complete:
-    """Add the branch with `frames` to its scope's completion set; it came to `value`."""
+    """Add the branch with `frames` to its scope's completion set; it came to `outcome`."""
 
     execution: Execution
     frames: Frames
-    value: Json
+    outcome: Success
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def plan(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
     if checkpoint.ending is not None and checkpoint.is_stop:
         return Finish(checkpoint.name.execution, checkpoint.ending)
     if checkpoint.phase is Phase.RETRIED and isinstance(checkpoint.outcome, Success):
-        return _again(checkpoint, checkpoint.outcome.value)
+        return _again(checkpoint, checkpoint.outcome)
     return _onward(workflow, checkpoint)
 
 
@@ -170,13 +170,13 @@ def branch(opened: Open, index: int) -> Invoke | Commit:
     fan_out, value = opened.arrival.state, opened.arrival.inputs[index]
     name = Name(opened.scope.execution, opened.scope.branch(index), step=0)
     moment = branch_moment(fan_out, index, value, opened.arrival.moment)
-    match advance(branch_start(fan_out, index), value, moment):
+    match advance(branch_start(fan_out, index), Success(value), moment):
         case AtTask() | AtWait() as arrival:
             return _invoke(name, arrival)
         case AtFanOut(state, value, moment):
             return Commit(name, state.name, Phase.ENTERED, Success(value), Way(variables=moment.variables))
-        case Ended(state, value):
-            return Commit(name, state, Phase.LEFT, Success(value))
+        case Ended(state, outcome):
+            return Commit(name, state, Phase.LEFT, outcome)
         case Failed(state, failure):
             return Commit(name, state, Phase.LEFT, failure)
 
@@ -223,13 +223,13 @@ def _onward(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
     moment = moment_of(workflow, checkpoint)
     match _within_limits(workflow, checkpoint, moment, _arrive(workflow, checkpoint, moment)):
         case AtTask(task) as arrival if task.meets_previous:
-            return Meet(_invoke(_follower(workflow, checkpoint), arrival, checkpoint.outcome))
+            return Meet(_invoke(_follower(workflow, checkpoint), arrival))
         case AtTask() | AtWait() as arrival:
-            return _invoke(_follower(workflow, checkpoint), arrival, checkpoint.outcome)
+            return _invoke(_follower(workflow, checkpoint), arrival)
         case AtFanOut() as arrival:
             return _open(checkpoint, arrival)
-        case Ended(state, value):
-            return _end(workflow, checkpoint, state, Success(value))
+        case Ended(state, outcome):
+            return _end(workflow, checkpoint, state, outcome)
         case Failed(state, failure):
             return _end(workflow, checkpoint, state, failure)
 
@@ -240,14 +240,15 @@ def _arrive(workflow: Workflow, checkpoint: Checkpoint, moment: Moment) -> Arriv
         raise OutcomeCollected(f"{checkpoint.name}: was collected, because what follows from it is committed")
     if isinstance(checkpoint.outcome, Failure):
         return Failed(workflow.start_at if is_start(checkpoint.name) else checkpoint.state, checkpoint.outcome)
-    value = checkpoint.outcome.value
     start = _resume_at(workflow, checkpoint)
-    return Ended(checkpoint.state, value) if start is None else advance(start, value, moment)
+    if start is None:
+        return Ended(checkpoint.state, checkpoint.outcome)
+    return advance(start, checkpoint.outcome, moment)
 
 
 def _within_limits(workflow: Workflow, checkpoint: Checkpoint, moment: Moment, arrival: Arrival) -> Arrival:
     """`arrival`, or what it comes to where the execution's time or its steps are used up."""
-    if moment.is_late and not isinstance(arrival, Failed):
+    if workflow.timeout_s is not None and moment.is_late and not isinstance(arrival, Failed):
         return Failed(checkpoint.state, out_of_time(workflow))
     is_over = isinstance(arrival, Ended | Failed)
     if not is_over and checkpoint.name.hops >= workflow.hop_budget:
@@ -272,13 +273,14 @@ def _follower(workflow: Workflow, checkpoint: Checkpoint) -> Name:
     return checkpoint.name if is_left and workflow.passes_name_on(checkpoint.state) else checkpoint.name.following
 
 
-def _invoke(name: Name, arrival: AtTask | AtWait, outcome: Outcome | Collected | None = None) -> Invoke:
-    """What `arrival` leads to; where its value is that of the `outcome` before, the text of that is known."""
-    state, due_ms = (arrival.task, arrival.due_ms) if isinstance(arrival, AtTask) else (arrival.state, arrival.until_ms)
-    # A Task is entered when its time has come, a Wait before that.
-    text = outcome.text if isinstance(outcome, Success) and outcome.value is arrival.value else None
-    entered = Value(arrival.value, arrival.moment.entered_ms, arrival.moment.variables, text)
-    return Invoke(name, state.name, entered, due_ms)
+def _invoke(name: Name, arrival: AtTask | AtWait) -> Invoke:
+    """What `arrival` leads to."""
+    moment = arrival.moment
+    if isinstance(arrival, AtTask):  # it is entered when its time has come, a Wait before that
+        entered = Value(arrival.given, moment.entered_ms, moment.variables)
+        return Invoke(name, arrival.task.name, entered, arrival.due_ms)
+    entered = Value(Success(arrival.value), moment.entered_ms, moment.variables)
+    return Invoke(name, arrival.state.name, entered, arrival.until_ms)
 
 
 def _part(opened: Open, part: range) -> Invoke:
@@ -287,10 +289,10 @@ def _part(opened: Open, part: range) -> Invoke:
     return Invoke(name, opened.scope.state, Siblings(part.stop))
 
 
-def _again(checkpoint: Checkpoint, value: Json) -> Invoke:
-    """The fan-out that failed, entered with `value`, begins anew, with an event of its own, because that may wait."""
+def _again(checkpoint: Checkpoint, given: Success) -> Invoke:
+    """The fan-out that failed, entered with `given`, begins anew, with an event of its own, because that may wait."""
     way = checkpoint.way
-    entered = Value(value, checkpoint.committed_ms, way.variables)
+    entered = Value(given, checkpoint.committed_ms, way.variables)
     return Invoke(checkpoint.name.following, checkpoint.state, entered, way.until_ms, way.retries)
 
 
@@ -315,7 +317,7 @@ def _end(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcom
     if not name.frames:
         return _finish(workflow, checkpoint, state, outcome)
     if isinstance(outcome, Success):
-        return Complete(name.execution, name.frames, outcome.value)
+        return Complete(name.execution, name.frames, outcome)
     return BranchFailed(name.execution, name.frames, outcome)
 
 

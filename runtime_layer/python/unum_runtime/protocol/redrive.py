@@ -71,8 +71,8 @@ def is_redriven(steps: list[Checkpoint]) -> bool:
 def entered(effect: Effect) -> Entry | None:
     """How the state is entered that `effect` leads to; None where it is not told, or no state is entered."""
     match effect:
-        case Invoke(state=state, input=Value(value, _, variables)):
-            return Entry(state, Success(value), Way(variables=variables))
+        case Invoke(state=state, input=Value(given, _, variables)):
+            return Entry(state, given, Way(variables=variables))
         case Open(scope, arrival):
             return Entry(scope.state, Success(arrival.value), Way(variables=arrival.moment.variables))
         case Commit(state=state, phase=Phase.ENTERED, outcome=Success() as value, way=way):

@@ -6,31 +6,27 @@ What it comes to is an outcome to commit, whatever failed; or the event of anoth
 import copy
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeAlias
 
 from unum_runtime.asl.scene import Scene
 from unum_runtime.errors import StatesError
-from unum_runtime.model.checkpoint import STRAIGHT, Failure, Outcome, Phase, Success, Way, to_text
+from unum_runtime.model.checkpoint import STRAIGHT, Failure, Outcome, Phase, Success, Way
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Json, Pattern, State, Task, Wait
 from unum_runtime.protocol import handover
 from unum_runtime.protocol.advance import failure_of, pass_wait
 from unum_runtime.protocol.checkpoint import bounded
-from unum_runtime.protocol.compiled import compiled
 from unum_runtime.protocol.elsewhere import Limits, fail, has_begun, known, look, next_look, token
 from unum_runtime.protocol.job import next_look as next_look_at_job
 from unum_runtime.protocol.job import resumed
 from unum_runtime.protocol.memo import shared
 from unum_runtime.protocol.moment import Moment, deadline
+from unum_runtime.protocol.node import node
 from unum_runtime.protocol.plan import Commit, Invoke, out_of_time
 from unum_runtime.protocol.recover import Retry, recover
 from unum_runtime.protocol.runtime import Call, Elsewhere, Later, Runtime
-from unum_runtime.protocol.user_code import call, event_of, needs_input_after, shaped
-from unum_runtime.records import dataclass
-
-_LIMITS = {"States.Timeout": "TimeoutSeconds", "States.HeartbeatTimeout": "HeartbeatSeconds"}
-"""Fields that say how long a try may take, by what it comes to then. User code that runs here sends no heartbeats."""
+from unum_runtime.protocol.user_code import call, event_of, shaped
 
 _Limits: TypeAlias = Mapping[str, float | None]
 _Result: TypeAlias = Success | Failure | Later | Elsewhere
@@ -46,15 +42,13 @@ def run(rt: Runtime, envelope: Envelope, state: State, entered: Value) -> Done:
         LeaseHeldError: another execution computes a result that both can use; the event must be delivered again.
         RefusedDelivery: nothing can come of it.
     """
-    moment = _entered(rt, envelope, entered)
-    match state:
-        case Task():
-            return _Try(rt, resumed(rt, envelope, state), state, entered.value, moment).done()
-        case Wait():
-            return _pass(envelope, state, entered.value, moment)
+    if isinstance(state, Task):
+        return _Try(rt, resumed(rt, envelope, state), state, entered).done()
+    if isinstance(state, Wait):
+        return _pass(envelope, state, entered.value, _moment(rt, envelope, entered))
     # A fan-out that begins anew: what it is entered with is committed, and its size follows from that.
     way = Way(variables=entered.variables, retries=envelope.retries)
-    return Commit(envelope.name, state.name, Phase.ENTERED, Success(entered.value), way)
+    return Commit(envelope.name, state.name, Phase.ENTERED, entered.given, way)
 
 
 def recovered(rt: Runtime, envelope: Envelope, task: Task, entered: Value, failure: Failure) -> Done:
@@ -62,8 +56,7 @@ def recovered(rt: Runtime, envelope: Envelope, task: Task, entered: Value, failu
     found = fail(rt, envelope, failure) if task.pattern is Pattern.CALLBACK else failure
     if isinstance(found, Elsewhere):
         return found
-    moment = _entered(rt, envelope, entered)
-    return _Try(rt, envelope, task, entered.value, moment).recovered(found, rt.clock.now_ms())
+    return _Try(rt, envelope, task, entered).recovered(found, rt.clock.now_ms())
 
 
 def is_over(envelope: Envelope, task: Task) -> bool:
@@ -72,7 +65,7 @@ def is_over(envelope: Envelope, task: Task) -> bool:
     return job is not None and (task.pattern is Pattern.CALLBACK or "is_over" in job)
 
 
-def _entered(rt: Runtime, envelope: Envelope, entered: Value) -> Moment:
+def _moment(rt: Runtime, envelope: Envelope, entered: Value) -> Moment:
     execution, seed = envelope.name.execution, str(envelope.name)
     return Moment(rt.workflow, execution, entered.entered_ms, seed, dict(entered.variables))
 
@@ -84,7 +77,6 @@ def _pass(envelope: Envelope, state: Wait, value: Json, moment: Moment) -> Commi
     return Commit(envelope.name, state.name, Phase.LEFT, Success(left.value), Way(variables=left.variables))
 
 
-@dataclass(frozen=True)
 class _Try:
     """One try of a Task.
 
@@ -92,40 +84,42 @@ class _Try:
         rt: the runtime.
         envelope: its event.
         task: the Task.
-        raw: its input, before data flow.
-        moment: when it was entered.
+        node: what is known of it.
+        entered: its input, before data flow.
     """
 
-    rt: Runtime
-    envelope: Envelope
-    task: Task
-    raw: Json
-    moment: Moment
+    def __init__(self, rt: Runtime, envelope: Envelope, task: Task, entered: Value) -> None:
+        self.rt, self.envelope, self.task, self.entered = rt, envelope, task, entered
+        self.node = node(rt.workflow, task)
+
+    @cached_property
+    def moment(self) -> Moment:
+        """When it was entered."""
+        return _moment(self.rt, self.envelope, self.entered)
 
     def done(self) -> Done:
         """What comes of it."""
         begun_ms = self.rt.clock.now_ms()
-        if self.moment.is_late_at(begun_ms):
+        if self.rt.workflow.timeout_s is not None and self.moment.is_late_at(begun_ms):
             return self._commit(out_of_time(self.rt.workflow), STRAIGHT, begun_ms)
         try:
             found = self._work(begun_ms)
         except StatesError as failed:
             found = failure_of(self.task, failed)
-        match self._within_execution(found):
-            case Failure() as failure:
-                return self.recovered(failure, begun_ms)
-            case Later(job, delay_ms):
-                due_ms = self.rt.clock.now_ms() + delay_ms
-                return self._look_again(due_ms, {"since": self._since_ms(begun_ms), "handle": job})
-            case Elsewhere() as elsewhere:
-                return elsewhere
-            case outcome, way:
-                return self._commit(outcome, way, begun_ms)
+        if isinstance(found, tuple):
+            return self._commit(*found, begun_ms)
+        if isinstance(found, Failure):
+            return self.recovered(found, begun_ms)
+        found = self._within_execution(found)
+        if isinstance(found, Elsewhere):
+            return found
+        due_ms = self.rt.clock.now_ms() + found.delay_ms
+        return self._look_again(due_ms, {"since": self._since_ms(begun_ms), "handle": found.job})
 
-    def _within_execution(self, found: _Found) -> _Found:
-        """`found`; or, if it is nothing yet, when to look again, because the execution must have ended by then."""
+    def _within_execution(self, found: Later | Elsewhere) -> Later | Elsewhere:
+        """`found`; or when to look again, because the execution must have ended by then."""
         deadline_ms = deadline(self.rt.workflow, self.envelope.name.execution)
-        if deadline_ms is None or not isinstance(found, Later | Elsewhere):
+        if deadline_ms is None:
             return found
         left_ms = max(0, deadline_ms - self.rt.clock.now_ms())
         return (
@@ -140,51 +134,67 @@ class _Try:
         Raises:
             StatesError: the data flow failed.
         """
-        program, scene = compiled(self.rt.workflow, self.task), self._scene(begun_ms)
-        limits = {error: program.number(name, self.raw, scene) for error, name in _LIMITS.items()}
-        result: _Result | None
+        limits, given = self._limits(begun_ms) if self.node.limits else {}, ""
+        result: _Result | None = None
         if is_over(self.envelope, self.task):
-            given, result = "", look(self.rt, self.envelope, _for_holders(limits))
-        else:
-            given = token(self.rt, self.envelope, limits["States.HeartbeatTimeout"]) if self._gives_token else ""
-            result = known(self.rt, self.envelope, given) if given else None
+            result = look(self.rt, self.envelope, _for_holders(limits))
+        elif self.node.gives_token and self.envelope.job is None:
+            given = token(self.rt, self.envelope, limits.get("States.HeartbeatTimeout"))
+            result = known(self.rt, self.envelope, given)
         if result is None:
-            scene = self._scene(begun_ms, given=given) if given else scene.part("", begun_ms)
-            arguments = program.arguments(self.raw, scene)
-            kept = handover.results_kept(self.task, arguments, self.moment)
-            result = self._result(event_of(self.task, kept), limits, begun_ms, given)
+            event = self.entered.value if self.node.takes_input else self._event(begun_ms, given)
+            result = self._result(event, limits, begun_ms, given)
         if not isinstance(result, Success):
             return result
-        left = handover.keep_items(self.task, self.raw, result.value, self.moment) or program.leave(
-            self.raw, shaped(self.task, result.value), scene.part(" result", self.rt.clock.now_ms())
+        if self.node.gives_result:
+            outcome, variables = result, handover.without(self.entered.variables)
+        else:
+            outcome, variables = self._left(result, given)
+        way = Way(variables=variables) if variables else STRAIGHT
+        found = bounded(self.rt, outcome, way, limit=self.rt.workflow.payload_limit)
+        return found if isinstance(found, Failure) else (found, way)
+
+    def _limits(self, begun_ms: int) -> _Limits:
+        """How long it may take, in seconds, by what it comes to then."""
+        scene = self._scene(begun_ms)
+        return {
+            error: self.node.program.number(field, self.entered.value, scene)
+            for error, field in self.node.limits.items()
+        }
+
+    def _event(self, begun_ms: int, given: str) -> Json:
+        """What user code gets."""
+        arguments = self.node.program.arguments(self.entered.value, self._scene(begun_ms, given=given))
+        return event_of(self.task, handover.results_kept(self.task, arguments, self.moment))
+
+    def _left(self, result: Success, given: str) -> tuple[Success, Mapping[str, Json]]:
+        """What the state is left with after `result`, and the variables."""
+        raw, task = self.entered.value, self.task
+        left = handover.keep_items(task, raw, result.value, self.moment) or self.node.program.leave(
+            raw, shaped(task, result.value), self._scene(self.rt.clock.now_ms(), given=given, part=" result")
         )
-        way = Way(variables=left.variables)
-        value = result if left.value is result.value else Success(left.value)
-        outcome = bounded(self.rt, value, way, limit=self.rt.workflow.payload_limit)
-        return outcome if isinstance(outcome, Failure) else (outcome, way)
+        return result.changed_to(left.value), left.variables
 
     def _result(self, event: Json, limits: _Limits, begun_ms: int, given: str) -> _Result:
         """What user code comes to, within the time that it may take."""
         # User code may change its event, and so must not share it with the input that is needed afterwards.
-        own = copy.deepcopy(event) if needs_input_after(self.task) else event
-        execute = partial(call, self.rt, self._call(self._timeout_s(limits), given), own)
-        result = shared(self.rt, self.envelope, self.task, own, execute) if self.task.memoize else execute()
+        own = copy.deepcopy(event) if self.node.needs_input_after else event
+        invocation = self._call(self._timeout_s(limits) if limits else None, given)
+        if self.task.memoize:
+            result = shared(self.rt, self.envelope, self.task, own, partial(call, self.rt, invocation, own))
+        else:
+            result = call(self.rt, invocation, own)
         if isinstance(result, Elsewhere):
             return next_look(_for_holders(limits), self.rt.clock.now_ms() - begun_ms)
-        result = self._too_late(limits, self._since_ms(begun_ms)) or result
+        if limits:
+            result = self._too_late(limits, self._since_ms(begun_ms)) or result
         return fail(self.rt, self.envelope, result) if given and isinstance(result, Failure) else result
 
     def _timeout_s(self, limits: _Limits) -> float | None:
         """How long user code may take; who waits for a holder expects heartbeats of that alone."""
         if self.task.pattern is Pattern.CALLBACK:
-            return limits["States.Timeout"]
+            return limits.get("States.Timeout")
         return min((limit for limit in limits.values() if limit is not None), default=None)
-
-    @property
-    def _gives_token(self) -> bool:
-        if self.envelope.job is not None or self.task.pattern is Pattern.RESPONSE:
-            return False
-        return self.task.pattern is Pattern.CALLBACK or "Task.Token" in to_text(dict(self.task.data))
 
     def _too_late(self, limits: _Limits, since_ms: int) -> Failure | None:
         now_ms = self.rt.clock.now_ms()
@@ -201,7 +211,7 @@ class _Try:
     def recovered(self, failure: Failure, begun_ms: int) -> Done:
         """What `failure` leads to: the event of another try, if that has not begun, or an outcome."""
         now_ms, retries = self.rt.clock.now_ms(), self.envelope.retries
-        found = recover(self.task, failure, self.raw, self.moment, retries=retries, now_ms=now_ms)
+        found = recover(self.task, failure, self.entered.value, self.moment, retries=retries, now_ms=now_ms)
         if isinstance(found, Retry):
             if is_over(self.envelope, self.task) and has_begun(self.rt, replace(self.envelope, retries=found.retries)):
                 return Elsewhere()
@@ -224,11 +234,11 @@ class _Try:
         attempt = sum(self.envelope.retries)
         return Commit(self.envelope.name, self.task.name, Phase.LEFT, outcome, way, duration_ms, attempt)
 
-    def _scene(self, now_ms: int, given: str = "") -> Scene:
+    def _scene(self, now_ms: int, given: str = "", part: str = "") -> Scene:
         moment, visible = self.moment, handover.without(self.moment.variables)
         if visible is not moment.variables:
             moment = replace(moment, variables=visible)
-        return moment.scene(self.task.name, retries=self.envelope.retries, now_ms=now_ms, token=given)
+        return moment.scene(self.task.name, retries=self.envelope.retries, now_ms=now_ms, token=given, part=part)
 
     def _call(self, timeout_s: float | None, given: str) -> Call:
         invocation = str(self.envelope.name)
@@ -251,4 +261,4 @@ class _Try:
 
 
 def _for_holders(limits: _Limits) -> Limits:
-    return Limits(limits["States.Timeout"], limits["States.HeartbeatTimeout"])
+    return Limits(limits.get("States.Timeout"), limits.get("States.HeartbeatTimeout"))

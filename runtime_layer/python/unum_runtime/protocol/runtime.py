@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from unum_runtime.clock import Clock
 from unum_runtime.errors import NoRoute
-from unum_runtime.model.envelope import START
+from unum_runtime.model.envelope import START, Envelope
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Json, Pattern, Task, Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.records import dataclass
@@ -120,9 +120,13 @@ def silent(_message: str, /, **_fields: Json) -> None:
     """A log that keeps nothing."""
 
 
-def sends_all(_address: str, _payload: bytes, _task: Task) -> bool:
+def sends_all(_address: str, _event: Envelope, _task: Task) -> bool:
     """What a delivery may go on with itself: nothing; it sends every event."""
     return False
+
+
+def _new_delivery() -> str:
+    return os.urandom(16).hex()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +154,7 @@ class Runtime:
         maintain_leases: whether threads renew the leases of this delivery.
         timer: delivers events later.
         own_address: of this function.
-        fuses: whether the delivery may go on itself with what would be an event of (address, payload, its Task), which
+        fuses: whether the delivery may go on itself with what would be an event to (address, event, its Task), which
             is then not sent; see `fusion`. Only where outcomes expire, for what is collected has to be followed by one.
         most_begun: how many branches a delivery begins by itself, 2 or more; where there are more, it has deliveries of
             their own begin parts of them.
@@ -169,13 +173,21 @@ class Runtime:
     collection: Collection = Collection.TTL
     log: Log = field(default=silent)
     remaining_ms: Callable[[], int] = lambda: MAX_DELIVERY_MS
-    delivery: str = field(default_factory=lambda: os.urandom(16).hex())
+    delivery: str = field(default_factory=_new_delivery)
     code: str = ""
     maintain_leases: bool = False
     timer: Timer = field(default_factory=NoTimer)
     own_address: str = ""
-    fuses: Callable[[str, bytes, Task], bool] = sends_all
+    fuses: Callable[[str, Envelope, Task], bool] = sends_all
     most_begun: int = MOST_BEGUN
+
+    def in_delivery(self, **own: Any) -> "Runtime":
+        """The runtime of another delivery to the same function version.
+
+        Args:
+            own: the attributes that are that delivery's own.
+        """
+        return Runtime(**{**vars(self), "delivery": _new_delivery(), **own})
 
     @property
     def large(self) -> LargeItems | None:

@@ -13,12 +13,13 @@ Where all that follows is an invocation of the same function, one delivery may d
 """
 
 from unum_runtime.errors import OutcomeCollected
-from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.envelope import Envelope, Value
+from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.checkpoint import commit
 from unum_runtime.protocol.collect import collect_behind
 from unum_runtime.protocol.elsewhere import forget
 from unum_runtime.protocol.fusion import is_first
-from unum_runtime.protocol.ingress import Ready, admit, look_up
+from unum_runtime.protocol.ingress import admit, look_up
 from unum_runtime.protocol.job import forget as forget_job
 from unum_runtime.protocol.lease import claim_invocation
 from unum_runtime.protocol.perform import perform, tidy_up
@@ -58,9 +59,9 @@ def _once(rt: Runtime, envelope: Envelope, trail: Trail, *, fresh: bool) -> None
             trail.found.append(envelope.name)
             tidy_up(rt, trail)
             raise
-        if isinstance(effect, Ready):
+        if isinstance(effect, Value):
             claim.insist()
-            done = run(rt, envelope, state, effect.input)
+            done = run(rt, envelope, state, effect)
             if not isinstance(done, Commit):
                 _leave_open(rt, done, envelope)
                 return
@@ -68,9 +69,10 @@ def _once(rt: Runtime, envelope: Envelope, trail: Trail, *, fresh: bool) -> None
         else:
             trail.found.append(envelope.name)
     perform(rt, trail, effect)
-    collect_behind(rt, envelope)
-    forget(rt, envelope, state)
-    forget_job(rt, envelope, state)
+    if rt.collection is Collection.EAGER:
+        collect_behind(rt, envelope)
+        forget(rt, envelope, state)
+        forget_job(rt, envelope, state)
 
 
 def _leave_open(rt: Runtime, done: Invoke | Elsewhere, envelope: Envelope) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from unum_runtime.model.checkpoint import Checkpoint, Item
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Frames, Name, Scope, scopes_around
-from unum_runtime.protocol.plan import BranchFailed, Complete
+from unum_runtime.protocol.plan import BranchFailed, Commit, Complete
 
 
 @dataclass(slots=True)
@@ -18,6 +18,7 @@ class Trail:
         created: the checkpoints that it created.
         found: the invocations whose outcomes it found committed. Where there are any, it may have come in place of a
             delivery that died; where there are none, it has not.
+        committed: what it committed in following its first effect.
         ended: the ends of branches that it added to the sets of their scopes.
         collected: the scopes that it collected.
         packs: those in which it committed how a branch ended, by the branch's frames.
@@ -29,6 +30,7 @@ class Trail:
     routes: Mapping[str, str]
     created: list[Checkpoint] = field(default_factory=list)
     found: list[Name] = field(default_factory=list)
+    committed: list[Commit] = field(default_factory=list)
     ended: list[Complete | BranchFailed] = field(default_factory=list)
     collected: list[Scope] = field(default_factory=list)
     packs: dict[Frames, Item] = field(default_factory=dict)

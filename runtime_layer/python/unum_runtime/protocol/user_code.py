@@ -8,7 +8,7 @@ import unum_runtime
 from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Failure, Success
-from unum_runtime.model.ir import Form, Json, Language, Pattern, Task
+from unum_runtime.model.ir import Form, Json, Pattern, Task
 from unum_runtime.protocol.runtime import Call, Elsewhere, Later, Runtime
 
 _RUNTIME_FOLDER = unum_runtime.__path__[0]
@@ -17,15 +17,6 @@ _RUNTIME_FOLDER = unum_runtime.__path__[0]
 def event_of(task: Task, arguments: Json) -> Json:
     """What user code of `task` gets where the state's effective input is `arguments`."""
     return arguments.get("Payload", {}) if task.form is Form.INVOKE else arguments
-
-
-def needs_input_after(task: Task) -> bool:
-    """Whether the state's input is needed after user code, which may have changed its event."""
-    if task.retry or task.catch:
-        return True
-    if task.language is Language.JSONATA:
-        return not task.data.keys().isdisjoint(("Output", "Assign"))
-    return bool(task.data.get("ResultPath", "$") != "$")
 
 
 def call(rt: Runtime, invocation: Call, event: Json) -> Success | Failure | Later | Elsewhere:

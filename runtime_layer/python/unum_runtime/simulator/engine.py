@@ -8,6 +8,7 @@ from typing import Any
 
 from unum_runtime.errors import ExecutionNotRedrivable, InvokeError, LeaseHeldError, RefusedDelivery, StoreError
 from unum_runtime.model.checkpoint import Failure, Item
+from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import aside_key
 from unum_runtime.model.pack import ENDS, entry
@@ -209,22 +210,22 @@ def _ports(world: World, delivery: Delivery, history: list[Answer]) -> Ports:
     def user_code(call: Call, event: Json) -> Any:
         return _user_code(world, replace(delivery, part=ports.part), call, event)
 
-    def fuses(address: str, payload: bytes, task: Task) -> Part | None:
-        return _fused(world, delivery, address, payload, task)
+    def fuses(address: str, event: Envelope, task: Task) -> Part | None:
+        return _fused(world, delivery, address, event, task)
 
     ports = Ports(history, world.clock.now_ms, user_code, fuses, delivery.begun)
     return ports
 
 
-def _fused(world: World, delivery: Delivery, address: str, payload: bytes, task: Task) -> Part | None:
-    """What `delivery` is at if it may go on with the event `payload` for `task` at `address`; else None."""
+def _fused(world: World, delivery: Delivery, address: str, ahead: Envelope, task: Task) -> Part | None:
+    """What `delivery` is at if it may go on with the event `ahead` for `task` at `address`; else None."""
     if not world.scenario.fusion or delivery.function is None:
         return None
     given_ms = world.scenario.timeout_s * 1000
     fusion = Fusion(delivery.function, lambda: given_ms - (world.clock.ms - delivery.begun_ms), given_ms)
-    if not fusion(address, payload, task):
+    if not fusion(address, ahead, task):
         return None
-    event = Event.of(payload, world.clock.ms)
+    event = Event.of(ahead.to_bytes(), world.clock.ms)
     world.say(delivery, lambda: f"goes on with {event}")
     return world.part_of(event)
 

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, TypeAlias
 
 from unum_runtime.model.checkpoint import Item
+from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Key
 from unum_runtime.protocol.runtime import Call
@@ -107,7 +108,7 @@ class Ports:
     history: list[Answer]
     now_ms_here: Callable[[], int]
     user_code: Callable[[Call, Json], Any]
-    fuses_here: Callable[[str, bytes, Task], Any]
+    fuses_here: Callable[[str, Envelope, Task], Any]
     part: Any
     _position: int = 0
     _stopped: BaseException | None = None
@@ -182,9 +183,9 @@ class Ports:
         """See `Runtime.call`."""
         return self._own(Primitive.USER_CODE, lambda: self.user_code(call, event))
 
-    def fuses(self, address: str, payload: bytes, task: Task) -> bool:
+    def fuses(self, address: str, event: Envelope, task: Task) -> bool:
         """See `Runtime.fuses`."""
-        part = self._own(Primitive.FUSE, lambda: self.fuses_here(address, payload, task))
+        part = self._own(Primitive.FUSE, lambda: self.fuses_here(address, event, task))
         self.part = part or self.part
         return part is not None
 

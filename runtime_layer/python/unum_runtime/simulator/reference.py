@@ -208,15 +208,15 @@ class Reference:
                 case AtFanOut() as arrival:
                     found = self._fan_out(point, arrival) if point.last else self._entered(point, arrival)
                 case Ended(state, result):
-                    found = self._last(point, state, Success(result))
+                    found = self._last(point, state, result)
                 case Failed(state, failure):
                     found = self._last(point, state, failure)
         return found
 
     def _arrive(self, point: Point) -> Arrival:
-        arrival: Arrival = Ended(point.last, point.value)
+        arrival: Arrival = Ended(point.last, Success(point.value))
         if point.start is not None:
-            arrival = advance(point.start, point.value, point.moment)
+            arrival = advance(point.start, Success(point.value), point.moment)
         # The protocol looks at its limits where it goes on from a checkpoint; a branch begins without one of its own.
         if isinstance(arrival, Failed) or point.name.step == 0:
             return arrival

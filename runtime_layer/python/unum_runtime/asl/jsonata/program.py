@@ -82,6 +82,8 @@ class JsonataProgram:
             has_result: the state is a Task, a Parallel or a Map; only these have ``$states.result``.
             takes_objects: the state is a distributed Map, for which the fields of an object are items.
         """
+        self.takes_input = "Arguments" not in data
+        self.gives_result = data.keys().isdisjoint(("Output", "Assign"))
         self._data = data
         self._fields = {name: Template(value, name) for name, value in data.items()} | _batcher(data)
         self._ways = _Ways.of(data)
