@@ -7,10 +7,10 @@ classes share methods, or have closures over the names of their fields. To type 
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
-from functools import partial
 from operator import attrgetter
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 __all__ = ["dataclass"]
@@ -35,55 +35,60 @@ def _frozen(*, frozen: bool, eq: bool = True, slots: bool = False, kw_only: bool
 def _init(cls: Any) -> Callable[..., None]:
     """A method that sets the fields of `cls`; its arguments are what that of a dataclass takes.
 
-    A step makes some twenty objects, so it does no more than it must. Where the class has no slots, the dictionary that
-    Python has made for the arguments becomes that of the object, at once: so classes that every step makes have none.
-    What is left out is found in the class, or made.
+    A step makes some twenty objects, so it does no more than it must: it is the code of `_template` with arguments of
+    other names, and Python itself assigns them and refuses what does not fit. Where the class has no slots, the
+    dictionary of the arguments becomes that of the object, at once: so classes that every step makes have none.
     """
-    all_fields = fields(cls)
-    names = {each.name for each in all_fields}
-    positional = tuple(each.name for each in all_fields if not each.kw_only)
-    defaults = {each.name: each.default for each in all_fields if each.default is not MISSING}
-    factories = {each.name: each.default_factory for each in all_fields if each.default_factory is not MISSING}
-    required = names - defaults.keys() - factories.keys()
-    # A function that is found in the class is taken for a method.
-    absent = tuple(factories.items()) + tuple((name, partial(_same, d)) for name, d in defaults.items() if callable(d))
-    least, most = len(required) if required.issubset(positional) else len(names) + 1, len(positional)
-    put, has_slots = object.__setattr__, not cls.__dictoffset__
-
-    def init(self: Any, *args: Any, **given: Any) -> None:
-        if given:
-            values = {**dict(zip(positional, args, strict=False)), **given} if args else given
-            fits = len(values) == len(args) + len(given) and required <= values.keys() <= names
-        else:
-            values = dict(zip(positional, args))  # noqa: B905 - the keyword takes as long as the rest
-            fits = least <= len(args) <= most
-        if not fits:
-            raise TypeError(_mismatch(cls, positional, args, given, required - values.keys()))
-        for name, make in absent:
-            if name not in values:
-                values[name] = make()
-        if has_slots:
-            for name, value in {**defaults, **values}.items():
-                put(self, name, value)
-        else:
-            put(self, "__dict__", values)
-
+    by_position = [each for each in fields(cls) if not each.kw_only]
+    by_name = [each for each in fields(cls) if each.kw_only]
+    arguments = ("self", *(each.name for each in (*by_position, *by_name)))
+    code = _template.__code__.replace(
+        co_name="__init__",
+        co_qualname=f"{cls.__qualname__}.__init__",
+        co_varnames=arguments,
+        co_nlocals=len(arguments),
+        co_argcount=1 + len(by_position),
+        co_kwonlyargcount=len(by_name),
+    )
+    factories = {each.name: each.default_factory for each in fields(cls) if each.default_factory is not MISSING}
+    init = FunctionType(code, {"settle": _settling(cls, factories)})
+    init.__defaults__ = tuple(default for each in by_position if (default := _default(each)) is not MISSING)
+    init.__kwdefaults__ = {each.name: default for each in by_name if (default := _default(each)) is not MISSING}
     return init
 
 
-def _same(value: Any) -> Any:
-    return value
+def _template() -> None:
+    settle(locals())  # type: ignore[name-defined]  # noqa: F821 - what that is, differs for each class
 
 
-def _mismatch(
-    cls: type, positional: tuple[str, ...], args: tuple[Any, ...], given: Iterable[str], missing: set[str]
-) -> str:
-    twice = [name for name in given if name in positional[: len(args)]]
-    unknown = [name for name in given if name not in cls.__dataclass_fields__]  # type: ignore[attr-defined]
-    return (
-        f"{cls.__qualname__}(): missing {sorted(missing)}, unknown {unknown}, given twice {twice}; "
-        f"{len(args)} of {len(positional)} positional arguments"
-    )
+def _default(field: Any) -> Any:
+    return _MADE if field.default_factory is not MISSING else field.default
+
+
+def _settling(cls: Any, factories: Mapping[str, Callable[[], Any]]) -> Callable[[dict[str, Any]], None]:
+    """What makes the fields of an object of the arguments of its `__init__`, ``self`` included."""
+    put = object.__setattr__
+
+    def settle(values: dict[str, Any]) -> None:
+        put(values.pop("self"), "__dict__", values)
+
+    def settle_slots(values: dict[str, Any]) -> None:
+        own = values.pop("self")
+        for name, value in values.items():
+            put(own, name, value)
+
+    def settle_made(values: dict[str, Any]) -> None:
+        for name, make in factories.items():
+            if values[name] is _MADE:
+                values[name] = make()
+        kept(values)
+
+    kept = settle if cls.__dictoffset__ else settle_slots
+    return settle_made if factories else kept
+
+
+_MADE = object()
+"""The default of what a factory makes."""
 
 
 def _equality(cls: Any) -> dict[str, Callable[..., Any]]:
