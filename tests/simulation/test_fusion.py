@@ -9,9 +9,10 @@ from scenarios import BOTH, CRASH, fused, scenario
 from stage import PLENTY, Stage
 
 from unum_runtime.model.ir import Json
-from unum_runtime.protocol import fusion
+from unum_runtime.protocol import fusion, perform
 from unum_runtime.simulator import Scenario, explore
 from unum_runtime.simulator.faults import Fault
+from unum_runtime.simulator.invariants import Broken
 from unum_runtime.simulator.ports import Primitive
 from unum_runtime.simulator.scenario import Context
 
@@ -91,6 +92,30 @@ def test_what_follows_does_not_see_what_user_code_makes_of_its_event() -> None:
 
     keeping = task("b", "C", ResultPath="$.b")
     assert of(machine(A=task("a", "B"), B=keeping, C=task("c")), changing, {}).result() == 3
+
+
+def shares_with_variables() -> Json:
+    """What comes of a variable that a Task assigns from what the next one gets, and changes."""
+
+    def changing(event: dict[str, Json], context: Context) -> Json:
+        if context.unum.state == "B":
+            event["list"].append(2)
+        return event
+
+    assigning = task("a", "B", Assign={"x.$": "$.list"})
+    showing = task("c", Parameters={"x.$": "$x"})
+    play = of(machine(A=assigning, B=task("b", "C"), C=showing), changing, {"list": [1]})
+    return play.result()
+
+
+def test_what_follows_has_an_event_of_its_own() -> None:
+    assert shares_with_variables() == {"x": [1]}
+
+
+def test_without_one_it_would_change_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(perform, "own_event", lambda _rt, event: event)
+    with pytest.raises(Broken, match="expected the variables"):
+        shares_with_variables()
 
 
 def test_what_died_in_a_later_task_gets_deliveries_of_its_own() -> None:

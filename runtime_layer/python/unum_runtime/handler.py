@@ -16,7 +16,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import field, replace
 from functools import cache
 from typing import Any, NoReturn, TypeAlias
@@ -139,11 +139,9 @@ def _start(workflow: str, event: Json, context: Any) -> Json:
         # Lambda's request id is the same on every delivery of one asynchronous event, but not of one message.
         given, value = started_by(event)
         name = given or context.aws_request_id
-        with _told(runtime):
-            start(runtime, name, value)
+        _telling(start, runtime, name, value)
     else:
-        with _told(runtime):
-            resume(runtime, name, start_writer(event))
+        _telling(resume, runtime, name, start_writer(event))
     return {"workflow": workflow, "execution": name}
 
 
@@ -158,15 +156,13 @@ def _step(event: Json, context: Any) -> None:
     if envelope.workflow not in services():
         raise NotOurEvent(f"event.workflow: expected one of {sorted(services())}, got {envelope.workflow!r}")
     runtime = _runtime(envelope.workflow, context)
-    with _told(runtime):
-        step(runtime, envelope)
+    _telling(step, runtime, envelope)
 
 
-@contextmanager
-def _told(runtime: Runtime) -> Iterator[None]:
-    """Tell of a delivery that Lambda has to repeat, because something does not answer or somebody is at work on it."""
+def _telling(work: Callable[..., None], runtime: Runtime, *given: Any) -> None:
+    """Do `work`; tell if Lambda has to repeat it, because something does not answer or somebody is at work on it."""
     try:
-        yield
+        work(runtime, *given)
     except NoRoute:
         raise
     except (StoreError, InvokeError, LeaseHeldError) as error:
@@ -231,14 +227,20 @@ def _own_start(service: Service, own_arn: str) -> Mapping[str, str]:
 
 
 def _call(service: Service, call: Call, value: Json, context: Any) -> Any:
+    if call.timeout_s is None:
+        return _work(service, call, value, context)
     with time_limit(call.timeout_s):
-        if call.resource is None:
-            context.unum = call
-            returned = user_handler()(value, context)
-            return Elsewhere() if call.pattern is Pattern.CALLBACK else returned
-        if call.resource.startswith(ACTIVITY):
-            return _offer(service, call, value)
-        return _service_handler()(call, value, _CLOCK)
+        return _work(service, call, value, context)
+
+
+def _work(service: Service, call: Call, value: Json, context: Any) -> Any:
+    if call.resource is None:
+        context.unum = call
+        returned = user_handler()(value, context)
+        return Elsewhere() if call.pattern is Pattern.CALLBACK else returned
+    if call.resource.startswith(ACTIVITY):
+        return _offer(service, call, value)
+    return _service_handler()(call, value, _CLOCK)
 
 
 def _offer(service: Service, call: Call, value: Json) -> Elsewhere:

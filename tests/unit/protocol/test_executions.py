@@ -60,6 +60,17 @@ def test_a_task_sees_its_input_after_data_flow_and_its_result_goes_where_the_def
     assert seen == ['{"b": [1]}']
 
 
+def test_a_variable_stays_what_it_was_when_user_code_changes_its_event() -> None:
+    def function(event: Any, _context: Any) -> Any:
+        event["x"].append("changed by user code, which must not show")
+        return 1
+
+    first = {"Type": "Pass", "Assign": {"x": [1]}, "Next": "T"}
+    shows = {"Type": "Pass", "Parameters": {"x.$": "$x"}, "End": True}
+    definition = machine(First=first, T={**TASK, "Parameters": {"x.$": "$x"}, "Next": "Shows"}, Shows=shows)
+    assert run(definition, F=function) == succeeded({"x": [1]})
+
+
 @pytest.mark.parametrize("fusion", [False, True])
 def test_what_states_between_two_tasks_change_is_what_the_second_gets(*, fusion: bool) -> None:
     between = {"Type": "Pass", "Parameters": {"n.$": "$.n", "more": True}, "Next": "Second"}

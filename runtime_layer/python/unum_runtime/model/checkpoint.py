@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
-from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from unum_runtime.errors import StoreError
@@ -65,6 +64,8 @@ class Success:
     is only handed on is never decoded, and what was read is not encoded again.
     """
 
+    value: Json
+    text: str
     __match_args__ = ("value",)
 
     def __init__(self, value: Json) -> None:
@@ -82,15 +83,15 @@ class Success:
         """The value `value`; itself, if it is the same object."""
         return self if value is self.value else Success(value)
 
-    @cached_property
-    def value(self) -> Json:
-        """The value as JSON."""
-        return json.loads(self.text)
-
-    @cached_property
-    def text(self) -> str:
-        """The value as compact JSON text."""
-        return to_text(self.value)
+    def __getattr__(self, name: str) -> Any:
+        """What is missing of the two, made of the other; a cached property would take a lock for it."""
+        if name == "text":
+            self.text = to_text(self.value)
+        elif name == "value":
+            self.value = json.loads(self.text)
+        else:
+            raise AttributeError(f"Success has no attribute {name!r}")
+        return vars(self)[name]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Success) and bool(self.value == other.value)

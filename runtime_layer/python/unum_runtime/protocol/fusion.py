@@ -95,5 +95,6 @@ def is_first(rt: Runtime, trail: Trail, ahead: Envelope) -> bool:
     It has just created the outcome before it, and nothing else leads there. It looks all the same in a branch, because
     the fan-out may have been settled without it; and where it may have waited for a lease.
     """
-    is_next = trail.created[-1].name.following == ahead.name
-    return is_next and not ahead.name.frames and rt.workflow.task(ahead.state).guard is not Guard.LEASE
+    before = trail.created[-1].name
+    is_next = not before.frames and not ahead.name.frames and ahead.name.step == before.step + 1
+    return is_next and rt.workflow.task(ahead.state).guard is not Guard.LEASE

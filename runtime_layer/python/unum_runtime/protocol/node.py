@@ -23,6 +23,7 @@ class Node:
         takes_input: user code gets the state's input as it is.
         gives_result: the state is left with the result as it is, and nothing is assigned.
         needs_input_after: the state's input is needed after user code, which may change its event.
+        may_share_variables: what user code gets may be a part of the variables themselves.
         gives_token: whoever hands in the result, or works on it, gets a token.
     """
 
@@ -31,6 +32,7 @@ class Node:
     takes_input: bool
     gives_result: bool
     needs_input_after: bool
+    may_share_variables: bool
     gives_token: bool
 
 
@@ -52,6 +54,7 @@ def _node(workflow: Workflow, task: Task) -> Node:
         takes_input=program.takes_input and not is_wrapped and task.resource != WRITE_RESULTS,
         gives_result=program.gives_result and not is_wrapped and task.resource != READ_ITEMS,
         needs_input_after=_needs_input_after(task),
+        may_share_variables=not program.takes_input and task.language is Language.JSONPATH,  # JSONata makes its own
         gives_token=_gives_token(task),
     )
 

@@ -178,7 +178,8 @@ class _Try:
     def _result(self, event: Json, limits: _Limits, begun_ms: int, given: str) -> _Result:
         """What user code comes to, within the time that it may take."""
         # User code may change its event, and so must not share it with the input that is needed afterwards.
-        own = copy.deepcopy(event) if self.node.needs_input_after else event
+        is_shared = self.node.needs_input_after or (self.node.may_share_variables and self.entered.variables)
+        own = copy.deepcopy(event) if is_shared else event
         invocation = self._call(self._timeout_s(limits) if limits else None, given)
         if self.task.memoize:
             result = shared(self.rt, self.envelope, self.task, own, partial(call, self.rt, invocation, own))
