@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from building import Graph, choice, machine, map_, task, varying
+from building import Graph, choice, machine, map_, pass_, task, varying
 from scenarios import BOTH, CRASH, fused, scenario
 from stage import PLENTY, Stage
 
+from unum_runtime.model.checkpoint import Ending, Failure, Success
 from unum_runtime.model.ir import Json
 from unum_runtime.protocol import fusion, perform
 from unum_runtime.simulator import Scenario, explore
@@ -113,9 +114,28 @@ def test_what_follows_has_an_event_of_its_own() -> None:
 
 
 def test_without_one_it_would_change_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(perform, "own_event", lambda _rt, event: event)
+    monkeypatch.setattr(perform, "own_event", lambda event: event)
     with pytest.raises(Broken, match="expected the variables"):
         shares_with_variables()
+
+
+@pytest.mark.parametrize("fusion", [True, False])
+def test_what_is_too_large_for_an_event_fails_whether_one_is_sent_or_not(*, fusion: bool) -> None:
+    outcome = repeated(6, fusion=fusion).outcome
+    assert isinstance(outcome, Failure)
+    assert outcome.error == "States.DataLimitExceeded"
+
+
+def test_unless_nobody_looks_at_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(perform, "fits", lambda *_: True)
+    assert isinstance(repeated(6, fusion=True).outcome, Success)
+
+
+def repeated(times: int, *, fusion: bool) -> Ending:
+    """How a chain ends whose second Task gets 200 KB so many times."""
+    several = pass_("B", Parameters={f"text{number}.$": "$" for number in range(times)})
+    definition = machine(A=task("a", "Several"), Several=several, B=task("b"))
+    return of(definition, lambda event, _: event if isinstance(event, str) else 0, "x" * 200_000, fusion=fusion).run()
 
 
 def test_what_died_in_a_later_task_gets_deliveries_of_its_own() -> None:

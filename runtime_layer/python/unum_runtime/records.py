@@ -7,7 +7,7 @@ classes share methods, or have closures over the names of their fields. To type 
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
 from operator import attrgetter
 from types import FunctionType
@@ -50,8 +50,7 @@ def _init(cls: Any) -> Callable[..., None]:
         co_argcount=1 + len(by_position),
         co_kwonlyargcount=len(by_name),
     )
-    factories = {each.name: each.default_factory for each in fields(cls) if each.default_factory is not MISSING}
-    init = FunctionType(code, {"settle": _settling(cls, factories)})
+    init = FunctionType(code, {"settle": _settling(cls)})
     init.__defaults__ = tuple(default for each in by_position if (default := _default(each)) is not MISSING)
     init.__kwdefaults__ = {each.name: default for each in by_name if (default := _default(each)) is not MISSING}
     return init
@@ -65,26 +64,26 @@ def _default(field: Any) -> Any:
     return _MADE if field.default_factory is not MISSING else field.default
 
 
-def _settling(cls: Any, factories: Mapping[str, Callable[[], Any]]) -> Callable[[dict[str, Any]], None]:
+def _settling(cls: Any) -> Callable[[dict[str, Any]], None]:
     """What makes the fields of an object of the arguments of its `__init__`, ``self`` included."""
+    factories = tuple((each.name, each.default_factory) for each in fields(cls) if each.default_factory is not MISSING)
     put = object.__setattr__
 
     def settle(values: dict[str, Any]) -> None:
+        for name, make in factories:
+            if values[name] is _MADE:
+                values[name] = make()
         put(values.pop("self"), "__dict__", values)
 
     def settle_slots(values: dict[str, Any]) -> None:
+        for name, make in factories:
+            if values[name] is _MADE:
+                values[name] = make()
         own = values.pop("self")
         for name, value in values.items():
             put(own, name, value)
 
-    def settle_made(values: dict[str, Any]) -> None:
-        for name, make in factories.items():
-            if values[name] is _MADE:
-                values[name] = make()
-        kept(values)
-
-    kept = settle if cls.__dictoffset__ else settle_slots
-    return settle_made if factories else kept
+    return settle if cls.__dictoffset__ else settle_slots
 
 
 _MADE = object()

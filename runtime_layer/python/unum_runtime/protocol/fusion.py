@@ -75,18 +75,21 @@ def _is_on_the_way(before: Frames, after: Frames) -> bool:
     return before[:depth] == after[:depth]
 
 
-def own_event(rt: Runtime, event: Envelope) -> Envelope | None:
-    """`event` as its receiver would have it: user code may change its input, and nobody else sees that.
+def fits(rt: Runtime, event: Envelope) -> bool:
+    """Whether `event` is certain not to be too large to be sent; where it is not, whoever sends it finds that out."""
+    if rt.large is not None or not isinstance(event.input, Value):
+        return True
+    variables = to_text(dict(event.input.variables)) if event.input.variables else ""
+    return len(event.input.given.text.encode()) + len(variables.encode()) <= MAX_OUTCOME_BYTES
 
-    Returns:
-        None where it may be too large for an event; whoever sends it finds that out.
-    """
+
+def own_event(event: Envelope) -> Envelope:
+    """`event` as its receiver would have it: user code may change its input, and nobody else sees that."""
     if not isinstance(event.input, Value):
         return event
-    text, variables = event.input.given.text, to_text(dict(event.input.variables)) if event.input.variables else "{}"
-    if rt.large is None and len(text.encode()) + len(variables.encode()) > MAX_OUTCOME_BYTES:
-        return None
-    return event.with_input(Value(Success.from_text(text), event.input.entered_ms, json.loads(variables)))
+    given, variables = event.input.given, event.input.variables
+    own = json.loads(to_text(dict(variables))) if variables else {}
+    return event.with_input(Value(Success.from_text(given.text), event.input.entered_ms, own))
 
 
 def is_first(rt: Runtime, trail: Trail, ahead: Envelope) -> bool:

@@ -12,7 +12,7 @@ from unum_runtime.protocol import large
 from unum_runtime.protocol.checkpoint import WITHOUT_BUCKET, commit, verified
 from unum_runtime.protocol.collect import collect_commit, collect_scope, settled_around, take_back
 from unum_runtime.protocol.fanin import complete, fail
-from unum_runtime.protocol.fusion import may_fuse, own_event
+from unum_runtime.protocol.fusion import fits, may_fuse, own_event
 from unum_runtime.protocol.meeting import meet
 from unum_runtime.protocol.plan import (
     BranchFailed,
@@ -174,11 +174,10 @@ def _due_later(rt: Runtime, effect: Invoke) -> int | None:
 def _fuses(rt: Runtime, trail: Trail, event: Envelope) -> bool:
     """Put `event` into the trail, if the delivery may go on with it."""
     task = rt.workflow.states[event.state]
-    if not isinstance(task, Task) or not may_fuse(rt, trail, event.name, task):
+    if not isinstance(task, Task) or not may_fuse(rt, trail, event.name, task) or not fits(rt, event):
         return False
-    if not rt.fuses(rt.address(task.function, trail.routes), event, task):
-        return False
-    trail.ahead = own_event(rt, event)
+    if rt.fuses(rt.address(task.function, trail.routes), event, task):
+        trail.ahead = own_event(event)
     return trail.ahead is not None
 
 
