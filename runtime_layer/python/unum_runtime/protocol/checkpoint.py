@@ -169,12 +169,10 @@ def bounded(
     size = len(outcome.text.encode())
     if limit is not None and size > limit:
         return _too_large(f"the {what} has {size} bytes; at most {limit} are allowed: pass large data by reference")
-    if rt.large is not None:
-        return outcome
     if way is not STRAIGHT:
         size += sum(len(str(value).encode()) for value in way.to_item().values())
         what += " with the variables" if way.variables else ""
-    if size > MAX_OUTCOME_BYTES:
+    if size > MAX_OUTCOME_BYTES and rt.large is None:
         return _too_large(f"the {what} has {size} bytes; at most {MAX_OUTCOME_BYTES} are stored{WITHOUT_BUCKET}")
     return outcome
 
