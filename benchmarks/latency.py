@@ -1,6 +1,6 @@
 """How fast steps follow each other in the emulator, here and in its Step Functions; what is printed are ratios.
 
-    python benchmarks/latency.py [--json] [--runs 3] [--widths 2,10,...] [--output FOLDER]
+    python benchmarks/latency.py [--json] [--runs 5] [--widths 2,10,...] [--output FOLDER]
 
 Workflows and state machines of one definition have the same functions, and are executed in one run. Step Functions is
 ministack's without its pause of 0.15 s before each execution, which `unum_emulator.stepfunctions` takes out.
@@ -44,8 +44,11 @@ ANSWER_S = 0.03
 """How long Lambda takes to accept an event, as `PARALLEL_CALLS` has it."""
 CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL")
 """What the runtime's own client reads of a function's environment."""
-WARM_UP = 100
-"""Maps up to this width are executed once more before, to have the processes; the emulator keeps 24 in all."""
+REPEATED = 50
+"""Maps up to this width are executed as often as chains, and once more before, to have the processes."""
+CHAIN_RUNS = 3
+"""How often chains are executed for each time that Maps are; they are short."""
+HERE, STEP_FUNCTIONS, FUSED = "here", "Step Functions", "here, in one function"
 PATIENCE_S = 900
 POLL_S = 0.1
 LOOK_S = 0.5
@@ -74,9 +77,10 @@ class Found:
     """What was measured.
 
     Attributes:
-        hop: seconds between two Tasks of a chain, by who goes on with it: medians.
-        chain: seconds of a chain of `LENGTH` from start to end: medians.
+        hop: seconds between two Tasks of a chain, by who goes on with it, and between Tasks of one function: medians.
+        chain: seconds of a chain of `LENGTH` from start to end, by the same: medians.
         fans: by who, and by width.
+        requests: seconds of each request of a hop, one after the other, by what it is: medians.
         sending: seconds to send `STARTED` events, by where to and how.
         peak_mb: of the processes of functions, after the widest Map.
     """
@@ -84,6 +88,7 @@ class Found:
     hop: Mapping[str, float]
     chain: Mapping[str, float]
     fans: Mapping[str, Mapping[int, Fan]]
+    requests: Mapping[str, float]
     sending: Mapping[str, Mapping[str, float]]
     peak_mb: Mapping[str, int]
 
@@ -92,7 +97,7 @@ def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--runs", type=int, default=3, help="of each execution; medians are shown")
+    parser.add_argument("--runs", type=int, default=5, help="of executions, but wide Maps; medians are shown")
     parser.add_argument("--widths", type=_numbers, default=WIDTHS, help="of Maps, with commas between")
     parser.add_argument("--output", type=Path, default=PAGE, help="folder for the page and its chart")
     options = parser.parse_args()
@@ -109,9 +114,13 @@ def measured(emulator: Emulator, runs: int, widths: Sequence[int]) -> Found:
     """Deploy and measure."""
     cdk.bootstrap(emulator, cwd=ROOT)
     outputs = cdk.deploy(emulator, [STACK], app=APP, cwd=ROOT)[STACK]
-    chains = {"here": _workflow(outputs, "Chain"), "Step Functions": _state_machine(outputs["ChainMachineArn"])}
-    fans = {"here": _workflow(outputs, "Fan"), "Step Functions": _state_machine(outputs["FanMachineArn"])}
-    gaps, whole = _chains(chains, runs)
+    chains = {
+        HERE: _workflow(outputs, "Chain"),
+        STEP_FUNCTIONS: _state_machine(outputs["ChainMachineArn"]),
+        FUSED: _workflow(outputs, "Fused"),
+    }
+    fans = {HERE: _workflow(outputs, "Fan"), STEP_FUNCTIONS: _state_machine(outputs["FanMachineArn"])}
+    gaps, whole = _chains(chains, runs * CHAIN_RUNS)
     with peaks_mb("Make", "Work", "Join") as peaks:
         found = _fans(fans, runs, widths)
     return Found(
@@ -119,28 +128,27 @@ def measured(emulator: Emulator, runs: int, widths: Sequence[int]) -> Found:
         chain=whole,
         fans=found,
         peak_mb=peaks,
+        requests=requests(outputs["ChainTable"], outputs["SinkArn"]),
         sending=sending(outputs["SinkArn"]),
     )
 
 
 def _chains(executes: Mapping[str, Execute], runs: int) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """Medians of hops, and of whole chains, whose first run starts the processes and is not measured."""
-    hops, whole = {}, {}
-    for who, execute in executes.items():
+    """Medians of hops, and of whole chains, in turn; the first run starts the processes and is not measured."""
+    for execute in executes.values():
         execute([])
-        found = [execute([]) for _ in range(runs)]
-        hops[who] = statistics.median(gap for times, _ in found for gap in _gaps(times))
-        whole[who] = statistics.median(took for _, took in found)
-    return hops, whole
+    found = [{who: execute([]) for who, execute in executes.items()} for _ in range(runs)]
+    hops = {who: statistics.median(gap for each in found for gap in _gaps(each[who][0])) for who in executes}
+    return hops, {who: statistics.median(each[who][1] for each in found) for who in executes}
 
 
 def _fans(executes: Mapping[str, Execute], runs: int, widths: Sequence[int]) -> Mapping[str, Mapping[int, Fan]]:
     found: dict[str, dict[int, Fan]] = {who: {} for who in executes}
     for width in widths:
         for who, execute in executes.items():
-            if width <= WARM_UP:
+            if width <= REPEATED:
                 execute(width)
-            times = [_fan(who, execute, width) for _ in range(runs)]
+            times = [_fan(who, execute, width) for _ in range(runs if width <= REPEATED else 1)]
             found[who][width] = Fan(*map(statistics.median, zip(*times, strict=True)))
     return found
 
@@ -183,6 +191,25 @@ def _state_machine(arn: str) -> Execute:
         return json.loads(ended["output"]), ended["stopDate"].timestamp() - began_s
 
     return execute
+
+
+def requests(table: str, function: str) -> Mapping[str, float]:
+    """How long each request takes that a hop makes, while nobody else makes any."""
+    environment = {name: os.environ[name] for name in CREDENTIALS}
+    store: Any = wire_client("dynamodb", environment)
+    invoker = LambdaInvoker(wire_client("lambda", environment))
+    schema = boto3.client("dynamodb").describe_table(TableName=table)["Table"]["KeySchema"]
+    key = {each["AttributeName"]: {"S": "latency"} for each in schema}
+    return {
+        "GetItem, whether the Task was done before": _median(lambda: store.get_item(TableName=table, Key=key)),
+        "PutItem, its outcome": _median(lambda: store.put_item(TableName=table, Item=key)),
+        "Invoke, an event to the next": _median(lambda: invoker.invoke([(function, b"[]")])),
+    }
+
+
+def _median(work: Callable[[], object]) -> float:
+    work()  # opens the connection
+    return statistics.median(_took(work) for _ in range(STARTED))
 
 
 def sending(function: str) -> Mapping[str, Mapping[str, float]]:
@@ -276,7 +303,10 @@ def _of_process(process: Path, wanted: str) -> int:
 
 def page(found: Found, runs: int) -> str:
     """What was found, as a page in Markdown."""
-    return "\n".join([*_head(runs), *_chain(found), *_widths(found), *_sending(found), *_memory(found)]) + "\n"
+    return (
+        "\n".join([*_head(runs), *_chain(found), *_requests(found), *_widths(found), *_sending(found), *_memory(found)])
+        + "\n"
+    )
 
 
 def _head(runs: int) -> list[str]:
@@ -285,7 +315,8 @@ def _head(runs: int) -> list[str]:
         "# Latency in the emulator",
         "",
         f"Written by `benchmarks/latency.py` on {date}; {machine()}; in the last 15 minutes",
-        f"{os.getloadavg()[2]:.0f} processes wanted a processor at a time. Each figure is the median of {runs}.",
+        f"{os.getloadavg()[2]:.0f} processes wanted a processor at a time. Figures are medians of {runs * CHAIN_RUNS}",
+        f"chains, which took turns, and of {runs} Maps of up to {REPEATED} branches; of wider Maps there was one each.",
         "",
         *_ABOUT.splitlines(),
     ]
@@ -295,13 +326,38 @@ _ABOUT = """\
 Seconds are those of this machine and of what else it did meanwhile; only ratios within this run say something, and
 those of short executions little. Step Functions is the emulator's, without its pause of 0.15 s before each execution:
 it calls functions from within the emulator's own process, while each step here takes requests over HTTP, to DynamoDB
-and to Lambda. At most 24 processes of functions run at once, so wide Maps take as long as the processors need for all
-branches, whoever begins them."""
+and to Lambda. On AWS these are services of their own, which answer beside each other. At most 24 processes of functions
+run at once, so wide Maps take as long as the processors need for all branches, whoever begins them."""
 
 
 def _chain(found: Found) -> list[str]:
-    rows = [("hop", found.hop), (f"chain of {LENGTH}, start to end", found.chain)]
-    return ["", "## Chain", "", _HEAD, _RULE, *(_row(name, [each[who] for who in each]) for name, each in rows)]
+    rows = {"hop": found.hop, f"chain of {LENGTH}, start to end": found.chain}
+    lines = ["", "## Chain", "", _HEAD, _RULE]
+    lines += [_row(name, [each[HERE], each[STEP_FUNCTIONS]]) for name, each in rows.items()]
+    lines += ["", "The same with all Tasks in one function, which are fused: the hop takes no invocation.", ""]
+    lines += ["| | one function, s | many, s | ratio |", _RULE]
+    return [*lines, *(_row(name, [each[FUSED], each[HERE]]) for name, each in rows.items())]
+
+
+def _requests(found: Found) -> list[str]:
+    """What a hop takes at least: its requests, the fused hop's all but the last."""
+    lines = [
+        "",
+        "## What a hop takes",
+        "",
+        *_HOP.splitlines(),
+        "",
+        "| request | s | share of the hop |",
+        "|---|---:|---:|",
+    ]
+    rows = {**found.requests, "all": sum(found.requests.values())}
+    return [*lines, *(f"| {name} | {each:.4f} | {each / found.hop[HERE]:.2f} |" for name, each in rows.items())]
+
+
+_HOP = """\
+A hop is three requests, one after the other, and the way of the event through Lambda: its queue, a process that
+waits for work, the user's code. Step Functions there makes no request and has no queue: it calls from within the
+emulator's process, and keeps state in its memory. Each request alone, while nobody else makes one:"""
 
 
 def _widths(found: Found) -> list[str]:

@@ -36,12 +36,17 @@ Machine = Mapping[str, Any]
 
 
 class Latency(cdk.Stack):
-    """The workflows ``Chain`` and ``Fan``, state machines ``ChainMachine`` and ``FanMachine``; a sink for events."""
+    """Workflows ``Chain``, ``Fused``, ``Fan``; state machines ``ChainMachine``, ``FanMachine``; a sink for events.
+
+    ``Fused`` is the chain with all its Tasks in one function.
+    """
 
     def __init__(self, scope: cdk.App, construct_id: str) -> None:
         super().__init__(scope, construct_id)
         self._both("Chain", chain(), dict.fromkeys(_CHAIN, "hop"))
         self._both("Fan", fan(), _MAP)
+        every = dict.fromkeys(_CHAIN, self._function("Every", "hop"))
+        UnumWorkflow(self, "Fused", definition=Definition.from_asl(chain()), functions=every)
         sink = lambda_.Function(
             self,
             "Sink",

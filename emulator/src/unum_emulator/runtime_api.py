@@ -6,20 +6,24 @@ without that client: every exception is a `Runtime.HandlerError`, costs the proc
 call waits 50 ms for output.
 """
 
-import http.server
 import queue
 import re
-import socketserver
+import socket
 import threading
 import time
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from http import HTTPStatus
+from typing import BinaryIO
 
 from unum_emulator.settings import HOST
 
 _PREFIX = "/2018-06-01/runtime"
-_RESULT = re.compile(rf"{_PREFIX}/invocation/(?P<request_id>[^/]+)/(?P<kind>response|error)")
+_NEXT = f"GET {_PREFIX}/invocation/next"
+_INIT_ERROR = f"POST {_PREFIX}/init/error"
+_RESULT = re.compile(rf"POST {_PREFIX}/invocation/(?P<request_id>[^/]+)/(?P<kind>response|error)")
 
 
 class ReportKind(StrEnum):
@@ -73,91 +77,106 @@ class Delivery:
         }
 
 
-@dataclass
-class Mailbox:
-    """The two queues between a sandbox and the process in it."""
+class RuntimeApi:
+    """Serves one process on a port of its own, because the client knows the API by host and port alone.
 
-    deliveries: queue.SimpleQueue[Delivery | None] = field(default_factory=queue.SimpleQueue)
-    reports: queue.SimpleQueue[Report] = field(default_factory=queue.SimpleQueue)
+    Whoever delivers writes the answer to the process itself, on the connection that asked: each thread that an event
+    passes through would wait for the interpreter.
 
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    # Without this the kernel holds every second small packet back for 40 ms.
-    disable_nagle_algorithm: ClassVar[bool] = True
-    wbufsize = -1
-    server: "RuntimeApi"
-
-    def do_GET(self) -> None:
-        if self.path != f"{_PREFIX}/invocation/next":
-            self._answer(404)
-            return
-        mailbox = self.server.mailbox
-        mailbox.reports.put(Report(ReportKind.READY))
-        delivery = mailbox.deliveries.get()
-        if delivery is None:
-            self.close_connection = True
-            return
-        self.send_response(200)
-        for name, value in delivery.headers().items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(delivery.payload)
-
-    def do_POST(self) -> None:
-        body = self._body()
-        result = _RESULT.fullmatch(self.path)
-        if result:
-            report = Report(ReportKind(result["kind"]), body, result["request_id"])
-        elif self.path == f"{_PREFIX}/init/error":
-            report = Report(ReportKind.INIT_ERROR, body)
-        else:
-            self._answer(404)
-            return
-        self.server.mailbox.reports.put(report)
-        self._answer(202)
-
-    def _body(self) -> bytes:
-        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
-            return self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        chunks = []
-        while size := int(self.rfile.readline(), 16):
-            chunks.append(self.rfile.read(size))
-            self.rfile.readline()
-        self.rfile.readline()
-        return b"".join(chunks)
-
-    def _answer(self, status: int) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_args: object) -> None:
-        """Stay silent: the invocations are logged where they are executed."""
-
-
-class RuntimeApi(socketserver.ThreadingTCPServer):
-    """Serves one process on a port of its own, because the client knows the API by host and port alone."""
-
-    daemon_threads = True
-    block_on_close = False
+    Attributes:
+        reports: what the process said, and what its sandbox found out.
+    """
 
     def __init__(self) -> None:
-        super().__init__((HOST, 0), _Handler)
-        self.mailbox = Mailbox()
-        self._thread = threading.Thread(target=self.serve_forever, daemon=True, name="runtime-api")
-        self._thread.start()
+        self.reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
+        self._asking: queue.SimpleQueue[socket.socket] = queue.SimpleQueue()
+        self._listener = socket.create_server((HOST, 0))
+        self._connections: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True, name="runtime-api").start()
 
     @property
     def address(self) -> str:
         """What AWS_LAMBDA_RUNTIME_API has to say."""
-        return f"{HOST}:{self.server_address[1]}"
+        return f"{HOST}:{self._listener.getsockname()[1]}"
 
-    def handle_error(self, *_args: object) -> None:
-        """Stay silent: a process that was killed breaks its connection, and its sandbox knows."""
+    def deliver(self, delivery: Delivery) -> None:
+        """Answer the process, which asked for work before; if it has ended since, its sandbox reports that."""
+        with suppress(OSError):
+            self._asking.get().sendall(_answer(HTTPStatus.OK, delivery.headers()) + delivery.payload)
 
     def close(self) -> None:
         """Release the port and the waiting process."""
-        self.mailbox.deliveries.put(None)
-        self.shutdown()
-        self.server_close()
+        for each in (self._listener, *self._connections):
+            with suppress(OSError):  # the process has closed it already
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                connection, _ = self._listener.accept()
+                # Without this the kernel holds every second small packet back for 40 ms.
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._connections.append(connection)
+                threading.Thread(target=self._serve, args=(connection,), daemon=True, name="runtime-api").start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with suppress(OSError), connection.makefile("rb") as stream:  # a process that was killed breaks it
+            while request := _Request.read(stream):
+                self._handle(request, connection)
+
+    def _handle(self, request: "_Request", connection: socket.socket) -> None:
+        if request.line == _NEXT:
+            self._asking.put(connection)
+            self.reports.put(Report(ReportKind.READY))
+        elif report := request.report():
+            self.reports.put(report)
+            connection.sendall(_answer(HTTPStatus.ACCEPTED, {"Content-Length": "0"}))
+        else:
+            connection.sendall(_answer(HTTPStatus.NOT_FOUND, {"Content-Length": "0"}))
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What the process sent: method and path, and the body."""
+
+    line: str
+    body: bytes
+
+    @classmethod
+    def read(cls, stream: BinaryIO) -> "_Request | None":
+        """Read the next request of a connection, None at its end."""
+        first = stream.readline()
+        if not first:
+            return None
+        method, path, _version = first.decode("latin-1").split(" ", 2)
+        return cls(f"{method} {path}", _body(stream, _headers(stream)))
+
+    def report(self) -> Report | None:
+        """What it says about an invocation or about the init phase; None if it says something else."""
+        if self.line == _INIT_ERROR:
+            return Report(ReportKind.INIT_ERROR, self.body)
+        result = _RESULT.fullmatch(self.line)
+        return Report(ReportKind(result["kind"]), self.body, result["request_id"]) if result else None
+
+
+def _headers(stream: BinaryIO) -> dict[str, str]:
+    """Read headers up to the empty line, with their names in small letters."""
+    lines = iter(lambda: stream.readline().decode("latin-1").rstrip(), "")
+    return {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def _body(stream: BinaryIO, headers: Mapping[str, str]) -> bytes:
+    if headers.get("transfer-encoding", "").lower() != "chunked":
+        return stream.read(int(headers.get("content-length", "0")))
+    chunks = []
+    while size := int(stream.readline(), 16):
+        chunks.append(stream.read(size))
+        stream.readline()
+    stream.readline()
+    return b"".join(chunks)
+
+
+def _answer(status: HTTPStatus, headers: Mapping[str, str]) -> bytes:
+    lines = [f"HTTP/1.1 {status.value} {status.phrase}", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")

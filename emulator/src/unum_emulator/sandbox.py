@@ -158,14 +158,14 @@ class Sandbox:
 
     def _watch(self) -> None:
         self._process.wait()
-        self._api.mailbox.reports.put(Report(ReportKind.EXIT))
+        self._api.reports.put(Report(ReportKind.EXIT))
 
     def _deliver(self, delivery: Delivery) -> Report:
         """Hand the event to the process, if it asked for one; return what becomes of it."""
         opening, self._opening = self._opening, None
         first, self._fresh = self._fresh, False
         if opening and opening.kind is ReportKind.READY:
-            self._api.mailbox.deliveries.put(delivery)
+            self._api.deliver(delivery)
             return self._await(delivery.timeout_s)
         if opening and first:
             return opening
@@ -176,7 +176,7 @@ class Sandbox:
         deadline_s = time.monotonic() + timeout_s
         while (remaining_s := deadline_s - time.monotonic()) > 0:
             try:
-                return self._api.mailbox.reports.get(timeout=min(remaining_s, _MEMORY_CHECK_S))
+                return self._api.reports.get(timeout=min(remaining_s, _MEMORY_CHECK_S))
             except queue.Empty:
                 if memory.resident_mb(self._process.pid) > self.function.memory_mb:
                     self.kill()
