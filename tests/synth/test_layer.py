@@ -23,7 +23,7 @@ from aws_cdk import aws_lambda as lambda_
 
 from tests.synth.deployment import Deployment, function
 from tests.synth.machines import chain, machine
-from unum_constructs.bytecode import compiled
+from unum_constructs.bytecode import _WithoutAnnotations, compiled
 from unum_constructs.compiler import compile_workflow
 from unum_constructs.layer import WorkflowLayer
 from unum_constructs.layer_content import Content, deployed, digest, layer_content, runtime_folder, this_python
@@ -36,6 +36,7 @@ SOURCES_KB, LAYER_KB = 215, 285
 PYTHON = str(this_python())
 
 SERVICE = {"Type": "Task", "Resource": "arn:aws:states:::sns:publish", "Parameters": {"TopicArn": "a", "Message": "m"}}
+IN_JSONATA = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": 1}
 INTRINSIC = {"Type": "Pass", "Parameters": {"said.$": "States.Format('{}', $.name)"}}
 
 
@@ -75,7 +76,8 @@ def test_jsonata_is_there_where_a_state_is_in_it(workflow: Workflow) -> None:
     assert content.keys() - plain.keys() == own.keys() | ours
 
 
-def test_a_layer_with_jsonata_evaluates_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("python", [PYTHON, "python3.99"])
+def test_a_layer_with_jsonata_evaluates_it(python: str, tmp_path: Path) -> None:
     definition = {"QueryLanguage": "JSONata", **machine(P={"Type": "Pass", "Output": "{% 1 + 1 %}", "End": True})}
     content = layer_content(compile_workflow(definition, name="Flow", functions=None), runtime_folder())
     code = """
@@ -84,7 +86,7 @@ from unum_runtime.asl.scene import Scene
 from unum_runtime.handler import load_workflow
 print(program(load_workflow("Flow").states["P"]).leave(1, 1, Scene({}, {}, 0, "")).value)
 """
-    assert ran(content, tmp_path, code) == "2\n"
+    assert ran(deployed(content, python), tmp_path, code) == "2\n"
 
 
 def layer_of(**state: Any) -> Content:
@@ -121,7 +123,7 @@ def test_nothing_is_missing_but_what_the_workflow_cannot_need() -> None:
     }
 
 
-@pytest.mark.parametrize("state", [SERVICE, INTRINSIC, {"Type": "Pass", "QueryLanguage": "JSONata", "Output": 1}])
+@pytest.mark.parametrize("state", [SERVICE, INTRINSIC, IN_JSONATA])
 def test_what_they_need_is_complete(state: Any) -> None:
     content = layer_of(**state)
     for path in content.keys() - layer_of(Type="Pass").keys():
@@ -152,14 +154,14 @@ def is_package(module: str) -> bool:
     return spec is not None and spec.submodule_search_locations is not None
 
 
-def ran(content: Content, folder: Path, code: str) -> str:
+def ran(content: Content, folder: Path, code: str, *options: str) -> str:
     """What `code` prints where the layer is on the path."""
     for path, data in content.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
     environment = {"PYTHONPATH": str(folder / "python"), "PATH": os.environ["PATH"]}
     completed = subprocess.run(  # noqa: S603 - ours
-        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True
+        [sys.executable, *options, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True
     )
     return completed.stdout
 
@@ -279,6 +281,70 @@ def test_all_lines_of_the_runtime_stay_and_no_annotations(workflow: Workflow, tm
             assert all(column is None for *_, column in ours.co_positions())
     code = "from unum_runtime.protocol.step import step; print(step.__annotations__, step.__doc__)"
     assert ran(deployed(content, PYTHON), tmp_path, code) == "{} None\n"
+
+
+def test_nobody_uses_the_types_that_bytecode_has_no_more() -> None:
+    """They are None there, so that modules can import them from each other; in annotations they stand for nothing."""
+    everything = {**layer_of(**SERVICE), **layer_of(**INTRINSIC), **layer_of(**IN_JSONATA)}
+    modules = {module_name(path): ast.parse(data) for path, data in everything.items() if path.endswith(".py")}
+    types = {(name, each) for name, module in modules.items() for each in types_of(module)}
+    assert {("unum_runtime.model.ir", "Json"), ("unum_runtime.asl.reader", "_Part")} <= types
+    for module in modules.values():
+        known = types_of(module) | {each for origin, each in imported_names(module) if (origin, each) in types}
+        bare = ast.parse(ast.unparse(_WithoutAnnotations().visit(module)))
+        used = {node.id for node in ast.walk(bare) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        assert known & used == set()
+
+
+def types_of(module: ast.Module) -> set[str]:
+    found = set()
+    for each in module.body:
+        match each:
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id="TypeAlias")):
+                found.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="TypeVar"))):
+                found.add(name)
+    return found
+
+
+def imported_names(module: ast.Module) -> set[tuple[str, str]]:
+    """The names that `module` imports, with the modules that it has them from."""
+    imports = [node for node in ast.walk(module) if isinstance(node, ast.ImportFrom)]
+    return {(str(node.module), each.name) for node in imports for each in node.names}
+
+
+def test_bytecode_loads_nothing_for_types(tmp_path: Path) -> None:
+    code = "import sys, unum_runtime.handler; print({'typing', 'dataclasses', 'inspect'} & {*sys.modules})"
+    assert ran(deployed(layer_of(Type="Pass"), PYTHON), tmp_path, code, "-S") == "set()\n"
+
+
+TYPED = """
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+if TYPE_CHECKING:
+    from nowhere import Nothing
+Many: TypeAlias = list[Missing]
+Part = TypeVar("Part", bound=Missing)
+count: Missing = 1
+later: Missing
+class Named(Protocol):
+    shared: ClassVar[Missing] = 2
+    name: Missing
+    def told(self, *, at: Missing = 3) -> Missing:
+        held: Missing = at
+        return cast("Missing", held)
+class Pair(NamedTuple):
+    left: Missing
+    right: Missing = 4
+"""
+
+
+def test_what_stands_for_types_is_not_evaluated() -> None:
+    names: dict[str, Any] = {}
+    exec(marshal.loads(compiled(TYPED.encode(), "m")[16:]), names)  # noqa: S102, S302 - our own
+    assert (names["count"], names["Named"]().told(), names["Named"].shared, names["Pair"](0)) == (1, 3, 2, (0, 4))
+    assert [*names["Named"].__annotations__] == ["shared", "name"]
+    assert names["Named"].__bases__ == (object,)
+    assert not {"TypeVar", "TypeAlias", "TYPE_CHECKING", "ClassVar", "Protocol", "later"} & names.keys()
 
 
 def test_size(workflow: Workflow) -> None:

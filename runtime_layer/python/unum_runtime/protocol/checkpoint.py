@@ -1,7 +1,6 @@
 """Commit: write an outcome once, and go on with whoever's was first."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from unum_runtime.errors import InconsistentHistory
 from unum_runtime.model.checkpoint import STRAIGHT, Began, Checkpoint, Failure, Item, Outcome, Way
@@ -12,6 +11,7 @@ from unum_runtime.protocol.packing import commit_packed, place_of
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES, Commit, Effect, Finish, Open, is_start, plan
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.trail import Trail
+from unum_runtime.records import replace
 
 WITHOUT_BUCKET = ': give the workflow a bucket for larger ones, payload="s3", or pass large data by reference'
 """What helps against the limits of items and events."""

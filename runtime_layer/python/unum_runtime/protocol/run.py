@@ -3,9 +3,7 @@
 What it comes to is an outcome to commit, whatever failed; or the event of another try; or nothing yet.
 """
 
-import copy
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -27,7 +25,7 @@ from unum_runtime.protocol.plan import Commit, Invoke, out_of_time
 from unum_runtime.protocol.recover import Retry, recover
 from unum_runtime.protocol.runtime import Call, Elsewhere, Later, Runtime
 from unum_runtime.protocol.user_code import call, event_of, needs_input_after, shaped
-from unum_runtime.records import dataclass
+from unum_runtime.records import dataclass, replace
 
 _LIMITS = {"States.Timeout": "TimeoutSeconds", "States.HeartbeatTimeout": "HeartbeatSeconds"}
 """Fields that say how long a try may take, by what it comes to then. User code that runs here sends no heartbeats."""
@@ -166,7 +164,7 @@ class _Try:
     def _result(self, event: Json, limits: _Limits, begun_ms: int, given: str) -> _Result:
         """What user code comes to, within the time that it may take."""
         # User code may change its event, and so must not share it with the input that is needed afterwards.
-        own = copy.deepcopy(event) if needs_input_after(self.task) else event
+        own = _copied(event) if needs_input_after(self.task) else event
         execute = partial(call, self.rt, self._call(self._timeout_s(limits), given), own)
         result = shared(self.rt, self.envelope, self.task, own, execute) if self.task.memoize else execute()
         if isinstance(result, Elsewhere):
@@ -252,3 +250,9 @@ class _Try:
 
 def _for_holders(limits: _Limits) -> Limits:
     return Limits(limits["States.Timeout"], limits["States.HeartbeatTimeout"])
+
+
+def _copied(event: Json) -> Json:
+    from copy import deepcopy  # noqa: PLC0415 - few Tasks need it
+
+    return deepcopy(event)
