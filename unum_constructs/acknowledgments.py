@@ -26,6 +26,8 @@ OWN_FUNCTION: Reasons = {
 }
 """Of functions without user code."""
 
+SAME_RUNTIME: Reasons = {"AwsSolutions-L1": "The newest Python that the workflow's functions have"}
+
 DEFAULT_RUNTIME: Reasons = {"AwsSolutions-L1": "The newest Python that the runtime in the layer is known to run on"}
 
 FAILURES_HANDLED: Reasons = {

@@ -21,7 +21,7 @@ from unum_constructs.definition import Definition
 from unum_constructs.failure_handler import FailureHandler
 from unum_constructs.failure_handler import operations as operations_on_failure
 from unum_constructs.host import Failures, Host
-from unum_constructs.layer import WorkflowLayer
+from unum_constructs.layer import WorkflowLayers
 from unum_constructs.resource import arn_of, stack_of
 from unum_constructs.timer import WorkflowTimer
 from unum_constructs.wiring import Wiring, operations
@@ -43,7 +43,7 @@ class Assembly:
         hosts: the functions by key, `ENTRY` and `SERVICES` included.
         known: the same as the workflow's stack knows them.
         wiring: who invokes whom.
-        layer: runtime and definition.
+        layers: runtime and definition, for each Python.
         distant_layers: the same for functions of other stacks, by the path of the stack.
         table: the state of executions.
         payload_bucket: what is too large for it; None for none.
@@ -62,8 +62,8 @@ class Assembly:
     hosts: Mapping[str, Host]
     known: Mapping[str, Host | DistantFunction]
     wiring: Wiring
-    layer: WorkflowLayer
-    distant_layers: Mapping[str, WorkflowLayer]
+    layers: WorkflowLayers
+    distant_layers: Mapping[str, WorkflowLayers]
     table: dynamodb.ITable
     payload_bucket: s3.IBucket | None
     retention_s: int
@@ -126,6 +126,11 @@ class Assembly:
         if self.distant_layers:  # references to other stacks are not what they will be
             acknowledge_when_resolved(workflow, arns, called)
 
+    def warn_of_slow_starts(self) -> None:
+        """Say which functions start more slowly than they could, once all have their layers."""
+        for layers in (self.layers, *self.distant_layers.values()):
+            layers.warn_of_slow_starts()
+
     def join(self, scope: Construct, key: str, failures: Failures) -> iam.Policy:
         """Make the function `key` a part of the workflow; what allows it to be one, in `scope`."""
         host, known = self.hosts[key], self.known[key]
@@ -139,7 +144,7 @@ class Assembly:
             claimed.handler.hand_on(self.workflow.name, failures.handler)
         if key in recursive_functions(self.workflow) or self._answered(key) or self._begins_again(key):
             host.allow_recursion()
-        host.serve(self.workflow.name, self._layer_of(host), self._service_of(key))
+        host.serve(self.workflow.name, self._layers_of(host), self._service_of(key))
         return policy
 
     def _statements(self, key: str, *, reporting: Statements) -> Iterator[iam.PolicyStatement]:
@@ -151,7 +156,7 @@ class Assembly:
         yield from self._storing(operations(self.workflow, self.wiring, key))
         yield from self._keeping_objects()
         if not self.hosts[key].takes_layers:
-            yield permissions.reading(self._layer_of(self.hosts[key]).definition)
+            yield permissions.reading(self._layers_of(self.hosts[key]).first.definition)
         yield from reporting
         timer = self._queues if self._waits(key) else []
         yield from permissions.sending([*timer, *(self.activities.values() if key == SERVICES else ())])
@@ -188,9 +193,9 @@ class Assembly:
 
     def _named(self, service: Mapping[str, Any]) -> dict[str, str]:
         """What stands in `service` for functions of other stacks in place of references to the workflow's stack."""
-        named = {"table": cross_stack.table_name(self.layer, self.table)}
+        named = {"table": cross_stack.table_name(self.layers.first, self.table)}
         if self.payload_bucket:
-            named["payload_bucket"] = cross_stack.bucket_name(self.layer, self.payload_bucket)
+            named["payload_bucket"] = cross_stack.bucket_name(self.layers.first, self.payload_bucket)
         if self.timer and "timer" in service:
             named["timer"] = cross_stack.queue_url(self.timer.queue_name)
         return named
@@ -200,8 +205,8 @@ class Assembly:
         """That of the timer."""
         return [self.timer.queue] if self.timer else []
 
-    def _layer_of(self, host: Host) -> WorkflowLayer:
-        return self.distant_layers.get(host.stack, self.layer)
+    def _layers_of(self, host: Host) -> WorkflowLayers:
+        return self.distant_layers.get(host.stack, self.layers)
 
     def _invoked(self, key: str) -> list[Host | DistantFunction]:
         """The functions that the function `key` invokes: itself, too, to go on after a Wait, or with parts of a Map."""
@@ -246,7 +251,7 @@ class Assembly:
         if key == SERVICES:
             service["routes"] |= {START + text: alias for text, alias in self.started.items()}
         if not host.takes_layers:
-            service["definition"] = self._layer_of(host).definition.s3_object_url
+            service["definition"] = self._layers_of(host).first.definition.s3_object_url
         if self.activities and key == SERVICES:
             service["activities"] = {name: queue.queue_url for name, queue in self.activities.items()}
         if self.timer and self._waits(key):

@@ -1,7 +1,8 @@
 """Bytecode of modules as it is loaded fastest: without what only readers of sources and checkers of types ask for.
 
-Left out are docstrings, assertions, annotations of functions, and the columns of places. Line numbers stay, so that
-tracebacks are the same but for the marks below their lines. Annotations in classes stay: fields are made of them.
+Left out are docstrings, assertions, annotations, what is only named in these, and the columns of places. Line numbers
+stay, so that tracebacks are the same but for the marks below their lines. Of annotations in classes the names stay:
+fields are made of them.
 """
 
 import ast
@@ -22,14 +23,14 @@ _LINE_ALONE, _NO_PLACE = 13, 15
 
 def compiled(source: bytes, path: str) -> bytes:
     """What a ``.pyc`` file of `source` has in it, of which tracebacks say that it is at `path`."""
-    bare = _WithoutAnnotations().visit(ast.parse(source))
+    bare = _without_typing(_WithoutAnnotations().visit(ast.parse(source)))
     code = compile(bare, path, "exec", dont_inherit=True, optimize=2)
     head = MAGIC_NUMBER + _UNCHECKED.to_bytes(4, "little") + source_hash(source)
     return head + marshal.dumps(_without_columns(code))
 
 
 class _WithoutAnnotations(ast.NodeTransformer):
-    """Takes away what is evaluated when a function is defined, and kept for nobody."""
+    """Takes away what is evaluated when a function, class or module is defined, and kept for nobody."""
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
         """An argument's annotation."""
@@ -40,6 +41,50 @@ class _WithoutAnnotations(ast.NodeTransformer):
         """That of what a function returns, and all in it."""
         node.returns = None
         return self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """That of a variable in a function or class; its name stays."""
+        node.annotation = ast.copy_location(ast.Constant(None), node.annotation)
+        return self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """The base that says that there is none."""
+        node.bases = [base for base in node.bases if not _is_named(base, "Protocol")]
+        return self.generic_visit(node)
+
+    def visit_Module(self, node: ast.Module) -> ast.AST:
+        """Those of variables, and the names of types: modules import them from each other, and use them nowhere."""
+        node.body = [bare for each in node.body if (bare := _without_type(each)) is not None]
+        return self.generic_visit(node)
+
+
+def _without_type(statement: ast.stmt) -> ast.stmt | None:
+    match statement:
+        case ast.AnnAssign(target=target, annotation=annotation, value=value):
+            if value is None:
+                return None
+            kept = ast.Constant(None) if _is_named(annotation, "TypeAlias") else value
+        case ast.Assign(targets=[target], value=ast.Call(func=function)) if _is_named(function, "TypeVar"):
+            kept = ast.Constant(None)
+        case ast.If(test=test) if _is_named(test, "TYPE_CHECKING"):
+            return None
+        case _:
+            return statement
+    return ast.fix_missing_locations(ast.copy_location(ast.Assign([target], kept), statement))
+
+
+def _without_typing(module: ast.Module) -> ast.Module:
+    """`module` without imports from `typing` that are left with nothing to name."""
+    used = {node.id for node in ast.walk(module) if isinstance(node, ast.Name)}
+    for node in module.body:
+        if isinstance(node, ast.ImportFrom) and node.module == "typing":
+            node.names = [each for each in node.names if each.name in used]
+    module.body = [each for each in module.body if not isinstance(each, ast.ImportFrom) or each.names]
+    return module
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _without_columns(code: CodeType) -> CodeType:

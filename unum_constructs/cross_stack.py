@@ -13,7 +13,7 @@ Source: AWS CloudFormation Template Reference, "Fn::GetStackOutput"; AWS CDK, "R
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from aws_cdk import Aws, Fn, ReferenceStrength, Stack, Token
 from aws_cdk import aws_dynamodb as dynamodb
@@ -24,7 +24,8 @@ from constructs import Construct, IDependable
 
 from unum_constructs.errors import ConstructError
 from unum_constructs.host import Failures, Host, retain_with
-from unum_constructs.layer import WorkflowLayer
+from unum_constructs.layer import WorkflowLayers
+from unum_constructs.python import newest_python
 from unum_constructs.resource import path_of, stack_of
 from unum_constructs.version import nested_in
 from unum_runtime.model.ir import Workflow
@@ -81,12 +82,19 @@ def are_near(workflow: Construct, hosts: Iterable[Host]) -> bool:
     return {host.stack for host in hosts} <= {path_of(stack_of(workflow))}
 
 
-def layers_of(workflow: Construct, compiled: Workflow, hosts: Iterable[Host]) -> dict[str, WorkflowLayer]:
-    """The workflow's layer in each other stack of its functions, by the stack's path."""
+def layers_of(workflow: Construct, compiled: Workflow, hosts: Collection[Host]) -> dict[str, WorkflowLayers]:
+    """The workflow's layers in each other stack of its functions, by the stack's path."""
     stacks = {host.stack: stack_of(host.function) for host in hosts}
     stacks.pop(path_of(stack_of(workflow)), None)
     place = "-".join(("Unum", *workflow.node.path.split("/")))
-    return {path: WorkflowLayer(Construct(stack, place), "Layer", workflow=compiled) for path, stack in stacks.items()}
+    return {
+        path: WorkflowLayers(Construct(stack, place), workflow=compiled, python=newest_python(_in_stack(path, hosts)))
+        for path, stack in stacks.items()
+    }
+
+
+def _in_stack(path: str, hosts: Iterable[Host]) -> list[lambda_.Function]:
+    return [host.function for host in hosts if host.stack == path]
 
 
 def problems(here: Stack, function: lambda_.Function) -> Iterator[str]:

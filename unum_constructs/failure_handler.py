@@ -74,6 +74,7 @@ class FailureHandler(Construct):
             description="Goes on from the events of a workflow that Lambda has given up",
         )
         self.function.add_environment("UNUM_WORKFLOWS", self.function.stack.to_json_string({workflow_name: service}))
+        layer.taken_by(self.function)
         # A layer keeps its logical id when its content changes, so the CDK would see the same function.
         self.function.invalidate_version_based_on(layer.digest)
         self.version = self.function.current_version

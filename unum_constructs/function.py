@@ -13,6 +13,7 @@ from constructs import Construct
 from unum_constructs.acknowledgments import DEFAULT_RUNTIME, LOG_GROUP, NETWORK, ROLE, acknowledge
 from unum_constructs.compiler.options import FunctionOptions
 from unum_constructs.encryption import allow_logs
+from unum_constructs.python import DEFAULT_PYTHON
 from unum_runtime.model.ir import Guard
 
 MEMORY_MB = 256
@@ -97,7 +98,7 @@ class UnumFunction(lambda_.Function):
             construct_id,
             code=code,
             handler=handler,
-            runtime=runtime or _newest_python(),
+            runtime=runtime or python_runtime(DEFAULT_PYTHON),
             memory_size=memory_size,
             timeout=timeout or _default_timeout(),
             log_group=group,
@@ -111,8 +112,10 @@ class UnumFunction(lambda_.Function):
 
 # Values that all functions share: each would be a call to the CDK's process.
 @cache
-def _newest_python() -> lambda_.Runtime:
-    return lambda_.Runtime.PYTHON_3_13
+def python_runtime(name: str) -> lambda_.Runtime:
+    """The runtime that is called `name`, such as ``python3.13``."""
+    known = "PYTHON_" + name.removeprefix("python").replace(".", "_")
+    return getattr(lambda_.Runtime, known, None) or lambda_.Runtime(name, lambda_.RuntimeFamily.PYTHON)
 
 
 @cache

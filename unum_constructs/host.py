@@ -12,7 +12,7 @@ from jsii.errors import JSIIError
 
 from unum_constructs.acknowledgments import FAILURES_HANDLED, acknowledge
 from unum_constructs.errors import ConstructError
-from unum_constructs.layer import WorkflowLayer
+from unum_constructs.layer import WorkflowLayer, WorkflowLayers
 from unum_constructs.resource import is_token, package_type_of, path_of, resource_of, stack_of, version_of
 from unum_constructs.version import name_after, version_arn, version_output
 
@@ -151,12 +151,12 @@ class Host(Construct):
             ahead = {target for host in ahead for target in host.references} - seen
         return other in seen
 
-    def serve(self, workflow: str, layer: WorkflowLayer, service: Mapping[str, Any]) -> None:
+    def serve(self, workflow: str, layers: WorkflowLayers, service: Mapping[str, Any]) -> None:
         """Take part in a workflow.
 
         Args:
             workflow: its name.
-            layer: its layer.
+            layers: its layers, of this function's stack.
             service: what `unum_runtime.handler.Service` says.
 
         Raises:
@@ -165,8 +165,7 @@ class Host(Construct):
         self._services[workflow] = service
         self._check_environment()
         self.function.add_environment("UNUM_WORKFLOWS", stack_of(self.function).to_json_string(self._services))
-        if self.takes_layers:
-            self._add_layer(layer)
+        layer = self._take_one(layers) if self.takes_layers else layers.first
         # A layer keeps its logical id when its content changes, so the CDK would see the same function.
         self.function.invalidate_version_based_on(layer.digest)
 
@@ -174,10 +173,10 @@ class Host(Construct):
         """Whether it takes part in a workflow of that name already."""
         return workflow in self._services
 
-    def _add_layer(self, layer: WorkflowLayer) -> None:
+    def _take_one(self, layers: WorkflowLayers) -> WorkflowLayer:
         # The CDK counts them. To ask for them before would fix their list, in older versions of the CDK.
         try:
-            self.function.add_layers(layer)
+            return layers.give(self.function)
         except (JSIIError, RuntimeError) as error:
             raise ConstructError(
                 self.function, f"Lambda allows 5 layers, and each workflow needs one: merge some of them ({error})"

@@ -1,7 +1,7 @@
 """The functions that a workflow brings along: they have no user code, what they do is in the layer."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aws_cdk import Duration
@@ -11,10 +11,11 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from unum_constructs.acknowledgments import FAILURES_HANDLED, OWN_FUNCTION, TRACES, acknowledge
+from unum_constructs.acknowledgments import FAILURES_HANDLED, OWN_FUNCTION, SAME_RUNTIME, TRACES, acknowledge
 from unum_constructs.errors import ConstructError
-from unum_constructs.function import UnumFunction
+from unum_constructs.function import UnumFunction, python_runtime
 from unum_constructs.host import HANDLER, Host
+from unum_constructs.python import DEFAULT_PYTHON, newest_python
 
 MEMORY_MB = 512
 """An entry invokes all branches of a fan-out by itself; half as much takes twice as long and costs the same."""
@@ -37,6 +38,7 @@ class Provision:
         vpc: where they run; outside of any VPC without.
         vpc_subnets: where in it.
         security_groups: in it.
+        python: the runtime of all, such as ``python3.13``.
     """
 
     architecture: lambda_.Architecture
@@ -47,6 +49,11 @@ class Provision:
     vpc: ec2.IVpc | None
     vpc_subnets: ec2.SubnetSelection | None
     security_groups: Sequence[ec2.ISecurityGroup] | None
+    python: str = DEFAULT_PYTHON
+
+    def beside(self, functions: Iterable[lambda_.Function]) -> "Provision":
+        """The same, with the newest Python that the user's `functions` have: so most workflows need one layer."""
+        return replace(self, python=newest_python(functions))
 
     def check(self, workflow: Construct) -> None:
         """Stop if something is said of a VPC that there is not.
@@ -64,13 +71,14 @@ class Provision:
             construct_id,
             code=lambda_.Code.from_inline('"""The runtime in the layer does everything."""\n'),
             handler=handler,
+            runtime=python_runtime(self.python),
             memory_size=MEMORY_MB,
             architecture=self.architecture,
             log_retention=self.log_retention,
             **self._where_given(),
             **options,
         )
-        acknowledge(function, {**OWN_FUNCTION, **FAILURES_HANDLED})
+        acknowledge(function, {**SAME_RUNTIME, **OWN_FUNCTION, **FAILURES_HANDLED})
         if self.tracing not in (None, lambda_.Tracing.DISABLED) and function.role:
             acknowledge(function.role, TRACES)
         return function

@@ -83,6 +83,12 @@ def resource_of(construct: IConstruct, kind: type[Resource]) -> Resource:
 
 
 @_kept
+def runtime_of(function: lambda_.Function) -> str | None:
+    """Its runtime, such as ``python3.13``; None for container images."""
+    return resource_of(function, lambda_.CfnFunction).runtime
+
+
+@_kept
 def package_type_of(function: lambda_.Function) -> str | None:
     """``Image`` for container images."""
     return resource_of(function, lambda_.CfnFunction).package_type

@@ -79,6 +79,7 @@ class WorkflowTimer(Construct):
             recursive_loop=lambda_.RecursiveLoop.ALLOW,  # what has to wait for long comes back many times
             description="Hands on the events of a workflow when they are due",
         )
+        layer.taken_by(self.forwarder)
         policy = permissions.attach_for_all(
             self,
             "Permissions",

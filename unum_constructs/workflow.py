@@ -25,7 +25,7 @@ from unum_constructs.failure_handler import FailureHandler
 from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.host import Failures
 from unum_constructs.imported import ImportedWorkflow
-from unum_constructs.layer import WorkflowLayer
+from unum_constructs.layer import WorkflowLayers
 from unum_constructs.monitoring import MonitoredWorkflow
 from unum_constructs.outputs import add_outputs
 from unum_constructs.payloads import Payload, bucket_for
@@ -126,7 +126,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         DefinitionError: the definition cannot be compiled; carries every problem with its JSON path.
 
     Attributes:
-        layer: runtime and definition.
+        layer: runtime and definition, for the newest Python that its functions have.
         failure_handler: what goes on from events that Lambda could not deliver.
         failure_queue: what it could not go on from, for 14 days; also events that waited in `timer` and could be given
             neither to their function nor to it.
@@ -205,6 +205,8 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             options=options_of(self, given, function_options or {}, guard),
             others=self._others(),
         )
+        functions_given = [host.function for host in program.hosts.values()]
+        self._provision = self._provision.beside(functions_given)
         configured = replace(
             program.workflow,
             collection=collection,
@@ -227,7 +229,8 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         claim_name(self, self.table, self.workflow_name)
         if sweep is not None:
             sweep.check(self, self.table, self._hosts.values())
-        self.layer = WorkflowLayer(self, "Layer", workflow=self._workflow)
+        layers = WorkflowLayers(self, workflow=self._workflow, python=self._provision.python)
+        self.layer = layers.first
         self.failure_queue = new_queue(self, "Failures", encryption_key=encryption_key)
         acknowledge(self.failure_queue, DEAD_LETTERS)
         self.activities = callbacks.new_activities(self, "Activities", self._workflow, encryption_key)
@@ -248,7 +251,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             hosts=self._hosts,
             known=self._known,
             wiring=wiring,
-            layer=self.layer,
+            layers=layers,
             distant_layers=cross_stack.layers_of(self, self._workflow, self._hosts.values()),
             table=self.table,
             payload_bucket=self.payload_bucket,
@@ -267,6 +270,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         self.control_alias = self._control_alias()
         self.sweep = None if sweep is None else self._sweep(sweep)
         self._assembly.acknowledge(self, self.failure_handler)
+        self._assembly.warn_of_slow_starts()
         self._add_outputs(exported_as=self.workflow_name if exported else None)
         for key, value in (tags or {}).items():
             Tags.of(self).add(key, value)

@@ -15,7 +15,9 @@ from tests.e2e.guards.stack import Guards
 from tests.e2e.language.stack import Language
 from tests.e2e.nested.stack import Nested
 from tests.e2e.probes.stack import Probes
+from tests.e2e.python import as_the_emulator
 
+as_the_emulator()
 # The emulator enforces IAM here, and refuses the bootstrap's roles, because it is not reached by TLS.
 app = cdk.App(default_stack_synthesizer=cdk.CliCredentialsStackSynthesizer())
 for stack in (

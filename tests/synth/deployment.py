@@ -12,6 +12,7 @@ from aws_cdk.assertions import Template
 
 from tests.synth.machines import Machine
 from unum_constructs import Definition, UnumFunction, UnumWorkflow
+from unum_constructs.layer import SLOWER_STARTS
 
 CODE = "def handle(event, context):\n    return event\n"
 
@@ -121,7 +122,15 @@ class Deployment:
         ]
 
     def warnings(self) -> list[Warned]:
-        """The warnings of the synthesized stack.
+        """The warnings of the synthesized stack, but for those that depend on the Python of these tests."""
+        return [each for each in self._warnings() if SLOWER_STARTS not in each.text]
+
+    def starts_told(self) -> list[Warned]:
+        """Those that depend on it."""
+        return [each for each in self._warnings() if SLOWER_STARTS in each.text]
+
+    def _warnings(self) -> list[Warned]:
+        """All of them.
 
         Not by ``assertions.Annotations``: its answers need the library's ``cloud_assembly_schema``,
         a file that the distribution ``aws-cdk.cloud-assembly-schema`` has as well, and which of the two

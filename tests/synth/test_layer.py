@@ -1,5 +1,6 @@
 """The layer: the runtime and the IR, the same bytes everywhere."""
 
+import ast
 import io
 import marshal
 import os
@@ -10,6 +11,7 @@ import sys
 import traceback
 import zipfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType
@@ -17,16 +19,25 @@ from typing import Any
 
 import pytest
 from aws_cdk import App, Stack
+from aws_cdk import aws_lambda as lambda_
 
+from tests.synth.deployment import Deployment, function
 from tests.synth.machines import chain, machine
-from unum_constructs.bytecode import compiled
+from unum_constructs.bytecode import _WithoutAnnotations, compiled
 from unum_constructs.compiler import compile_workflow
-from unum_constructs.layer import Content, WorkflowLayer, bytecode, digest, layer_content, runtime_folder
+from unum_constructs.layer import WorkflowLayer
+from unum_constructs.layer_content import Content, deployed, digest, layer_content, runtime_folder, this_python
 from unum_runtime import handler
 from unum_runtime.model.ir import Workflow
 
-SOURCES_KB, LAYER_KB = 270, 560
-"""Budgets for the layer of a small workflow, zipped: sources, and all of it."""
+SOURCES_KB, LAYER_KB = 215, 285
+"""Budgets for the layer of a small workflow, zipped: of sources, and of bytecode."""
+
+PYTHON = str(this_python())
+
+SERVICE = {"Type": "Task", "Resource": "arn:aws:states:::sns:publish", "Parameters": {"TopicArn": "a", "Message": "m"}}
+IN_JSONATA = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": 1}
+INTRINSIC = {"Type": "Pass", "Parameters": {"said.$": "States.Format('{}', $.name)"}}
 
 
 @pytest.fixture
@@ -65,7 +76,8 @@ def test_jsonata_is_there_where_a_state_is_in_it(workflow: Workflow) -> None:
     assert content.keys() - plain.keys() == own.keys() | ours
 
 
-def test_a_layer_with_jsonata_evaluates_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("python", [PYTHON, "python3.99"])
+def test_a_layer_with_jsonata_evaluates_it(python: str, tmp_path: Path) -> None:
     definition = {"QueryLanguage": "JSONata", **machine(P={"Type": "Pass", "Output": "{% 1 + 1 %}", "End": True})}
     content = layer_content(compile_workflow(definition, name="Flow", functions=None), runtime_folder())
     code = """
@@ -74,17 +86,82 @@ from unum_runtime.asl.scene import Scene
 from unum_runtime.handler import load_workflow
 print(program(load_workflow("Flow").states["P"]).leave(1, 1, Scene({}, {}, 0, "")).value)
 """
-    assert ran(content, tmp_path, code) == "2\n"
+    assert ran(deployed(content, python), tmp_path, code) == "2\n"
 
 
-def ran(content: Content, folder: Path, code: str) -> str:
+def layer_of(**state: Any) -> Content:
+    """The sources in the layer of a workflow of one state."""
+    workflow = compile_workflow(machine(S={**state, "End": True}), name="Flow", functions=None)
+    return layer_content(workflow, runtime_folder())
+
+
+def modules_in(content: Content, *folders: str) -> set[str]:
+    return {path for path in content if any(path.startswith(f"python/unum_runtime/{folder}") for folder in folders)}
+
+
+INTRINSICS, SERVICES = ("asl/intrinsics/",), ("aws/services/", "aws/items/", "aws/activities.py", "service_function.py")
+
+
+@pytest.mark.parametrize(("state", "folders"), [(SERVICE, SERVICES), (INTRINSIC, INTRINSICS)])
+def test_what_only_some_workflows_need_is_there_for_these(state: Any, folders: tuple[str, ...]) -> None:
+    with_it, without = layer_of(**state), layer_of(Type="Pass", Parameters={"States.": "States (", "at.$": "$.a"})
+    assert with_it.keys() - without.keys() == modules_in(with_it, *folders)
+    assert all(modules_in(with_it, folder) for folder in folders)
+
+
+def test_nothing_is_missing_but_what_the_workflow_cannot_need() -> None:
+    """Each import in the modules of the smallest layer, also those in functions, is one in it, or one of these."""
+    content = layer_of(Type="Pass")
+    missing = {name for path, data in content.items() if path.endswith(".py") for name in imported(data)} - {
+        module_name(path) for path in content
+    }
+    assert missing == {
+        "unum_runtime.asl.intrinsics.calls",
+        "unum_runtime.asl.jsonata.program",
+        "unum_runtime.aws.activities",
+        "unum_runtime.service_function",
+    }
+
+
+@pytest.mark.parametrize("state", [SERVICE, INTRINSIC, IN_JSONATA])
+def test_what_they_need_is_complete(state: Any) -> None:
+    content = layer_of(**state)
+    for path in content.keys() - layer_of(Type="Pass").keys():
+        if path.startswith("python/unum_runtime/") and path.endswith(".py"):
+            assert imported(content[path]) <= set(map(module_name, content)), path
+
+
+def module_name(path: str) -> str:
+    parts = Path(path).with_suffix("").parts[1:]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(source: bytes) -> set[str]:
+    """The modules of ours that `source` imports, wherever it does."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            module = str(node.module)
+            inner = {f"{module}.{each.name}" for each in node.names}
+            found |= {name for name in inner if find_spec(name)} if is_package(module) else {module}
+    return {name for name in found if name.startswith("unum_runtime")}
+
+
+def is_package(module: str) -> bool:
+    spec = find_spec(module) if module.startswith("unum_runtime") else None
+    return spec is not None and spec.submodule_search_locations is not None
+
+
+def ran(content: Content, folder: Path, code: str, *options: str) -> str:
     """What `code` prints where the layer is on the path."""
     for path, data in content.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
     environment = {"PYTHONPATH": str(folder / "python"), "PATH": os.environ["PATH"]}
     completed = subprocess.run(  # noqa: S603 - ours
-        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True
+        [sys.executable, *options, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True
     )
     return completed.stdout
 
@@ -94,26 +171,47 @@ def test_what_is_left_out_is_not_needed(workflow: Workflow, tmp_path: Path) -> N
     assert ran(content, tmp_path, "import unum_runtime.handler as h; print(h.load_workflow('Flow').name)") == "Flow\n"
 
 
-def test_all_that_lambda_calls_can_be_loaded(workflow: Workflow, tmp_path: Path) -> None:
-    content = layer_content(workflow, runtime_folder())
+@pytest.mark.parametrize("python", [PYTHON, "python3.99"])
+def test_all_that_lambda_calls_can_be_loaded(python: str, tmp_path: Path) -> None:
+    content = deployed(layer_of(**SERVICE), python)
+    modules = ("aws.forwarder", "service_function", "handler", "failure_handler")
     code = (
-        "import unum_runtime.aws.forwarder as f, unum_runtime.service_function as s; print(f.handle and s.handle and 1)"
+        f"from importlib import import_module as m; print([m('unum_runtime.' + n).handle.__name__ for n in {modules}])"
     )
-    assert ran(content, tmp_path, code) == "1\n"
+    assert ran(content, tmp_path, code) == "['handle', 'handle', 'handle', 'handle']\n"
 
 
-def test_bytecode_is_used_without_a_look_at_the_sources(workflow: Workflow, tmp_path: Path) -> None:
+def test_bytecode_takes_the_place_of_sources(workflow: Workflow, tmp_path: Path) -> None:
+    content = deployed(layer_content(workflow, runtime_folder()), PYTHON)
+    assert not {path for path in content if path.endswith(".pyc")} & {f"{path}c" for path in content}
+    assert "python/unum_runtime/handler.pyc" in content
+    code = "import unum_runtime.handler as h; print(h.__file__, h.handle.__code__.co_filename)"
+    own = str(tmp_path / "python" / "unum_runtime" / "handler.pyc")
+    assert ran(content, tmp_path, code) == f"{own} /opt/python/unum_runtime/handler.py\n"
+
+
+def test_tracebacks_of_a_layer_say_where_in_the_sources(workflow: Workflow, tmp_path: Path) -> None:
+    content = deployed(layer_content(workflow, runtime_folder()), PYTHON)
+    code = """
+import traceback, unum_runtime.handler as h
+try: h.load_workflow("None")
+except FileNotFoundError as error: print(*traceback.extract_tb(error.__traceback__)[-1][:3])
+"""
+    path, line, name = ran(content, tmp_path, code).split()
+    source = runtime_folder() / Path(path).relative_to("/opt/python/unum_runtime")
+    assert source.read_text().splitlines()[int(line) - 1].strip().startswith("raise FileNotFoundError")
+    assert name == "load_workflow"
+
+
+@pytest.mark.parametrize("python", ["python3.10", "python3.99"])
+def test_another_python_gets_sources(workflow: Workflow, python: str) -> None:
     content = layer_content(workflow, runtime_folder())
-    changed = {path: b"raise AssertionError" if path.endswith("handler.py") else data for path, data in content.items()}
-    code = "import unum_runtime.handler as h; print(h.__cached__.endswith('.pyc'), h.handle.__code__.co_filename)"
-    own = str(tmp_path / "python" / "unum_runtime" / "handler.py")
-    assert ran({**changed, **bytecode(content)}, tmp_path, code) == f"True {own}\n"
+    assert deployed(content, python) == content
 
 
 def test_the_same_source_makes_the_same_bytecode(workflow: Workflow, runtime: Path) -> None:
-    made = [bytecode(layer_content(workflow, folder)) for folder in (runtime_folder(), runtime)]
+    made = [deployed(layer_content(workflow, folder), PYTHON) for folder in (runtime_folder(), runtime)]
     assert made[0] == made[1]
-    assert f"python/unum_runtime/__pycache__/handler.{sys.implementation.cache_tag}.pyc" in made[0]
 
 
 LONG = (
@@ -182,13 +280,77 @@ def test_all_lines_of_the_runtime_stay_and_no_annotations(workflow: Workflow, tm
                 assert spans(ours) == spans(theirs)
             assert all(column is None for *_, column in ours.co_positions())
     code = "from unum_runtime.protocol.step import step; print(step.__annotations__, step.__doc__)"
-    assert ran({**content, **bytecode(content)}, tmp_path, code) == "{} None\n"
+    assert ran(deployed(content, PYTHON), tmp_path, code) == "{} None\n"
+
+
+def test_nobody_uses_the_types_that_bytecode_has_no_more() -> None:
+    """They are None there, so that modules can import them from each other; in annotations they stand for nothing."""
+    everything = {**layer_of(**SERVICE), **layer_of(**INTRINSIC), **layer_of(**IN_JSONATA)}
+    modules = {module_name(path): ast.parse(data) for path, data in everything.items() if path.endswith(".py")}
+    types = {(name, each) for name, module in modules.items() for each in types_of(module)}
+    assert {("unum_runtime.model.ir", "Json"), ("unum_runtime.asl.reader", "_Part")} <= types
+    for module in modules.values():
+        known = types_of(module) | {each for origin, each in imported_names(module) if (origin, each) in types}
+        bare = ast.parse(ast.unparse(_WithoutAnnotations().visit(module)))
+        used = {node.id for node in ast.walk(bare) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        assert known & used == set()
+
+
+def types_of(module: ast.Module) -> set[str]:
+    found = set()
+    for each in module.body:
+        match each:
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id="TypeAlias")):
+                found.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="TypeVar"))):
+                found.add(name)
+    return found
+
+
+def imported_names(module: ast.Module) -> set[tuple[str, str]]:
+    """The names that `module` imports, with the modules that it has them from."""
+    imports = [node for node in ast.walk(module) if isinstance(node, ast.ImportFrom)]
+    return {(str(node.module), each.name) for node in imports for each in node.names}
+
+
+def test_bytecode_loads_nothing_for_types(tmp_path: Path) -> None:
+    code = "import sys, unum_runtime.handler; print({'typing', 'dataclasses', 'inspect'} & {*sys.modules})"
+    assert ran(deployed(layer_of(Type="Pass"), PYTHON), tmp_path, code, "-S") == "set()\n"
+
+
+TYPED = """
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+if TYPE_CHECKING:
+    from nowhere import Nothing
+Many: TypeAlias = list[Missing]
+Part = TypeVar("Part", bound=Missing)
+count: Missing = 1
+later: Missing
+class Named(Protocol):
+    shared: ClassVar[Missing] = 2
+    name: Missing
+    def told(self, *, at: Missing = 3) -> Missing:
+        held: Missing = at
+        return cast("Missing", held)
+class Pair(NamedTuple):
+    left: Missing
+    right: Missing = 4
+"""
+
+
+def test_what_stands_for_types_is_not_evaluated() -> None:
+    names: dict[str, Any] = {}
+    exec(marshal.loads(compiled(TYPED.encode(), "m")[16:]), names)  # noqa: S102, S302 - our own
+    assert (names["count"], names["Named"]().told(), names["Named"].shared, names["Pair"](0)) == (1, 3, 2, (0, 4))
+    assert [*names["Named"].__annotations__] == ["shared", "name"]
+    assert names["Named"].__bases__ == (object,)
+    assert not {"TypeVar", "TypeAlias", "TYPE_CHECKING", "ClassVar", "Protocol", "later"} & names.keys()
 
 
 def test_size(workflow: Workflow) -> None:
     content = layer_content(workflow, runtime_folder())
     assert zipped_kb(content) < SOURCES_KB
-    assert zipped_kb({**content, **bytecode(content)}) < LAYER_KB
+    assert zipped_kb(deployed(content, PYTHON)) < LAYER_KB
 
 
 def zipped_kb(content: Content) -> float:
@@ -200,7 +362,7 @@ def zipped_kb(content: Content) -> float:
 
 
 def test_same_on_every_machine(workflow: Workflow, runtime: Path) -> None:
-    before = digest(layer_content(workflow, runtime_folder()))
+    before = digest(layer_content(workflow, runtime_folder()), PYTHON)
     for file in runtime.rglob("*.py"):
         compiled = file.parent / "__pycache__" / f"{file.stem}.{sys.implementation.cache_tag}.pyc"
         py_compile.compile(str(file), str(compiled))
@@ -210,19 +372,20 @@ def test_same_on_every_machine(workflow: Workflow, runtime: Path) -> None:
     (runtime / "py.typed").touch()
     (runtime / "model" / ".hidden").write_text("left by an editor")
     assert list(runtime.rglob("__pycache__"))
-    assert digest(layer_content(workflow, runtime)) == before
+    assert digest(layer_content(workflow, runtime), PYTHON) == before
 
 
 def test_every_byte_counts(workflow: Workflow, runtime: Path) -> None:
-    before = digest(layer_content(workflow, runtime))
+    before = digest(layer_content(workflow, runtime), PYTHON)
     other = compile_workflow(chain("B"), name="Flow", functions=None)
-    assert digest(layer_content(other, runtime)) != before
+    assert digest(layer_content(other, runtime), PYTHON) != before
+    assert digest(layer_content(workflow, runtime), "python3.99") != before
     (runtime / "handler.py").write_text("changed = True\n")
-    assert digest(layer_content(workflow, runtime)) != before
+    assert digest(layer_content(workflow, runtime), PYTHON) != before
 
 
 def test_moving_bytes_between_files_counts() -> None:
-    assert digest({"a": b"xy", "b": b""}) != digest({"a": b"x", "b": b"y"})
+    assert digest({"a": b"xy", "b": b""}, PYTHON) != digest({"a": b"x", "b": b"y"}, PYTHON)
 
 
 def test_same_asset_in_every_folder(workflow: Workflow, tmp_path: Path) -> None:
@@ -230,7 +393,57 @@ def test_same_asset_in_every_folder(workflow: Workflow, tmp_path: Path) -> None:
     for outdir in ("one", "two"):
         app = App(outdir=str(tmp_path / outdir))
         stack = Stack(app, "Stack")
-        WorkflowLayer(stack, "Layer", workflow=workflow)
+        WorkflowLayer(stack, "Layer", workflow=workflow, python=PYTHON)
         app.synth()
         assets.append({path.name for path in (tmp_path / outdir).glob("asset.*")})
     assert assets[0] == assets[1] != set()
+
+
+OTHER = "python3.12" if PYTHON == "python3.11" else "python3.11"
+
+
+def runtime_named(name: str) -> lambda_.Runtime:
+    return lambda_.Runtime(name, lambda_.RuntimeFamily.PYTHON, supports_inline_code=True)
+
+
+def with_pythons(**pythons: str) -> Deployment:
+    """A chain of functions with these runtimes."""
+    deployment = Deployment.new()
+    functions = {key: function(deployment.stack, key, runtime=runtime_named(name)) for key, name in pythons.items()}
+    deployment.flow(chain(*functions), functions)
+    return deployment
+
+
+def layers_of(deployment: Deployment, path: str) -> list[str]:
+    """The logical ids of the layers that a function takes."""
+    return [layer["Ref"] for layer in deployment.properties(path)["Layers"]]
+
+
+def test_functions_of_one_python_take_one_layer_and_so_do_the_workflows_own() -> None:
+    deployment = with_pythons(A=OTHER, B=OTHER)
+    for path in ("A", "B", "Flow/OnFailure/Handler"):
+        assert layers_of(deployment, path) == [deployment.logical_id("Flow/Layer")]
+        assert deployment.properties(path)["Runtime"] == OTHER
+
+
+def test_functions_of_each_python_take_a_layer_for_it() -> None:
+    deployment = with_pythons(A="python3.12", B="python3.13", C="python3.12")
+    older, newest = (deployment.logical_id(f"Flow/{name}") for name in ("Layer-python3.12", "Layer"))
+    assert layers_of(deployment, "A") == layers_of(deployment, "C") == [older]
+    assert layers_of(deployment, "B") == layers_of(deployment, "Flow/OnFailure/Handler") == [newest]
+
+
+def test_who_starts_more_slowly_than_needed_is_told() -> None:
+    assert with_pythons(A=PYTHON).starts_told() == []
+    (told,) = with_pythons(A=PYTHON, B=OTHER).starts_told()
+    assert {"Stack/A", "Stack/B"} & {*told.text.replace(":", ",").split(", ")} == {"Stack/B"}
+    assert f"their runtime is {OTHER} and this app is synthesized by {PYTHON}" in told.text
+
+
+def test_another_python_that_an_aspect_sets_is_refused() -> None:
+    deployment = with_pythons(A=PYTHON)
+    resource = deployment.stack.node.find_child("A").node.default_child
+    assert isinstance(resource, lambda_.CfnFunction)
+    resource.runtime = OTHER
+    with pytest.raises(RuntimeError, match=f"Stack/A: expected the runtime '{PYTHON}', .* got '{OTHER}'"):
+        _ = deployment.template

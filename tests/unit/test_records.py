@@ -3,8 +3,11 @@
 import copy
 import dataclasses
 import pickle
+import subprocess
+import sys
+import typing
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, field, fields, replace
+from dataclasses import FrozenInstanceError, fields, replace
 from typing import Any
 
 import pytest
@@ -16,18 +19,18 @@ def print_nothing(*given: Any) -> Any:
     return given
 
 
-def classes(dataclass: Any) -> tuple[Any, Any, Any]:
+def classes(dataclass: Any, field: Any) -> tuple[Any, Any, Any]:
     """The same classes, made by `dataclass`."""
 
-    @dataclass(frozen=True, slots=True)
+    @dataclass(frozen=True)
     class Point:
-        """In slots."""
+        """With defaults."""
 
         x: int
         y: int = 2
         note: str = field(default="", compare=False)
 
-    @dataclass(frozen=True, slots=True, kw_only=True)
+    @dataclass(frozen=True, kw_only=True)
     class Named(Point):
         """Inherits, and takes its own by name."""
 
@@ -50,11 +53,11 @@ def classes(dataclass: Any) -> tuple[Any, Any, Any]:
     return Point, Named, Plain
 
 
-Ours, OurNamed, OurPlain = classes(records.dataclass)
-Theirs, TheirNamed, TheirPlain = classes(dataclasses.dataclass)
+Ours, OurNamed, OurPlain = classes(records.dataclass, records.field)
+Theirs, TheirNamed, TheirPlain = classes(dataclasses.dataclass, dataclasses.field)
 
 
-@records.dataclass(frozen=True, slots=True)
+@records.dataclass(frozen=True)
 class Kept:
     """Where pickle finds it."""
 
@@ -75,7 +78,11 @@ USES: list[Callable[[Any, Any, Any], Any]] = [
     lambda _point, named, _plain: repr(replace(named(1, name="n"), y=7)),
     lambda point, named, _plain: [[each.name for each in fields(cls)] for cls in (point, named)],
     lambda point, named, _plain: (point.__match_args__, named.__match_args__),
-    lambda point, _named, _plain: hasattr(point(1), "__dict__"),
+    lambda point, _named, _plain: vars(point(1, 2, "")),
+    lambda point, named, _plain: [replace(each, x=5).x for each in (point(1), named(1, name="n"))],
+    lambda point, named, _plain: [dataclasses.asdict(each) for each in (point(1), named(1, name="n"))],
+    lambda point, named, _plain: [each.kw_only for cls in (point, named) for each in fields(cls)],
+    lambda point, named, plain: [dataclasses.is_dataclass(each) for each in (point, named, plain(1))],
     lambda _point, _named, plain: vars(plain(1, names=["n"])).keys() & {"value", "names"},
     lambda _point, _named, plain: (plain(1).note, plain(1, "n").note, plain(1).names, plain(value=2, names=[3]).names),
     lambda _point, _named, plain: (plain(1).make("a"), plain(1).told("a"), plain(1, told=repr).told("a")),
@@ -129,3 +136,68 @@ def test_pickle() -> None:
 def test_only_frozen_classes() -> None:
     with pytest.raises(TypeError, match="frozen"):
         records.dataclass(frozen=False)
+
+
+def test_fields_of_the_standard_library_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"Mixed\.names: expected unum_runtime\.records\.field"):
+
+        @records.dataclass(frozen=True)
+        class Mixed:
+            """Takes one for the other."""
+
+            names: list[str] = dataclasses.field(default_factory=list)
+
+
+@pytest.mark.parametrize("make", [records.replace, replace])
+def test_a_copy_with_changes(make: Callable[..., Any]) -> None:
+    assert make(OurNamed(1, name="n", tags=["t"]), y=7).tags == ["t"]
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        make(Ours(1), z=1)
+
+
+def pairs(base: Any) -> Any:
+    class Pair(base):  # type: ignore[misc]
+        """Two."""
+
+        left: int
+        right: list[int] | None = None
+
+        def both(self) -> Any:
+            """All."""
+            return [*self]
+
+        @classmethod
+        def of(cls, left: int) -> Any:
+            """One."""
+            return cls(left)
+
+    return Pair
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda pair: (repr(pair(1)), pair(1), pair(1, right=[2]).both(), pair.of(3)._replace(left=4)),
+        lambda pair: (pair._fields, pair._field_defaults, pair.__doc__, pair.__module__, pair.__name__),
+        lambda pair: (issubclass(pair, tuple), pair(1).__slots__, pair.__match_args__, hash(pair(1))),
+    ],
+)
+def test_named_tuples_are_those_of_typing(use: Callable[[Any], Any]) -> None:
+    assert use(pairs(records.NamedTuple)) == use(pairs(typing.NamedTuple))
+
+
+def test_neither_loads_what_takes_long() -> None:
+    code = """
+import sys
+from unum_runtime.records import NamedTuple, dataclass, replace
+@dataclass(frozen=True)
+class A:
+    x: int = 1
+class B(NamedTuple):
+    x: int = 1
+assert replace(A(), x=2) == A(2) and B() == (1,)
+print({"dataclasses", "typing", "inspect"} & {*sys.modules})
+"""
+    command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path = {sys.path}\n{code}"]
+    completed = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - ours
+    assert completed.stdout == "set()\n"

@@ -6,7 +6,6 @@ now. An execution of another IR has a handler of its own, which the request is h
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,6 +23,7 @@ from unum_runtime.protocol.door import refusal
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.step import step
 from unum_runtime.protocol.sweep import Sweep, is_sweep, sweep
+from unum_runtime.records import replace
 from unum_runtime.versions import addresses, begun_at, function_of, on_failure, start_alias
 
 

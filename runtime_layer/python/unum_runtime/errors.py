@@ -31,7 +31,7 @@ class UnumError(Exception):
     """Base of all errors that this project raises on purpose."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Problem:
     """One thing that is wrong with a definition.
 

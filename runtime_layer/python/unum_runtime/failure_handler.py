@@ -13,7 +13,6 @@ Source of the records: AWS Lambda Developer Guide, "Capturing records of Lambda 
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from unum_runtime import control_plane, versions
@@ -29,6 +28,7 @@ from unum_runtime.protocol import control, door
 from unum_runtime.protocol.failing import fail_invocation
 from unum_runtime.protocol.runtime import Call, NoTimer, Runtime, sends_all
 from unum_runtime.protocol.start import resume, start
+from unum_runtime.records import dataclass, replace
 
 UNKNOWN = "Lambda.Unknown"
 """Source: AWS Step Functions Developer Guide, "Handle Lambda service exceptions"."""

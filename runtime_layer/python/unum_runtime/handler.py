@@ -17,7 +17,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import field, replace
 from functools import cache
 from typing import Any, NoReturn, TypeAlias
 
@@ -39,7 +38,7 @@ from unum_runtime.protocol.lease import maintain_by_default
 from unum_runtime.protocol.runtime import Call, Elsewhere, Invoker, NoTimer, Runtime, Timer, sends_all
 from unum_runtime.protocol.start import resume, start
 from unum_runtime.protocol.step import step
-from unum_runtime.records import dataclass
+from unum_runtime.records import dataclass, field, replace
 from unum_runtime.store.base import Index, Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.large import LargeItems
@@ -373,7 +372,9 @@ def _timer(queue_url: str | None) -> Timer:
 
 def _initialize() -> None:
     """Do during Lambda's init phase what would delay the first delivery, and fail there if it cannot be done."""
-    opened = connecting(*map(client, _called()))  # while the user's code is imported
+    opened = connecting(*_called())  # while the user's code is imported
+    if "UNUM_HANDLER" in os.environ:
+        user_handler()
     for name, service in services().items():
         tasks = load_workflow(name).tasks
         called = [task.resource for task in tasks if task.resource is not None and task.function in service.hosts]
@@ -382,8 +383,6 @@ def _initialize() -> None:
         _table(service.table)
         _timer(service.timer)
     _invoker()
-    if "UNUM_HANDLER" in os.environ:
-        user_handler()
     opened.join(LONGEST_INIT_WAIT_S)
 
 

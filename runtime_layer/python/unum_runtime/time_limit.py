@@ -1,6 +1,5 @@
 """User code that takes too long is interrupted where it is."""
 
-import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +25,8 @@ def time_limit(seconds: float | None) -> Iterator[None]:
     if seconds is None or threading.current_thread() is not threading.main_thread():
         yield
         return
+    import signal  # noqa: PLC0415 - few Tasks have a limit
+
     previous = signal.signal(signal.SIGALRM, _interrupt)
     try:
         with _alarm(seconds):
@@ -38,6 +39,8 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
+    import signal  # noqa: PLC0415 - see above
+
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import aws_cdk as cdk
 
+from tests.e2e.python import as_the_emulator
 from tests.e2e.versions.stack import Versions
 
 CONTEXT = json.loads((Path(__file__).parents[3] / "cdk.json").read_text(encoding="utf-8"))["context"]
@@ -24,6 +25,7 @@ def synthesize(outdir: Path, definition: int, code: int) -> None:
 
 
 if __name__ == "__main__":
+    as_the_emulator()
     folder, *deployments = sys.argv[1:]
     for each in deployments:
         name, numbers = each.split("=")

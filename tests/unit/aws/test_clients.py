@@ -6,14 +6,16 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
 
 import unum_runtime
 from unum_runtime.aws import clients
-from unum_runtime.wire.clients import DynamoDb, wire_client
+from unum_runtime.wire.clients import DynamoDb
 
 ENVIRONMENT = {"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "test"}
 
@@ -22,9 +24,14 @@ ENVIRONMENT = {"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET
 def function(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
-    clients.client.cache_clear()
+    forget_clients()
     yield
-    clients.client.cache_clear()
+    forget_clients()
+
+
+def forget_clients() -> None:
+    clients._client.cache_clear()
+    clients._own_client.cache_clear()
 
 
 def is_ours(client: Any) -> bool:
@@ -62,24 +69,48 @@ def test_another_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         clients.client("dynamodb")
 
 
-def test_connections_are_open_before_the_first_call() -> None:
+def test_connections_are_open_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(10)
-        endpoint = f"http://localhost:{listener.getsockname()[1]}"
-        client = wire_client("dynamodb", ENVIRONMENT | {"AWS_ENDPOINT_URL": endpoint})
-        clients.connecting(client, object()).join(10)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://localhost:{listener.getsockname()[1]}")
+        clients.connecting("dynamodb").join(10)
         accepted, _ = listener.accept()
         accepted.close()
-    idle = client._api.connections._idle
+    idle = clients.client("dynamodb")._api.connections._idle
     assert len(idle) == 1
     idle[0].close()
 
 
-def test_that_nobody_is_there_is_left_to_the_first_call() -> None:
-    nobody = wire_client("dynamodb", ENVIRONMENT | {"AWS_ENDPOINT_URL": "http://localhost:1"})
-    thread = clients.connecting(nobody, object())
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("AWS_ENDPOINT_URL", "http://localhost:1"),
+        ("UNUM_CLIENT", "botocore"),
+        ("UNUM_CLIENT", "none"),
+        ("AWS_LAMBDA_INITIALIZATION_TYPE", "snap-start"),
+    ],
+)
+def test_that_it_cannot_be_done_is_left_to_the_first_call(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(name, value)
+    thread = clients.connecting("dynamodb", "lambda")
     thread.join(10)
     assert not thread.is_alive()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_threads_that_want_a_client_have_the_same() -> None:
+    for _ in range(20):
+        forget_clients()
+        barrier = Barrier(4)
+
+        def wanted(_: int, barrier: Barrier = barrier) -> Any:
+            barrier.wait()
+            return clients.client("dynamodb")
+
+        with ThreadPoolExecutor(4) as pool:
+            assert len({*map(id, pool.map(wanted, range(4)))}) == 1
 
 
 def test_the_normal_path_loads_neither_botocore_nor_what_takes_long() -> None:
@@ -100,6 +131,11 @@ def test_the_normal_path_loads_neither_botocore_nor_what_takes_long() -> None:
         "pathlib",
         "datetime",
         "asyncio",
+        "dataclasses",
+        "socket",
+        "hashlib",
+        "urllib.parse",
+        "signal",
     }
     assert slow & set(loaded) == set()
     assert not [name for name in loaded if name.startswith("unum_runtime.aws.services")]

@@ -19,7 +19,7 @@ from unum_runtime.model.ir import Json
 from unum_runtime.records import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class DataFlow:
     """The five fields. A path that is None is JSON null; a template that is None is absent.
 

@@ -7,17 +7,16 @@ which every cold start would pay.
 import json
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Any, TypeAlias
 
 from unum_runtime.model.ir import Json
-from unum_runtime.records import dataclass
+from unum_runtime.records import dataclass, field
 
 Key: TypeAlias = str | int
 """The name of a field, or the index of an item."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Filter:
     """A condition on an object.
 

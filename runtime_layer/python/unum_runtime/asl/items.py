@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from unum_runtime.asl.batches import batches
 from unum_runtime.asl.failures import RuntimeFailure, excerpt
@@ -12,6 +11,7 @@ from unum_runtime.asl.numbers import number
 from unum_runtime.asl.scene import Scene
 from unum_runtime.asl.templates import Template
 from unum_runtime.model.ir import Json
+from unum_runtime.records import replace
 
 
 def listed(found: Json, path: str) -> list[dict[str, Json]]:

@@ -16,7 +16,7 @@ from unum_runtime.records import dataclass
 _LONGEST_S = 99_999_999
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Bounds:
     """What a field may say.
 

@@ -19,7 +19,7 @@ _Kind: TypeAlias = Callable[[Json], Json]
 """The value as it is compared; None when it is of another type."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Operator:
     """A comparison operator.
 

@@ -5,7 +5,6 @@ any of the machinery for wildcards, slices, filters and descent.
 """
 
 from collections.abc import Sequence
-from dataclasses import field
 from functools import cached_property, lru_cache
 
 from unum_runtime.asl.failures import ResultPathMatchFailure, excerpt
@@ -14,7 +13,7 @@ from unum_runtime.asl.path_syntax import PathParser
 from unum_runtime.asl.scene import Scene
 from unum_runtime.asl.steps import Step
 from unum_runtime.model.ir import Json
-from unum_runtime.records import dataclass
+from unum_runtime.records import dataclass, field
 
 _CACHED_PATHS = 4096
 

@@ -1,10 +1,11 @@
 """A state's fields as something that can be run: one class for each query language behind one interface."""
 
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from unum_runtime.asl.scene import Scene
 from unum_runtime.model.ir import Json
+from unum_runtime.records import NamedTuple
 
 
 class Left(NamedTuple):

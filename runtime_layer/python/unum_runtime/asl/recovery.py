@@ -5,10 +5,10 @@ Names in ``ErrorEquals`` are compared as they are, but for four that stand for s
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from unum_runtime.asl.scene import Scene
 from unum_runtime.model.ir import Catcher, Retrier
+from unum_runtime.records import NamedTuple
 
 ALL = "States.ALL"
 TASK_FAILED = "States.TaskFailed"

@@ -1,13 +1,12 @@
 """What the expressions of a state may refer to beside the state's own data."""
 
 from collections.abc import Mapping
-from dataclasses import field
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from unum_runtime.model.ir import Json
-from unum_runtime.records import dataclass
+from unum_runtime.records import dataclass, field
 
 if TYPE_CHECKING:
     from random import Random

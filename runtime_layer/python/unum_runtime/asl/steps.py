@@ -6,17 +6,16 @@ the second.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
 from typing import TypeAlias
 
 from unum_runtime.asl.filters import Filter, Key, bracketed
 from unum_runtime.model.ir import Json
-from unum_runtime.records import dataclass
+from unum_runtime.records import dataclass, field
 
 Select: TypeAlias = Callable[[Json], Sequence[Json] | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Step:
     """One step.
 

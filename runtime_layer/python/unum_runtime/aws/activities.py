@@ -3,11 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from unum_runtime.errors import InvokeError, StatesError
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Json
+from unum_runtime.records import NamedTuple
 from unum_runtime.wire.failures import call_errors
 
 

@@ -9,35 +9,55 @@ import os
 import sys
 from contextlib import suppress
 from functools import cache
-from threading import Thread
+from threading import RLock, Thread
 from typing import Any
 
 from unum_runtime.aws.invoker import PARALLEL_CALLS
-from unum_runtime.wire.clients import WireClient, wire_client
 from unum_runtime.wire.failures import Unsupported
 
 _CHOICES = (None, "wire", "botocore")
 
+_MAKING = RLock()
+"""One of a kind is made, also where a thread wants it at the same time."""
 
-@cache
+
 def client(service: str) -> Any:
     """The client of `service`: ``dynamodb``, ``lambda`` or ``sqs``.
 
     Raises:
         ValueError: `UNUM_CLIENT` names a client that there is not.
     """
+    with _MAKING:
+        return _client(service)
+
+
+@cache
+def _client(service: str) -> Any:
+    try:
+        return _own_client(service)
+    except Unsupported as reason:
+        if os.environ.get("UNUM_CLIENT") == "wire":
+            line = {"source": "unum", "message": f"botocore is the client of {service}", "reason": str(reason)}
+            sys.stdout.write(json.dumps(line) + "\n")
+        return botocore_client(service)
+
+
+@cache
+def _own_client(service: str) -> Any:
+    """Ours.
+
+    Raises:
+        Unsupported: it is not wanted, or cannot do what the environment asks for.
+        ValueError: as above.
+    """
     choice = os.environ.get("UNUM_CLIENT")
     if choice not in _CHOICES:
         raise ValueError(f"UNUM_CLIENT: expected 'wire', 'botocore' or nothing, got {choice!r}")
     if choice == "botocore":
-        return botocore_client(service)
-    try:
-        return wire_client(service, os.environ)
-    except Unsupported as reason:
-        if choice == "wire":
-            line = {"source": "unum", "message": f"botocore is the client of {service}", "reason": str(reason)}
-            sys.stdout.write(json.dumps(line) + "\n")
-        return botocore_client(service)
+        raise Unsupported("UNUM_CLIENT=botocore")
+    from unum_runtime.wire.clients import wire_client  # noqa: PLC0415 - loaded while user code is, see `connecting`
+
+    return wire_client(service, os.environ)
 
 
 def botocore_client(service: str, *, retries: int = 5, timeout_s: int = 60) -> Any:
@@ -53,21 +73,22 @@ def botocore_client(service: str, *, retries: int = 5, timeout_s: int = 60) -> A
     return _session().create_client(service, config=config)
 
 
-def connecting(*clients: Any) -> Thread:
-    """A thread, started, that opens a connection for each of `clients`; for botocore's, the first call does.
+def connecting(*services: str) -> Thread:
+    """A thread, started, that makes our client of each of `services` and opens a connection; botocore's do neither.
 
     What fails is left to the first call, which tries again and says what is wrong.
     """
-    thread = Thread(target=_connect, args=clients, daemon=True)
+    thread = Thread(target=_connect, args=services, daemon=True)
     thread.start()
     return thread
 
 
-def _connect(*clients: Any) -> None:
-    for each in clients:
-        if isinstance(each, WireClient):
-            with suppress(OSError):
-                each.connect()
+def _connect(*services: str) -> None:
+    for service in services:
+        with suppress(OSError, Unsupported, ValueError):
+            with _MAKING:
+                own = _own_client(service)
+            own.connect()
 
 
 @cache

@@ -36,7 +36,7 @@ _ALWAYS = {
 _Counts = dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EmbeddedMetrics:
     """Makes the log lines of a workflow count.
 

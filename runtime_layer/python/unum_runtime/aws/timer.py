@@ -7,13 +7,13 @@ the address of the version that it is for, so that queue and forwarder are the s
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from unum_runtime.clock import Clock
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Json
-from unum_runtime.records import dataclass
+from unum_runtime.records import NamedTuple, dataclass
 from unum_runtime.wire.failures import call_errors
 
 MAX_DELAY_S = 900

@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from unum_runtime.errors import StoreError
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import PACK_SIZE, START_STEP, Execution, Name, Scope
-from unum_runtime.records import dataclass
+from unum_runtime.records import NamedTuple, dataclass, field
 
 Item: TypeAlias = dict[str, str | int]
 """A stored item without its key: flat, so that every backend can hold it."""
@@ -110,7 +109,7 @@ class Failure:
     cause: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Collected:
     """What is left of an outcome that nobody can need any more: the fact that it was committed.
 
@@ -124,7 +123,7 @@ class Collected:
 Outcome: TypeAlias = Success | Failure
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ending:
     """How an execution ended."""
 

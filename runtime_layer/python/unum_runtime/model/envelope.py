@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import field
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.model.checkpoint import REFERENCE, Success, to_text
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, Frame, Name, Scope
-from unum_runtime.records import dataclass
+from unum_runtime.records import NamedTuple, dataclass, field
 
 WIRE_VERSION = 1
 MARK = "$unum"
@@ -46,19 +45,19 @@ class Results:
     scope: Scope
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Neighbours:
     """An input that is read from the store: what the branch before and the branch itself come to the Task with."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Siblings:
     """No input, and no user code: the branches from the one that the event names up to `stop` have to begin."""
 
     stop: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stored:
     """An input that is read from objects, because it would make the event too large.
 

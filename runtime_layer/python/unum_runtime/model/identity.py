@@ -4,10 +4,10 @@ Services may deliver one event several times, each time under another Lambda req
 Guide, "Using Lambda with ..." of each service; Amazon EventBridge User Guide, "Events".
 """
 
-import hashlib
 import re
 from collections.abc import Callable, Mapping
 
+from unum_runtime.digest import sha256
 from unum_runtime.model.envelope import is_start_event
 from unum_runtime.model.ir import Json
 
@@ -76,4 +76,4 @@ def _given_name(given: Json) -> str | None:
 
 
 def _name(kind: str, identity: list[Json]) -> str:
-    return f"{kind}-{hashlib.sha256(repr(identity).encode()).hexdigest()[:40]}"
+    return f"{kind}-{sha256(repr(identity).encode())[:40]}"

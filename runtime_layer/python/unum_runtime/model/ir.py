@@ -7,15 +7,14 @@ What can be known before run time is in the table: which fan-outs contain no Tas
 follow a fan-out (`join`), so that the results of its branches can be passed by reference.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from unum_runtime.records import dataclass
+from unum_runtime.digest import sha256
+from unum_runtime.records import dataclass, fields
 
 IR_VERSION = 1
 
@@ -95,7 +94,7 @@ class Collection(StrEnum):
     """As soon as nobody can need them; costs a write for each."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Retrier:
     """When and how a state that failed is tried again (specification, Retrying after error).
 
@@ -116,7 +115,7 @@ class Retrier:
     jitter: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Catcher:
     """Where control goes from a state that failed for good (specification, Fallback states).
 
@@ -131,7 +130,7 @@ class Catcher:
     data: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class State:
     """What all states have.
 
@@ -151,7 +150,7 @@ class State:
     language: Language = Language.JSONPATH
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Work(State):
     """A state that can fail for reasons of its own, and say what happens then: Task, Parallel or Map.
 
@@ -164,7 +163,7 @@ class Work(State):
     catch: tuple[Catcher, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Task(Work):
     """Runs user code; a node of the graph.
 
@@ -196,12 +195,12 @@ class Task(Work):
     meets_previous: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Pass(State):
     """Passes its input, or ``data["Result"]``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Choice(State):
     """Goes to the first rule that holds.
 
@@ -215,22 +214,22 @@ class Choice(State):
     default: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Succeed(State):
     """Ends its scope."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Fail(State):
     """Fails its scope with the error and the cause that its data say."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Wait(State):
     """Passes its input when the time has come that its data say."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class FanOut(Work):
     """What Map and Parallel have in common.
 
@@ -246,7 +245,7 @@ class FanOut(Work):
     quorum: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Parallel(FanOut):
     """Runs branches side by side.
 
@@ -257,7 +256,7 @@ class Parallel(FanOut):
     branches: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Map(FanOut):
     """Runs one branch for every item.
 
@@ -283,7 +282,7 @@ _KINDS: dict[str, type[State]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Home:
     """Where a workflow runs, for what the context object says; the same in all of its functions.
 
@@ -373,7 +372,7 @@ class Workflow:
     @cached_property
     def digest(self) -> str:
         """Twelve hexadecimal digits that change when the workflow does."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
+        return sha256(self.to_json().encode())[:12]
 
     @property
     def tasks(self) -> Iterator[Task]:

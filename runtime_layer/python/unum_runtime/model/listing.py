@@ -5,9 +5,9 @@ the writes of all executions, in the order in which the executions started. An e
 one for its end, at the same place: so whoever has a part of the starts finds the ends of just these.
 """
 
-import hashlib
 from enum import StrEnum
 
+from unum_runtime.digest import sha256
 from unum_runtime.model.checkpoint import Checkpoint, Item, Status
 from unum_runtime.model.naming import START_STEP, Execution, escape
 
@@ -59,7 +59,7 @@ def partition(workflow: str, kind: Kind | Status, shard: int) -> str:
 
 def shard_of(execution: Execution) -> int:
     """Which shard has the entries of `execution`."""
-    return hashlib.sha256(execution.name.encode()).digest()[0] % SHARDS
+    return int(sha256(execution.name.encode())[:2], 16) % SHARDS
 
 
 def place(execution: Execution) -> str:

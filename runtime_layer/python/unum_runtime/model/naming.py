@@ -9,11 +9,11 @@ Text is made of it only here, for keys. Every free text is escaped first, so tha
 the scope that fan-out N opened in branch 7 of fan-out M.
 """
 
-import hashlib
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from unum_runtime.records import dataclass
+from unum_runtime.digest import sha256
+from unum_runtime.records import NamedTuple, dataclass
 
 SHARD_SIZE = 256
 """Branches per completion shard: as many indexes as keep the shard's item near 1 KB, one DynamoDB write unit."""
@@ -397,4 +397,4 @@ def _bounded(partition: str) -> str:
     if len(raw) <= MAX_PARTITION_BYTES:
         return partition
     workflow, slash, _ = partition.partition("/")  # stays, because permissions go by it
-    return f"{workflow}{slash}{_HASHED}{hashlib.sha256(raw).hexdigest()}"
+    return f"{workflow}{slash}{_HASHED}{sha256(raw)}"

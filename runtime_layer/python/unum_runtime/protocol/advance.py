@@ -3,7 +3,6 @@
 Deterministic: whoever calls it with the same committed value and moment gets the same answer.
 """
 
-from dataclasses import replace
 from typing import TypeAlias
 
 from unum_runtime.asl import recovery
@@ -15,7 +14,7 @@ from unum_runtime.model.naming import SHARD_SIZE
 from unum_runtime.protocol import handover
 from unum_runtime.protocol.compiled import compiled
 from unum_runtime.protocol.moment import INPUT, Moment, deadline, redriven
-from unum_runtime.records import dataclass
+from unum_runtime.records import dataclass, replace
 
 MAX_PURE_STEPS = 25_000
 """Pure states in one go, as many as Step Functions allows events; an endless loop without a Task ends with an error."""
@@ -43,7 +42,7 @@ class AtTask:
         return self.given.value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AtWait:
     """A Wait is next that something else than a Task follows; it ends at `until_ms`."""
 

@@ -5,7 +5,6 @@ says that the fan-out begins anew: so whoever dies in between, or does it twice,
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from unum_runtime.errors import ExecutionNotRedrivable, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase
@@ -16,9 +15,10 @@ from unum_runtime.protocol.moment import redriven
 from unum_runtime.protocol.packing import commit_packed, place_of
 from unum_runtime.protocol.plan import BranchFailed, Commit, Complete, Effect, Open, branch, plan
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.records import dataclass, replace
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Kept:
     """What stays of a branch.
 

@@ -14,7 +14,6 @@ Source of the scheme: Unum, "Garbage collection"; there the checkpoint is delete
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Item
 from unum_runtime.model.envelope import Envelope, Neighbours, Results
@@ -39,6 +38,7 @@ from unum_runtime.protocol.packing import is_packed, own_keys, uncollected
 from unum_runtime.protocol.plan import Commit, is_start
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.trail import Trail
+from unum_runtime.records import replace
 
 
 def collect_behind(rt: Runtime, envelope: Envelope) -> None:

@@ -5,9 +5,7 @@ A request names things that exist, and has at most an input; nothing of it becom
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Began, Failure, Success
@@ -21,6 +19,7 @@ from unum_runtime.protocol.record import start_record
 from unum_runtime.protocol.redrive import redrive
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.stop import stop
+from unum_runtime.records import NamedTuple, dataclass
 from unum_runtime.store.base import Store
 
 HANDED_ON = "handed_on"
@@ -53,7 +52,7 @@ class Control(StrEnum):
     WHY = "why"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """What somebody asks for.
 

@@ -11,14 +11,12 @@ if it dies. So an event that only looks whether the time is over, and finds a re
 Source: AWS Step Functions Developer Guide, "Wait for a Callback with Task Token".
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import StrEnum
 from itertools import count
-from typing import NamedTuple
 
+from unum_runtime.digest import sha256
 from unum_runtime.errors import RefusedDelivery, StatesError
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success, to_text
 from unum_runtime.model.envelope import Envelope
@@ -27,6 +25,7 @@ from unum_runtime.model.naming import Key, Name, answer_key, lease_key, pending_
 from unum_runtime.protocol.checkpoint import WITHOUT_BUCKET
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import Elsewhere, Later, Runtime
+from unum_runtime.records import NamedTuple, replace
 
 ACTIVITY = "activity:"
 """What the resource of a Task begins with that a worker asks for."""
@@ -250,7 +249,7 @@ def _digest(name: Name, state: str, attempt: int) -> str:
 
     The state is in it, because a Task that is not checkpointed has the same name as the one that commits for it.
     """
-    return hashlib.sha256(f"{name}+{attempt} {state}".encode()).hexdigest()
+    return sha256(f"{name}+{attempt} {state}".encode())
 
 
 def taken_key(pending: Key) -> Key:

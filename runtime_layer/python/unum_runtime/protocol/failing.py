@@ -4,8 +4,6 @@ It is what a delivery of the event does, but for user code. So it may be done tw
 success of the same invocation: what is committed first counts, whoever did it.
 """
 
-from dataclasses import replace
-
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection, Guard, Task
@@ -18,6 +16,7 @@ from unum_runtime.protocol.run import is_over, recovered
 from unum_runtime.protocol.runtime import Elsewhere, Runtime
 from unum_runtime.protocol.step import step
 from unum_runtime.protocol.trail import Trail
+from unum_runtime.records import replace
 
 
 def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:

@@ -6,7 +6,6 @@ sees a set full goes on, because the one before it may have died between adding 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import groupby
 
 from unum_runtime.errors import InconsistentHistory, RefusedDelivery, StoreError
@@ -46,6 +45,7 @@ from unum_runtime.protocol.plan import (
 )
 from unum_runtime.protocol.recover import Retry, Settled, recover
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.records import replace
 
 
 def complete(rt: Runtime, scope: Scope, index: int, pack: Item | None = None) -> list[Invoke | Meet | Commit]:

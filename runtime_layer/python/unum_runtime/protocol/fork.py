@@ -3,7 +3,6 @@
 It runs on the versions of whoever forks it, and enters that state with another input, or with the one that it had.
 """
 
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from unum_runtime.errors import ExecutionAlreadyExists, NodeNotForkable, RefusedDelivery
@@ -28,9 +27,10 @@ from unum_runtime.protocol.nudge import is_own, nudge
 from unum_runtime.protocol.plan import Open, plan
 from unum_runtime.protocol.redrive import Entry, committed, entered, entering
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.records import dataclass, replace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Wish:
     """What is to be forked.
 

@@ -5,7 +5,6 @@ found does what a late delivery would do.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -30,6 +29,7 @@ from unum_runtime.protocol.plan import (
     plan,
 )
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.records import dataclass, field, replace
 
 
 class WaitsFor(StrEnum):
@@ -48,7 +48,7 @@ class WaitsFor(StrEnum):
     """The end of a job that a Task has started; nothing tells that, so the Task looks from time to time."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Settled:
     """Branches of a scope that have ended.
 
@@ -63,7 +63,7 @@ class Settled:
     failed: tuple[BranchFailed, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Resend:
     """The stored event of a Task whose result was handed in."""
 
@@ -71,7 +71,7 @@ class Resend:
     address: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Missing:
     """A commit that an execution waits for.
 
@@ -129,7 +129,7 @@ def _after(rt: Runtime, last: Checkpoint, effect: Effect) -> Iterator[Gap]:
             yield _missing(rt, effect, last.committed_ms)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Survey:
     """A look at the branches of a scope, one after the other.
 
@@ -151,7 +151,8 @@ class _Survey:
 
     def gaps(self) -> list[Gap]:
         """What the branches wait for, and what the scope itself does."""
-        scope, found = self.opened.scope, list[Gap]()
+        scope = self.opened.scope
+        found: list[Gap] = []
         for index, course in enumerate(branches(self.rt.store, self.rt.workflow.name, scope)):
             found += self._begun(index, course[-1]) if course else self._next(index)
         failed = self.failed if self.opened.arrival.state.quorum is not None else self.failed[:1]  # one is enough

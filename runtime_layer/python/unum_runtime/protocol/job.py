@@ -10,18 +10,17 @@ does goes on. What says who does is the event and not the delivery of it: so who
 begun it when its event comes again.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import NamedTuple
 
+from unum_runtime.digest import sha256
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import TOMBSTONE, Item, to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json, Pattern, State, Task
 from unum_runtime.model.naming import Key, Name, job_key, job_partition, term_of_job
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.records import NamedTuple, replace
 
 TERM_MS = 900_000
 """How long a term lasts after the look that it begins with is due."""
@@ -111,7 +110,7 @@ def _key(rt: Runtime, envelope: Envelope, term: int) -> Key:
 
 def _digest(name: Name, state: str) -> str:
     """Names a Task; the state is in it, as one that is not checkpointed has the name of the one that commits for it."""
-    return hashlib.sha256(f"{name} {state}".encode()).hexdigest()
+    return sha256(f"{name} {state}".encode())
 
 
 def _job(item: Item, term: int) -> dict[str, Json]:

@@ -5,14 +5,14 @@ places tell of all executions in it.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from heapq import merge
 from itertools import groupby, islice
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.listing import FIRST, PLACE, SHARDS, Kind, before, execution_at, partition, shard_of
 from unum_runtime.model.naming import Execution
+from unum_runtime.records import NamedTuple, dataclass
 from unum_runtime.store.base import Index
 
 LATER = (Status.SUCCEEDED, Kind.REDRIVEN, Status.FAILED, Status.TIMED_OUT, Status.ABORTED)
@@ -50,7 +50,7 @@ class Portion(NamedTuple):
     rest: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Listed:
     """The executions of one workflow that an index lists.
 
@@ -122,7 +122,8 @@ class Listed:
     def _range(self, kind: Kind | Status, shard: int, places: list[str]) -> Entries:
         """The entries of `kind` at `places`."""
         name = partition(self.workflow, kind, shard)
-        wanted, found = frozenset(places), Entries()
+        wanted = frozenset(places)
+        found: Entries = {}
         for item in self.index.listed(name, oldest=places[0], newest=places[-1]):
             if item[PLACE] in wanted:
                 _keep_later(found, str(item[PLACE]), Entry(kind, int(item["at"])))

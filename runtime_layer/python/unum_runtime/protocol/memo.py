@@ -5,11 +5,11 @@ the same time wait for one another by a lease. Each commits its own checkpoint o
 whether a result was shared; failures are not. What fails here costs work, and changes no result.
 """
 
-import hashlib
 import json
 from collections.abc import Callable
 from typing import TypeAlias
 
+from unum_runtime.digest import sha256
 from unum_runtime.errors import LeaseHeldError, StoreError
 from unum_runtime.model.checkpoint import Failure, Item, Success, to_text
 from unum_runtime.model.envelope import Envelope
@@ -43,7 +43,7 @@ def shared(rt: Runtime, envelope: Envelope, task: Task, event: Json, compute: Ca
 def _digest(rt: Runtime, task: Task, event: Json) -> str:
     """Tells apart functions, versions of their code, and inputs; the order of an object's keys is no difference."""
     text = json.dumps([task.function, rt.code, event], sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256(text.encode())
 
 
 def _find(rt: Runtime, key: Key) -> Success | None:

@@ -5,13 +5,12 @@ All of it derives from what is committed, so every delivery sees the same.
 
 import time
 from collections.abc import Mapping
-from dataclasses import field
 from functools import lru_cache
 
 from unum_runtime.asl.scene import Scene
 from unum_runtime.model.ir import Json, Workflow
 from unum_runtime.model.naming import Execution
-from unum_runtime.records import dataclass
+from unum_runtime.records import dataclass, field
 
 INPUT = "$input"
 """Where the execution's input is among the variables, if the workflow keeps it; no variable has such a name."""

@@ -6,7 +6,6 @@ or die: it invokes nothing that has committed, and what it invokes is an invocat
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 
 from unum_runtime.errors import NotOurEvent, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint
@@ -22,6 +21,7 @@ from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.silence import is_silent
 from unum_runtime.protocol.start import carried
 from unum_runtime.protocol.trail import Trail
+from unum_runtime.records import replace
 
 HELD = frozenset({WaitsFor.ANSWER})
 """What is not nudged: whoever has the token answers."""

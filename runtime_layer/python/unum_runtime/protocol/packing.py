@@ -9,7 +9,6 @@ place in a pack when they have ended; whoever sees a pack full adds it to the co
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 from unum_runtime.errors import InconsistentHistory
 from unum_runtime.model.checkpoint import PACKED_VALUES, TOMBSTONE, Checkpoint, Item
@@ -31,6 +30,7 @@ from unum_runtime.model.naming import (
 from unum_runtime.model.pack import ENDS, STATE, entry, marked, packed
 from unum_runtime.protocol.plan import BranchFailed, Complete, Effect, plan
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.records import NamedTuple
 
 
 class Place(NamedTuple):

@@ -63,7 +63,7 @@ class Invoke:
     job: Json = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Meet:
     """Invoke a Task when its own branch, which is here now, and the branch before it have both come to it."""
 
@@ -96,7 +96,7 @@ class Complete:
     outcome: Success
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BranchFailed:
     """The branch with `frames` came to `failure`; its scope fails, or tolerates it."""
 

@@ -10,7 +10,7 @@ from unum_runtime.protocol.moment import Moment, deadline
 from unum_runtime.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Retry:
     """The state is tried again.
 
@@ -23,7 +23,7 @@ class Retry:
     due_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Settled:
     """The state is not tried again; `outcome` is what it comes to, and `way` how control goes on from there."""
 

@@ -7,8 +7,6 @@ from before comes to names that are taken, or to branches that nobody looks at a
 Source: AWS Step Functions Developer Guide, "Restarting state machine executions with redrive".
 """
 
-from dataclasses import dataclass, replace
-
 from unum_runtime.errors import ExecutionNotRedrivable
 from unum_runtime.model.checkpoint import Began, Checkpoint, Failure, Item, Phase, Status, Success, Way
 from unum_runtime.model.envelope import Value
@@ -21,11 +19,12 @@ from unum_runtime.protocol.moment import REDRIVES, deadline
 from unum_runtime.protocol.nudge import nudge, own_steps
 from unum_runtime.protocol.plan import Commit, Effect, Invoke, Open
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.records import dataclass, replace
 
 NOT_LISTED: Item = {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Entry:
     """How a state was entered.
 

@@ -3,9 +3,7 @@
 What it comes to is an outcome to commit, whatever failed; or the event of another try; or nothing yet.
 """
 
-import copy
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TypeAlias
 
@@ -27,6 +25,7 @@ from unum_runtime.protocol.plan import Commit, Invoke, out_of_time
 from unum_runtime.protocol.recover import Retry, recover
 from unum_runtime.protocol.runtime import Call, Elsewhere, Later, Runtime
 from unum_runtime.protocol.user_code import call, event_of, shaped
+from unum_runtime.records import replace
 
 _Limits: TypeAlias = Mapping[str, float | None]
 _Result: TypeAlias = Success | Failure | Later | Elsewhere
@@ -179,7 +178,7 @@ class _Try:
         """What user code comes to, within the time that it may take."""
         # User code may change its event, and so must not share it with the input that is needed afterwards.
         is_shared = self.node.needs_input_after or (self.node.may_share_variables and self.entered.variables)
-        own = copy.deepcopy(event) if is_shared else event
+        own = _copied(event) if is_shared else event
         invocation = self._call(self._timeout_s(limits) if limits else None, given)
         if self.task.memoize:
             result = shared(self.rt, self.envelope, self.task, own, partial(call, self.rt, invocation, own))
@@ -263,3 +262,9 @@ class _Try:
 
 def _for_holders(limits: _Limits) -> Limits:
     return Limits(limits.get("States.Timeout"), limits.get("States.HeartbeatTimeout"))
+
+
+def _copied(event: Json) -> Json:
+    from copy import deepcopy  # noqa: PLC0415 - few Tasks need it
+
+    return deepcopy(event)

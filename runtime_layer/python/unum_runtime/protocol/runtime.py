@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Any, Protocol
 
 from unum_runtime.clock import Clock
@@ -10,7 +9,7 @@ from unum_runtime.errors import NoRoute
 from unum_runtime.model.envelope import START, Envelope
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Json, Pattern, Task, Workflow
 from unum_runtime.model.naming import Execution
-from unum_runtime.records import dataclass
+from unum_runtime.records import dataclass, field
 from unum_runtime.store.base import Store
 from unum_runtime.store.large import LargeItems
 
@@ -95,7 +94,7 @@ class Call:
     start_aliases: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Later:
     """What user code returns that has to be asked again: the Task goes on with `job` in `delay_ms` milliseconds."""
 
@@ -103,7 +102,7 @@ class Later:
     delay_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Elsewhere:
     """What user code returns whose result somebody else hands back, by the Task's token."""
 

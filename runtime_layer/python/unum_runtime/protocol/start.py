@@ -1,7 +1,6 @@
 """How an execution begins: an outsider's event, or a start record that a client wrote and then names."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, Success, read_start_record, start_record
@@ -15,6 +14,7 @@ from unum_runtime.protocol.plan import Invoke, plan
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.step import step
 from unum_runtime.protocol.trail import Trail
+from unum_runtime.records import replace
 
 
 def start(rt: Runtime, execution_name: str, value: Json) -> None:

@@ -5,8 +5,7 @@ somebody had asked so for this one execution. So it is harmless when it is wrong
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TypeAlias
 
 from unum_runtime.errors import ExecutionDoesNotExist, UnumError
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
@@ -25,6 +24,7 @@ from unum_runtime.protocol.door import refusal
 from unum_runtime.protocol.listed import Listed
 from unum_runtime.protocol.nudge import HELD
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, Runtime
+from unum_runtime.records import NamedTuple, dataclass, replace
 from unum_runtime.store.base import Index
 
 SWEEP = "sweep"
@@ -33,11 +33,11 @@ SWEEP = "sweep"
 RESERVE_MS = 60_000
 """What is left of a delivery when no further execution is looked at: asking another version's handler takes time."""
 
-Ask = Callable[[Mapping[str, Json]], Json]
+Ask: TypeAlias = Callable[[Mapping[str, Json]], Json]
 """Answers the request that it is given."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Sweep:
     """What is asked for.
 

@@ -1,15 +1,16 @@
 """One step of a delivery: where its events go, what it wrote and found, and whether the delivery goes on itself."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from unum_runtime.model.checkpoint import Checkpoint, Item
-from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Frames, Name, Scope, scopes_around
-from unum_runtime.protocol.plan import BranchFailed, Commit, Complete
+
+if TYPE_CHECKING:
+    from unum_runtime.model.checkpoint import Checkpoint, Item
+    from unum_runtime.model.envelope import Envelope
+    from unum_runtime.protocol.plan import BranchFailed, Commit, Complete
 
 
-@dataclass(slots=True)
 class Trail:
     """One step of a delivery, which it may have to clear away after, or make up for.
 
@@ -27,16 +28,17 @@ class Trail:
         ahead: what the delivery goes on with itself, in place of its event.
     """
 
-    routes: Mapping[str, str]
-    created: list[Checkpoint] = field(default_factory=list)
-    found: list[Name] = field(default_factory=list)
-    committed: list[Commit] = field(default_factory=list)
-    ended: list[Complete | BranchFailed] = field(default_factory=list)
-    collected: list[Scope] = field(default_factory=list)
-    packs: dict[Frames, Item] = field(default_factory=dict)
-    is_fused: bool = False
-    may_go_on: bool = False
-    ahead: Envelope | None = None
+    def __init__(self, routes: Mapping[str, str], *, is_fused: bool = False, may_go_on: bool = False) -> None:
+        self.routes = routes
+        self.created: list[Checkpoint] = []
+        self.found: list[Name] = []
+        self.committed: list[Commit] = []
+        self.ended: list[Complete | BranchFailed] = []
+        self.collected: list[Scope] = []
+        self.packs: dict[Frames, Item] = {}
+        self.is_fused = is_fused
+        self.may_go_on = may_go_on
+        self.ahead: Envelope | None = None
 
     def paths(self) -> Iterator[tuple[Scope, ...]]:
         """The scopes around each thing that it came to, outermost first; none inside a scope that it collected."""

@@ -51,7 +51,7 @@ class Staged(Moment):
         context: the context object.
     """
 
-    context: Mapping[str, Json] = field(default_factory=dict)
+    context: Mapping[str, Json] = records.field(default_factory=dict)
 
     def scene(
         self,

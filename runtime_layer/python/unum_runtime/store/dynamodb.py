@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import field
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
@@ -12,7 +11,7 @@ from unum_runtime.model.checkpoint import OUTCOME, TOMBSTONE, Item
 from unum_runtime.model.listing import FIRST, INDEX, LAST, PLACE, PROJECTED
 from unum_runtime.model.listing import PARTITION as LISTED_IN
 from unum_runtime.model.naming import Key
-from unum_runtime.records import dataclass
+from unum_runtime.records import dataclass, field
 from unum_runtime.wire.failures import call_errors, error_code, error_response
 
 PARTITION, SORT, EXPIRY, MEMBERS = "pk", "sk", "ttl", "members"
@@ -131,7 +130,8 @@ class DynamoStore:
             for present in self._live([found] if found else []).values():
                 return False, present
             # An expired item is still there: begin a new one, unless somebody else did just now.
-            begun, now = item | {EXPIRY: expires_at_s}, Item({":now": self._now_s()})
+            begun = item | {EXPIRY: expires_at_s}
+            now: Item = {":now": self._now_s()}
             if self._put(key, begun, condition="#ttl <= :now", names={"#ttl": EXPIRY}, values=now) is None:
                 return True, dict(item)
 

@@ -9,14 +9,13 @@ reads can tell whether the content is the one that was meant, and the same text 
 refers to it.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
 
+from unum_runtime.digest import sha256
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import REFERENCE, VALUES, Item
 from unum_runtime.model.naming import Key, object_folder
-from unum_runtime.records import dataclass
+from unum_runtime.records import dataclass, field
 from unum_runtime.store.base import Store
 from unum_runtime.store.objects import Objects
 
@@ -175,7 +174,7 @@ def _with(texts: Mapping[str, str], item: Item) -> Item:
 
 
 def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    return sha256(content)
 
 
 def _verified(name: str, content: bytes | None) -> str:

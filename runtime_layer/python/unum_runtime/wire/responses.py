@@ -5,7 +5,9 @@ Source: RFC 9112, "HTTP/1.1".
 """
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+from unum_runtime.records import NamedTuple
 
 _LONGEST_LINE = 65536
 _OK, _NO_CONTENT = 200, 204  # `http.HTTPStatus` is an enumeration that takes long to make

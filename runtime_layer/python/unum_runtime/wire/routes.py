@@ -1,9 +1,9 @@
 """How a service is reached: directly, or through the proxy that the environment names."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from unum_runtime.records import NamedTuple
 from unum_runtime.wire.failures import Unsupported
 
 _PORTS = {"http": 80, "https": 443}

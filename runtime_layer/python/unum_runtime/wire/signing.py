@@ -8,8 +8,9 @@ import hmac
 import time
 from collections.abc import Mapping
 from functools import reduce
-from typing import NamedTuple
 from urllib.parse import quote
+
+from unum_runtime.records import NamedTuple
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 

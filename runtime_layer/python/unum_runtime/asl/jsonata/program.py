@@ -1,7 +1,6 @@
 """The fields of a JSONata state, run (specification, Input and Output Processing with JSONata)."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from unum_runtime.asl.batches import batches
 from unum_runtime.asl.failures import NoChoiceMatched
@@ -13,6 +12,7 @@ from unum_runtime.asl.program import Left
 from unum_runtime.asl.scene import Scene
 from unum_runtime.asl.timestamps import instant, milliseconds
 from unum_runtime.model.ir import Catcher, Json
+from unum_runtime.records import NamedTuple
 
 _MAX_SECONDS = 99_999_999
 _MAX_BATCH_BYTES = 256 * 1024

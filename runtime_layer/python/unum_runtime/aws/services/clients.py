@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from unum_runtime.aws.services.words import folded
+from unum_runtime.records import NamedTuple
 
 READ_TIMEOUT_S = 890
 """A Lambda function may take 15 minutes to answer, and so may the one that waits for it."""

@@ -4,12 +4,12 @@ Source: AWS Step Functions Developer Guide, "Accessing resources in other AWS ac
 """
 
 import re
-from typing import NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from unum_runtime.aws.services.clients import Clients, Keys
 from unum_runtime.errors import StatesError
+from unum_runtime.records import NamedTuple
 
 MARGIN_MS = 300_000
 """How long before they expire credentials are not used any more: clocks differ, and requests take time."""

@@ -1,0 +1,145 @@
+"""What is in the layer of a workflow, for one version of Python: a pure function of its definition and the runtime.
+
+Lambda cannot keep what Python compiles there. So where this Python is the functions', the layer has bytecode in place
+of sources; elsewhere it has the sources, which do the same and are compiled in each cold start.
+"""
+
+import hashlib
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import distribution
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+from typing import TypeAlias
+
+from unum_constructs.bytecode import compiled
+from unum_runtime.model.ir import Language, Workflow
+
+PACKAGE = "unum_runtime"
+WORKFLOWS_FOLDER = "unum_workflows"
+"""Where the runtime looks for the IR: beside its package (`unum_runtime.handler.WORKFLOWS_FOLDER`)."""
+
+LEFT_OUT = frozenset({"__pycache__", "client", "simulator"})
+"""Folders of the package that no function needs."""
+
+_CONTROL = ("control", "control_plane", "versions", "course", "frontier", "nudge", "redrive", "carry", "fork")
+
+SOURCES_ALONE = frozenset({"services", "items", *(f"{module}.py" for module in _CONTROL)})
+"""Folders and modules that stay sources: these are smaller, and what loads them loads botocore as well, which takes
+longer."""
+
+JSONATA = "jsonata-python"
+"""The distribution that evaluates JSONata; only workflows with such states have it in their layer."""
+
+_JSONATA_MODULES = ("asl/jsonata",)
+_INTRINSIC_MODULES = ("asl/intrinsics",)
+_SERVICE_MODULES = ("aws/services", "aws/items", "aws/activities.py", "service_function.py")
+
+_INTRINSIC = re.compile(r"States\.\w+\(")
+"""How a call of an intrinsic function begins. Source: Amazon States Language, "Intrinsic Functions"."""
+
+Content: TypeAlias = Mapping[str, bytes]
+"""Files of a layer: content by path, with slashes, in order."""
+
+
+def this_python() -> str | None:
+    """The Lambda runtime whose bytecode this Python makes, such as ``python3.13``; None for another than CPython."""
+    return f"python{sys.version_info.major}.{sys.version_info.minor}" if sys.implementation.name == "cpython" else None
+
+
+def runtime_folder() -> Path:
+    """Where the package `unum_runtime` is installed; it is not imported for that."""
+    spec = find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError(f"{PACKAGE} is not installed as a folder of files; install the wheel unum-runtime")
+    return Path(spec.submodule_search_locations[0])
+
+
+def layer_content(workflow: Workflow, runtime: Path) -> Content:
+    """What the layer of `workflow` has in it, as sources.
+
+    Args:
+        workflow: the workflow.
+        runtime: folder of the package `unum_runtime`.
+    """
+    unused = (*_unused(workflow),)
+    modules = ((path, file) for path, file in _modules(runtime) if not any(map(path.is_relative_to, unused)))
+    files = {f"python/{PACKAGE}/{path}": _text(file) for path, file in modules}
+    files[f"python/{WORKFLOWS_FOLDER}/{workflow.name}.json"] = workflow.to_json().encode()
+    if has_jsonata(workflow):
+        files |= {f"python/{path}": content for path, content in _jsonata()}
+    return dict(sorted(files.items()))
+
+
+def deployed(content: Content, python: str) -> Content:
+    """`content` as functions with the runtime `python` get it: as bytecode, if that is this Python's."""
+    if python != this_python():
+        return content
+    return dict(_loaded_fastest(PurePosixPath(path), data) for path, data in content.items())
+
+
+def digest(content: Content, python: str) -> str:
+    """SHA-256 over the runtime's name, paths, and bytes of sources: not times, modes, or the order in a folder.
+
+    Bytecode follows from these, so it is the same on every machine, whichever Python that has.
+    """
+    seen = hashlib.sha256(f"{python}\0".encode())
+    for path, data in content.items():
+        seen.update(f"{path}\0{len(data)}\0".encode() + data)
+    return seen.hexdigest()
+
+
+def has_jsonata(workflow: Workflow) -> bool:
+    """Whether a state of `workflow` is in JSONata."""
+    return any(state.language is Language.JSONATA for state in workflow.states.values())
+
+
+def _unused(workflow: Workflow) -> Iterator[str]:
+    """Folders and modules that no function of `workflow` loads."""
+    if not has_jsonata(workflow):
+        yield from _JSONATA_MODULES
+    if not _INTRINSIC.search(workflow.to_json()):
+        yield from _INTRINSIC_MODULES
+    if all(task.resource is None for task in workflow.tasks):
+        yield from _SERVICE_MODULES
+
+
+def _modules(runtime: Path) -> Iterator[tuple[PurePosixPath, Path]]:
+    for file in runtime.rglob("*.py"):
+        path = file.relative_to(runtime)
+        if LEFT_OUT.isdisjoint(path.parts):
+            yield PurePosixPath(path.as_posix()), file
+
+
+def _jsonata() -> Iterator[tuple[str, bytes]]:
+    """The package, without its command line, and its licence.
+
+    Raises:
+        PackageNotFoundError: it is not installed; then the compiler has said so before.
+    """
+    installed = distribution(JSONATA)
+    for path in installed.files or ():
+        is_module = path.suffix == ".py" and path.parts[0] == "jsonata" and "cli" not in path.parts
+        if is_module or path.name.startswith("LICENSE"):
+            yield path.as_posix(), _text(Path(str(installed.locate_file(path))))
+
+
+def _loaded_fastest(path: PurePosixPath, data: bytes) -> tuple[str, bytes]:
+    """Path and content of a file, of a module as bytecode in its place.
+
+    Source: Python's documentation of importlib, "SourcelessFileLoader"; PEP 3147, "Case 4: legacy pyc files".
+    """
+    if path.suffix != ".py" or not SOURCES_ALONE.isdisjoint(path.parts):
+        return str(path), data
+    return str(path.with_suffix(".pyc")), _compiled(path, data)
+
+
+@cache
+def _compiled(path: PurePosixPath, source: bytes) -> bytes:
+    return compiled(source, f"/opt/{path}")
+
+
+def _text(file: Path) -> bytes:
+    return file.read_bytes().replace(b"\r\n", b"\n")
