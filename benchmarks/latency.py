@@ -391,7 +391,7 @@ _RULE = "|---|---:|---:|---:|"
 def _row(name: str, pair: Sequence[float], *, is_share: bool = False) -> str:
     first, second = pair
     ratio = second / first if is_share else first / second
-    return f"| {name} | {first:.3f} | {second:.3f} | {ratio:.2f} |"
+    return f"| {name} | {first:.4f} | {second:.4f} | {ratio:.2f} |"
 
 
 def chart(found: Found) -> str:

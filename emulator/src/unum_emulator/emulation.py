@@ -31,8 +31,6 @@ from unum_emulator.pool import SandboxPool
 from unum_emulator.settings import Settings
 
 _GAPS = (invoke_api, qualifiers, event_sources, cloudformation, stepfunctions, transport, actions, leading_keys)
-
-
 # Longer than clients keep connections that they do not use.
 _KEEP_ALIVE_S = 75
 
@@ -60,6 +58,7 @@ class Emulation:
             ws="none",
             log_config=None,
             access_log=False,
+            proxy_headers=False,
             date_header=False,
             server_header=False,
             timeout_keep_alive=_KEEP_ALIVE_S,
