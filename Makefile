@@ -67,8 +67,6 @@ simulate: setup  ## search the protocol for violations: every way through larger
 
 bench: setup  ## all benchmarks, beside peers; writes docs/performance; ARGS=--json prints JSON
 	$(BIN)/python benchmarks/run.py $(ARGS)
-	$(BIN)/python benchmarks/cold_start.py
-	$(BIN)/python benchmarks/latency.py
 
 bench-check: setup  ## what an execution and a stack use, against benchmarks/bounds.json; no times
 	$(BIN)/python benchmarks/check.py

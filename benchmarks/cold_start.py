@@ -34,6 +34,8 @@ WORKFLOW = "Flow"
 FUNCTION = "import os, time\nos.write({pipe}, b'%d' % time.time_ns())\ndef handle(event, context): pass\n"
 BOTO3 = "import boto3\nfor name in ('dynamodb', 'lambda'): boto3.client(name)\n"
 SLOWEST_MODULES = 15
+RUNS = 21
+"""Starts of each kind."""
 
 
 class Kind(NamedTuple):
@@ -69,19 +71,23 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--runs", type=int, default=21, help="of each kind")
+    parser.add_argument("--runs", type=int, default=RUNS, help="of each kind")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        found = measured(Path(folder), options.runs)
-    print(json.dumps(found, indent=2) if options.json else table(found))
+    found = measured(options.runs)
+    print(json.dumps(found, indent=2) if options.json else "\n".join(table(found)))
 
 
-def measured(folder: Path, runs: int) -> dict[str, Any]:
+def measured(runs: int = RUNS) -> dict[str, Any]:
     """Medians and what they are to those without the layer, the layer's size, and its slowest modules.
 
     `of_boto3` is what is added until user code begins, as a share of what boto3 adds to a function without the layer:
     that depends less on the machine than times do.
     """
+    with tempfile.TemporaryDirectory() as folder:
+        return _measured(Path(folder), runs)
+
+
+def _measured(folder: Path, runs: int) -> dict[str, Any]:
     sources = layer_content(compile_workflow(MACHINE, name=WORKFLOW, functions=None), runtime_folder())
     compiled = deployed(sources, str(this_python()))
     _write(sources, folder / "sources")
@@ -184,17 +190,16 @@ def modules(folder: Path) -> dict[str, float]:
     return dict(sorted(medians.items(), key=lambda item: -item[1])[:SLOWEST_MODULES])
 
 
-def table(found: dict[str, Any]) -> str:
-    """`found` for humans."""
-    rows = [f"{'':32}user code    added of boto3    ready    added      cpu    added"]
-    rows += [
-        f"{name:32}{start['user_code_ms']:9.1f}{start['added_until_user_code_ms']:9.1f}{start['of_boto3']:9.2f}"
-        f"{start['ready_ms']:9.1f}{start['added_ms']:9.1f}{start['cpu_ms']:9.1f}{start['added_cpu_ms']:9.1f}"
-        for name, start in found["starts"].items()
-    ]
-    rows += ["", *(f"layer, {name}: {kb:.0f} KB zipped" for name, kb in found["layer_kb"].items()), ""]
-    rows += [f"{ms:6.1f} ms {name}" for name, ms in found["modules_ms"].items()]
-    return "\n".join(rows)
+def table(found: Mapping[str, Any]) -> Iterator[str]:
+    """`found` for humans, by lines."""
+    yield f"{'ms':32}user code    added of boto3    ready    added      cpu    added"
+    for name, start in found["starts"].items():
+        yield (
+            f"{name:32}{start['user_code_ms']:9.1f}{start['added_until_user_code_ms']:9.1f}{start['of_boto3']:9.2f}"
+            f"{start['ready_ms']:9.1f}{start['added_ms']:9.1f}{start['cpu_ms']:9.1f}{start['added_cpu_ms']:9.1f}"
+        )
+    yield from ["", *(f"layer, {name}: {kb:.0f} KB zipped" for name, kb in found["layer_kb"].items()), ""]
+    yield from (f"{ms:6.1f} ms {name}" for name, ms in found["modules_ms"].items())
 
 
 def _write(content: Content, folder: Path) -> None:

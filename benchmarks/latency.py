@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import boto3
 from latency_stack import LENGTH, STACK
 from plot import line_chart
-from run import PAGE, machine
+from setting import PAGE, machine
 
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
@@ -38,6 +38,7 @@ ROOT = Path(__file__).parents[1]
 EMULATOR_PYTHON = ROOT / "emulator" / ".venv" / "bin" / "python"
 APP = f"{shlex.quote(sys.executable)} benchmarks/latency_stack.py"
 WIDTHS = (2, 10, 50, 100, 500, 1_000)
+RUNS = 5
 STARTED = 100
 """Branches whose start is timed, one after the other and in parallel."""
 ANSWER_S = 0.03
@@ -97,17 +98,28 @@ def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--runs", type=int, default=5, help="of executions, but wide Maps; medians are shown")
+    parser.add_argument("--runs", type=int, default=RUNS, help="of executions, but wide Maps; medians are shown")
     parser.add_argument("--widths", type=_numbers, default=WIDTHS, help="of Maps, with commas between")
     parser.add_argument("--output", type=Path, default=PAGE, help="folder for the page and its chart")
     options = parser.parse_args()
+    found = in_emulator(options.runs, options.widths)
+    text = write(found, options.output, options.runs)
+    print(json.dumps(asdict(found), indent=1) if options.json else text)
+
+
+def in_emulator(runs: int = RUNS, widths: Sequence[int] = WIDTHS) -> Found:
+    """Measure in an emulator that is started for it; its credentials stay in this process's environment."""
     with Emulator(EMULATOR_PYTHON) as emulator:
         os.environ.update({name: value for name, value in emulator.environment().items() if name.startswith("AWS_")})
-        found = measured(emulator, options.runs, options.widths)
-    text = page(found, options.runs)
-    (options.output / "latency.md").write_text(text, encoding="utf-8")
-    (options.output / "latency.svg").write_text(chart(found), encoding="utf-8")
-    print(json.dumps(asdict(found), indent=1) if options.json else text)
+        return measured(emulator, runs, widths)
+
+
+def write(found: Found, folder: Path, runs: int = RUNS) -> str:
+    """Write the page and its chart; the page."""
+    text = page(found, runs)
+    (folder / "latency.md").write_text(text, encoding="utf-8")
+    (folder / "latency.svg").write_text(chart(found), encoding="utf-8")
+    return text
 
 
 def measured(emulator: Emulator, runs: int, widths: Sequence[int]) -> Found:

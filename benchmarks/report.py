@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from cold_start import table as cold_start_rows
 from operations import FIGURES, OBJECT_FIGURES, Counted
 from overhead import table as overhead_rows
 from plot import line_chart
@@ -57,6 +58,7 @@ class Found:
         usd: for a million executions, by workflow and by where they run.
         large_join: time and memory of one.
         delivery_us: CPU time of deliveries and of peers.
+        cold_start: starts of functions' processes, with and without the layer, and its size.
         visit_us: time of a Task's data flow, here and in moto.
         compilations: by size.
         stacks: by size.
@@ -68,6 +70,7 @@ class Found:
     usd: Mapping[str, Mapping[str, float | None]]
     large_join: Mapping[str, float]
     delivery_us: Mapping[str, float]
+    cold_start: Mapping[str, Any]
     visit_us: Mapping[str, float]
     compilations: Sequence[Mapping[str, float]]
     stacks: Sequence[Mapping[str, float]]
@@ -92,6 +95,7 @@ def page(found: Found) -> str:
         "A join of large results": _table(["", "found"], ([name, value] for name, value in found.large_join.items())),
         "Cost of a million executions": _costs(found),
         "CPU time of a delivery": ["```", *overhead_rows(found.delivery_us), "```"],
+        "Cold start": ["```", *cold_start_rows(found.cold_start), "```"],
         "Data flow of a Task": _table(["", "µs a visit"], ([name, us] for name, us in found.visit_us.items())),
         "Compilation": _compilation(found),
         "Synthesis": _rows(found.stacks),

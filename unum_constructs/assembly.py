@@ -126,10 +126,10 @@ class Assembly:
         if self.distant_layers:  # references to other stacks are not what they will be
             acknowledge_when_resolved(workflow, arns, called)
 
-    def warn_of_slow_starts(self) -> None:
+    def tell_of_slow_starts(self) -> None:
         """Say which functions start more slowly than they could, once all have their layers."""
         for layers in (self.layers, *self.distant_layers.values()):
-            layers.warn_of_slow_starts()
+            layers.tell_of_slow_starts()
 
     def join(self, scope: Construct, key: str, failures: Failures) -> iam.Policy:
         """Make the function `key` a part of the workflow; what allows it to be one, in `scope`."""

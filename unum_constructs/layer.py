@@ -3,6 +3,7 @@
 There is one for each version of Python that functions of the workflow have, and for each stack that they are in.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -25,7 +26,12 @@ from unum_constructs.resource import path_of, resource_of, runtime_of
 from unum_runtime.model.ir import Workflow
 
 SLOWER_STARTS = "unum:slowerStarts"
-"""The warning that functions compile the runtime whenever they start."""
+"""The information that functions compile the runtime whenever they start; no warning, for `cdk deploy --strict` takes
+those for errors, and nothing is wrong."""
+
+
+MOST_NAMED = 3
+"""Functions that a message names."""
 
 
 class WorkflowLayer(lambda_.LayerVersion):
@@ -60,12 +66,12 @@ class WorkflowLayer(lambda_.LayerVersion):
         """Have it said in time if `function` gets another Python later, by which it could not load the layer."""
         self._takers.append(function)
 
-    def warn_of_slow_starts(self) -> None:
+    def tell_of_slow_starts(self) -> None:
         """Say so if this Python cannot make the bytecode of its functions'."""
         if self._takers and self.python != this_python():
-            Annotations.of(self).add_warning_v2(
+            Annotations.of(self).add_info_v2(
                 SLOWER_STARTS,
-                f"{', '.join(map(path_of, self._takers))}: cold starts take longer, because their runtime is "
+                f"{_some(self._takers)}: cold starts take longer, because their runtime is "
                 f"{self.python} and this app is synthesized by {this_python() or 'another Python than CPython'}, which "
                 f"makes no bytecode for it; synthesize with {self.python}, or give functions the `runtime` of that",
             )
@@ -95,10 +101,10 @@ class WorkflowLayers:
         layer.taken_by(function)
         return layer
 
-    def warn_of_slow_starts(self) -> None:
+    def tell_of_slow_starts(self) -> None:
         """Say which functions start more slowly than they could."""
         for layer in self._layers.values():
-            layer.warn_of_slow_starts()
+            layer.tell_of_slow_starts()
 
     def _for(self, python: str) -> WorkflowLayer:
         if python not in self._layers:
@@ -115,13 +121,19 @@ class _StillThatPython:
         self._python, self._takers = python, takers
 
     def validate(self) -> list[str]:
-        found = ((path_of(each), resource_of(each, lambda_.CfnFunction).runtime) for each in self._takers)
+        found = ((each, resource_of(each, lambda_.CfnFunction).runtime) for each in self._takers)
         return [
-            f"{path}: expected the runtime {self._python!r}, for which the workflow's layer is made, got {runtime!r}, "
-            "which was set later; give it to the function when it is made"
-            for path, runtime in found
+            f"{path_of(each)}: expected the runtime {self._python!r}, for which the workflow's layer is made, got "
+            f"{runtime!r}, which was set later; give it to the function when it is made"
+            for each, runtime in found
             if runtime != self._python
         ]
+
+
+def _some(functions: Sequence[lambda_.Function]) -> str:
+    """Where the first of `functions` are, and how many others there are."""
+    others = len(functions) - MOST_NAMED
+    return ", ".join(map(path_of, functions[:MOST_NAMED])) + (f" and {others} more" if others > 0 else "")
 
 
 def _staging_folder(scope: Construct) -> Path:

@@ -270,7 +270,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         self.control_alias = self._control_alias()
         self.sweep = None if sweep is None else self._sweep(sweep)
         self._assembly.acknowledge(self, self.failure_handler)
-        self._assembly.warn_of_slow_starts()
+        self._assembly.tell_of_slow_starts()
         self._add_outputs(exported_as=self.workflow_name if exported else None)
         for key, value in (tags or {}).items():
             Tags.of(self).add(key, value)

@@ -11,7 +11,16 @@ from constructs import IConstruct, IValidation, Node
 from unum_constructs import cross_stack
 from unum_constructs.errors import ConstructError
 from unum_constructs.host import HANDLER, IMAGE, Host
-from unum_constructs.resource import is_token, node_of, package_type_of, path_of, resource_of, stack_of, version_of
+from unum_constructs.resource import (
+    is_token,
+    node_of,
+    package_type_of,
+    path_of,
+    resource_of,
+    runtime_of,
+    stack_of,
+    version_of,
+)
 
 MAX_LAYERS = 5
 """Of one function. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
@@ -82,7 +91,7 @@ def _changed(host: Host) -> Iterator[str]:
     if not host.takes_layers:
         return
     resource = host.resource
-    handler, runtime = resource.handler, resource.runtime
+    handler = resource.handler
     layers = stack_of(host.function).resolve(resource.layers) or ()
     if handler != HANDLER:
         yield (
@@ -91,8 +100,6 @@ def _changed(host: Host) -> Iterator[str]:
         )
     if len(layers) > MAX_LAYERS:
         yield f"has {len(layers)} layers, the workflows' included; Lambda allows {MAX_LAYERS}: merge some of them"
-    if not _RUNTIME.fullmatch(str(runtime)):
-        yield f"expected the runtime Python 3.11 or newer, got {runtime!r}, which was set later"
 
 
 def _problems(stack: Stack, function: object) -> Iterator[str]:
@@ -127,7 +134,7 @@ def _unfit(function: lambda_.Function, resource: lambda_.CfnFunction) -> Iterato
     if package_type_of(function) == IMAGE:
         yield from _unfit_image(_command(resource))
     else:
-        yield from _unfit_archive(resource.runtime, resource.handler)
+        yield from _unfit_archive(runtime_of(function), resource.handler)
     if node_of(version_of(function)).try_find_child("EventInvokeConfig") is not None:
         yield (
             "its current version has an asynchronous configuration, but failed events must reach the workflow's queue; "

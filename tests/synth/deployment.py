@@ -122,15 +122,15 @@ class Deployment:
         ]
 
     def warnings(self) -> list[Warned]:
-        """The warnings of the synthesized stack, but for those that depend on the Python of these tests."""
-        return [each for each in self._warnings() if SLOWER_STARTS not in each.text]
+        """The warnings of the synthesized stack."""
+        return self._told("aws:cdk:warning")
 
     def starts_told(self) -> list[Warned]:
-        """Those that depend on it."""
-        return [each for each in self._warnings() if SLOWER_STARTS in each.text]
+        """What is said of cold starts; it depends on the Python of these tests."""
+        return [each for each in self._told("aws:cdk:info") if SLOWER_STARTS in each.text]
 
-    def _warnings(self) -> list[Warned]:
-        """All of them.
+    def _told(self, kind: str) -> list[Warned]:
+        """All messages of one kind.
 
         Not by ``assertions.Annotations``: its answers need the library's ``cloud_assembly_schema``,
         a file that the distribution ``aws-cdk.cloud-assembly-schema`` has as well, and which of the two
@@ -141,7 +141,7 @@ class Deployment:
             Warned(construct.node.path, entry.data)
             for construct in self.stack.node.find_all()
             for entry in construct.node.metadata
-            if entry.type == "aws:cdk:warning"
+            if entry.type == kind
         ]
 
 

@@ -80,8 +80,8 @@ def test_bills_of_a_chain_are_prices_times_counts() -> None:
 def test_what_the_runtime_computes_takes_longer_in_a_share_of_a_processor() -> None:
     small, large, largest = (estimate(chain(5), memory_mb=memory).runtime_ms for memory in (128, 1_769, 10_240))
     waiting = 6 * 21 + 4 * 9 + 4 * 32
-    assert largest == large == pytest.approx(waiting + 5 * 0.25)
-    assert small == pytest.approx(waiting + 5 * 0.25 * 1_769 / 128)
+    assert largest == large == pytest.approx(waiting + 5 * 0.12)
+    assert small == pytest.approx(waiting + 5 * 0.12 * 1_769 / 128)
 
 
 def test_at_the_duration_that_is_named_express_costs_as_much_as_this_does() -> None:
