@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
+from unum_constructs.bare import bare
 from unum_constructs.bytecode import compiled
 from unum_runtime.model.ir import Language, Workflow
 
@@ -75,15 +76,15 @@ def layer_content(workflow: Workflow, runtime: Path) -> Content:
 
 def deployed(content: Content, python: str) -> Content:
     """`content` as functions with the runtime `python` get it: as bytecode, if that is this Python's."""
-    if python != this_python():
-        return content
-    return dict(_loaded_fastest(PurePosixPath(path), data) for path, data in content.items())
+    has_bytecode = python == this_python()
+    files = ((PurePosixPath(path), data) for path, data in content.items())
+    return dict(_loaded_fastest(path, data, has_bytecode=has_bytecode) for path, data in files)
 
 
 def digest(content: Content, python: str) -> str:
     """SHA-256 over the runtime's name, paths, and bytes of sources: not times, modes, or the order in a folder.
 
-    Bytecode follows from these, so it is the same on every machine, whichever Python that has.
+    What is deployed follows from these, so the digest is the same on every machine, whichever Python that has.
     """
     seen = hashlib.sha256(f"{python}\0".encode())
     for path, data in content.items():
@@ -126,19 +127,23 @@ def _jsonata() -> Iterator[tuple[str, bytes]]:
             yield path.as_posix(), _text(Path(str(installed.locate_file(path))))
 
 
-def _loaded_fastest(path: PurePosixPath, data: bytes) -> tuple[str, bytes]:
+def _loaded_fastest(path: PurePosixPath, data: bytes, *, has_bytecode: bool) -> tuple[str, bytes]:
     """Path and content of a file, of a module as bytecode in its place.
 
     Source: Python's documentation of importlib, "SourcelessFileLoader"; PEP 3147, "Case 4: legacy pyc files".
     """
-    if path.suffix != ".py" or not SOURCES_ALONE.isdisjoint(path.parts):
-        return str(path), data
-    return str(path.with_suffix(".pyc")), _compiled(path, data)
+    if path.suffix == ".py" and has_bytecode and SOURCES_ALONE.isdisjoint(path.parts):
+        return str(path.with_suffix(".pyc")), _compiled(path, data)
+    is_ours = path.suffix == ".py" and PACKAGE in path.parts  # others' sources stay as they published them
+    return str(path), _bare(data) if is_ours else data
 
 
 @cache
 def _compiled(path: PurePosixPath, source: bytes) -> bytes:
     return compiled(source, f"/opt/{path}")
+
+
+_bare = cache(bare)
 
 
 def _text(file: Path) -> bytes:

@@ -1,0 +1,50 @@
+"""Sources in a layer: they say what they did before, at the same lines, and have nothing for readers alone."""
+
+import ast
+import io
+import tokenize
+
+from tests.synth.machines import chain
+from unum_constructs.bare import bare
+from unum_constructs.compiler import compile_workflow
+from unum_constructs.layer_content import layer_content, runtime_folder
+
+IN_LAYER = compile_workflow(chain("A"), name="Flow", functions=None)
+
+
+def test_modules_say_the_same_at_the_same_places() -> None:
+    for name, source in layer_content(IN_LAYER, runtime_folder()).items():
+        if name.endswith(".py"):
+            made = bare(source)
+            assert said(made) == said(source), name
+            assert not [token for token in tokens(made) if token.type == tokenize.COMMENT], name
+            assert not [node for node in ast.walk(ast.parse(made)) if is_text(node)], name
+
+
+def test_what_only_has_a_docstring_keeps_a_body() -> None:
+    made = bare(b'class Gone(Exception):\n    """Why.\n\n    More.\n    """\n\n\nraise Gone  # noqa\n').decode()
+    assert made == "class Gone(Exception):\n    pass\n\n\n\n\n\nraise Gone\n"
+
+
+def test_texts_that_are_values_and_signs_in_them_stay() -> None:
+    source = b'TEXT = """# no comment"""\nOTHER = f("#")\n'
+    assert bare(source) == source
+
+
+def said(source: bytes) -> tuple[str, list[tuple[int, int]]]:
+    """What is in a module, and where, but for what only stands there for readers."""
+    module = ast.parse(source)
+    for node in ast.walk(module):
+        if isinstance(body := getattr(node, "body", None), list):
+            left = [each for each in body if not is_text(each) and not isinstance(each, ast.Pass)]
+            node.body = left  # type: ignore[attr-defined]
+    places = [(node.lineno, node.col_offset) for node in ast.walk(module) if isinstance(node, ast.stmt | ast.expr)]
+    return ast.dump(module), places
+
+
+def tokens(source: bytes) -> list[tokenize.TokenInfo]:
+    return [*tokenize.generate_tokens(io.StringIO(source.decode()).readline)]
+
+
+def is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

@@ -1,0 +1,37 @@
+"""Sources without what only their readers ask for: docstrings and comments, in whose place lines are empty.
+
+So tracebacks name the same lines, and what is compiled is the same but for docstrings.
+"""
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterator
+
+
+def bare(source: bytes) -> bytes:
+    """The module `source`, in UTF-8, without docstrings and comments."""
+    lines = source.decode().splitlines(keepends=True)
+    for text, is_alone in _texts(ast.parse(source)):
+        first, last = text.lineno - 1, text.end_lineno or text.lineno
+        lines[first:last] = ["\n"] * (last - first)
+        if is_alone:
+            lines[first] = f"{' ' * text.col_offset}pass\n"
+    for token in tokenize.generate_tokens(io.StringIO("".join(lines)).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = f"{lines[row - 1][:column].rstrip()}\n"
+    return "".join(lines).encode()
+
+
+def _texts(module: ast.Module) -> Iterator[tuple[ast.Expr, bool]]:
+    """Statements that are a text and nothing else, each with whether nothing else is where it stands."""
+    for node in ast.walk(module):
+        statements = getattr(node, "body", None)
+        for each in statements if isinstance(statements, list) else ():
+            if (
+                isinstance(each, ast.Expr)
+                and isinstance(each.value, ast.Constant)
+                and isinstance(each.value.value, str)
+            ):
+                yield each, len(statements or ()) == 1
