@@ -33,6 +33,7 @@ MACHINE = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "a", "En
 WORKFLOW = "Flow"
 FUNCTION = "import os, time\nos.write({pipe}, b'%d' % time.time_ns())\ndef handle(event, context): pass\n"
 BOTO3 = "import boto3\nfor name in ('dynamodb', 'lambda'): boto3.client(name)\n"
+ANOTHER_PYTHON = "python3.99"
 SLOWEST_MODULES = 15
 RUNS = 21
 """Starts of each kind."""
@@ -88,8 +89,8 @@ def measured(runs: int = RUNS) -> dict[str, Any]:
 
 
 def _measured(folder: Path, runs: int) -> dict[str, Any]:
-    sources = layer_content(compile_workflow(MACHINE, name=WORKFLOW, functions=None), runtime_folder())
-    compiled = deployed(sources, str(this_python()))
+    content = layer_content(compile_workflow(MACHINE, name=WORKFLOW, functions=None), runtime_folder())
+    sources, compiled = (deployed(content, python) for python in (ANOTHER_PYTHON, str(this_python())))
     _write(sources, folder / "sources")
     _write(compiled, folder / "compiled")
     (folder / "function").mkdir()

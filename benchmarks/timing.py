@@ -1,5 +1,6 @@
 """How long something takes, undisturbed."""
 
+import gc
 import time
 from collections.abc import Callable, Mapping
 
@@ -24,9 +25,12 @@ def in_turn(visits: Mapping[str, Callable[[], object]], times: int = VISITS) -> 
     """The same of each of `visits`, whose rounds take turns, so that what else the machine does befalls all of them."""
     for visit in visits.values():
         visit()
+    gc.collect()
+    gc.freeze()  # else whatever this process has done before would be looked through again and again
     rounds = [
         {name: _round(visit, times, time.process_time_ns) for name, visit in visits.items()} for _ in range(ROUNDS)
     ]
+    gc.unfreeze()
     return {name: min(each[name] for each in rounds) / times / 1000 for name in visits}
 
 

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import time
 from collections.abc import Mapping
-from functools import reduce
+from functools import lru_cache, reduce
 from urllib.parse import quote
 
 from unum_runtime.records import NamedTuple
@@ -54,13 +54,15 @@ class Signer(NamedTuple):
         """
         moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now_s))
         signed = {**headers, "x-amz-date": moment, **self._token()}
-        names = ";".join(sorted(signed))
-        lines = [f"{name}:{' '.join(signed[name].split())}\n" for name in sorted(signed)]
+        ordered = sorted(signed)
+        names = ";".join(ordered)
+        lines = [f"{name}:{' '.join(signed[name].split())}\n" for name in ordered]
         # The path is encoded once more, as all services but S3 want it.
-        canonical = [method, quote(path), "", "".join(lines), names, hashlib.sha256(body).hexdigest()]
+        canonical = [method, _quoted(path), "", "".join(lines), names, hashlib.sha256(body).hexdigest()]
         scope = f"{moment[:8]}/{self.region}/{self.service}/aws4_request"
         digest = hashlib.sha256("\n".join(canonical).encode()).hexdigest()
-        signature = self._signature(scope, f"{ALGORITHM}\n{moment}\n{scope}\n{digest}")
+        key = _key(self.credentials.secret_access_key, scope)
+        signature = _hmac(key, f"{ALGORITHM}\n{moment}\n{scope}\n{digest}").hex()
         key_id = self.credentials.access_key_id
         proof = f"{ALGORITHM} Credential={key_id}/{scope}, SignedHeaders={names}, Signature={signature}"
         return {**signed, "authorization": proof}
@@ -69,10 +71,15 @@ class Signer(NamedTuple):
         token = self.credentials.session_token
         return {} if token is None else {"x-amz-security-token": token}
 
-    def _signature(self, scope: str, text: str) -> str:
-        """`text` under a key that is good for `scope` alone."""
-        secret = f"AWS4{self.credentials.secret_access_key}".encode()
-        return reduce(_hmac, [*scope.split("/"), text], secret).hex()
+
+@lru_cache(maxsize=8)
+def _key(secret: str, scope: str) -> bytes:
+    """The key that is good for `scope` alone, which is a service on one day."""
+    return reduce(_hmac, scope.split("/"), f"AWS4{secret}".encode())
+
+
+_quoted = lru_cache(maxsize=64)(quote)
+"""Quoted paths: a function has few successors."""
 
 
 def _hmac(key: bytes, text: str) -> bytes:
