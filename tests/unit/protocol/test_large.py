@@ -12,10 +12,12 @@ from unum_constructs.cost import least_object_bytes
 from unum_constructs.prices import list_prices
 from unum_runtime.client import Client
 from unum_runtime.client.pauses import Waiter
+from unum_runtime.clock import SystemClock
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Json, Workflow
+from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.start import start
 from unum_runtime.protocol.step import step
 from unum_runtime.simulator.local import LocalWorkflow, Queue
@@ -216,3 +218,33 @@ def test_the_threshold_is_what_the_prices_say() -> None:
 @pytest.mark.parametrize(("seconds", "days"), [(1, 2), (86_400, 2), (86_401, 3), (7 * 86_400, 8)])
 def test_objects_last_a_day_longer_than_items(seconds: int, days: int) -> None:
     assert lasting_days(seconds) == days
+
+
+class CountedObjects(MemoryObjects):
+    """Tells what was put, and how often."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def put(self, name: str, content: bytes) -> None:
+        self.names.append(name)
+        super().put(name, content)
+
+
+def test_another_delivery_to_the_same_sandbox_stores_objects_anew() -> None:
+    """Objects expire by when they were put, which may be long before."""
+    objects, clock = CountedObjects(), SystemClock()
+    sandbox = Runtime(
+        workflow=CHAIN,
+        store=LargeItems(MemoryStore(), objects, CHAIN.name),
+        invoker=Queue(clock),
+        clock=clock,
+        call=lambda _call, value: value,
+        hosts=frozenset(),
+        routes={"work": "work"},
+    )
+    for _ in range(2):
+        start(sandbox.in_delivery(), "one", "x" * BIG)
+    half = len(objects.names) // 2
+    assert objects.names[:half] == objects.names[half:] != []

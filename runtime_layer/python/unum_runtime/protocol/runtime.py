@@ -186,7 +186,8 @@ class Runtime:
         Args:
             own: the attributes that are that delivery's own.
         """
-        return Runtime(**{**vars(self), "delivery": _new_delivery(), **own})
+        store = self.store if self.large is None else self.large.in_delivery()
+        return Runtime(**{**vars(self), "store": store, "delivery": _new_delivery(), **own})
 
     @property
     def large(self) -> LargeItems | None:

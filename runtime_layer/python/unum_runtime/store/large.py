@@ -15,7 +15,7 @@ from unum_runtime.digest import sha256
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import REFERENCE, VALUES, Item
 from unum_runtime.model.naming import Key, object_folder
-from unum_runtime.records import dataclass, field
+from unum_runtime.records import dataclass, field, replace
 from unum_runtime.store.base import Store
 from unum_runtime.store.objects import Objects
 
@@ -55,6 +55,10 @@ class LargeItems:
     least_bytes: int = LEAST_BYTES
     event_bytes: int = MAX_EVENT_BYTES
     _kept: set[str] = field(default_factory=set, repr=False, compare=False)
+
+    def in_delivery(self) -> "LargeItems":
+        """The same for another delivery, which stores objects anew: what an earlier one has stored expires earlier."""
+        return replace(self, _kept=set())
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
         """See `Store.create`."""
