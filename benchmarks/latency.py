@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +32,9 @@ from unum_emulator import cdk
 from unum_emulator.process import Emulator
 from unum_runtime.aws.invoker import PARALLEL_CALLS, LambdaInvoker
 from unum_runtime.client import Client
+from unum_runtime.model.checkpoint import Item
+from unum_runtime.model.naming import Key
+from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.wire.clients import wire_client
 
 ROOT = Path(__file__).parents[1]
@@ -51,6 +54,8 @@ CHAIN_RUNS = 3
 """How often chains are executed for each time that Maps are; they are short."""
 HERE, STEP_FUNCTIONS, FUSED = "here", "Step Functions", "here, in one function"
 PATIENCE_S = 900
+OUTCOME: Item = {"state": "Task", "phase": "left", "ir": "0" * 12, "at": 0, "ms": 0, "attempt": 0, "value": "[0.1]"}
+"""An item as a checkpoint makes it, for a request alone."""
 POLL_S = 0.1
 LOOK_S = 0.5
 """How often the memory of processes is looked at; the system itself keeps the peak of each."""
@@ -208,13 +213,19 @@ def _state_machine(arn: str) -> Execute:
 def requests(table: str, function: str) -> Mapping[str, float]:
     """How long each request takes that a hop makes, while nobody else makes any."""
     environment = {name: os.environ[name] for name in CREDENTIALS}
-    store: Any = wire_client("dynamodb", environment)
+    store, steps = DynamoStore(wire_client("dynamodb", environment), table), count()
     invoker = LambdaInvoker(wire_client("lambda", environment))
-    schema = boto3.client("dynamodb").describe_table(TableName=table)["Table"]["KeySchema"]
-    key = {each["AttributeName"]: {"S": "latency"} for each in schema}
+    expires_at_s = int(time.time()) + PATIENCE_S
+
+    def read() -> object:
+        return store.read([Key("latency", "none")])
+
+    def create() -> object:
+        return store.create(Key("latency", f"{next(steps)}"), OUTCOME, expires_at_s=expires_at_s)
+
     return {
-        "GetItem, whether the Task was done before": _median(lambda: store.get_item(TableName=table, Key=key)),
-        "PutItem, its outcome": _median(lambda: store.put_item(TableName=table, Item=key)),
+        "GetItem, whether the Task was done before": _median(read),
+        "PutItem, its outcome": _median(create),
         "Invoke, an event to the next": _median(lambda: invoker.invoke([(function, b"[]")])),
     }
 
@@ -326,9 +337,9 @@ def _head(runs: int) -> list[str]:
     return [
         "# Latency in the emulator",
         "",
-        f"Written by `benchmarks/latency.py` on {date}; {machine()}; in the last 15 minutes",
-        f"{os.getloadavg()[2]:.0f} processes wanted a processor at a time. Figures are medians of {runs * CHAIN_RUNS}",
-        f"chains, which took turns, and of {runs} Maps of up to {REPEATED} branches; of wider Maps there was one each.",
+        f"Written by `benchmarks/latency.py` on {date}; {machine()}, after the widest Maps.",
+        f"Figures are medians of {runs * CHAIN_RUNS} chains, which took turns, and of {runs} Maps of up to {REPEATED}",
+        "branches; of wider Maps there was one each.",
         "",
         *_ABOUT.splitlines(),
     ]
