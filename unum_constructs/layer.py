@@ -6,6 +6,7 @@ There is one for each version of Python that functions of the workflow have, and
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from shutil import rmtree
 
 import jsii
 from aws_cdk import Annotations, Stage
@@ -143,7 +144,8 @@ def _staging_folder(scope: Construct) -> Path:
 
 
 def _written(content: Content, folder: Path) -> Path:
-    """`folder` with `content` in it; its name says what that is, so what is there already is right."""
+    """`folder` with `content` in it and nothing else, also where another Python has synthesized there before."""
+    rmtree(folder, ignore_errors=True)
     for path, data in content.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)

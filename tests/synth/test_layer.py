@@ -442,6 +442,22 @@ def test_who_starts_more_slowly_than_needed_is_told() -> None:
     assert f"their runtime is {OTHER} and this app is synthesized by {PYTHON}" in told.text
 
 
+def test_of_many_functions_the_first_are_named() -> None:
+    (told,) = with_pythons(A=PYTHON, **{f"F{number}": OTHER for number in range(5)}).starts_told()
+    assert told.text.startswith("Stack/Flow/OnFailure/Handler, Stack/F0, Stack/F1 and 3 more: ")
+
+
+def test_a_layer_has_nothing_of_one_that_another_python_made_there(workflow: Workflow, tmp_path: Path) -> None:
+    """Sources would be loaded in place of bytecode beside them."""
+    stale = tmp_path / f"unum-{digest(layer_content(workflow, runtime_folder()), PYTHON)}" / "python" / "stale.py"
+    stale.parent.mkdir(parents=True)
+    stale.touch()
+    stack = Stack(App(outdir=str(tmp_path)), "Stack")
+    WorkflowLayer(stack, "Layer", workflow=workflow, python=PYTHON)
+    assert [path.name for path in stale.parent.iterdir() if path.is_file()] == []
+    assert (stale.parent / "unum_runtime" / "handler.pyc").exists()
+
+
 def test_another_python_that_an_aspect_sets_is_refused() -> None:
     deployment = with_pythons(A=PYTHON)
     resource = deployment.stack.node.find_child("A").node.default_child
