@@ -51,6 +51,16 @@ def test_adding_to_a_number_set_creates_it_and_returns_all_of_it(cloud: Any, ret
     assert sum(members == set(range(16)) for members in seen) >= 1
 
 
+def test_numbers_are_taken_as_often_as_they_come(cloud: Any) -> None:
+    table = cloud.table(name="S")
+    for _ in range(2):
+        cloud.dynamodb.put_item(TableName=table, Item={"name": {"S": "number"}, "value": {"N": "007.50"}})
+        stored = cloud.dynamodb.get_item(TableName=table, Key={"name": {"S": "number"}})["Item"]
+        assert stored["value"] == {"N": "7.5"}
+        with pytest.raises(cloud.dynamodb.exceptions.ClientError, match="numeric value"):
+            cloud.dynamodb.put_item(TableName=table, Item={"name": {"S": "number"}, "value": {"N": "seven"}})
+
+
 def test_a_query_is_paged_in_order(cloud: Any) -> None:
     table = cloud.table(execution="S", step="S")
     for number in range(7):

@@ -3,6 +3,7 @@
 Importing this module imports ministack, which takes its settings from the environment at that moment.
 """
 
+import gc
 import socket
 from contextlib import nullcontext
 
@@ -18,6 +19,7 @@ from unum_emulator import (
     event_sources,
     invoke_api,
     leading_keys,
+    number_texts,
     qualifiers,
     stepfunctions,
     transport,
@@ -30,7 +32,17 @@ from unum_emulator.patching import replace
 from unum_emulator.pool import SandboxPool
 from unum_emulator.settings import Settings
 
-_GAPS = (invoke_api, qualifiers, event_sources, cloudformation, stepfunctions, transport, actions, leading_keys)
+_GAPS = (
+    invoke_api,
+    qualifiers,
+    event_sources,
+    cloudformation,
+    stepfunctions,
+    transport,
+    actions,
+    leading_keys,
+    number_texts,
+)
 # Longer than clients keep connections that they do not use.
 _KEEP_ALIVE_S = 75
 
@@ -65,6 +77,7 @@ class Emulation:
         )
         server = uvicorn.Server(config)
         server.capture_signals = nullcontext  # signals are for `unum_emulator.lifetime`, which waits for nobody
+        gc.freeze()  # what was imported stays; looking through it again and again takes a tenth of a write's time
         uvloop.run(server.serve(sockets=[listener]))
 
     def close(self) -> None:
