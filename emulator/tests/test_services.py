@@ -1,8 +1,11 @@
 """The stores and queues that workflows rely on."""
 
 import concurrent.futures
+import json
+import socket
 import time
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -49,6 +52,16 @@ def test_adding_to_a_number_set_creates_it_and_returns_all_of_it(cloud: Any, ret
     with concurrent.futures.ThreadPoolExecutor(8) as threads:
         seen = list(threads.map(add, range(16)))
     assert sum(members == set(range(16)) for members in seen) >= 1
+
+
+def test_answers_arrive_whole(cloud: Any) -> None:
+    address = urlsplit(cloud.emulator.endpoint)
+    with socket.create_connection((address.hostname, address.port)) as connection:
+        for _ in range(20):
+            connection.sendall(b"GET /_ministack/health HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            head, _, body = connection.recv(65_536).partition(b"\r\n\r\n")
+            assert f"content-length: {len(body)}\r\n".encode() in head.lower()
+            assert json.loads(body)["services"]
 
 
 def test_numbers_are_taken_as_often_as_they_come(cloud: Any) -> None:

@@ -24,6 +24,7 @@ from unum_emulator import (
     stepfunctions,
     transport,
 )
+from unum_emulator.answers import WholeAnswers
 from unum_emulator.async_events import AsyncEvents
 from unum_emulator.destinations import Destinations
 from unum_emulator.executor import Executor
@@ -66,7 +67,7 @@ class Emulation:
         """
         config = uvicorn.Config(
             app.app,
-            http="httptools",
+            http=WholeAnswers,
             ws="none",
             log_config=None,
             access_log=False,
