@@ -64,6 +64,17 @@ def test_answers_arrive_whole(cloud: Any) -> None:
             assert json.loads(body)["services"]
 
 
+def test_tables_are_those_of_a_region_and_errors_those_of_dynamodb(cloud: Any) -> None:
+    table = cloud.table(name="S")
+    elsewhere = cloud.client("dynamodb", "eu-west-1")
+    with pytest.raises(elsewhere.exceptions.ResourceNotFoundException) as missing:
+        elsewhere.get_item(TableName=table, Key={"name": {"S": "none"}})
+    answer = missing.value.response["ResponseMetadata"]
+    assert answer["HTTPHeaders"]["content-type"] == "application/x-amz-json-1.0"
+    assert answer["RequestId"]
+    assert "Item" not in cloud.dynamodb.get_item(TableName=table, Key={"name": {"S": "none"}})
+
+
 def test_numbers_are_taken_as_often_as_they_come(cloud: Any) -> None:
     table = cloud.table(name="S")
     for _ in range(2):

@@ -9,7 +9,6 @@ from contextlib import nullcontext
 
 import uvicorn
 import uvloop
-from ministack import app
 from ministack.core import lambda_runtime
 from ministack.services import lambda_svc
 
@@ -19,9 +18,10 @@ from unum_emulator import (
     event_sources,
     invoke_api,
     leading_keys,
-    number_texts,
     qualifiers,
+    short_way,
     stepfunctions,
+    texts,
     transport,
 )
 from unum_emulator.answers import WholeAnswers
@@ -42,7 +42,7 @@ _GAPS = (
     transport,
     actions,
     leading_keys,
-    number_texts,
+    texts,
 )
 # Longer than clients keep connections that they do not use.
 _KEEP_ALIVE_S = 75
@@ -66,7 +66,7 @@ class Emulation:
         answer of DynamoDB takes behind this one; a step of a workflow is three requests.
         """
         config = uvicorn.Config(
-            app.app,
+            short_way.answer,
             http=WholeAnswers,
             ws="none",
             log_config=None,
