@@ -50,14 +50,17 @@ class WorkflowLayer(lambda_.LayerVersion):
         self.digest = digest(content, python)
         self.python = python
         files = deployed(content, self._bytecode(content))
-        folder = _written(files, Path(_stage(scope).asset_outdir) / f"unum-{self.digest}")
+        folder = Path(_stage(scope).asset_outdir) / f"unum-{self.digest}"
+        was_there = folder.exists()
+        _write(files, folder)
         super().__init__(
             scope,
             construct_id,
             code=lambda_.Code.from_asset(str(folder), asset_hash=self.digest),
             description=f"Unum runtime and definition of workflow {workflow.name}",
         )
-        self._stage_again(files)
+        if was_there:
+            self._stage_again(files)
         self._definition = folder / "python" / WORKFLOWS_FOLDER / f"{workflow.name}.json"
         self._takers: list[lambda_.Function] = []
         self.node.add_validation(_StillThatPython(python, self._takers))
@@ -82,13 +85,13 @@ class WorkflowLayer(lambda_.LayerVersion):
             )
 
     def _stage_again(self, files: Content) -> None:
-        """Have the assembly get `files`, also where it has something by the same digest that another Python made.
+        """Have the assembly get `files` in place of what another Python may have made by the same digest.
 
-        The CDK leaves a copy as it finds it, and its command line the archive of that.
+        The CDK leaves a copy that it finds as it is, and its command line the archive of that.
         """
         asset, assembly = self.node.find_child("Code"), Path(_stage(self).outdir)
         assert isinstance(asset, s3_assets.Asset)  # noqa: S101 - what `Code.from_asset` makes
-        _written(files, assembly / asset.asset_path)
+        _write(files, assembly / asset.asset_path)
         (assembly / ".cache" / f"{asset.asset_hash}.zip").unlink(missing_ok=True)
 
     def _bytecode(self, content: Content) -> Content:
@@ -166,11 +169,10 @@ def _stage(scope: Construct) -> Stage:
     return stage
 
 
-def _written(content: Content, folder: Path) -> Path:
-    """`folder` with `content` in it and nothing else, also where another Python has synthesized there before."""
+def _write(content: Content, folder: Path) -> None:
+    """Let `folder` have `content` in it and nothing else, also where another Python has synthesized there before."""
     rmtree(folder, ignore_errors=True)
     for path, data in content.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
-    return folder
