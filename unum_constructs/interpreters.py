@@ -19,7 +19,7 @@ FOLDERS = "UNUM_PYTHONS"
 these are the ones of PATH; where it is empty, nobody is asked."""
 
 LIMIT_S = 30
-"""What an interpreter may take for an answer, 100 times as long as it does."""
+"""What an interpreter may take for an answer; half a second is usual."""
 
 _LONGEST_REASON = 300
 
