@@ -8,12 +8,13 @@ from unum_constructs import graph as g
 from unum_constructs.definition import Definition
 from unum_constructs.receipt import stored_receipt
 from unum_runtime.errors import ExecutionDoesNotExist
-from unum_runtime.model.ir import Json
+from unum_runtime.model.ir import Collection, Guard, Json, Task
 from unum_runtime.simulator.metering import metered
 from unum_runtime.store.memory import MemoryStore
 
 CHAIN = g.task("one") >> g.task("two") >> g.task("three")
 MAPPED = g.task("make") >> g.map(g.task("first") >> g.task("second"), items=g.out) >> g.task("join")
+TWO = g.parallel(g.task("a"), g.task("b")) >> g.task("join")
 NESTED = g.map(g.map(g.task("work"), items=g.out), items=g.out) >> g.parallel(g.task("a"), g.task("b"))
 
 
@@ -41,6 +42,47 @@ def test_a_receipt_has_every_write_of_the_execution(
     receipt = stored_receipt(run.store, "w", run.name)
     assert (receipt.writes, receipt.write_units) == (run.usage.writes, run.usage.write_units)
     assert receipt.tasks == tasks
+    assert receipt.invocations == run.usage.invocations
+    assert receipt.item_bytes <= run.usage.stored_bytes
+
+
+@pytest.mark.parametrize("collection", Collection)
+@pytest.mark.parametrize("guard", Guard)
+@pytest.mark.parametrize("failing", ["a", "b", "join", "first", "second", None])
+@pytest.mark.parametrize(("flow", "value"), [(TWO, 1), (MAPPED, list(range(300)))], ids=["parallel", "map"])
+def test_a_receipt_never_has_more_than_was_used(
+    flow: g.Piece, value: Json, failing: str | None, guard: Guard, collection: Collection
+) -> None:
+    compiled = Definition.from_graph(flow).compile("w", None)
+    states = {
+        name: replace(each, guard=guard) if isinstance(each, Task) else each for name, each in compiled.states.items()
+    }
+    workflow = replace(compiled, states=states, collection=collection)
+    functions = {
+        task.function: returns_all_but_299 if task.function == failing else (lambda event, _: event)
+        for task in workflow.tasks
+    }
+    run = metered(workflow, functions, value)
+    receipt, usage = stored_receipt(run.store, "w", run.name), run.usage
+    assert receipt.writes <= usage.writes
+    assert receipt.write_units <= usage.write_units
+    assert receipt.invocations <= usage.invocations
+    assert receipt.item_bytes <= usage.stored_bytes
+    if guard is not Guard.LEASE and collection is Collection.TTL and failing in ("join", None):
+        assert receipt.writes == usage.writes
+
+
+def returns_all_but_299(event: Json, _context: object) -> Json:
+    if event in (1, 299) or isinstance(event, list):
+        raise ValueError("no")
+    return event
+
+
+def test_what_is_collected_was_written_twice() -> None:
+    workflow = replace(Definition.from_graph(CHAIN).compile("w", None), collection=Collection.EAGER)
+    run = metered(workflow, {task.function: lambda event, _: event for task in workflow.tasks}, 1)
+    receipt = stored_receipt(run.store, "w", run.name)
+    assert (receipt.writes, receipt.write_units) == (6, 6) == (run.usage.writes, run.usage.write_units)
 
 
 def test_tasks_of_one_function_take_one_invocation() -> None:
