@@ -7,7 +7,7 @@ to their end, before their fan-out has succeeded: until then, no additions to it
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from unum_constructs.cost import DEFAULT_MEMORY_MB
@@ -15,7 +15,7 @@ from unum_constructs.prices import list_prices
 from unum_runtime.client import history
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase
 from unum_runtime.model.listing import stored_item
-from unum_runtime.model.naming import Scope, checkpoint_key
+from unum_runtime.model.naming import Name, Scope, checkpoint_key, scopes_around
 from unum_runtime.model.pack import packed
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.simulator.capacity import attributes_size, item_size, write_units
@@ -32,7 +32,7 @@ class StoredReceipt:
     """What stored steps tell of their execution.
 
     Attributes:
-        tasks: how many were committed.
+        tasks: how many were committed; what a redrive has copied is a write, and no Task.
         invocations: how many invocations they took at least, one before them included where there was one; a function
             may have gone on with several of its own.
         writes: of steps and of completion sets, and of tombstones in place of steps.
@@ -72,10 +72,12 @@ def stored_receipt(
     checkpoints = [record, *history.steps(store, workflow, record.name.execution)]
     stored = [_stored(store, workflow, checkpoint, retention_s) for checkpoint in checkpoints]
     sizes = [size for size, _ in stored]
+    committed = {checkpoint.name: checkpoint for checkpoint in checkpoints}
+    own = [checkpoint for checkpoint in checkpoints[1:] if not _is_copy(checkpoint, committed)]
     fan_outs = {checkpoint.opens.state for checkpoint in checkpoints if checkpoint.opens is not None}
-    tasks = [each for each in checkpoints[1:] if each.phase is Phase.LEFT and each.state not in fan_outs]
+    tasks = [each for each in own if each.phase is Phase.LEFT and each.state not in fan_outs]
     has_entry = len(checkpoints) > 1 and checkpoints[1] not in tasks
-    additions = sum(_additions(scope, branches) for scope, branches in _branches(checkpoints).items())
+    additions = sum(_additions(scope, branches) for scope, branches in _branches(committed).items())
     beside = additions + sum(isinstance(checkpoint.outcome, Collected) for checkpoint in checkpoints)
     return StoredReceipt(
         tasks=len(tasks),
@@ -84,7 +86,7 @@ def stored_receipt(
         write_units=sum(map(write_units, sizes)) + beside,
         object_writes=sum(objects for _, objects in stored),
         item_bytes=sum(sizes),
-        user_code_ms=sum(checkpoint.duration_ms for checkpoint in checkpoints),
+        user_code_ms=sum(checkpoint.duration_ms for checkpoint in own),
     )
 
 
@@ -98,9 +100,16 @@ def _stored(store: Store, workflow: str, checkpoint: Checkpoint, retention_s: in
     return item_size(key, small | {EXPIRY: expires_at_s}), len(objects)
 
 
-def _branches(checkpoints: Iterable[Checkpoint]) -> Mapping[Scope, Mapping[int, bool]]:
+def _is_copy(checkpoint: Checkpoint, committed: Mapping[Name, Checkpoint]) -> bool:
+    """Whether it was copied by a redrive: then it is older than what opened a fan-out around it."""
+    scopes = scopes_around(checkpoint.name.execution, checkpoint.name.frames)
+    return any(
+        checkpoint.committed_ms < committed[scope.origin].committed_ms for scope in scopes if scope.origin in committed
+    )
+
+
+def _branches(committed: Mapping[Name, Checkpoint]) -> Mapping[Scope, Mapping[int, bool]]:
     """By scope that was joined, its branches by index, and whether each is packed."""
-    committed = {checkpoint.name: checkpoint for checkpoint in checkpoints}
     found: dict[Scope, dict[int, bool]] = defaultdict(dict)
     for name, checkpoint in committed.items():
         if name.frames:

@@ -1,15 +1,20 @@
 """Receipts of stored executions, beside what the same executions used when they ran."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from tests.unit.protocol.mapping import around, deliver_all, deployed
+from tests.unit.protocol.platform import chain
 from unum_constructs import graph as g
 from unum_constructs.definition import Definition
 from unum_constructs.receipt import stored_receipt
 from unum_runtime.errors import ExecutionDoesNotExist
+from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Collection, Guard, Json, Task
-from unum_runtime.simulator.metering import metered
+from unum_runtime.protocol.redrive import redrive
+from unum_runtime.simulator.metering import MeteredStore, Usage, metered
 from unum_runtime.store.memory import MemoryStore
 
 CHAIN = g.task("one") >> g.task("two") >> g.task("three")
@@ -83,6 +88,32 @@ def test_what_is_collected_was_written_twice() -> None:
     run = metered(workflow, {task.function: lambda event, _: event for task in workflow.tasks}, 1)
     receipt = stored_receipt(run.store, "w", run.name)
     assert (receipt.writes, receipt.write_units) == (6, 6) == (run.usage.writes, run.usage.write_units)
+
+
+def test_what_a_redrive_copies_is_written_and_does_not_run_again() -> None:
+    broken = {2}
+
+    def fragile(event: Any) -> Any:
+        if event in broken:
+            raise ValueError(event)
+        return event
+
+    inner = {"Type": "Map", "ItemProcessor": chain("A", "B"), "End": True}
+    platform = deployed(around({"StartAt": "N", "States": {"N": inner}}, after="C"), B=fragile)
+    usage = Usage()
+    platform.store = platform.memory = MeteredStore(platform.clock, usage=usage)
+    platform.start("e", [[1, 2], [3]])
+    deliver_all(platform)
+    broken.clear()
+    platform.clock.pass_seconds(60)
+    redrive(platform.runtime(), "e")
+    deliver_all(platform)
+    ending = platform.ending()
+    receipt = stored_receipt(platform.memory, "w", "e")
+    assert ending is not None
+    assert ending.status is Status.SUCCEEDED
+    assert receipt.tasks == sum(platform.calls.values())
+    assert receipt.writes <= usage.writes
 
 
 def test_tasks_of_one_function_take_one_invocation() -> None:
