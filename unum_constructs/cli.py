@@ -182,9 +182,9 @@ def _add_test_state(commands: _Commands) -> None:
 def _add_cost(commands: _Commands) -> None:
     parser = _add(commands, "cost", "cost", "estimate what executions of a definition cost, here and elsewhere")
     _add_definition(parser)
-    for name, least, most, value, about in _AMOUNTS:
+    for name, least, most, value, about in _AMOUNTS:  # the values are defaults of what they are given to
         counted = partial(_count, least, most=most)
-        parser.add_argument(f"--{name}", metavar="N", type=counted, default=value, help=f"{about}; {value} without")
+        parser.add_argument(f"--{name}", metavar="N", type=counted, help=f"{about}; {value} without")
     parser.add_argument(
         "--payload",
         choices=("auto", "s3", "inline"),

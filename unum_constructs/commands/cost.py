@@ -10,7 +10,17 @@ from unum_constructs.commands.failure import CommandFailed, UsageError
 from unum_constructs.commands.given import compiled_or_failed, json_option
 from unum_constructs.commands.handlers import handlers
 from unum_constructs.commands.shown import print_json
-from unum_constructs.cost import EXPRESS_LIMIT_S, MILLION, MONTH_S, Bill, NoResult, Receipt, estimate, total
+from unum_constructs.cost import (
+    DEFAULT_MEMORY_MB,
+    EXPRESS_LIMIT_S,
+    MILLION,
+    MONTH_S,
+    Bill,
+    NoResult,
+    Receipt,
+    estimate,
+    total,
+)
 from unum_constructs.payload import wants_bucket
 from unum_constructs.skeleton import Amounts
 from unum_runtime.model.ir import Json, Workflow
@@ -39,19 +49,34 @@ def _receipt(options: argparse.Namespace) -> Receipt:
     workflow = compiled_or_failed(options.file, options.name)
     if options.small_results:
         workflow = _with_small_results(workflow)
+    amounts = _given(options, "items", "rounds", "result_bytes")
+    _check_source(options, amounts)
     functions = options.functions and handlers(options.functions, {task.function for task in workflow.tasks})
     try:
         return estimate(
             workflow,
-            amounts=Amounts(items=options.items, rounds=options.rounds, result_bytes=options.result_bytes),
+            amounts=Amounts(**amounts),
             functions=functions,
             value=json_option("--input", options.input) if options.input else {},
-            task_ms=options.duration_ms,
-            memory_mb=options.memory_mb,
+            task_ms=options.duration_ms or 0,
+            memory_mb=options.memory_mb or DEFAULT_MEMORY_MB,
             by_reference=wants_bucket(workflow, options.payload),
         )
     except NoResult as error:
         raise CommandFailed(f"{options.file}: {error}") from error
+
+
+def _given(options: argparse.Namespace, *names: str) -> dict[str, int]:
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
+def _check_source(options: argparse.Namespace, amounts: Mapping[str, int]) -> None:
+    """What handlers decide is not taken for granted, and without them nobody reads an input."""
+    if options.functions and amounts:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in amounts)
+        raise UsageError(f"{names}: with --functions, the handlers decide that; leave one of both out")
+    if options.input and not options.functions:
+        raise UsageError("--input: nothing reads it without --functions; add handlers, or leave it out")
 
 
 def _with_small_results(workflow: Workflow) -> Workflow:

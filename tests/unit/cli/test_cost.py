@@ -1,9 +1,14 @@
 """``unum cost``: bills from counts, for people and for programs."""
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
+
+from unum_constructs.cli import _AMOUNTS
+from unum_constructs.cost import DEFAULT_MEMORY_MB
+from unum_constructs.skeleton import Amounts
 
 STATES = {
     "One": {"Type": "Task", "Resource": "one", "Next": "Two"},
@@ -116,6 +121,22 @@ def test_large_values_are_objects_where_the_construct_would_make_a_bucket(unum: 
     ran = unum("cost", "chain.json", "--result-bytes", "400000")
     assert (ran.code, ran.out) == (1, "")
     assert 'payload="s3"' in ran.err
+
+
+def test_what_help_says_is_taken_is_taken() -> None:
+    said = {name.replace("-", "_"): value for name, _, _, value, _ in _AMOUNTS}
+    assert said == asdict(Amounts()) | {"duration_ms": 0, "memory_mb": DEFAULT_MEMORY_MB}
+
+
+def test_what_would_be_ignored_is_refused(unum: Any, file: Any) -> None:
+    file("chain.json", CHAIN)
+    file("code.py", FUNCTIONS)
+    ran = unum("cost", "chain.json", "--functions", "code.py", "--items", "3", "--result-bytes", "9")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("--items, --result-bytes: with --functions, the handlers decide that")
+    ran = unum("cost", "chain.json", "--input", "{}")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("--input: nothing reads it without --functions")
 
 
 def test_an_execution_that_fails_has_no_price(unum: Any, file: Any) -> None:
