@@ -16,7 +16,7 @@ from unum_constructs.skeleton import Amounts, skeleton, stand_ins
 from unum_runtime.client import history
 from unum_runtime.client.progress import progress
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Success, to_text
-from unum_runtime.model.ir import DATA_SET_TASKS, Collection, FanOut, Json, Map, Pattern, State, Task, Workflow
+from unum_runtime.model.ir import DATA_SET_TASKS, Collection, FanOut, Json, Map, Pattern, State, Task, Wait, Workflow
 from unum_runtime.model.naming import Frames
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.simulator.capacity import STORED_OVERHEAD_BYTES
@@ -68,6 +68,7 @@ class Receipt:
         functions_called: how many of them were Lambda functions, and no calls of other services: those wait in a
             function here and as a durable function, but not in Step Functions.
         fan_outs: how often one was entered.
+        waits: how often a Wait was.
         transitions: of states, as Step Functions Standard counts them.
         result_bytes: of all that Tasks and fan-outs came to.
         definition_bytes: of the workflow's compiled form.
@@ -83,6 +84,7 @@ class Receipt:
     tasks: int
     functions_called: int
     fan_outs: int
+    waits: int
     transitions: int
     result_bytes: int
     definition_bytes: int
@@ -147,12 +149,15 @@ class Receipt:
         return self._called(start=usd["express_request"], duration=self._express_s() * self.express_usd_per_s())
 
     def durable(self) -> Bill:
-        """What they cost as a durable function: an operation for the start, each step and each fan-out."""
+        """What they cost as a durable function: an operation for the start, each step, each fan-out and each wait.
+
+        It ends when it waits, and is invoked anew after that. Source: AWS Lambda Developer Guide, "Durable functions".
+        """
         usd = self.prices.usd
         return _bill(
-            requests=usd["lambda_request"],
+            requests=(1 + self.waits) * usd["lambda_request"],
             user_code=self._compute(self.tasks * self.task_ms),
-            operations=(1 + self.tasks + self.fan_outs) * usd["durable_operation"],
+            operations=(1 + self.tasks + self.fan_outs + self.waits) * usd["durable_operation"],
             data=self.result_bytes / GB * usd["durable_gb_written"],
         )
 
@@ -264,6 +269,7 @@ def estimate(  # noqa: PLR0913 - all but the first have defaults
         tasks=_sum(workflow, passed, Task),
         functions_called=_sum(workflow, passed, Task, _is_function),
         fan_outs=_sum(workflow, passed, FanOut),
+        waits=_sum(workflow, passed, Wait),
         transitions=_sum(workflow, passed, State, _is_visible),
         result_bytes=sum(_result_bytes(checkpoint) for checkpoint in checkpoints),
         definition_bytes=len(workflow.to_json().encode()),

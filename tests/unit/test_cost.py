@@ -127,6 +127,8 @@ def test_a_wait_is_paid_each_time_that_the_queue_has_to_be_entered(seconds: int,
     here = receipt.here()
     assert (receipt.usage.waits, receipt.usage.waited_ms) == (waits, seconds * 1_000)
     assert (here["requests"], here["queue"]) == pytest.approx((0.4 + waits * 0.2, waits * 1.2))
+    durable = receipt.durable()
+    assert (durable["requests"], durable["operations"]) == pytest.approx((0.4, (1 + 2 + 1) * 8))
     forwarding = waits * 0.032 * 0.5 * 13.3334
     assert here["runtime"] == pytest.approx(receipt.runtime_ms / 1000 * 0.125 * 13.3334 + forwarding)
 
