@@ -521,7 +521,7 @@ def test_an_assembly_has_the_layer_of_now(
 
 
 def test_of_many_functions_the_first_are_named() -> None:
-    (told,) = with_pythons(A=PYTHON, **{f"F{number}": OTHER for number in range(5)}).starts_told()
+    (told,) = with_pythons(**{f"F{number}": OTHER for number in range(5)}).starts_told()
     assert told.text.startswith("Stack/Flow/OnFailure/Handler, Stack/F0, Stack/F1 and 3 more: ")
 
 

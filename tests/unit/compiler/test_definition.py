@@ -54,10 +54,10 @@ def test_keys_that_are_there_twice_are_refused() -> None:
 
 def test_file_is_named_with_line_and_column(tmp_path: Path) -> None:
     path = tmp_path / "flow.asl.json"
-    path.write_text('{"StartAt": "A",}')
+    path.write_text('{"StartAt" "A"}')
     with pytest.raises(DefinitionError) as caught:
         Definition.from_asl_file(path)
-    assert caught.value.problems[0].path == f"{path}:1:17"
+    assert caught.value.problems[0].path == f"{path}:1:12"
 
 
 def test_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
