@@ -30,8 +30,8 @@ def function(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def forget_clients() -> None:
-    clients._client.cache_clear()
-    clients._own_client.cache_clear()
+    for cache in (clients._client, clients._own_client, clients._environment):
+        cache.cache_clear()
 
 
 def is_ours(client: Any) -> bool:
@@ -98,6 +98,18 @@ def test_that_it_cannot_be_done_is_left_to_the_first_call(
     thread.join(10)
     assert not thread.is_alive()
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("choice", ["wire", "botocore"])
+def test_clients_are_those_of_the_environment_before_user_code_changed_it(
+    monkeypatch: pytest.MonkeyPatch, choice: str
+) -> None:
+    monkeypatch.setenv("UNUM_CLIENT", choice)
+    clients.connecting().join(10)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    client = clients.client("dynamodb")
+    assert (client._api._signer.region if is_ours(client) else client.meta.region_name) == "eu-west-1"
 
 
 def test_threads_that_want_a_client_have_the_same() -> None:
