@@ -84,6 +84,15 @@ def changing(event: Any, _context: Any) -> Any:
 SHOWS = {"Type": "Pass", "Parameters": {"x.$": "$x"}, "End": True}
 
 
+def test_a_task_that_may_be_tried_again_takes_an_input_as_deep_as_json_may_be() -> None:
+    """What copies an object one level after the other in Python gets half as deep."""
+    deep: Any = 1
+    for _ in range(700):
+        deep = [deep]
+    retries = {**TASK, "Retry": [{"ErrorEquals": ["States.ALL"]}], "ResultPath": None, "End": True}
+    assert run(machine(T=retries), deep, F=lambda _event, _context: None) == succeeded(deep)
+
+
 def test_user_code_that_changes_its_event_does_not_change_the_input_of_the_execution() -> None:
     shows = {"Type": "Pass", "Parameters": {"x.$": "$$.Execution.Input"}, "End": True}
     assert run(machine(T={**TASK, "Next": "S"}, S=shows), {"a": [1]}, F=changing) == succeeded({"x": {"a": [1]}})
