@@ -5,7 +5,6 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 import unum_runtime
+from tests.unit.aws.conftest import forget_clients
 from unum_runtime.aws import clients
 from unum_runtime.wire.clients import DynamoDb
 
@@ -21,17 +21,9 @@ ENVIRONMENT = {"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET
 
 
 @pytest.fixture(autouse=True)
-def function(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def function(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
-    forget_clients()
-    yield
-    forget_clients()
-
-
-def forget_clients() -> None:
-    for cache in (clients._client, clients._own_client, clients._environment):
-        cache.cache_clear()
 
 
 def is_ours(client: Any) -> bool:
