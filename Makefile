@@ -66,7 +66,7 @@ simulate: setup  ## search the protocol for violations: every way through larger
 	$(BIN)/python tests/simulation/search.py --minutes $(or $(MINUTES),30)
 
 bench: setup  ## all benchmarks, beside peers; writes docs/performance; ARGS=--json prints JSON
-	$(BIN)/python benchmarks/run.py $(ARGS)
+	@$(BIN)/python benchmarks/run.py $(ARGS)
 
 bench-check: setup  ## what an execution and a stack use, against benchmarks/bounds.json; no times
 	$(BIN)/python benchmarks/check.py

@@ -59,11 +59,16 @@ def _grid(across: _Axis, up: _Axis) -> Iterator[str]:
     for tick in across.ticks:
         x = across.at(tick)
         yield _line(x, up.begin, x, up.end)
-        yield _text(x, up.begin + 16, f"{tick:,g}", anchor="middle")
+        yield _text(x, up.begin + 16, _number(tick), anchor="middle")
     for tick in up.ticks:
         y = up.at(tick)
         yield _line(across.begin, y, across.end, y)
-        yield _text(across.begin - 6, y + 4, f"{tick:,g}", anchor="end")
+        yield _text(across.begin - 6, y + 4, _number(tick), anchor="end")
+
+
+def _number(tick: float) -> str:
+    """A power of ten, written out."""
+    return f"{tick:,.0f}" if tick >= 1 else f"{tick:g}"
 
 
 def _drawn(lines: Mapping[str, Points], across: _Axis, up: _Axis) -> Iterator[str]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from unum_constructs.errors import ConstructError
     from unum_constructs.function import UnumFunction
     from unum_constructs.grants import IUnumWorkflow
-    from unum_constructs.payloads import Payload
+    from unum_constructs.payload import Payload
     from unum_constructs.store import Store
     from unum_constructs.sweep import Sweep
     from unum_constructs.targets import UnumScheduleTarget, UnumWorkflowTarget
@@ -53,7 +53,7 @@ _MODULES = {
     "LogLevel": "unum_runtime.model.log_level",
     "Metrics": "unum_runtime.model.metrics",
     "NodeMetric": "unum_runtime.model.metrics",
-    "Payload": "unum_constructs.payloads",
+    "Payload": "unum_constructs.payload",
     "Store": "unum_constructs.store",
     "Sweep": "unum_constructs.sweep",
     "UnumFunction": "unum_constructs.function",

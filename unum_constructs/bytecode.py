@@ -3,10 +3,14 @@
 Left out are docstrings, assertions, annotations, what is only named in these, and the columns of places. Line numbers
 stay, so that tracebacks are the same but for the marks below their lines. Of annotations in classes the names stay:
 fields are made of them.
+
+This is a program, too, for interpreters of other versions, which need nothing but this file.
 """
 
 import ast
+import json
 import marshal
+import sys
 from collections.abc import Iterator
 from importlib.util import MAGIC_NUMBER, source_hash
 from types import CodeType
@@ -19,6 +23,20 @@ _LONGEST = 8
 CPython, "Description of the locations table", the same from 3.11 on."""
 
 _LINE_ALONE, _NO_PLACE = 13, 15
+
+
+def this_python() -> str | None:
+    """The Lambda runtime whose bytecode this Python makes, such as ``python3.13``.
+
+    None for another than CPython, and before a version's first final release, for until then its bytecode changes.
+    """
+    is_one = sys.implementation.name == "cpython" and sys.version_info.releaselevel == "final"
+    return f"python{sys.version_info.major}.{sys.version_info.minor}" if is_one else None
+
+
+def name_of_this_python() -> str:
+    """What it is in full, such as ``cpython 3.14.0rc2``."""
+    return f"{sys.implementation.name} {sys.version.split()[0]}"
 
 
 def compiled(source: bytes, path: str) -> bytes:
@@ -114,3 +132,20 @@ def _signed(number: int) -> bytes:
         groups.append(1 << 6 | rest & 0x3F)
         rest >>= 6
     return bytes([*groups, rest])
+
+
+def main() -> None:
+    """Answer a Python that cannot make the bytecode of this one.
+
+    The argument is the runtime that it is wanted for, the input a JSON object with sources by path, and the output one
+    with bytecode by path, all bytes as hexadecimal digits.
+    """
+    wanted = sys.argv[1]
+    if this_python() != wanted:
+        sys.exit(f"it is {name_of_this_python()}, no final release of CPython's {wanted}")
+    sources = json.load(sys.stdin)
+    json.dump({path: compiled(bytes.fromhex(source), path).hex() for path, source in sources.items()}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

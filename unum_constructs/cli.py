@@ -29,13 +29,14 @@ _JSON = "JSON text, @FILE to read a file, - for standard input"
 _STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 
 _AMOUNTS = (
-    ("items", 0, 10, "branches of each Map"),
-    ("rounds", 1, 3, "rounds of each loop"),
-    ("result-bytes", 0, 200, "size of what each Task hands on"),
-    ("duration-ms", 0, 0, "how long the user code of each Task runs"),
-    ("memory-mb", 128, 128, "memory of each function"),
+    ("items", 0, None, 10, "branches of each Map"),
+    ("rounds", 1, None, 3, "rounds of each loop"),
+    ("result-bytes", 0, None, 200, "size of what each Task hands on"),
+    ("duration-ms", 0, 900_000, 0, "how long the user code of each Task runs, or the service that it calls"),
+    ("memory-mb", 128, 10_240, 128, "memory of each function"),
 )
-"""What ``unum cost`` takes for granted: (option, least, default, help)."""
+"""What ``unum cost`` takes for granted: (option, least, most, default, help). Source of the most: AWS Lambda Developer
+Guide, "Lambda quotas"."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -181,10 +182,15 @@ def _add_test_state(commands: _Commands) -> None:
 def _add_cost(commands: _Commands) -> None:
     parser = _add(commands, "cost", "cost", "estimate what executions of a definition cost, here and elsewhere")
     _add_definition(parser)
-    for name, least, value, about in _AMOUNTS:
-        parser.add_argument(
-            f"--{name}", metavar="N", type=partial(_count, least), default=value, help=f"{about}; {value} without"
-        )
+    for name, least, most, value, about in _AMOUNTS:  # the values are defaults of what they are given to
+        counted = partial(_count, least, most=most)
+        parser.add_argument(f"--{name}", metavar="N", type=counted, help=f"{about}; {value} without")
+    parser.add_argument(
+        "--payload",
+        choices=("auto", "s3", "inline"),
+        default="auto",
+        help="where large values go: UnumWorkflow(payload=...); auto without",
+    )
     parser.add_argument(
         "--small-results",
         action="store_true",
@@ -244,10 +250,11 @@ def _add_map_runs(commands: _Commands) -> None:
     parser.add_argument("--file", metavar="FILE", required=True, help=f"the version that it runs on: {_DEFINITION}")
 
 
-def _count(least: int, text: str) -> int:
-    if text.isdecimal() and int(text) >= least:
+def _count(least: int, text: str, *, most: int | None = None) -> int:
+    if text.isdecimal() and least <= int(text) <= (int(text) if most is None else most):
         return int(text)
-    raise argparse.ArgumentTypeError(f"expected an integer from {least} up, got {text!r}")
+    allowed = f"from {least} up" if most is None else f"from {least} to {most:,}"
+    raise argparse.ArgumentTypeError(f"expected an integer {allowed}, got {text!r}")
 
 
 def _add_control(commands: _Commands) -> None:

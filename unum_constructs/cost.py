@@ -16,12 +16,13 @@ from unum_constructs.skeleton import Amounts, skeleton, stand_ins
 from unum_runtime.client import history
 from unum_runtime.client.progress import progress
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Success, to_text
-from unum_runtime.model.ir import DATA_SET_TASKS, Collection, FanOut, Json, State, Task, Workflow
+from unum_runtime.model.ir import DATA_SET_TASKS, Collection, FanOut, Json, Map, Pattern, State, Task, Wait, Workflow
 from unum_runtime.model.naming import Frames
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.simulator.capacity import STORED_OVERHEAD_BYTES
 from unum_runtime.simulator.local import Function
 from unum_runtime.simulator.metering import Metered, Usage, metered
+from unum_runtime.store.large import DAY_S, lasting_days
 
 MILLION = 1_000_000
 GB = 2**30
@@ -30,6 +31,9 @@ DEFAULT_MEMORY_MB = 128
 
 EXPRESS_LIMIT_S = 300
 """How long an Express execution may take. Source: AWS Step Functions Developer Guide, "Choosing workflow type"."""
+
+_EXPRESS_STEP_MS = 100
+"""What the duration of an Express execution is rounded up to. Source: AWS Step Functions pricing."""
 
 _EXPRESS_CHUNK_MB = 64
 _EXPRESS_BASE_MB = 50
@@ -42,6 +46,9 @@ _PROCESSOR_MB = 1_769
 
 _QUEUE_REQUESTS = 3
 """Of SQS for an event that waits: it is sent, received and deleted."""
+
+_FORWARDER_MB = 512
+"""Memory of the function that hands on what has waited."""
 
 Bill: TypeAlias = Mapping[str, float]
 """US dollars for a million executions, by what they are paid for."""
@@ -58,22 +65,26 @@ class Receipt:
     Attributes:
         usage: of the store, of events, of functions.
         tasks: how often Tasks ran.
-        functions_called: how many of them were Lambda functions, and no calls of other services.
+        functions_called: how many of them were Lambda functions, and no calls of other services: those wait in a
+            function here and as a durable function, but not in Step Functions.
         fan_outs: how often one was entered.
+        waits: how often a Wait was.
         transitions: of states, as Step Functions Standard counts them.
         result_bytes: of all that Tasks and fan-outs came to.
         definition_bytes: of the workflow's compiled form.
-        task_ms: how long each Task's user code runs, in milliseconds.
+        task_ms: how long each Task's user code, or the service that it calls, runs, in milliseconds.
         longest_path: Tasks one after the other on the way that takes longest.
         memory_mb: of each function.
         retention_s: how long items are kept, in seconds.
         prices: where and when the bills hold.
+        beyond_express: what of the definition Express does not have; None where it has all.
     """
 
     usage: Usage
     tasks: int
     functions_called: int
     fan_outs: int
+    waits: int
     transitions: int
     result_bytes: int
     definition_bytes: int
@@ -82,6 +93,7 @@ class Receipt:
     memory_mb: int
     retention_s: int
     prices: Prices
+    beyond_express: str | None = None
 
     @property
     def runtime_ms(self) -> float:
@@ -100,21 +112,31 @@ class Receipt:
     @property
     def lasts_s(self) -> float:
         """How long an execution lasts at least, in seconds: for its user code and its waits."""
-        return (self.longest_path * self.task_ms + self.usage.waited_ms) / 1000
+        return self._lasts_ms / 1000
+
+    @property
+    def not_express(self) -> str | None:
+        """Why Express does not run it; None if it does."""
+        if self.lasts_s > EXPRESS_LIMIT_S:
+            return f"it lasts {self.lasts_s:g} s, and at most {EXPRESS_LIMIT_S} s are allowed"
+        return self.beyond_express
 
     def here(self) -> Bill:
         """What this library's executions cost."""
         usd, usage = self.prices.usd, self.usage
-        stored_gb_months = (usage.stored_bytes + usage.items * STORED_OVERHEAD_BYTES) / GB * self.retention_s / MONTH_S
+        items_gb = (usage.stored_bytes + usage.items * STORED_OVERHEAD_BYTES) / GB
+        items_usd = items_gb * self.retention_s / MONTH_S * usd["dynamodb_gb_month"]
+        objects_s = lasting_days(self.retention_s) * DAY_S
+        objects_usd = usage.stored_object_bytes / GB * objects_s / MONTH_S * usd["s3_gb_month"]
         return _bill(
             requests=(usage.invocations + usage.waits) * usd["lambda_request"],
             queue=usage.waits * _QUEUE_REQUESTS * usd["sqs_request"],
             user_code=self._compute(self.tasks * self.task_ms),
-            runtime=self._compute(self.runtime_ms),
+            runtime=self._compute(self.runtime_ms) + self._forwarding(),
             store_writes=usage.write_units * usd["dynamodb_write_unit"],
             store_reads=usage.read_units * usd["dynamodb_read_unit"],
             objects=usage.object_writes * usd["s3_put"] + usage.object_reads * usd["s3_get"],
-            storage=stored_gb_months * usd["dynamodb_gb_month"],
+            storage=items_usd + objects_usd,
         )
 
     def standard(self) -> Bill:
@@ -124,15 +146,18 @@ class Receipt:
     def express(self) -> Bill:
         """What they cost on Step Functions Express, if they last no longer than user code and waits do."""
         usd = self.prices.usd
-        return self._called(start=usd["express_request"], duration=self.lasts_s * self.express_usd_per_s())
+        return self._called(start=usd["express_request"], duration=self._express_s() * self.express_usd_per_s())
 
     def durable(self) -> Bill:
-        """What they cost as a durable function: an operation for the start, each step and each fan-out."""
+        """What they cost as a durable function: an operation for the start, each step, each fan-out and each wait.
+
+        It ends when it waits, and is invoked anew after that. Source: AWS Lambda Developer Guide, "Durable functions".
+        """
         usd = self.prices.usd
         return _bill(
-            requests=usd["lambda_request"],
+            requests=(1 + self.waits) * usd["lambda_request"],
             user_code=self._compute(self.tasks * self.task_ms),
-            operations=(1 + self.tasks + self.fan_outs) * usd["durable_operation"],
+            operations=(1 + self.tasks + self.fan_outs + self.waits) * usd["durable_operation"],
             data=self.result_bytes / GB * usd["durable_gb_written"],
         )
 
@@ -147,15 +172,29 @@ class Receipt:
 
         Both with the same user code, for which both pay the same.
         """
-        fixed = total(self.express()) - self.lasts_s * self.express_usd_per_s() * MILLION
-        return max(0.0, (total(self.here()) - fixed) / MILLION / self.express_usd_per_s())
+        fixed = total(self.express()) - self._express_s() * self.express_usd_per_s() * MILLION
+        paid_ms = 1000 * (total(self.here()) - fixed) / MILLION / self.express_usd_per_s()
+        return max(0, paid_ms // _EXPRESS_STEP_MS) * _EXPRESS_STEP_MS / 1000
+
+    @property
+    def _lasts_ms(self) -> int:
+        return self.longest_path * self.task_ms + self.usage.waited_ms
+
+    def _express_s(self) -> float:
+        """What is paid of the time that it lasts, in seconds."""
+        return -(-self._lasts_ms // _EXPRESS_STEP_MS) * _EXPRESS_STEP_MS / 1000
 
     def _called(self, **items: float) -> Bill:
         requests = self.functions_called * self.prices.usd["lambda_request"]
-        return _bill(requests=requests, user_code=self._compute(self.tasks * self.task_ms), **items)
+        return _bill(requests=requests, user_code=self._compute(self.functions_called * self.task_ms), **items)
 
     def _compute(self, ms: float) -> float:
         return ms / 1000 * self.memory_mb / 1024 * self.prices.usd["lambda_gb_s"]
+
+    def _forwarding(self) -> float:
+        """For the function behind the queue, which makes a request for each event."""
+        waited_s = self.usage.waits * self.prices.times_ms["invoke"] / 1000
+        return waited_s * _FORWARDER_MB / 1024 * self.prices.usd["lambda_gb_s"]
 
 
 def _bill(**usd: float) -> Bill:
@@ -199,6 +238,7 @@ def estimate(  # noqa: PLR0913 - all but the first have defaults
     task_ms: int = 0,
     memory_mb: int = DEFAULT_MEMORY_MB,
     retention_s: int = DEFAULT_RETENTION_S,
+    by_reference: bool = False,
     prices: Prices | None = None,
 ) -> Receipt:
     """Execute `workflow` once in this process and count what that uses.
@@ -208,16 +248,17 @@ def estimate(  # noqa: PLR0913 - all but the first have defaults
         amounts: what is taken for granted where no functions are given.
         functions: handlers (event, context) by function key or Task name; without them the data flow is left out.
         value: the execution's input, if there are functions.
-        task_ms: how long each Task's user code takes, in milliseconds.
+        task_ms: how long each Task's user code, or the service that it calls, takes, in milliseconds.
         memory_mb: of each function.
         retention_s: how long items are kept, in seconds.
+        by_reference: whether the workflow has a bucket for large values.
         prices: by default the list prices that come with this package.
 
     Raises:
         NoResult: the execution failed; says with what.
         KeyError: `functions` lacks a handler.
     """
-    run = _runner(workflow, amounts or Amounts(), functions, value)
+    run = _runner(workflow, amounts or Amounts(), functions, value, by_reference=by_reference)
     metered, executed = run(workflow.collection)
     # What was collected cannot be surveyed.
     seen = metered if workflow.collection is Collection.TTL else run(Collection.TTL)[0]
@@ -228,6 +269,7 @@ def estimate(  # noqa: PLR0913 - all but the first have defaults
         tasks=_sum(workflow, passed, Task),
         functions_called=_sum(workflow, passed, Task, _is_function),
         fan_outs=_sum(workflow, passed, FanOut),
+        waits=_sum(workflow, passed, Wait),
         transitions=_sum(workflow, passed, State, _is_visible),
         result_bytes=sum(_result_bytes(checkpoint) for checkpoint in checkpoints),
         definition_bytes=len(workflow.to_json().encode()),
@@ -236,19 +278,21 @@ def estimate(  # noqa: PLR0913 - all but the first have defaults
         memory_mb=memory_mb,
         retention_s=retention_s,
         prices=prices or list_prices(),
+        beyond_express=_beyond_express(workflow),
     )
 
 
 def _runner(
-    workflow: Workflow, amounts: Amounts, functions: Mapping[str, Function] | None, value: Json
+    workflow: Workflow, amounts: Amounts, functions: Mapping[str, Function] | None, value: Json, *, by_reference: bool
 ) -> Callable[[Collection], tuple[Metered, Workflow]]:
     """What executes the workflow, or its skeleton, under a collection policy, and tells which of both it was."""
 
     def run(collection: Collection) -> tuple[Metered, Workflow]:
         if functions is None:
-            bare = skeleton(workflow, amounts)
-            return _succeeded(metered(bare, stand_ins(workflow, amounts), None, collection=collection)), bare
-        return _succeeded(metered(workflow, functions, value, collection=collection)), workflow
+            executed, called, given = skeleton(workflow, amounts), stand_ins(workflow, amounts), None
+        else:
+            executed, called, given = workflow, functions, value
+        return _succeeded(metered(executed, called, given, collection=collection, by_reference=by_reference)), executed
 
     return run
 
@@ -270,6 +314,16 @@ def _sum(
 ) -> int:
     states = workflow.states
     return sum(passed[name] for name, state in states.items() if isinstance(state, kind) and counts(state))
+
+
+def _beyond_express(workflow: Workflow) -> str | None:
+    """What Express does not have. Source: AWS Step Functions Developer Guide, "Choosing workflow type"."""
+    for name, state in workflow.states.items():
+        if isinstance(state, Task) and state.pattern is not Pattern.RESPONSE:
+            return f"state {name!r} waits for more than a response"
+        if isinstance(state, Map) and state.distributed:
+            return f"state {name!r} is a distributed Map"
+    return None
 
 
 def _is_function(state: State) -> bool:

@@ -48,7 +48,7 @@ class UnumFunction(lambda_.Function):
         construct_id: its id. Log group and role lie beside the function, as ``<id>Logs`` and ``<id>Role``.
         code: the user's code.
         handler: ``module.function`` in it.
-        runtime: Python 3.11 or newer, 3.13 without; cold starts are shortest with the Python that synthesizes the app.
+        runtime: Python 3.11 or newer, 3.13 without; cold starts are shortest with one that synth finds.
         memory_size: in MB.
         timeout: of one delivery, our own work included.
         log_retention: of the log group that is made; without effect where `log_group` is given.

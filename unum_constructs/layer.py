@@ -14,14 +14,16 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct, IValidation
 
+from unum_constructs.bytecode import name_of_this_python
+from unum_constructs.interpreters import NoBytecodeError, compiled
 from unum_constructs.layer_content import (
     WORKFLOWS_FOLDER,
     Content,
+    compilable,
     deployed,
     digest,
     layer_content,
     runtime_folder,
-    this_python,
 )
 from unum_constructs.resource import path_of, resource_of, runtime_of
 from unum_runtime.model.ir import Workflow
@@ -47,13 +49,18 @@ class WorkflowLayer(lambda_.LayerVersion):
         content = layer_content(workflow, runtime_folder())
         self.digest = digest(content, python)
         self.python = python
-        folder = _written(deployed(content, python), _staging_folder(scope) / f"unum-{self.digest}")
+        files = deployed(content, self._bytecode(content))
+        folder = Path(_stage(scope).asset_outdir) / f"unum-{self.digest}"
+        was_there = folder.exists()
+        _write(files, folder)
         super().__init__(
             scope,
             construct_id,
             code=lambda_.Code.from_asset(str(folder), asset_hash=self.digest),
             description=f"Unum runtime and definition of workflow {workflow.name}",
         )
+        if was_there:
+            self._stage_again(files)
         self._definition = folder / "python" / WORKFLOWS_FOLDER / f"{workflow.name}.json"
         self._takers: list[lambda_.Function] = []
         self.node.add_validation(_StillThatPython(python, self._takers))
@@ -68,14 +75,33 @@ class WorkflowLayer(lambda_.LayerVersion):
         self._takers.append(function)
 
     def tell_of_slow_starts(self) -> None:
-        """Say so if this Python cannot make the bytecode of its functions'."""
-        if self._takers and self.python != this_python():
+        """Say so if nobody has made bytecode for its functions."""
+        if self._takers and self._lacking:
             Annotations.of(self).add_info_v2(
                 SLOWER_STARTS,
-                f"{_some(self._takers)}: cold starts take longer, because their runtime is "
-                f"{self.python} and this app is synthesized by {this_python() or 'another Python than CPython'}, which "
-                f"makes no bytecode for it; synthesize with {self.python}, or give functions the `runtime` of that",
+                f"{_some(self._takers)}: cold starts take longer, because their runtime is {self.python} and nobody "
+                f"makes bytecode for it: this app is synthesized by {name_of_this_python()}, and {self._lacking}; "
+                f"have a {self.python} that answers, synthesize with it, or give functions the `runtime` of yours",
             )
+
+    def _stage_again(self, files: Content) -> None:
+        """Have the assembly get `files` in place of what another Python may have made by the same digest.
+
+        The CDK leaves a copy that it finds as it is, and its command line the archive of that.
+        """
+        asset, assembly = self.node.find_child("Code"), Path(_stage(self).outdir)
+        assert isinstance(asset, s3_assets.Asset)  # noqa: S101 - what `Code.from_asset` makes
+        _write(files, assembly / asset.asset_path)
+        (assembly / ".cache" / f"{asset.asset_hash}.zip").unlink(missing_ok=True)
+
+    def _bytecode(self, content: Content) -> Content:
+        """That of the modules in `content`; nothing, and why, where nobody makes it."""
+        self._lacking = ""
+        try:
+            return compiled(compilable(content), self.python)
+        except NoBytecodeError as error:
+            self._lacking = str(error)
+            return {}
 
 
 class WorkflowLayers:
@@ -137,17 +163,16 @@ def _some(functions: Sequence[lambda_.Function]) -> str:
     return ", ".join(map(path_of, functions[:MOST_NAMED])) + (f" and {others} more" if others > 0 else "")
 
 
-def _staging_folder(scope: Construct) -> Path:
+def _stage(scope: Construct) -> Stage:
     stage = Stage.of(scope)
     assert stage is not None  # noqa: S101 - every stack is in an app, which is a stage
-    return Path(stage.asset_outdir)
+    return stage
 
 
-def _written(content: Content, folder: Path) -> Path:
-    """`folder` with `content` in it and nothing else, also where another Python has synthesized there before."""
+def _write(content: Content, folder: Path) -> None:
+    """Let `folder` have `content` in it and nothing else, also where another Python has synthesized there before."""
     rmtree(folder, ignore_errors=True)
     for path, data in content.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
-    return folder

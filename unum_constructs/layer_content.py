@@ -1,12 +1,11 @@
 """What is in the layer of a workflow, for one version of Python: a pure function of its definition and the runtime.
 
-Lambda cannot keep what Python compiles there. So where this Python is the functions', the layer has bytecode in place
-of sources; elsewhere it has the sources, which do the same and are compiled in each cold start.
+Lambda cannot keep what Python compiles there. So the layer has bytecode in place of sources where somebody makes it for
+the functions' Python; elsewhere it has the sources, which do the same and are compiled in each cold start.
 """
 
 import hashlib
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import distribution
@@ -15,7 +14,6 @@ from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
 from unum_constructs.bare import bare
-from unum_constructs.bytecode import compiled
 from unum_runtime.model.ir import Language, Workflow
 
 PACKAGE = "unum_runtime"
@@ -41,13 +39,11 @@ _SERVICE_MODULES = ("aws/services", "aws/items", "aws/activities.py", "service_f
 _INTRINSIC = re.compile(r"States\.\w+\(")
 """How a call of an intrinsic function begins. Source: Amazon States Language, "Intrinsic Functions"."""
 
+MOUNTED_AT = "/opt"
+"""Where functions have what is in their layers."""
+
 Content: TypeAlias = Mapping[str, bytes]
 """Files of a layer: content by path, with slashes, in order."""
-
-
-def this_python() -> str | None:
-    """The Lambda runtime whose bytecode this Python makes, such as ``python3.13``; None for another than CPython."""
-    return f"python{sys.version_info.major}.{sys.version_info.minor}" if sys.implementation.name == "cpython" else None
 
 
 def runtime_folder() -> Path:
@@ -74,11 +70,18 @@ def layer_content(workflow: Workflow, runtime: Path) -> Content:
     return dict(sorted(files.items()))
 
 
-def deployed(content: Content, python: str) -> Content:
-    """`content` as functions with the runtime `python` get it: as bytecode, if that is this Python's."""
-    has_bytecode = python == this_python()
-    files = ((PurePosixPath(path), data) for path, data in content.items())
-    return dict(_loaded_fastest(path, data, has_bytecode=has_bytecode) for path, data in files)
+def compilable(content: Content) -> Content:
+    """The modules in `content` that are loaded faster as bytecode, by the paths that they have in a function."""
+    paths = {path: PurePosixPath(path) for path in content}
+    faster = (
+        path for path, parsed in paths.items() if parsed.suffix == ".py" and SOURCES_ALONE.isdisjoint(parsed.parts)
+    )
+    return {f"{MOUNTED_AT}/{path}": content[path] for path in faster}
+
+
+def deployed(content: Content, bytecode: Content) -> Content:
+    """`content` as functions get it: with `bytecode`, by the paths of `compilable`, in place of the sources of that."""
+    return dict(_as_deployed(path, data, bytecode.get(f"{MOUNTED_AT}/{path}")) for path, data in content.items())
 
 
 def digest(content: Content, python: str) -> str:
@@ -127,20 +130,15 @@ def _jsonata() -> Iterator[tuple[str, bytes]]:
             yield path.as_posix(), _text(Path(str(installed.locate_file(path))))
 
 
-def _loaded_fastest(path: PurePosixPath, data: bytes, *, has_bytecode: bool) -> tuple[str, bytes]:
-    """Path and content of a file, of a module as bytecode in its place.
+def _as_deployed(path: str, data: bytes, bytecode: bytes | None) -> tuple[str, bytes]:
+    """Path and content of a file.
 
     Source: Python's documentation of importlib, "SourcelessFileLoader"; PEP 3147, "Case 4: legacy pyc files".
     """
-    if path.suffix == ".py" and has_bytecode and SOURCES_ALONE.isdisjoint(path.parts):
-        return str(path.with_suffix(".pyc")), _compiled(path, data)
-    is_ours = path.suffix == ".py" and PACKAGE in path.parts  # others' sources stay as they published them
-    return str(path), _bare(data) if is_ours else data
-
-
-@cache
-def _compiled(path: PurePosixPath, source: bytes) -> bytes:
-    return compiled(source, f"/opt/{path}")
+    if bytecode is not None:
+        return f"{path}c", bytecode
+    is_ours = path.endswith(".py") and PACKAGE in PurePosixPath(path).parts  # others' stay as they published them
+    return path, _bare(data) if is_ours else data
 
 
 _bare = cache(bare)

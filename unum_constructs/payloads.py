@@ -1,7 +1,5 @@
 """The bucket for values that are too large for the table."""
 
-from enum import StrEnum
-
 from aws_cdk import Annotations, Duration, RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_s3 as s3
@@ -9,24 +7,9 @@ from constructs import Construct
 
 from unum_constructs.acknowledgments import LARGE_VALUES, acknowledge
 from unum_constructs.errors import ConstructError
-from unum_runtime.model.ir import Map, Workflow
-from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
+from unum_constructs.payload import Payload, wants_bucket
+from unum_runtime.model.ir import Workflow
 from unum_runtime.store.large import lasting_days
-
-
-class Payload(StrEnum):
-    """Where values go that are too large for an item of the table, or cost less elsewhere."""
-
-    AUTO = "auto"
-    """Into a bucket if the definition shows that there may be such values: if a Map reads its items from S3 or writes
-    its results there, or if `payload_limit` allows more than an item holds. Nothing else in a definition may exceed 256
-    KiB in Step Functions."""
-
-    S3 = "s3"
-    """Into a bucket."""
-
-    INLINE = "inline"
-    """Nowhere: a state whose output is larger than 380 KB fails with ``States.DataLimitExceeded``."""
 
 
 def bucket_for(  # noqa: PLR0913 - all but the first have names
@@ -74,13 +57,7 @@ def _is_wanted(workflow: Construct, compiled: Workflow, payload: Payload | str, 
         raise ConstructError(workflow, f"payload: expected one of {[str(each) for each in Payload]}, got {payload!r}")
     if payload == Payload.INLINE and bucket is not None:
         raise ConstructError(workflow, 'payload: "inline" uses no bucket, but there is `payload_bucket`; remove one')
-    return payload == Payload.S3 or bucket is not None or (payload == Payload.AUTO and _may_be_large(compiled))
-
-
-def _may_be_large(compiled: Workflow) -> bool:
-    """Whether the definition shows that values may be larger than items."""
-    has_data_sets = any(isinstance(state, Map) and (state.reads or state.writes) for state in compiled.states.values())
-    return has_data_sets or (compiled.payload_limit or 0) > MAX_OUTCOME_BYTES
+    return bucket is not None or wants_bucket(compiled, payload)
 
 
 def _new_bucket(workflow: Construct, table: dynamodb.ITable, days: Duration, name: str | None) -> s3.Bucket:

@@ -11,7 +11,7 @@ from unum_constructs.compiler.options import FunctionOptions
 from unum_constructs.compiler.resources import SERVICES
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
-from unum_constructs.payloads import Payload
+from unum_constructs.payload import Payload
 from unum_runtime.model.ir import Collection, Guard, Workflow
 from unum_runtime.protocol.packing import packed_tasks
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES

@@ -71,11 +71,15 @@ class _StandIn:
     _runs: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __call__(self, _event: Json, context: Context) -> Json:
-        """A text, and whether a loop goes on; in each branch the rounds are counted anew."""
+        """A text unlike others, which would be the same object, and whether a loop goes on; branches count anew."""
         scope, _, _ = context.unum.invocation.rpartition("#")
         run = context.unum.state, scope
         self._runs[run] += 1
-        return {_ROUND: self._runs[run] % self.amounts.rounds, "text": "x" * self.amounts.result_bytes}
+        return {_ROUND: self._runs[run] % self.amounts.rounds, "text": self._text()}
+
+    def _text(self) -> str:
+        size = self.amounts.result_bytes
+        return str(self._runs.total()).ljust(size, "x")[:size]
 
 
 def _bare(workflow: Workflow, state: State, amounts: Amounts) -> State:

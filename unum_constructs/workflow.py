@@ -28,7 +28,8 @@ from unum_constructs.imported import ImportedWorkflow
 from unum_constructs.layer import WorkflowLayers
 from unum_constructs.monitoring import MonitoredWorkflow
 from unum_constructs.outputs import add_outputs
-from unum_constructs.payloads import Payload, bucket_for
+from unum_constructs.payload import Payload
+from unum_constructs.payloads import bucket_for
 from unum_constructs.program import Other, compiled
 from unum_constructs.provided import Provision
 from unum_constructs.queues import new_queue

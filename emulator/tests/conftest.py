@@ -31,11 +31,11 @@ class Cloud:
         self.dynamodb = self.client("dynamodb")
         self.logs = self.client("logs")
 
-    def client(self, service: str, **options: Any) -> Any:
+    def client(self, service: str, region: str = "us-east-1", **options: Any) -> Any:
         return botocore.session.get_session().create_client(
             service,
             endpoint_url=self.emulator.endpoint,
-            region_name="us-east-1",
+            region_name=region,
             aws_access_key_id="test",
             aws_secret_access_key="test",
             config=Config(retries={"max_attempts": 0}, max_pool_connections=40, **options),

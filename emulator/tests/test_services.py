@@ -1,8 +1,11 @@
 """The stores and queues that workflows rely on."""
 
 import concurrent.futures
+import json
+import socket
 import time
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -49,6 +52,37 @@ def test_adding_to_a_number_set_creates_it_and_returns_all_of_it(cloud: Any, ret
     with concurrent.futures.ThreadPoolExecutor(8) as threads:
         seen = list(threads.map(add, range(16)))
     assert sum(members == set(range(16)) for members in seen) >= 1
+
+
+def test_answers_arrive_whole(cloud: Any) -> None:
+    address = urlsplit(cloud.emulator.endpoint)
+    with socket.create_connection((address.hostname, address.port)) as connection:
+        for _ in range(20):
+            connection.sendall(b"GET /_ministack/health HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            head, _, body = connection.recv(65_536).partition(b"\r\n\r\n")
+            assert f"content-length: {len(body)}\r\n".encode() in head.lower()
+            assert json.loads(body)["services"]
+
+
+def test_tables_are_those_of_a_region_and_errors_those_of_dynamodb(cloud: Any) -> None:
+    table = cloud.table(name="S")
+    elsewhere = cloud.client("dynamodb", "eu-west-1")
+    with pytest.raises(elsewhere.exceptions.ResourceNotFoundException) as missing:
+        elsewhere.get_item(TableName=table, Key={"name": {"S": "none"}})
+    answer = missing.value.response["ResponseMetadata"]
+    assert answer["HTTPHeaders"]["content-type"] == "application/x-amz-json-1.0"
+    assert answer["RequestId"]
+    assert "Item" not in cloud.dynamodb.get_item(TableName=table, Key={"name": {"S": "none"}})
+
+
+def test_numbers_are_taken_as_often_as_they_come(cloud: Any) -> None:
+    table = cloud.table(name="S")
+    for _ in range(2):
+        cloud.dynamodb.put_item(TableName=table, Item={"name": {"S": "number"}, "value": {"N": "007.50"}})
+        stored = cloud.dynamodb.get_item(TableName=table, Key={"name": {"S": "number"}})["Item"]
+        assert stored["value"] == {"N": "7.5"}
+        with pytest.raises(cloud.dynamodb.exceptions.ClientError, match="numeric value"):
+            cloud.dynamodb.put_item(TableName=table, Item={"name": {"S": "number"}, "value": {"N": "seven"}})
 
 
 def test_a_query_is_paged_in_order(cloud: Any) -> None:

@@ -1,11 +1,22 @@
 import json
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from unum_constructs.interpreters import FOLDERS
+
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nobody_asked() -> Iterator[None]:
+    """What these tests find does not depend on which interpreters the machine has."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(FOLDERS, "")
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import ast
 import io
 import marshal
 import os
+import platform
 import py_compile
 import shutil
 import subprocess
@@ -18,16 +19,19 @@ from types import CodeType
 from typing import Any
 
 import pytest
-from aws_cdk import App, Stack
+from aws_cdk import App, Environment, Stack, Stage
 from aws_cdk import aws_lambda as lambda_
 
+from tests import pythons
 from tests.synth.deployment import Deployment, function
 from tests.synth.machines import chain, machine
+from unum_constructs import bytecode, interpreters
 from unum_constructs.bare import bare
-from unum_constructs.bytecode import _WithoutAnnotations, compiled
+from unum_constructs.bytecode import _WithoutAnnotations, compiled, this_python
 from unum_constructs.compiler import compile_workflow
+from unum_constructs.interpreters import FOLDERS
 from unum_constructs.layer import WorkflowLayer
-from unum_constructs.layer_content import Content, deployed, digest, layer_content, runtime_folder, this_python
+from unum_constructs.layer_content import Content, compilable, deployed, digest, layer_content, runtime_folder
 from unum_runtime import handler
 from unum_runtime.model.ir import Workflow
 
@@ -35,6 +39,7 @@ SOURCES_KB, LAYER_KB = 215, 285
 """Budgets for the layer of a small workflow, zipped: of sources, and of bytecode."""
 
 PYTHON = str(this_python())
+SOURCES = "sources"
 
 SERVICE = {"Type": "Task", "Resource": "arn:aws:states:::sns:publish", "Parameters": {"TopicArn": "a", "Message": "m"}}
 IN_JSONATA = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": 1}
@@ -77,7 +82,12 @@ def test_jsonata_is_there_where_a_state_is_in_it(workflow: Workflow) -> None:
     assert content.keys() - plain.keys() == own.keys() | ours
 
 
-@pytest.mark.parametrize("python", [PYTHON, "python3.99"])
+def made(content: Content, python: str = PYTHON) -> Content:
+    """What is deployed of `content`: for functions with this Python, or all of it as sources."""
+    return deployed(content, {} if python == SOURCES else interpreters.compiled(compilable(content), python))
+
+
+@pytest.mark.parametrize("python", [PYTHON, SOURCES])
 def test_a_layer_with_jsonata_evaluates_it(python: str, tmp_path: Path) -> None:
     definition = {"QueryLanguage": "JSONata", **machine(P={"Type": "Pass", "Output": "{% 1 + 1 %}", "End": True})}
     content = layer_content(compile_workflow(definition, name="Flow", functions=None), runtime_folder())
@@ -87,7 +97,28 @@ from unum_runtime.asl.scene import Scene
 from unum_runtime.handler import load_workflow
 print(program(load_workflow("Flow").states["P"]).leave(1, 1, Scene({}, {}, 0, "")).value)
 """
-    assert ran(deployed(content, python), tmp_path, code) == "2\n"
+    assert ran(made(content, python), tmp_path, code) == "2\n"
+
+
+@pytest.mark.parametrize("python", pythons.PYTHONS)
+def test_what_an_interpreter_makes_runs_under_it(python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it is loaded, but what needs botocore where that interpreter has none."""
+    executable = pythons.installed(python)
+    monkeypatch.setenv(FOLDERS, str(executable.parent))
+    content = made({**layer_of(**INTRINSIC), **layer_of(**IN_JSONATA)}, python)
+    modules = [module_name(path) for path in content if path.endswith(".pyc")]
+    code = f"""
+from importlib import import_module
+loaded = []
+for module in {modules}:
+    try: loaded.append(import_module(module))
+    except ModuleNotFoundError as error: assert error.name.startswith("botocore"), error
+name = import_module("unum_runtime.handler").load_workflow("Flow").name
+print(len(loaded), *{{each.__file__[-4:] for each in loaded}}, name)
+"""
+    loaded, suffix, name = ran(content, tmp_path, code, "-S", executable=str(executable)).split()
+    assert (suffix, name) == (".pyc", "Flow")
+    assert 100 < int(loaded) <= len(modules)
 
 
 def layer_of(**state: Any) -> Content:
@@ -155,14 +186,14 @@ def is_package(module: str) -> bool:
     return spec is not None and spec.submodule_search_locations is not None
 
 
-def ran(content: Content, folder: Path, code: str, *options: str) -> str:
+def ran(content: Content, folder: Path, code: str, *options: str, executable: str = sys.executable) -> str:
     """What `code` prints where the layer is on the path."""
     for path, data in content.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
     environment = {"PYTHONPATH": str(folder / "python"), "PATH": os.environ["PATH"]}
     completed = subprocess.run(  # noqa: S603 - ours
-        [sys.executable, *options, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True
+        [executable, *options, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True
     )
     return completed.stdout
 
@@ -172,9 +203,9 @@ def test_what_is_left_out_is_not_needed(workflow: Workflow, tmp_path: Path) -> N
     assert ran(content, tmp_path, "import unum_runtime.handler as h; print(h.load_workflow('Flow').name)") == "Flow\n"
 
 
-@pytest.mark.parametrize("python", [PYTHON, "python3.99"])
+@pytest.mark.parametrize("python", [PYTHON, SOURCES])
 def test_all_that_lambda_calls_can_be_loaded(python: str, tmp_path: Path) -> None:
-    content = deployed(layer_of(**SERVICE), python)
+    content = made(layer_of(**SERVICE), python)
     modules = ("aws.forwarder", "service_function", "handler", "failure_handler")
     code = (
         f"from importlib import import_module as m; print([m('unum_runtime.' + n).handle.__name__ for n in {modules}])"
@@ -183,7 +214,7 @@ def test_all_that_lambda_calls_can_be_loaded(python: str, tmp_path: Path) -> Non
 
 
 def test_bytecode_takes_the_place_of_sources(workflow: Workflow, tmp_path: Path) -> None:
-    content = deployed(layer_content(workflow, runtime_folder()), PYTHON)
+    content = made(layer_content(workflow, runtime_folder()))
     assert not {path for path in content if path.endswith(".pyc")} & {f"{path}c" for path in content}
     assert "python/unum_runtime/handler.pyc" in content
     code = "import unum_runtime.handler as h; print(h.__file__, h.handle.__code__.co_filename)"
@@ -192,7 +223,7 @@ def test_bytecode_takes_the_place_of_sources(workflow: Workflow, tmp_path: Path)
 
 
 def test_tracebacks_of_a_layer_say_where_in_the_sources(workflow: Workflow, tmp_path: Path) -> None:
-    content = deployed(layer_content(workflow, runtime_folder()), PYTHON)
+    content = made(layer_content(workflow, runtime_folder()))
     code = """
 import traceback, unum_runtime.handler as h
 try: h.load_workflow("None")
@@ -204,16 +235,14 @@ except FileNotFoundError as error: print(*traceback.extract_tb(error.__traceback
     assert name == "load_workflow"
 
 
-@pytest.mark.parametrize("python", ["python3.10", "python3.99"])
-def test_another_python_gets_sources(workflow: Workflow, python: str) -> None:
+def test_without_bytecode_there_are_sources(workflow: Workflow) -> None:
     content = layer_content(workflow, runtime_folder())
-    made = deployed(content, python)
-    assert made == {path: bare(data) if path.endswith(".py") else data for path, data in content.items()}
+    expected = {path: bare(data) if path.endswith(".py") else data for path, data in content.items()}
+    assert made(content, SOURCES) == expected
 
 
 def test_the_same_source_makes_the_same_bytecode(workflow: Workflow, runtime: Path) -> None:
-    made = [deployed(layer_content(workflow, folder), PYTHON) for folder in (runtime_folder(), runtime)]
-    assert made[0] == made[1]
+    assert made(layer_content(workflow, runtime_folder())) == made(layer_content(workflow, runtime))
 
 
 LONG = (
@@ -274,15 +303,15 @@ def test_all_lines_of_the_runtime_stay_and_no_annotations(workflow: Workflow, tm
     content = layer_content(workflow, runtime_folder())
     for path in ("step", "run", "advance"):
         source = content[f"python/unum_runtime/protocol/{path}.py"]
-        made, plain = marshal.loads(compiled(source, "m")[16:]), compile(source, "m", "exec", optimize=2)  # noqa: S302
-        pairs = list(zip(codes(made), codes(plain), strict=True))
+        small, plain = marshal.loads(compiled(source, "m")[16:]), compile(source, "m", "exec", optimize=2)  # noqa: S302
+        pairs = list(zip(codes(small), codes(plain), strict=True))
         assert len(pairs) > 2
         for ours, theirs in pairs:
             if ours.co_name != "<module>" and ours.co_flags & CO_OPTIMIZED:  # what is defined inside has annotations
                 assert spans(ours) == spans(theirs)
             assert all(column is None for *_, column in ours.co_positions())
     code = "from unum_runtime.protocol.step import step; print(step.__annotations__, step.__doc__)"
-    assert ran(deployed(content, PYTHON), tmp_path, code) == "{} None\n"
+    assert ran(made(content), tmp_path, code) == "{} None\n"
 
 
 def test_nobody_uses_the_types_that_bytecode_has_no_more() -> None:
@@ -317,7 +346,7 @@ def imported_names(module: ast.Module) -> set[tuple[str, str]]:
 
 def test_bytecode_loads_nothing_for_types(tmp_path: Path) -> None:
     code = "import sys, unum_runtime.handler; print({'typing', 'dataclasses', 'inspect'} & {*sys.modules})"
-    assert ran(deployed(layer_of(Type="Pass"), PYTHON), tmp_path, code, "-S") == "set()\n"
+    assert ran(made(layer_of(Type="Pass")), tmp_path, code, "-S") == "set()\n"
 
 
 TYPED = """
@@ -352,7 +381,7 @@ def test_what_stands_for_types_is_not_evaluated() -> None:
 def test_size(workflow: Workflow) -> None:
     content = layer_content(workflow, runtime_folder())
     assert zipped_kb(content) < SOURCES_KB
-    assert zipped_kb(deployed(content, PYTHON)) < LAYER_KB
+    assert zipped_kb(made(content)) < LAYER_KB
 
 
 def zipped_kb(content: Content) -> float:
@@ -439,7 +468,56 @@ def test_who_starts_more_slowly_than_needed_is_told() -> None:
     assert with_pythons(A=PYTHON).starts_told() == []
     (told,) = with_pythons(A=PYTHON, B=OTHER).starts_told()
     assert {"Stack/A", "Stack/B"} & {*told.text.replace(":", ",").split(", ")} == {"Stack/B"}
-    assert f"their runtime is {OTHER} and this app is synthesized by {PYTHON}" in told.text
+    by = f"this app is synthesized by cpython {platform.python_version()}, and no {OTHER} is on {FOLDERS}"
+    assert f"their runtime is {OTHER} and nobody makes bytecode for it: {by}; have a {OTHER}" in told.text
+
+
+@pytest.fixture
+def foreign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """Lets this Python be another than that of functions; the folder of an interpreter of their version."""
+    monkeypatch.setattr(bytecode, "this_python", lambda: "python3.99")
+    folder = str(pythons.this_one(tmp_path / "bin", PYTHON).parent)
+    monkeypatch.setenv(FOLDERS, folder)
+    return folder
+
+
+@pytest.mark.usefixtures("foreign")
+def test_an_interpreter_of_the_machine_makes_bytecode() -> None:
+    assert with_pythons(A=PYTHON).starts_told() == []
+    (told,) = with_pythons(A=PYTHON, B=OTHER).starts_told()
+    assert f"no {OTHER} is on {FOLDERS}" in told.text
+
+
+@pytest.mark.usefixtures("foreign")
+def test_templates_are_the_same_whoever_makes_bytecode(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_bytecode = with_pythons(A=PYTHON).template
+    monkeypatch.setenv(FOLDERS, "")
+    assert with_pythons(A=PYTHON).template == with_bytecode
+
+
+@pytest.mark.parametrize("stage", [None, "Nested"])
+def test_an_assembly_has_the_layer_of_now(
+    stage: str | None, workflow: Workflow, foreign: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The CDK keeps what it finds under the same digest, and its command line the archive of that."""
+    content = layer_content(workflow, runtime_folder())
+    assembly = tmp_path / "cdk.out"
+    for folders, python in (("", SOURCES), (foreign, PYTHON), ("", SOURCES)):
+        monkeypatch.setenv(FOLDERS, folders)
+        app = App(outdir=str(assembly))
+        stack = Stack(
+            Stage(app, stage) if stage else app, "Stack", env=Environment(account="1" * 12, region="eu-west-1")
+        )
+        WorkflowLayer(stack, "Layer", workflow=workflow, python=PYTHON)
+        app.synth()
+        (asset,) = assembly.glob("asset.*")
+        files = {path.relative_to(asset).as_posix(): path for path in asset.rglob("*") if path.is_file()}
+        assert {path: file.read_bytes() for path, file in files.items()} == made(content, python)
+        archive = assembly / f"assembly-{stage}" / ".cache" if stage else assembly / ".cache"
+        archive = archive / f"{asset.name.removeprefix('asset.')}.zip"
+        assert not archive.exists()
+        archive.parent.mkdir(exist_ok=True)
+        archive.touch()
 
 
 def test_of_many_functions_the_first_are_named() -> None:

@@ -84,10 +84,66 @@ def test_what_the_runtime_computes_takes_longer_in_a_share_of_a_processor() -> N
     assert small == pytest.approx(waiting + 5 * 0.12 * 1_769 / 128)
 
 
-def test_at_the_duration_that_is_named_express_costs_as_much_as_this_does() -> None:
+def test_express_is_cheaper_up_to_the_duration_that_is_named_and_not_beyond() -> None:
     receipt = estimate(chain(5))
-    lasting = replace(receipt, usage=replace(receipt.usage, waited_ms=receipt.express_is_cheaper_below_s() * 1000))
-    assert total(lasting.express()) == pytest.approx(total(receipt.here()))
+    named_ms = round(receipt.express_is_cheaper_below_s() * 1000)
+    cheaper, dearer = (replace(receipt, usage=replace(receipt.usage, waited_ms=named_ms + more)) for more in (0, 1))
+    assert total(cheaper.express()) < total(receipt.here()) < total(dearer.express())
+
+
+def test_express_is_paid_by_the_tenth_of_a_second() -> None:
+    one, other = (estimate(chain(5), task_ms=ms) for ms in (1, 20))
+    assert (one.lasts_s, other.lasts_s) == (0.005, 0.1)
+    assert one.express()["duration"] == other.express()["duration"] == pytest.approx(0.1 / 16 * 16.67)
+
+
+def test_express_has_no_jobs_no_tokens_and_no_distributed_maps() -> None:
+    job = {"Type": "Task", "Resource": "arn:aws:states:::glue:startJobRun.sync", "Parameters": {"JobName": "j"}}
+    mode = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+    wide = {"Type": "Map", "ItemProcessor": {**machine(Work=task()), **mode}, "End": True}
+    token = {"FunctionName": "work", "Payload": {"token.$": "$$.Task.Token"}}
+    waiting = {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", "Parameters": token}
+    for flow, reason in (
+        (workflow(Job={**job, "End": True}), "state 'Job' waits for more than a response"),
+        (workflow(Ask={**waiting, "End": True}), "state 'Ask' waits for more than a response"),
+        (workflow(Each=wide), "state 'Each' is a distributed Map"),
+        (chain(5), None),
+    ):
+        assert estimate(flow).not_express == reason
+
+
+def test_step_functions_does_not_pay_lambda_for_what_a_service_takes() -> None:
+    put = {"Type": "Task", "Resource": "arn:aws:states:::sns:publish", "Parameters": {"TopicArn": "t", "Message": "m"}}
+    receipt = estimate(workflow(One=task("Tell"), Tell={**put, "End": True}), task_ms=1_000)
+    second = 0.125 * 13.3334
+    assert (receipt.here()["user_code"], receipt.standard()["user_code"]) == pytest.approx((2 * second, second))
+    assert receipt.express()["user_code"] == pytest.approx(second)
+
+
+@pytest.mark.parametrize(("seconds", "waits"), [(1, 1), (900, 1), (901, 2), (86_400, 96)])
+def test_a_wait_is_paid_each_time_that_the_queue_has_to_be_entered(seconds: int, waits: int) -> None:
+    flow = workflow(A=task("Sleep"), Sleep={"Type": "Wait", "Seconds": seconds, "Next": "B"}, B=task())
+    receipt = estimate(flow)
+    here = receipt.here()
+    assert (receipt.usage.waits, receipt.usage.waited_ms) == (waits, seconds * 1_000)
+    assert (here["requests"], here["queue"]) == pytest.approx((0.4 + waits * 0.2, waits * 1.2))
+    durable = receipt.durable()
+    assert (durable["requests"], durable["operations"]) == pytest.approx((0.4, (1 + 2 + 1) * 8))
+    forwarding = waits * 0.032 * 0.5 * 13.3334
+    assert here["runtime"] == pytest.approx(receipt.runtime_ms / 1000 * 0.125 * 13.3334 + forwarding)
+
+
+def test_large_values_are_paid_as_objects_where_there_is_a_bucket() -> None:
+    large = Amounts(result_bytes=100_000)
+    inline, referred = (estimate(chain(5), amounts=large, by_reference=bucket) for bucket in (False, True))
+    assert inline.usage.write_units == 1 + 5 * 98
+    assert (referred.usage.write_units, referred.usage.object_writes) == (6, 5)
+    here = referred.here()
+    assert here["objects"] == pytest.approx(5 * 5)
+    objects_gb = 5 * 100_021 / 2**30
+    items_gb = (referred.usage.stored_bytes + 6 * 100) / 2**30
+    months = 1_000_000 / 30
+    assert here["storage"] == pytest.approx(months * (objects_gb * 8 * 0.023 + items_gb * 7 * 0.25))
 
 
 def test_a_map_is_as_wide_as_it_is_said_to_be() -> None:

@@ -1,19 +1,25 @@
 """Receipts of stored executions, beside what the same executions used when they ran."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from tests.unit.protocol.mapping import around, deliver_all, deployed
+from tests.unit.protocol.platform import chain
 from unum_constructs import graph as g
 from unum_constructs.definition import Definition
 from unum_constructs.receipt import stored_receipt
 from unum_runtime.errors import ExecutionDoesNotExist
-from unum_runtime.model.ir import Json
-from unum_runtime.simulator.metering import metered
+from unum_runtime.model.checkpoint import Status
+from unum_runtime.model.ir import Collection, Guard, Json, Task
+from unum_runtime.protocol.redrive import redrive
+from unum_runtime.simulator.metering import MeteredStore, Usage, metered
 from unum_runtime.store.memory import MemoryStore
 
 CHAIN = g.task("one") >> g.task("two") >> g.task("three")
 MAPPED = g.task("make") >> g.map(g.task("first") >> g.task("second"), items=g.out) >> g.task("join")
+TWO = g.parallel(g.task("a"), g.task("b")) >> g.task("join")
 NESTED = g.map(g.map(g.task("work"), items=g.out), items=g.out) >> g.parallel(g.task("a"), g.task("b"))
 
 
@@ -41,6 +47,73 @@ def test_a_receipt_has_every_write_of_the_execution(
     receipt = stored_receipt(run.store, "w", run.name)
     assert (receipt.writes, receipt.write_units) == (run.usage.writes, run.usage.write_units)
     assert receipt.tasks == tasks
+    assert receipt.invocations == run.usage.invocations
+    assert receipt.item_bytes <= run.usage.stored_bytes
+
+
+@pytest.mark.parametrize("collection", Collection)
+@pytest.mark.parametrize("guard", Guard)
+@pytest.mark.parametrize("failing", ["a", "b", "join", "first", "second", None])
+@pytest.mark.parametrize(("flow", "value"), [(TWO, 1), (MAPPED, list(range(300)))], ids=["parallel", "map"])
+def test_a_receipt_never_has_more_than_was_used(
+    flow: g.Piece, value: Json, failing: str | None, guard: Guard, collection: Collection
+) -> None:
+    compiled = Definition.from_graph(flow).compile("w", None)
+    states = {
+        name: replace(each, guard=guard) if isinstance(each, Task) else each for name, each in compiled.states.items()
+    }
+    workflow = replace(compiled, states=states, collection=collection)
+    functions = {
+        task.function: returns_all_but_299 if task.function == failing else (lambda event, _: event)
+        for task in workflow.tasks
+    }
+    run = metered(workflow, functions, value)
+    receipt, usage = stored_receipt(run.store, "w", run.name), run.usage
+    assert receipt.writes <= usage.writes
+    assert receipt.write_units <= usage.write_units
+    assert receipt.invocations <= usage.invocations
+    assert receipt.item_bytes <= usage.stored_bytes
+    if guard is not Guard.LEASE and collection is Collection.TTL and failing in ("join", None):
+        assert receipt.writes == usage.writes
+
+
+def returns_all_but_299(event: Json, _context: object) -> Json:
+    if event in (1, 299) or isinstance(event, list):
+        raise ValueError("no")
+    return event
+
+
+def test_what_is_collected_was_written_twice() -> None:
+    workflow = replace(Definition.from_graph(CHAIN).compile("w", None), collection=Collection.EAGER)
+    run = metered(workflow, {task.function: lambda event, _: event for task in workflow.tasks}, 1)
+    receipt = stored_receipt(run.store, "w", run.name)
+    assert (receipt.writes, receipt.write_units) == (6, 6) == (run.usage.writes, run.usage.write_units)
+
+
+def test_what_a_redrive_copies_is_written_and_does_not_run_again() -> None:
+    broken = {2}
+
+    def fragile(event: Any) -> Any:
+        if event in broken:
+            raise ValueError(event)
+        return event
+
+    inner = {"Type": "Map", "ItemProcessor": chain("A", "B"), "End": True}
+    platform = deployed(around({"StartAt": "N", "States": {"N": inner}}, after="C"), B=fragile)
+    usage = Usage()
+    platform.store = platform.memory = MeteredStore(platform.clock, usage=usage)
+    platform.start("e", [[1, 2], [3]])
+    deliver_all(platform)
+    broken.clear()
+    platform.clock.pass_seconds(60)
+    redrive(platform.runtime(), "e")
+    deliver_all(platform)
+    ending = platform.ending()
+    receipt = stored_receipt(platform.memory, "w", "e")
+    assert ending is not None
+    assert ending.status is Status.SUCCEEDED
+    assert receipt.tasks == sum(platform.calls.values())
+    assert receipt.writes <= usage.writes
 
 
 def test_tasks_of_one_function_take_one_invocation() -> None:

@@ -2,13 +2,26 @@
 
 import argparse
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
+from math import inf
 
 from unum_constructs.commands.failure import CommandFailed, UsageError
 from unum_constructs.commands.given import compiled_or_failed, json_option
 from unum_constructs.commands.handlers import handlers
 from unum_constructs.commands.shown import print_json
-from unum_constructs.cost import EXPRESS_LIMIT_S, MILLION, MONTH_S, Bill, NoResult, Receipt, estimate, total
+from unum_constructs.cost import (
+    DEFAULT_MEMORY_MB,
+    EXPRESS_LIMIT_S,
+    MILLION,
+    MONTH_S,
+    Bill,
+    NoResult,
+    Receipt,
+    estimate,
+    total,
+)
+from unum_constructs.payload import wants_bucket
 from unum_constructs.skeleton import Amounts
 from unum_runtime.model.ir import Json, Workflow
 from unum_runtime.protocol.packing import packed_tasks
@@ -36,18 +49,34 @@ def _receipt(options: argparse.Namespace) -> Receipt:
     workflow = compiled_or_failed(options.file, options.name)
     if options.small_results:
         workflow = _with_small_results(workflow)
+    amounts = _given(options, "items", "rounds", "result_bytes")
+    _check_source(options, amounts)
     functions = options.functions and handlers(options.functions, {task.function for task in workflow.tasks})
     try:
         return estimate(
             workflow,
-            amounts=Amounts(items=options.items, rounds=options.rounds, result_bytes=options.result_bytes),
+            amounts=Amounts(**amounts),
             functions=functions,
             value=json_option("--input", options.input) if options.input else {},
-            task_ms=options.duration_ms,
-            memory_mb=options.memory_mb,
+            task_ms=options.duration_ms or 0,
+            memory_mb=options.memory_mb or DEFAULT_MEMORY_MB,
+            by_reference=wants_bucket(workflow, options.payload),
         )
     except NoResult as error:
         raise CommandFailed(f"{options.file}: {error}") from error
+
+
+def _given(options: argparse.Namespace, *names: str) -> dict[str, int]:
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
+def _check_source(options: argparse.Namespace, amounts: Mapping[str, int]) -> None:
+    """What handlers decide is not taken for granted, and without them nobody reads an input."""
+    if options.functions and amounts:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in amounts)
+        raise UsageError(f"{names}: with --functions, the handlers decide that; leave one of both out")
+    if options.input and not options.functions:
+        raise UsageError("--input: nothing reads it without --functions; add handlers, or leave it out")
 
 
 def _with_small_results(workflow: Workflow) -> Workflow:
@@ -62,10 +91,10 @@ def _with_small_results(workflow: Workflow) -> Workflow:
 
 def _rate(given: str) -> float:
     """Executions a second: ``10`` or ``10/s``."""
-    try:
-        return float(given.removesuffix("/s"))
-    except ValueError:
-        raise UsageError(f"--rate: expected executions a second, such as 10/s, got {given}") from None
+    with suppress(ValueError):
+        if 0 < (rate := float(given.removesuffix("/s"))) < inf:
+            return rate
+    raise UsageError(f"--rate: expected executions a second, such as 10/s, got {given}")
 
 
 def _bills(receipt: Receipt) -> dict[str, Bill]:
@@ -83,7 +112,8 @@ def _plain(receipt: Receipt, rate: float | None) -> Json:
         "execution": {**asdict(receipt), "prices": {"region": receipt.prices.region, "as_of": receipt.prices.as_of}},
         "usd_per_million": {name: {**bill, "total": total(bill)} for name, bill in bills.items()},
         "usd_per_month": None if rate is None else _months(bills, rate),
-        "express_is_cheaper_below_s": receipt.express_is_cheaper_below_s(),
+        "express_does_not_run_it": receipt.not_express,
+        "express_is_cheaper_below_s": None if receipt.not_express else receipt.express_is_cheaper_below_s(),
     }
 
 
@@ -117,8 +147,8 @@ def _receipt_lines(receipt: Receipt) -> Iterator[str]:
 
 
 def _express_line(receipt: Receipt) -> str:
-    if receipt.lasts_s > EXPRESS_LIMIT_S:
-        return f"Express does not run it: it lasts {receipt.lasts_s:g} s, and at most {EXPRESS_LIMIT_S} s are allowed."
+    if receipt.not_express:
+        return f"Express does not run it: {receipt.not_express}."
     least = receipt.express_is_cheaper_below_s()
     allowed = f"it allows at most {EXPRESS_LIMIT_S} s"
     return f"Express is cheaper for executions that last less than {least:.1f} s; {allowed}."

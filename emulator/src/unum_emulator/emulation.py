@@ -3,12 +3,12 @@
 Importing this module imports ministack, which takes its settings from the environment at that moment.
 """
 
+import gc
 import socket
 from contextlib import nullcontext
 
 import uvicorn
 import uvloop
-from ministack import app
 from ministack.core import lambda_runtime
 from ministack.services import lambda_svc
 
@@ -19,9 +19,12 @@ from unum_emulator import (
     invoke_api,
     leading_keys,
     qualifiers,
+    short_way,
     stepfunctions,
+    texts,
     transport,
 )
+from unum_emulator.answers import WholeAnswers
 from unum_emulator.async_events import AsyncEvents
 from unum_emulator.destinations import Destinations
 from unum_emulator.executor import Executor
@@ -30,7 +33,17 @@ from unum_emulator.patching import replace
 from unum_emulator.pool import SandboxPool
 from unum_emulator.settings import Settings
 
-_GAPS = (invoke_api, qualifiers, event_sources, cloudformation, stepfunctions, transport, actions, leading_keys)
+_GAPS = (
+    invoke_api,
+    qualifiers,
+    event_sources,
+    cloudformation,
+    stepfunctions,
+    transport,
+    actions,
+    leading_keys,
+    texts,
+)
 # Longer than clients keep connections that they do not use.
 _KEEP_ALIVE_S = 75
 
@@ -53,8 +66,8 @@ class Emulation:
         answer of DynamoDB takes behind this one; a step of a workflow is three requests.
         """
         config = uvicorn.Config(
-            app.app,
-            http="httptools",
+            short_way.answer,
+            http=WholeAnswers,
             ws="none",
             log_config=None,
             access_log=False,
@@ -65,6 +78,7 @@ class Emulation:
         )
         server = uvicorn.Server(config)
         server.capture_signals = nullcontext  # signals are for `unum_emulator.lifetime`, which waits for nobody
+        gc.freeze()  # what was imported stays; looking through it again and again takes a tenth of a write's time
         uvloop.run(server.serve(sockets=[listener]))
 
     def close(self) -> None:

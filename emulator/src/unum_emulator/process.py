@@ -74,7 +74,8 @@ class Emulator:
     def environment(self) -> dict[str, str]:
         """Return the variables that lead boto3 and the CDK's command line to this emulator and nowhere else.
 
-        They include a HOME of their own, because the command line caches accounts by access key there.
+        They include a HOME of their own, because the command line caches accounts by access key there. No other Python
+        is asked for bytecode, for functions run on the emulator's, whatever their runtime says.
         """
         home = Path(self._private.name) / "home"
         home.mkdir(exist_ok=True)
@@ -92,6 +93,7 @@ class Emulator:
             "CDK_DISABLE_CLI_TELEMETRY": "true",
             "HOME": str(home),
             "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
+            "UNUM_PYTHONS": "",
         }
 
     def stop(self) -> None:

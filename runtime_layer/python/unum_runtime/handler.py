@@ -234,12 +234,18 @@ def _call(service: Service, call: Call, value: Json, context: Any) -> Any:
 
 def _work(service: Service, call: Call, value: Json, context: Any) -> Any:
     if call.resource is None:
-        context.unum = call
-        returned = user_handler()(value, context)
+        returned = user_handler()(value, _own(context, call))
         return Elsewhere() if call.pattern is Pattern.CALLBACK else returned
     if call.resource.startswith(ACTIVITY):
         return _offer(service, call, value)
     return _service_handler()(call, value, _CLOCK)
+
+
+def _own(context: Any, call: Call) -> Any:
+    """`context` for one call: a delivery may go on with the next Task, which does not see what user code sets there."""
+    own = object.__new__(type(context))
+    vars(own).update(vars(context), unum=call)
+    return own
 
 
 def _offer(service: Service, call: Call, value: Json) -> Elsewhere:

@@ -55,6 +55,11 @@ def test_botocore_s_where_ours_cannot_and_who_wanted_ours_is_told(
     assert [line["message"] for line in lines] == ["botocore is the client of dynamodb"] * (choice is not None)
 
 
+def test_an_empty_choice_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNUM_CLIENT", "")
+    assert is_ours(clients.client("dynamodb"))
+
+
 def test_another_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UNUM_CLIENT", "boto")
     with pytest.raises(ValueError, match="UNUM_CLIENT: expected 'wire', 'botocore' or nothing, got 'boto'"):

@@ -67,10 +67,15 @@ def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.fixture
 def deploy(sqs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deploy]:  # noqa: ARG001 - for moto
-    """Deploys a Task: (its fields, user code, what the environment says beside)."""
+    """Deploys a Task, or a chain of such: (its fields, user code, what the environment says beside)."""
 
-    def deployed(task: dict[str, Any], code: Callable[..., Any] | None = None, **service: Any) -> Deployed:
-        machine = {"StartAt": "T", "States": {"T": {"Type": "Task", "End": True, **task}}}
+    def deployed(
+        task: dict[str, Any], code: Callable[..., Any] | None = None, *, chain: str = "T", **service: Any
+    ) -> Deployed:
+        states = {name: {"Type": "Task", **task} for name in chain}
+        for name, following in zip(chain, [*chain[1:], None], strict=True):
+            states[name] |= {"Next": following} if following else {"End": True}
+        machine = {"StartAt": chain[0], "States": states}
         workflow = compile_workflow(machine, name="Flow", functions=None)
         folder = tmp_path / handler.WORKFLOWS_FOLDER
         folder.mkdir()
@@ -105,6 +110,18 @@ def _make_table() -> None:
         AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
         KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
     )
+
+
+def test_tasks_of_one_delivery_see_nothing_that_another_sets_in_its_context(deploy: Deploy) -> None:
+    seen = []
+
+    def code(event: Any, context: Any) -> Any:
+        seen.append(getattr(context, "tenant", None))
+        context.tenant = context.unum.state
+        return [*event, context.unum.state]
+
+    assert deploy({"Resource": "F"}, code, chain="ABC", fusion=True).run([]).output == ["A", "B", "C"]
+    assert seen == [None, None, None]
 
 
 def test_user_code_gets_its_input_and_its_invocation(deploy: Deploy) -> None:

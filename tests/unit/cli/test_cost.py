@@ -1,15 +1,21 @@
 """``unum cost``: bills from counts, for people and for programs."""
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
+
+from unum_constructs.cli import _AMOUNTS
+from unum_constructs.cost import DEFAULT_MEMORY_MB
+from unum_constructs.skeleton import Amounts
 
 STATES = {
     "One": {"Type": "Task", "Resource": "one", "Next": "Two"},
     "Two": {"Type": "Task", "Resource": "two", "End": True},
 }
 CHAIN = {"StartAt": "One", "States": STATES}
+RATES = ("often", "nan", "inf", "0", "10/m")
 FUNCTIONS = "def one(event, context): return event\ndef two(event, context): {}\n"
 
 
@@ -73,16 +79,64 @@ def test_express_is_not_offered_where_it_does_not_run(unum: Any, file: Any) -> N
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--rate", "often", "--rate: expected executions a second, such as 10/s, got often"),
+        *(("--rate", given, f"--rate: expected executions a second, such as 10/s, got {given}") for given in RATES),
+        ("--rate=-1/s", None, "--rate: expected executions a second, such as 10/s, got -1/s"),
         ("--rounds", "0", "--rounds: expected an integer from 1 up, got '0'"),
         ("--items", "many", "--items: expected an integer from 0 up, got 'many'"),
+        ("--memory-mb", "10241", "--memory-mb: expected an integer from 128 to 10,240, got '10241'"),
+        ("--duration-ms", "900001", "--duration-ms: expected an integer from 0 to 900,000, got '900001'"),
+        ("--payload", "s4", "--payload: invalid choice: 's4'"),
     ],
 )
-def test_an_amount_that_is_none_is_refused(unum: Any, file: Any, option: str, value: str, message: str) -> None:
+def test_an_amount_that_is_none_is_refused(unum: Any, file: Any, option: str, value: str | None, message: str) -> None:
     file("chain.json", CHAIN)
-    ran = unum("cost", "chain.json", option, value)
+    ran = unum("cost", "chain.json", *filter(None, (option, value)))
     assert ran.code == 2
     assert message in ran.err
+
+
+def test_what_express_does_not_run_is_not_compared_with_it(unum: Any, file: Any) -> None:
+    wait = {"Type": "Wait", "Seconds": 301, "Next": "One"}
+    file("long.json", {"StartAt": "Sleep", "States": {"Sleep": wait, "One": STATES["Two"]}})
+    told = json.loads(unum("cost", "long.json", "--json").out)
+    assert told["express_is_cheaper_below_s"] is None
+    assert told["express_does_not_run_it"] == "it lasts 301 s, and at most 300 s are allowed"
+    assert "Express does not run it: it lasts 301 s" in unum("cost", "long.json").out
+
+
+def test_large_values_are_objects_where_the_construct_would_make_a_bucket(unum: Any, file: Any) -> None:
+    reader = {"Resource": "arn:aws:states:::s3:getObject", "Parameters": {"Bucket": "b", "Key": "k"}}
+    mode = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+    each = {"Type": "Map", "ItemReader": {**reader, "ReaderConfig": {"InputType": "JSON"}}, "Next": "Two"}
+    each["ItemProcessor"] = {**mode, "StartAt": "One", "States": {"One": STATES["Two"]}}
+    file("chain.json", CHAIN)
+    file("reading.json", {"StartAt": "Each", "States": {"Each": each, "Two": STATES["Two"]}})
+
+    def objects(name: str, *options: str) -> int:
+        ran = unum("cost", name, "--result-bytes", "20000", "--json", *options)
+        return int(json.loads(ran.out)["execution"]["usage"]["object_writes"])
+
+    assert objects("chain.json") == 0 < objects("chain.json", "--payload", "s3")
+    assert objects("reading.json") > 0 == objects("reading.json", "--payload", "inline")
+    ran = unum("cost", "chain.json", "--result-bytes", "400000")
+    assert (ran.code, ran.out) == (1, "")
+    assert 'payload="s3"' in ran.err
+
+
+def test_what_help_says_is_taken_is_taken() -> None:
+    said = {name.replace("-", "_"): value for name, _, _, value, _ in _AMOUNTS}
+    assert said == asdict(Amounts()) | {"duration_ms": 0, "memory_mb": DEFAULT_MEMORY_MB}
+
+
+def test_what_would_be_ignored_is_refused(unum: Any, file: Any) -> None:
+    file("chain.json", CHAIN)
+    file("code.py", FUNCTIONS)
+    ran = unum("cost", "chain.json", "--functions", "code.py", "--items", "3", "--result-bytes", "9")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("--items, --result-bytes: with --functions, the handlers decide that")
+    ran = unum("cost", "chain.json", "--input", "{}")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("--input: nothing reads it without --functions")
 
 
 def test_an_execution_that_fails_has_no_price(unum: Any, file: Any) -> None:

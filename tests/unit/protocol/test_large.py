@@ -33,6 +33,10 @@ def task(following: str | None = None, **fields: Json) -> dict[str, Any]:
     return {"Type": "Task", "Resource": "work", **fields, **({"Next": following} if following else {"End": True})}
 
 
+def each(**fields: Json) -> dict[str, Any]:
+    return {"Type": "Map", "ItemProcessor": {"StartAt": "A", "States": {"A": task()}}, "Next": "B", **fields}
+
+
 def workflow(**states: Json) -> Workflow:
     return compile_workflow({"StartAt": next(iter(states)), "States": states}, name="wf", functions=None)
 
@@ -127,6 +131,34 @@ def test_a_retry_and_a_catch_keep_a_large_input() -> None:
     outcome = Local(workflow(**states), handlers("A", "D") | {"B": flaky, "C": flaky}).run({"text": "", "tasks": 0})
     assert isinstance(outcome.outcome, Success)
     assert len(outcome.outcome.value["text"]) == BIG
+
+
+CATCH = [{"ErrorEquals": ["RuntimeError"], "Next": "B"}]
+
+
+@pytest.mark.parametrize(
+    ("states", "length", "has_bucket"),
+    [
+        ({"A": task("B", Catch=CATCH), "B": task()}, 500_000, True),
+        ({"A": task("B", Catch=CATCH), "B": task()}, 200_000, False),
+        ({"E": each(Catch=CATCH), "B": task()}, 500_000, True),
+        ({"E": each(Retry=[{"ErrorEquals": ["RuntimeError"], "IntervalSeconds": 1}]), "B": task()}, 500_000, False),
+    ],
+    ids=["task", "without a bucket", "map", "retried map"],
+)
+def test_what_is_caught_may_say_more_than_an_item_holds(
+    states: dict[str, Json], length: int, *, has_bucket: bool
+) -> None:
+    failures = iter(["c" * length])
+
+    def failing_once(event: Json, _context: Any) -> Json:
+        for cause in failures:
+            raise RuntimeError(cause)
+        return event
+
+    local = Local(workflow(**states), {"work": failing_once})
+    flow = LocalWorkflow(local.workflow, local.functions, local.store if has_bucket else local.items)
+    assert flow.run("one", [1]).status is Status.SUCCEEDED
 
 
 def test_no_item_and_no_event_is_larger_than_aws_takes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,16 @@ def test_what_the_host_header_says_and_what_comes_before_paths() -> None:
     assert route_to("http://localhost:80", {}).name == "localhost"
 
 
+@pytest.mark.parametrize(
+    ("url", "environment"),
+    [("http://a:b", {}), ("http://a:99999", {}), (LAMBDA, {"HTTPS_PROXY": "http://me:secret@a:b"})],
+)
+def test_what_is_no_port_is_left_to_botocore(url: str, environment: dict[str, str]) -> None:
+    with pytest.raises(Unsupported, match="the port of http://a:") as refused:
+        route_to(url, environment)
+    assert "secret" not in str(refused.value)
+
+
 @pytest.mark.parametrize("url", ["ftp://a", "localhost:4566", "https://", "http://a/?b=c"])
 def test_what_is_no_endpoint(url: str) -> None:
     with pytest.raises(Unsupported, match="the endpoint"):
@@ -76,6 +86,7 @@ def test_a_proxy_is_asked_for_a_tunnel(proxy: str, expected: Proxy) -> None:
     assert route_to(LAMBDA, {"HTTPS_PROXY": proxy}).proxy == expected
     assert route_to(LAMBDA, {"HTTPS_PROXY": "http://other", "https_proxy": proxy}).proxy == expected
     assert route_to("http://plain", {"HTTPS_PROXY": proxy}).proxy is None
+    assert route_to(LAMBDA, {"HTTPS_PROXY": proxy, "https_proxy": ""}).proxy is None, "as in the standard library"
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def _own_client(service: str) -> Any:
         Unsupported: it is not wanted, or cannot do what the environment asks for.
         ValueError: as above.
     """
-    choice = _environment().get("UNUM_CLIENT")
+    choice = _environment().get("UNUM_CLIENT") or None
     if choice not in _CHOICES:
         raise ValueError(f"UNUM_CLIENT: expected 'wire', 'botocore' or nothing, got {choice!r}")
     if choice == "botocore":

@@ -11,6 +11,7 @@ from unum_runtime.protocol.packing import commit_packed, place_of
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES, Commit, Effect, Finish, Open, is_start, plan
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.trail import Trail
+from unum_runtime.records import replace
 
 WITHOUT_BUCKET = ': give the workflow a bucket for larger ones, payload="s3", or pass large data by reference'
 """What helps against the limits of items and events."""
@@ -81,16 +82,19 @@ def create(rt: Runtime, checkpoint: Checkpoint) -> Item | None:
 
 def draft(rt: Runtime, effect: Commit, *, fused: bool = False) -> Checkpoint:
     """The checkpoint that `effect` commits, as far as it is known before what follows is planned."""
+    way = effect.way
+    if way.caught is not None:
+        way = replace(way, caught=shortened(way.caught))
     return Checkpoint(
         name=effect.name,
         state=effect.state,
         phase=effect.phase,
-        outcome=bounded(rt, effect.outcome, effect.way, limit=rt.workflow.payload_limit),
+        outcome=bounded(rt, effect.outcome, way, limit=rt.workflow.payload_limit),
         digest=rt.workflow.digest,
         committed_ms=rt.clock.now_ms() if effect.as_of_ms is None else effect.as_of_ms,
         duration_ms=effect.duration_ms,
         attempt=effect.attempt,
-        way=effect.way,
+        way=way,
         fused=fused,
     )
 

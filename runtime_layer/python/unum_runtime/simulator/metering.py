@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from unum_runtime.aws.invoker import PARALLEL_CALLS
+from unum_runtime.aws.timer import MAX_DELAY_S
 from unum_runtime.clock import SkippingClock
 from unum_runtime.model.checkpoint import Ending, Item
 from unum_runtime.model.ir import Collection, Json, Workflow
@@ -33,7 +34,7 @@ class Usage:
         moved_bytes: of items, and of members of sets, in requests and responses.
         invocations: of functions, the one that started the execution included.
         rounds: how often a delivery waited for invocations that it made side by side.
-        waits: events that a queue kept until they were due.
+        waits: how often a queue kept an event; what is due later than it can wait in one goes into it again.
         waited_ms: how long the execution did nothing but wait for them, in milliseconds.
         payload_bytes: of the events that the functions sent.
         object_writes: PutObject requests.
@@ -41,6 +42,7 @@ class Usage:
         object_bytes: of the contents in both.
         items: how many are left when the execution has ended.
         stored_bytes: of those.
+        stored_object_bytes: of the objects that are left.
     """
 
     writes: int = 0
@@ -58,6 +60,7 @@ class Usage:
     object_bytes: int = 0
     items: int = 0
     stored_bytes: int = 0
+    stored_object_bytes: int = 0
 
     @property
     def calls(self) -> int:
@@ -187,6 +190,10 @@ class MeteredObjects(MemoryObjects):
         self.usage.object_bytes += sum(map(len, found.values()))
         return found
 
+    def count_left(self) -> None:
+        """Count what is stored now."""
+        self.usage.stored_object_bytes = sum(map(len, self._contents.values()))
+
 
 @dataclass
 class _MeteredQueue:
@@ -205,7 +212,8 @@ class _MeteredQueue:
     def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
         """See `Timer.schedule`."""
         self.usage.invocations += len(events)
-        self.usage.waits += len(events)
+        now_ms = self.queue.clock.now_ms()
+        self.usage.waits += sum(max(1, -(-(due_ms - now_ms) // (MAX_DELAY_S * 1000))) for *_, due_ms in events)
         self.usage.payload_bytes += sum(len(payload) for _, payload, _ in events)
         self.queue.schedule(events)
 
@@ -278,9 +286,11 @@ def metered(  # noqa: PLR0913 - what executions may differ in
     usage = Usage(invocations=1)
     clock = StillClock()
     store = MeteredStore(clock, usage=usage)
-    seen: Store = LargeItems(store, MeteredObjects(usage=usage), workflow.name) if by_reference else store
+    objects = MeteredObjects(usage=usage)
+    seen: Store = LargeItems(store, objects, workflow.name) if by_reference else store
     local = _MeteredWorkflow(workflow, functions, seen, clock, collection or workflow.collection, fusion, usage=usage)
     local.deliver(name, value)
     store.count_left()
+    objects.count_left()
     used = replace(usage, waited_ms=clock.now_ms() - BEGUN_MS)  # without the look at how it ended
     return Metered(used, local.ending(name), seen, name)

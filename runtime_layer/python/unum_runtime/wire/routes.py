@@ -1,7 +1,7 @@
 """How a service is reached: directly, or through the proxy that the environment names."""
 
 from collections.abc import Mapping
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from unum_runtime.records import NamedTuple
 from unum_runtime.wire.failures import Unsupported
@@ -54,7 +54,7 @@ def route_to(url: str, environment: Mapping[str, str]) -> Route:
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname or parts.query:
         raise Unsupported(f"the endpoint {url!r}")
-    port = parts.port or _PORTS[parts.scheme]
+    port = _port(parts)
     name = parts.hostname if port == _PORTS[parts.scheme] else f"{parts.hostname}:{port}"
     return Route(
         host=parts.hostname,
@@ -74,11 +74,19 @@ def _proxy(scheme: str, netloc: str, environment: Mapping[str, str]) -> Proxy | 
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if scheme != "https" or parts.scheme != "http" or not parts.hostname:
         raise Unsupported(f"the way over a proxy from {scheme} to {parts.scheme}")
-    return Proxy(parts.hostname, parts.port or _PORTS["http"], _authorization(parts.username, parts.password))
+    return Proxy(parts.hostname, _port(parts), _authorization(parts.username, parts.password))
+
+
+def _port(parts: SplitResult) -> int:
+    try:
+        return parts.port or _PORTS[parts.scheme]
+    except ValueError as error:
+        raise Unsupported(f"the port of {parts.scheme}://{parts.hostname}: {error}") from None
 
 
 def _either(environment: Mapping[str, str], name: str) -> str:
-    return environment.get(name) or environment.get(name.upper(), "")
+    """What `environment` has under `name` in small letters, even if that is nothing, or else in capitals."""
+    return environment.get(name, environment.get(name.upper(), ""))
 
 
 def _is_excepted(netloc: str, exceptions: str) -> bool:
