@@ -114,18 +114,57 @@ def _quorum_problems(state: ir.FanOut, place: str) -> Iterator[Problem]:
 
 
 def _meeting_problems(workflow: Workflow, task: ir.Task, place: str) -> Iterator[Problem]:
-    """A branch meets the one before it at the same step, with what a Task before has committed."""
-    if task.scope is None:
-        yield Problem(
-            place, "expected a Task in a branch of a Map or Parallel; at the top level there is no other branch"
-        )
-        return
+    """A branch meets the one before it at the same step, with what a Task before has committed; so both come there."""
+    fan_out = workflow.states.get(task.scope or "")
+    if not isinstance(fan_out, ir.Map):
+        got = "each branch of a Parallel has its own" if fan_out else "at the top level there is no other branch"
+        yield Problem(place, f"expected a Task in a branch of a Map; {got}")
+    elif fan_out.tolerates or fan_out.quorum is not None:
+        message = f"expected that no branch of {shown(fan_out.name)} may fail, for the one after it would wait for ever"
+        yield Problem(place, f"{message}: remove its quorum or ToleratedFailure fields")
+    elif (found := _without_checkpoint(workflow, task)) is not None:
+        got = "the branch begins" if found == task.scope else f"there is {shown(found)}"
+        message = f"expected that before {shown(task.name)} comes a Task with a checkpoint; {got}"
+        yield Problem(place, f"{message}: put a Task between")
+    elif (turn := _turn(workflow, fan_out, task)) is not None:
+        message = f"expected that every branch comes to {shown(task.name)}; {shown(turn)} may lead elsewhere"
+        yield Problem(place, f"{message}: have only Pass states and Tasks without catchers before it")
+    elif _leads_back(workflow, task):
+        message = f"expected that every branch comes to {shown(task.name)} once; a loop leads back to it"
+        yield Problem(place, f"{message}, in some branches more often than in others")
+
+
+def _without_checkpoint(workflow: Workflow, task: ir.Task) -> str | None:
+    """Name of something before `task` that is no Task with a checkpoint; None if there is only such."""
     for name in _before(workflow, task, set()):
         state = workflow.states[name]
         if not isinstance(state, ir.Task) or state.committed_by is not None:
-            got = "the branch begins" if name == task.scope else f"there is {shown(name)}"
-            message = f"expected that before {shown(task.name)} comes a Task with a checkpoint; {got}"
-            yield Problem(place, f"{message}: put a Task between")
+            return name
+    return None
+
+
+def _turn(workflow: Workflow, fan_out: ir.Map, task: ir.Task) -> str | None:
+    """Name of the first state from which a branch of `fan_out` may not come to `task`; None if there is none."""
+    name: str | None = fan_out.start
+    for _ in workflow.states:
+        state = workflow.states.get(name or "")
+        if state is None or state is task:
+            return None  # what is not there is another problem
+        if not isinstance(state, ir.Task | ir.Pass) or (isinstance(state, ir.Task) and state.catch):
+            return state.name
+        name = state.next
+    return task.name
+
+
+def _leads_back(workflow: Workflow, task: ir.Task) -> bool:
+    """Whether a branch may come to `task` again."""
+    passed: set[str] = set()
+    ahead: list[ir.State] = [task]
+    while ahead:
+        targets = {name for _, name, scope in _targets(ahead.pop(), "") if scope == task.scope} & workflow.states.keys()
+        ahead += [workflow.states[name] for name in targets - passed]
+        passed |= targets
+    return task.name in passed
 
 
 def _before(workflow: Workflow, state: ir.State, passed: set[str]) -> Iterator[str]:

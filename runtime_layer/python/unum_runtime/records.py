@@ -170,7 +170,8 @@ def _settling(cls: Any) -> Callable[[dict[str, Any]], None]:
     )
     put = object.__setattr__
 
-    def settle(values: dict[str, Any]) -> None:
+    def settle(arguments: dict[str, Any]) -> None:
+        values = arguments.copy()  # a debugger that looks at the frame would put all of them back into `arguments`
         for name, make in factories:
             if values[name] is _MADE:
                 values[name] = make()

@@ -4,6 +4,7 @@ import datetime as dt
 import enum
 import json
 import math
+import tracemalloc
 from decimal import Decimal
 from typing import Any
 
@@ -84,6 +85,18 @@ def test_the_place_begins_where_the_caller_says() -> None:
 def test_a_value_may_occur_twice() -> None:
     shared = [1]
     assert dumps({"a": shared, "b": shared}) == '{"a":[1],"b":[1]}'
+
+
+def test_a_circle_of_much_text_takes_no_memory() -> None:
+    circle: list[Any] = ["x" * 100_000]
+    circle.append(circle)
+    tracemalloc.start()
+    try:
+        with pytest.raises(NotSerializable, match="contains it"):
+            dumps(circle)
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_tower_of_lists() -> None:

@@ -8,6 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
+from unum_runtime.aws import clients
 from unum_runtime.aws.timer import SqsTimer
 
 HERE: dict[str, Any] = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
@@ -68,6 +69,20 @@ class Functions:
         if address not in self.on_failure:
             raise ClientError({"Error": {"Code": "ResourceNotFoundException"}}, "GetFunctionEventInvokeConfig")
         return {"DestinationConfig": {"OnFailure": {"Destination": self.on_failure[address]}}}
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """The clients, and the environment, of a function that runs in no other test."""
+    forget_clients()
+    yield
+    forget_clients()
+
+
+def forget_clients() -> None:
+    for each in vars(clients).values():
+        if hasattr(each, "cache_clear"):
+            each.cache_clear()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 import unum_runtime
+from tests.unit.aws.conftest import forget_clients
 from unum_runtime.aws import clients
 from unum_runtime.wire.clients import DynamoDb
 
@@ -21,17 +21,9 @@ ENVIRONMENT = {"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET
 
 
 @pytest.fixture(autouse=True)
-def function(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def function(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
-    forget_clients()
-    yield
-    forget_clients()
-
-
-def forget_clients() -> None:
-    clients._client.cache_clear()
-    clients._own_client.cache_clear()
 
 
 def is_ours(client: Any) -> bool:
@@ -103,6 +95,18 @@ def test_that_it_cannot_be_done_is_left_to_the_first_call(
     thread.join(10)
     assert not thread.is_alive()
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("choice", ["wire", "botocore"])
+def test_clients_are_those_of_the_environment_before_user_code_changed_it(
+    monkeypatch: pytest.MonkeyPatch, choice: str
+) -> None:
+    monkeypatch.setenv("UNUM_CLIENT", choice)
+    clients.connecting().join(10)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    client = clients.client("dynamodb")
+    assert (client._api._signer.region if is_ours(client) else client.meta.region_name) == "eu-west-1"
 
 
 def test_threads_that_want_a_client_have_the_same() -> None:

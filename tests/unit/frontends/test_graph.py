@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from unum_constructs import graph as g
+from unum_constructs.compiler import compile_workflow
 from unum_constructs.definition import Definition
+from unum_constructs.frontends.extensions import extended
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.checkpoint import Ending, Failure, Success
 from unum_runtime.model.ir import Json
@@ -246,6 +248,26 @@ def test_neighbouring_branches_meet() -> None:
             "$.states.a.meets_previous",
             'there is "choose"',
         ),
+        (
+            g.parallel(g.task("b") >> g.task("a").meets_previous(), g.task("c")),
+            "$.states.a.meets_previous",
+            "each branch of a Parallel has its own",
+        ),
+        (
+            g.map(g.task("b") >> g.task("a").meets_previous(), items=g.out).quorum(1),
+            "$.states.a.meets_previous",
+            'no branch of "map" may fail',
+        ),
+        (
+            g.map(g.task("b").catch(then=g.task("c")) >> g.task("a").meets_previous(), items=g.out),
+            "$.states.a.meets_previous",
+            '"b" may lead elsewhere',
+        ),
+        (
+            g.map(g.choose((g.out == 1, g.task("b"))) >> g.task("c") >> g.task("a").meets_previous(), items=g.out),
+            "$.states.a.meets_previous",
+            '"choose" may lead elsewhere',
+        ),
         (g.parallel(g.task("a")).quorum(2), "$.states.parallel.quorum", "expected 1 to 1"),
         (g.map(g.task("a"), items=g.out).quorum(0), "$.states.map.quorum", "expected 1 to 256"),
     ],
@@ -255,6 +277,20 @@ def test_extensions_that_cannot_be_had_are_refused(flow: g.Piece, place: str, me
         Definition.from_graph(flow).compile("w", None)
     assert [problem.path for problem in caught.value.problems] == [place]
     assert message in str(caught.value)
+
+
+def test_a_task_of_a_loop_meets_nobody() -> None:
+    again = {"Type": "Choice", "Choices": [{"Variable": "$", "IsNull": True, "Next": "Before"}], "Default": "Done"}
+    states = {
+        "Before": {"Type": "Task", "Resource": "F", "Next": "Meet"},
+        "Meet": {"Type": "Task", "Resource": "F", "Next": "Again"},
+        "Again": again,
+        "Done": {"Type": "Succeed"},
+    }
+    each = {"Type": "Map", "ItemProcessor": {"StartAt": "Before", "States": states}, "End": True}
+    compiled = compile_workflow({"StartAt": "Each", "States": {"Each": each}}, name="w", functions={"F"})
+    with pytest.raises(DefinitionError, match="a loop leads back to it"):
+        extended(compiled, {"Meet": {"meets_previous": True}})
 
 
 def fails(_event: Json) -> Json:

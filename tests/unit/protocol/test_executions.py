@@ -11,6 +11,7 @@ import pytest
 from unum_constructs.compiler import compile_workflow
 from unum_runtime.client import history
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
+from unum_runtime.protocol.runtime import Elsewhere
 from unum_runtime.simulator.local import Function, LocalWorkflow
 
 TASK = {"Type": "Task", "Resource": "F"}
@@ -69,6 +70,88 @@ def test_a_variable_stays_what_it_was_when_user_code_changes_its_event() -> None
     shows = {"Type": "Pass", "Parameters": {"x.$": "$x"}, "End": True}
     definition = machine(First=first, T={**TASK, "Parameters": {"x.$": "$x"}, "Next": "Shows"}, Shows=shows)
     assert run(definition, F=function) == succeeded({"x": [1]})
+
+
+def changing(event: Any, _context: Any) -> Any:
+    """Changes all of its event that it can, which must not show."""
+    for part in event.values() if isinstance(event, dict) else event:
+        if isinstance(part, dict | list):
+            changing(part, None)
+    event.clear()
+    return 1
+
+
+SHOWS = {"Type": "Pass", "Parameters": {"x.$": "$x"}, "End": True}
+
+
+def test_a_task_that_may_be_tried_again_takes_an_input_as_deep_as_json_may_be() -> None:
+    """What copies an object one level after the other in Python gets half as deep."""
+    deep: Any = 1
+    for _ in range(700):
+        deep = [deep]
+    retries = {**TASK, "Retry": [{"ErrorEquals": ["States.ALL"]}], "ResultPath": None, "End": True}
+    assert run(machine(T=retries), deep, F=lambda _event, _context: None) == succeeded(deep)
+
+
+def test_user_code_that_changes_its_event_does_not_change_the_input_of_the_execution() -> None:
+    shows = {"Type": "Pass", "Parameters": {"x.$": "$$.Execution.Input"}, "End": True}
+    assert run(machine(T={**TASK, "Next": "S"}, S=shows), {"a": [1]}, F=changing) == succeeded({"x": {"a": [1]}})
+
+
+def test_user_code_that_changes_its_event_does_not_change_the_definition() -> None:
+    first = {"Type": "Pass", "Result": {"a": [1]}, "Assign": {"x.$": "$"}, "Next": "T"}
+    workflow = local(machine(First=first, T={**TASK, "Next": "S"}, S=SHOWS), F=changing)
+    assert [workflow.run(name, None) for name in ("e", "f")] == [succeeded({"x": {"a": [1]}})] * 2
+
+
+def test_user_code_that_joins_results_does_not_change_variables_by_changing_its_event() -> None:
+    definition = machine(
+        First={"Type": "Pass", "Assign": {"x": {"a": [1]}}, "Next": "P"},
+        P={"Type": "Parallel", "Branches": [machine(B={**TASK, "Resource": "B", "End": True})], "Next": "Between"},
+        Between={"Type": "Pass", "Parameters": {"x.$": "$x"}, "Next": "T"},
+        T={**TASK, "Next": "S"},
+        S=SHOWS,
+    )
+    assert run(definition, F=changing, B=lambda _event, _context: 1) == succeeded({"x": {"a": [1]}})
+
+
+def test_user_code_that_meets_the_branch_before_does_not_change_variables_by_changing_its_event() -> None:
+    each = machine(
+        A={**TASK, "Resource": "A", "Assign": {"x": {"a": [1]}}, "Next": "Between"},
+        Between={"Type": "Pass", "Parameters": {"x.$": "$x"}, "Next": "T"},
+        T={**TASK, "Next": "S"},
+        S=SHOWS,
+    )
+    definition = machine(M={"Type": "Map", "ItemProcessor": each, "End": True})
+    plain = local(definition, F=changing, A=lambda _event, _context: 1)
+    states = {**plain.workflow.states, "T": replace(plain.workflow.task("T"), meets_previous=True)}
+    lanes = replace(plain, workflow=replace(plain.workflow, states=states))
+    assert lanes.run("e", [1, 2]) == succeeded([{"x": {"a": [1]}}] * 2)
+
+
+def test_what_looks_whether_a_holder_is_late_finds_the_time_where_user_code_has_deleted_it() -> None:
+    waits = {
+        **TASK,
+        "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken",
+        "Parameters": {"FunctionName": "F", "Payload.$": "$"},
+        "TimeoutSecondsPath": "$.seconds",
+        "End": True,
+    }
+
+    def function(event: Any, _context: Any) -> Any:
+        event.clear()
+        return Elsewhere()
+
+    definition = machine(First={**TASK, "Resource": "G", "Next": "T"}, T=waits)
+    assert failure(run(definition, F=function, G=lambda _event, _context: {"seconds": 5})).error == "States.Timeout"
+
+
+@pytest.mark.parametrize(("result", "output"), [(1, True), (1, 1.0), (False, 0), ({"a": [1]}, {"a": [True]})])
+def test_an_output_that_python_takes_for_the_last_result_is_told_all_the_same(result: Any, output: Any) -> None:
+    definition = machine(T={**TASK, "Next": "P"}, P={"Type": "Pass", "Result": output, "End": True})
+    ending = run(definition, F=lambda _event, _context: result)
+    assert isinstance(ending.outcome, Success)
+    assert json.dumps(ending.outcome.value) == json.dumps(output)
 
 
 @pytest.mark.parametrize("fusion", [False, True])

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -70,6 +71,19 @@ def test_it_may_fail_again_and_be_redriven_again() -> None:
         BROKEN.clear()
     go_on(platform)
     assert (result(platform), platform.calls) == (1, Counter(B=4))
+
+
+def test_without_a_step_left_it_is_refused_and_stays_as_it_is() -> None:
+    platform = deployed(chain("A", "B"), B=fragile)
+    platform.workflow = replace(platform.workflow, hop_budget=3)
+    BROKEN.add(1)
+    platform.start("e", 1)
+    deliver_all(platform)
+    ending = platform.ending()
+    assert ending is not None
+    with pytest.raises(ExecutionNotRedrivable, match="state 'B': more than 3 steps"):
+        redrive(platform.runtime(), "e")
+    assert platform.ending() == ending
 
 
 def test_retriers_begin_anew() -> None:

@@ -38,19 +38,10 @@ def dumps(value: Any, *, where: str = "$") -> str:
         if not text.isascii():
             text.encode()  # a lone surrogate passes the encoder, and fails only when it is sent
     except RecursionError:
-        raise NotSerializable(
-            _circle(value, where) or f"{where}: nested too deeply to be JSON; return fewer levels"
-        ) from None
+        raise NotSerializable(f"{where}: nested too deeply to be JSON; return fewer levels") from None
     except (TypeError, ValueError) as error:
         raise NotSerializable(_fault(value, where, ()) or f"{where}: {error}") from None
     return text
-
-
-def _circle(value: object, where: str) -> str | None:
-    try:
-        return _fault(value, where, ())
-    except RecursionError:
-        return None
 
 
 def _number(value: object) -> float:
@@ -59,10 +50,7 @@ def _number(value: object) -> float:
     raise TypeError
 
 
-_ENCODER = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_number, check_circular=False
-)
-"""A circle is an error of recursion here too, which costs nothing where there is none."""
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_number)
 
 
 def _fault(value: object, where: str, above: tuple[int, ...]) -> str | None:

@@ -7,6 +7,7 @@ cannot do what the environment asks for, it is botocore's all the same; who aske
 import json
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from threading import RLock, Thread
@@ -36,7 +37,7 @@ def _client(service: str) -> Any:
     try:
         return _own_client(service)
     except Unsupported as reason:
-        if os.environ.get("UNUM_CLIENT") == "wire":
+        if _environment().get("UNUM_CLIENT") == "wire":
             line = {"source": "unum", "message": f"botocore is the client of {service}", "reason": str(reason)}
             sys.stdout.write(json.dumps(line) + "\n")
         return botocore_client(service)
@@ -50,14 +51,20 @@ def _own_client(service: str) -> Any:
         Unsupported: it is not wanted, or cannot do what the environment asks for.
         ValueError: as above.
     """
-    choice = os.environ.get("UNUM_CLIENT") or None
+    choice = _environment().get("UNUM_CLIENT") or None
     if choice not in _CHOICES:
         raise ValueError(f"UNUM_CLIENT: expected 'wire', 'botocore' or nothing, got {choice!r}")
     if choice == "botocore":
         raise Unsupported("UNUM_CLIENT=botocore")
     from unum_runtime.wire.clients import wire_client  # noqa: PLC0415 - loaded while user code is, see `connecting`
 
-    return wire_client(service, os.environ)
+    return wire_client(service, _environment())
+
+
+@cache
+def _environment() -> Mapping[str, str]:
+    """The function's, as it was before user code was imported, which may change it, as for clients of its own."""
+    return dict(os.environ)
 
 
 def botocore_client(service: str, *, retries: int = 5, timeout_s: int = 60) -> Any:
@@ -70,7 +77,8 @@ def botocore_client(service: str, *, retries: int = 5, timeout_s: int = 60) -> A
         tcp_keepalive=True,
         read_timeout=timeout_s,
     )
-    return _session().create_client(service, config=config)
+    region = _environment().get("AWS_DEFAULT_REGION") or _environment().get("AWS_REGION")
+    return _session().create_client(service, region_name=region, config=config)
 
 
 def connecting(*services: str) -> Thread:
@@ -78,6 +86,7 @@ def connecting(*services: str) -> Thread:
 
     What fails is left to the first call, which tries again and says what is wrong.
     """
+    _environment()
     thread = Thread(target=_connect, args=services, daemon=True)
     thread.start()
     return thread

@@ -93,7 +93,8 @@ class Success:
         return vars(self)[name]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Success) and bool(self.value == other.value)
+        """By the text: to Python, ``True`` and ``1.0`` are the same as ``1``."""
+        return isinstance(other, Success) and (self is other or self.text == other.text)
 
     __hash__ = None  # type: ignore[assignment]  # as that of most values
 

@@ -9,10 +9,9 @@ Source of the term: Elgamal et al., "Costless: Optimizing Cost of Serverless Com
 Placement" (SEC 2018); there functions are fused when they are deployed, and nothing is kept in between.
 """
 
-import json
 from collections.abc import Callable
 
-from unum_runtime.model.checkpoint import Success, to_text
+from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection, Guard, Pattern, Task
 from unum_runtime.model.naming import Frames, Name
@@ -85,11 +84,7 @@ def fits(rt: Runtime, event: Envelope) -> bool:
 
 def own_event(event: Envelope) -> Envelope:
     """`event` as its receiver would have it: user code may change its input, and nobody else sees that."""
-    if not isinstance(event.input, Value):
-        return event
-    given, variables = event.input.given, event.input.variables
-    own = json.loads(to_text(dict(variables))) if variables else {}
-    return event.with_input(Value(Success.from_text(given.text), event.input.entered_ms, own))
+    return event.with_input(event.input.own()) if isinstance(event.input, Value) else event
 
 
 def is_first(rt: Runtime, trail: Trail, ahead: Envelope) -> bool:

@@ -110,10 +110,10 @@ def _input(rt: Runtime, envelope: Envelope) -> Value | Commit:
     if isinstance(envelope.input, Stored):
         return entered(rt, envelope.input)
     if isinstance(envelope.input, Neighbours):
-        return neighbours(rt, envelope)
+        return neighbours(rt, envelope).own()
     assert isinstance(envelope.input, Results)  # noqa: S101 - `look_up` has dealt with what has no input
     joining = joined(rt, envelope.input.scope)
     following = plan(rt.workflow, draft(rt, joining))
     if isinstance(following, Invoke) and following.name == envelope.name and isinstance(following.input, Value):
-        return following.input
+        return following.input.own()
     return joining

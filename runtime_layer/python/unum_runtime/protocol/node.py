@@ -60,7 +60,7 @@ def _node(workflow: Workflow, task: Task) -> Node:
 
 
 def _needs_input_after(task: Task) -> bool:
-    if task.retry or task.catch:
+    if task.retry or task.catch or task.pattern is not Pattern.RESPONSE:  # another event may follow with the same input
         return True
     if task.language is Language.JSONATA:
         return not task.data.keys().isdisjoint(("Output", "Assign"))

@@ -333,8 +333,8 @@ def _finish(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Out
 
 def _size(outcome: Outcome | Collected) -> int:
     match outcome:
-        case Success(value):
-            return len(to_text(value).encode())
+        case Success():
+            return len(outcome.text.encode())
         case Failure(error, cause):
             return len(to_text([error, cause]).encode())
     return 0

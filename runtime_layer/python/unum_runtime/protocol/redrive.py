@@ -17,7 +17,7 @@ from unum_runtime.protocol.carry import carry, planned, pure_failure, runs_again
 from unum_runtime.protocol.checkpoint import bounded
 from unum_runtime.protocol.moment import REDRIVES, deadline
 from unum_runtime.protocol.nudge import nudge, own_steps
-from unum_runtime.protocol.plan import Commit, Effect, Invoke, Open
+from unum_runtime.protocol.plan import Commit, Effect, Finish, Invoke, Open
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.records import dataclass, replace
 
@@ -83,7 +83,7 @@ def entering(rt: Runtime, name: Name, entry: Entry) -> tuple[Checkpoint, Effect]
     """The commit that enters a state once more, under `name`, and what follows it.
 
     Raises:
-        ExecutionNotRedrivable: what the state is entered with is too large to be stored.
+        ExecutionNotRedrivable: what the state is entered with is too large to be stored, or no step is left.
     """
     outcome = bounded(rt, entry.value, entry.way, what="input")
     if isinstance(outcome, Failure):
@@ -98,6 +98,8 @@ def entering(rt: Runtime, name: Name, entry: Entry) -> tuple[Checkpoint, Effect]
         way=entry.way,
     )
     following = planned(rt, checkpoint)
+    if isinstance(following, Finish) and isinstance(following.ending.outcome, Failure):
+        raise ExecutionNotRedrivable(f"state {entry.state!r}: {following.ending.outcome.cause}")
     return replace(checkpoint, opens=following.scope if isinstance(following, Open) else None), following
 
 

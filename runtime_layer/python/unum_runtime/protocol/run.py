@@ -3,13 +3,14 @@
 What it comes to is an outcome to commit, whatever failed; or the event of another try; or nothing yet.
 """
 
+import json
 from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TypeAlias
 
 from unum_runtime.asl.scene import Scene
 from unum_runtime.errors import StatesError
-from unum_runtime.model.checkpoint import STRAIGHT, Failure, Outcome, Phase, Success, Way
+from unum_runtime.model.checkpoint import STRAIGHT, Failure, Outcome, Phase, Success, Way, to_text
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Json, Pattern, State, Task, Wait
 from unum_runtime.protocol import handover
@@ -178,7 +179,7 @@ class _Try:
         """What user code comes to, within the time that it may take."""
         # User code may change its event, and so must not share it with the input that is needed afterwards.
         is_shared = self.node.needs_input_after or (self.node.may_share_variables and self.entered.variables)
-        own = _copied(event) if is_shared else event
+        own = json.loads(to_text(event)) if is_shared else event
         invocation = self._call(self._timeout_s(limits) if limits else None, given)
         if self.task.memoize:
             result = shared(self.rt, self.envelope, self.task, own, partial(call, self.rt, invocation, own))
@@ -262,9 +263,3 @@ class _Try:
 
 def _for_holders(limits: _Limits) -> Limits:
     return Limits(limits.get("States.Timeout"), limits.get("States.HeartbeatTimeout"))
-
-
-def _copied(event: Json) -> Json:
-    from copy import deepcopy  # noqa: PLC0415 - few Tasks need it
-
-    return deepcopy(event)

@@ -8,6 +8,7 @@ from unum_runtime.model.envelope import Writer
 from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Execution, start_key
 from unum_runtime.protocol.checkpoint import bounded, create
+from unum_runtime.protocol.fusion import own_event
 from unum_runtime.protocol.lease import claim_start
 from unum_runtime.protocol.perform import envelope, perform
 from unum_runtime.protocol.plan import Invoke, plan
@@ -66,7 +67,7 @@ def _begin(rt: Runtime, record: Checkpoint, *, fresh: bool) -> None:
     routes = carried(rt)
     effect = plan(rt.workflow, record)
     if isinstance(effect, Invoke) and _is_for_us(rt, effect):
-        step(rt, envelope(rt, effect, routes), fresh=fresh)
+        step(rt, own_event(envelope(rt, effect, routes)), fresh=fresh)
     else:
         perform(rt, Trail(routes), effect)
 
