@@ -218,3 +218,14 @@ def test_whoever_looks_at_the_variables_of_every_frame_changes_nothing() -> None
     finally:
         sys.settrace(before)
     assert vars(made) == vars(OurPlain(1))
+
+
+@pytest.mark.parametrize("count", range(16))
+def test_records_of_any_number_of_fields_keep_each_under_its_name(count: int) -> None:
+    names = [f"field{number}" for number in range(count)]
+    made: Any = records.dataclass(frozen=True)(type("Made", (), {"__annotations__": dict.fromkeys(names, int)}))
+    given = made(*range(count))
+    assert vars(given) == {name: number for number, name in enumerate(names)}
+    assert given == made(**vars(given))
+    with pytest.raises(TypeError, match="__init__"):
+        made(*range(count + 1))

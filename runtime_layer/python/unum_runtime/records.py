@@ -131,28 +131,46 @@ def _values(record: Any) -> dict[str, Any]:
 def _init(cls: Any) -> Callable[..., None]:
     """A method that sets the fields of `cls`; its arguments are what that of a dataclass takes.
 
-    A step makes some twenty objects, so it does no more than it must: it is the code of `_template` with arguments of
-    other names, and Python itself assigns them and refuses what does not fit. The dictionary of the arguments becomes
-    that of the object, at once.
+    A step makes some twenty objects, so it does no more than it must: it is the code of a template with arguments of
+    other names, and Python itself assigns them and refuses what does not fit.
     """
     by_position = [each for each in _fields(cls) if not each.kw_only]
     by_name = [each for each in _fields(cls) if each.kw_only]
-    arguments = ("self", *(each.name for each in (*by_position, *by_name)))
-    code = _template.__code__.replace(
+    names = tuple(each.name for each in (*by_position, *by_name))
+    has_own = len(names) < len(_TEMPLATES) and all(each.default_factory is _MISSING for each in _fields(cls))
+    template = _TEMPLATES[len(names)].__code__ if has_own else _template.__code__
+    code = template.replace(
         co_name="__init__",
         co_qualname=f"{cls.__qualname__}.__init__",
-        co_varnames=arguments,
-        co_nlocals=len(arguments),
+        co_consts=tuple(names if isinstance(each, tuple) else each for each in template.co_consts),
+        co_varnames=("self", *names),
+        co_nlocals=1 + len(names),
         co_argcount=1 + len(by_position),
         co_kwonlyargcount=len(by_name),
     )
-    init: Any = _FunctionType(code, {"settle": _settling(cls)})
+    init: Any = _FunctionType(code, {} if has_own else {"settle": _settling(cls)})
     init.__defaults__ = tuple(default for each in by_position if (default := _default(each)) is not _MISSING)
     init.__kwdefaults__ = {each.name: default for each in by_name if (default := _default(each)) is not _MISSING}
     return init  # type: ignore[no-any-return]
 
 
+_TEMPLATES: tuple[Any, ...] = (
+    lambda self: None,  # noqa: ARG005 - has no fields
+    lambda self, a: self.__dict__.update(a=a),
+    lambda self, a, b: self.__dict__.update(a=a, b=b),
+    lambda self, a, b, c: self.__dict__.update(a=a, b=b, c=c),
+    lambda self, a, b, c, d: self.__dict__.update(a=a, b=b, c=c, d=d),
+    lambda self, a, b, c, d, e: self.__dict__.update(a=a, b=b, c=c, d=d, e=e),
+    lambda self, a, b, c, d, e, f: self.__dict__.update(a=a, b=b, c=c, d=d, e=e, f=f),
+    lambda self, a, b, c, d, e, f, g: self.__dict__.update(a=a, b=b, c=c, d=d, e=e, f=f, g=g),
+    lambda self, a, b, c, d, e, f, g, h: self.__dict__.update(a=a, b=b, c=c, d=d, e=e, f=f, g=g, h=h),
+    lambda self, a, b, c, d, e, f, g, h, i: self.__dict__.update(a=a, b=b, c=c, d=d, e=e, f=f, g=g, h=h, i=i),
+)
+"""By the number of fields: the names of the arguments of `update` are one constant of the code, a tuple."""
+
+
 def _template() -> None:
+    """For more fields, and for those that something is made for: the arguments are taken as they are."""
     settle(locals())  # type: ignore[name-defined]  # noqa: F821 - what that is, differs for each class
 
 

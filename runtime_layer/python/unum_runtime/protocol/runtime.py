@@ -187,7 +187,9 @@ class Runtime:
             own: the attributes that are that delivery's own.
         """
         store = self.store if self.large is None else self.large.in_delivery()
-        return Runtime(**{**vars(self), "store": store, "delivery": _new_delivery(), **own})
+        made = object.__new__(Runtime)  # all is there already, so that no `__init__` has to find out what is missing
+        vars(made).update(vars(self), **{"store": store, "delivery": _new_delivery(), **own})
+        return made
 
     @property
     def large(self) -> LargeItems | None:
