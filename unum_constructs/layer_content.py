@@ -23,9 +23,9 @@ WORKFLOWS_FOLDER = "unum_workflows"
 LEFT_OUT = frozenset({"__pycache__", "client", "simulator"})
 """Folders of the package that no function needs."""
 
-_CONTROL = ("control", "control_plane", "versions", "course", "frontier", "nudge", "redrive", "carry", "fork")
+_CONTROL = ("control", "control_plane", "versions", "course", "frontier", "nudge", "redrive", "carry", "fork", "sweep")
 
-SOURCES_ALONE = frozenset({"services", "items", *(f"{module}.py" for module in _CONTROL)})
+SOURCES_ALONE = frozenset({"services", "items", "service_function.py", *(f"{module}.py" for module in _CONTROL)})
 """Folders and modules that stay sources: these are smaller, and what loads them loads botocore as well, which takes
 longer."""
 

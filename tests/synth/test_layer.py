@@ -35,8 +35,8 @@ from unum_constructs.layer_content import Content, compilable, deployed, digest,
 from unum_runtime import handler
 from unum_runtime.model.ir import Workflow
 
-SOURCES_KB, LAYER_KB = 215, 285
-"""Budgets for the layer of a small workflow, zipped: of sources, and of bytecode."""
+SOURCES_KB, LAYER_KB, SERVICES_KB = 215, 285, 300
+"""Budgets for the layer of a small workflow, zipped: of sources, of bytecode, and of that where Tasks call services."""
 
 PYTHON = str(this_python())
 SOURCES = "sources"
@@ -382,6 +382,8 @@ def test_size(workflow: Workflow) -> None:
     content = layer_content(workflow, runtime_folder())
     assert zipped_kb(content) < SOURCES_KB
     assert zipped_kb(made(content)) < LAYER_KB
+    calling = compile_workflow({"StartAt": "S", "States": {"S": {**SERVICE, "End": True}}}, name="Flow", functions=None)
+    assert zipped_kb(made(layer_content(calling, runtime_folder()))) < SERVICES_KB
 
 
 def zipped_kb(content: Content) -> float:
