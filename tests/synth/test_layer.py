@@ -4,7 +4,6 @@ import ast
 import io
 import marshal
 import os
-import platform
 import py_compile
 import shutil
 import subprocess
@@ -19,13 +18,11 @@ from types import CodeType
 from typing import Any
 
 import pytest
-from aws_cdk import App, Environment, Stack, Stage
-from aws_cdk import aws_lambda as lambda_
+from aws_cdk import App, Stack
 
 from tests import pythons
-from tests.synth.deployment import Deployment, function
 from tests.synth.machines import chain, machine
-from unum_constructs import bytecode, interpreters
+from unum_constructs import interpreters
 from unum_constructs.bare import bare
 from unum_constructs.bytecode import _WithoutAnnotations, compiled, this_python
 from unum_constructs.compiler import compile_workflow
@@ -430,118 +427,3 @@ def test_same_asset_in_every_folder(workflow: Workflow, tmp_path: Path) -> None:
         app.synth()
         assets.append({path.name for path in (tmp_path / outdir).glob("asset.*")})
     assert assets[0] == assets[1] != set()
-
-
-OTHER = "python3.12" if PYTHON == "python3.11" else "python3.11"
-
-
-def runtime_named(name: str) -> lambda_.Runtime:
-    return lambda_.Runtime(name, lambda_.RuntimeFamily.PYTHON, supports_inline_code=True)
-
-
-def with_pythons(**pythons: str) -> Deployment:
-    """A chain of functions with these runtimes."""
-    deployment = Deployment.new()
-    functions = {key: function(deployment.stack, key, runtime=runtime_named(name)) for key, name in pythons.items()}
-    deployment.flow(chain(*functions), functions)
-    return deployment
-
-
-def layers_of(deployment: Deployment, path: str) -> list[str]:
-    """The logical ids of the layers that a function takes."""
-    return [layer["Ref"] for layer in deployment.properties(path)["Layers"]]
-
-
-def test_functions_of_one_python_take_one_layer_and_so_do_the_workflows_own() -> None:
-    deployment = with_pythons(A=OTHER, B=OTHER)
-    for path in ("A", "B", "Flow/OnFailure/Handler"):
-        assert layers_of(deployment, path) == [deployment.logical_id("Flow/Layer")]
-        assert deployment.properties(path)["Runtime"] == OTHER
-
-
-def test_functions_of_each_python_take_a_layer_for_it() -> None:
-    deployment = with_pythons(A="python3.12", B="python3.13", C="python3.12")
-    older, newest = (deployment.logical_id(f"Flow/{name}") for name in ("Layer-python3.12", "Layer"))
-    assert layers_of(deployment, "A") == layers_of(deployment, "C") == [older]
-    assert layers_of(deployment, "B") == layers_of(deployment, "Flow/OnFailure/Handler") == [newest]
-
-
-def test_who_starts_more_slowly_than_needed_is_told() -> None:
-    assert with_pythons(A=PYTHON).starts_told() == []
-    (told,) = with_pythons(A=PYTHON, B=OTHER).starts_told()
-    assert {"Stack/A", "Stack/B"} & {*told.text.replace(":", ",").split(", ")} == {"Stack/B"}
-    by = f"this app is synthesized by cpython {platform.python_version()}, and no {OTHER} is on {FOLDERS}"
-    assert f"their runtime is {OTHER} and nobody makes bytecode for it: {by}; have a {OTHER}" in told.text
-
-
-@pytest.fixture
-def foreign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
-    """Lets this Python be another than that of functions; the folder of an interpreter of their version."""
-    monkeypatch.setattr(bytecode, "this_python", lambda: "python3.99")
-    folder = str(pythons.this_one(tmp_path / "bin", PYTHON).parent)
-    monkeypatch.setenv(FOLDERS, folder)
-    return folder
-
-
-@pytest.mark.usefixtures("foreign")
-def test_an_interpreter_of_the_machine_makes_bytecode() -> None:
-    assert with_pythons(A=PYTHON).starts_told() == []
-    (told,) = with_pythons(A=PYTHON, B=OTHER).starts_told()
-    assert f"no {OTHER} is on {FOLDERS}" in told.text
-
-
-@pytest.mark.usefixtures("foreign")
-def test_templates_are_the_same_whoever_makes_bytecode(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_bytecode = with_pythons(A=PYTHON).template
-    monkeypatch.setenv(FOLDERS, "")
-    assert with_pythons(A=PYTHON).template == with_bytecode
-
-
-@pytest.mark.parametrize("stage", [None, "Nested"])
-def test_an_assembly_has_the_layer_of_now(
-    stage: str | None, workflow: Workflow, foreign: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The CDK keeps what it finds under the same digest, and its command line the archive of that."""
-    content = layer_content(workflow, runtime_folder())
-    assembly = tmp_path / "cdk.out"
-    for folders, python in (("", SOURCES), (foreign, PYTHON), ("", SOURCES)):
-        monkeypatch.setenv(FOLDERS, folders)
-        app = App(outdir=str(assembly))
-        stack = Stack(
-            Stage(app, stage) if stage else app, "Stack", env=Environment(account="1" * 12, region="eu-west-1")
-        )
-        WorkflowLayer(stack, "Layer", workflow=workflow, python=PYTHON)
-        app.synth()
-        (asset,) = assembly.glob("asset.*")
-        files = {path.relative_to(asset).as_posix(): path for path in asset.rglob("*") if path.is_file()}
-        assert {path: file.read_bytes() for path, file in files.items()} == made(content, python)
-        archive = assembly / f"assembly-{stage}" / ".cache" if stage else assembly / ".cache"
-        archive = archive / f"{asset.name.removeprefix('asset.')}.zip"
-        assert not archive.exists()
-        archive.parent.mkdir(exist_ok=True)
-        archive.touch()
-
-
-def test_of_many_functions_the_first_are_named() -> None:
-    (told,) = with_pythons(**{f"F{number}": OTHER for number in range(5)}).starts_told()
-    assert told.text.startswith("Stack/Flow/OnFailure/Handler, Stack/F0, Stack/F1 and 3 more: ")
-
-
-def test_a_layer_has_nothing_of_one_that_another_python_made_there(workflow: Workflow, tmp_path: Path) -> None:
-    """Sources would be loaded in place of bytecode beside them."""
-    stale = tmp_path / f"unum-{digest(layer_content(workflow, runtime_folder()), PYTHON)}" / "python" / "stale.py"
-    stale.parent.mkdir(parents=True)
-    stale.touch()
-    stack = Stack(App(outdir=str(tmp_path)), "Stack")
-    WorkflowLayer(stack, "Layer", workflow=workflow, python=PYTHON)
-    assert [path.name for path in stale.parent.iterdir() if path.is_file()] == []
-    assert (stale.parent / "unum_runtime" / "handler.pyc").exists()
-
-
-def test_another_python_that_an_aspect_sets_is_refused() -> None:
-    deployment = with_pythons(A=PYTHON)
-    resource = deployment.stack.node.find_child("A").node.default_child
-    assert isinstance(resource, lambda_.CfnFunction)
-    resource.runtime = OTHER
-    with pytest.raises(RuntimeError, match=f"Stack/A: expected the runtime '{PYTHON}', .* got '{OTHER}'"):
-        _ = deployment.template
