@@ -47,8 +47,8 @@ _PROCESSOR_MB = 1_769
 _QUEUE_REQUESTS = 3
 """Of SQS for an event that waits: it is sent, received and deleted."""
 
-_FORWARDER_MB = 512
-"""Memory of the function that hands on what has waited."""
+FORWARDER_MB = 512
+"""Memory of the function that hands on what has waited, as `provided.MEMORY_MB` has it, which would load the CDK."""
 
 Bill: TypeAlias = Mapping[str, float]
 """US dollars for a million executions, by what they are paid for."""
@@ -194,7 +194,7 @@ class Receipt:
     def _forwarding(self) -> float:
         """For the function behind the queue, which makes a request for each event."""
         waited_s = self.usage.waits * self.prices.times_ms["invoke"] / 1000
-        return waited_s * _FORWARDER_MB / 1024 * self.prices.usd["lambda_gb_s"]
+        return waited_s * FORWARDER_MB / 1024 * self.prices.usd["lambda_gb_s"]
 
 
 def _bill(**usd: float) -> Bill:

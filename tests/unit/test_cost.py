@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from unum_constructs import graph as g
+from unum_constructs import provided
 from unum_constructs.compiler import compile_workflow
-from unum_constructs.cost import NoResult, estimate, total
+from unum_constructs.cost import FORWARDER_MB, NoResult, estimate, total
 from unum_constructs.definition import Definition
 from unum_constructs.skeleton import Amounts
 from unum_runtime.model.ir import Collection, Json, Workflow
@@ -192,3 +193,7 @@ def test_eager_collection_is_billed_and_the_states_are_still_known() -> None:
     kept, collected = estimate(ttl), estimate(eager)
     assert collected.usage.writes == kept.usage.writes + 4
     assert collected.transitions == kept.transitions
+
+
+def test_the_forwarder_has_the_memory_that_is_paid_for() -> None:
+    assert FORWARDER_MB == provided.MEMORY_MB
