@@ -1,24 +1,37 @@
-"""What one execution has used, as far as its stored steps tell.
+"""What one execution has used, as far as what it stored tells.
 
-They tell what was written and how long user code ran. They do not tell what was read, which deliveries and tries came
-to nothing, how long functions ran beside user code, and how much memory they have; nor what was written to be gone or
-overwritten later: claims, what waits for a token or a job, results that executions share. Nor which branches have come
-to their end, before their fan-out has succeeded: until then, no additions to its sets are counted.
+That tells what was written and how long user code ran. It does not tell what was read, which deliveries, tries and
+writes came to nothing, how long functions ran beside user code, and how much memory they have; nor what was written to
+be gone or overwritten later: claims, what waits for a token or a job or a neighbour, results that executions share.
+Eager collection empties sets: one addition to each of these is counted, and that it was emptied.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from unum_constructs.cost import DEFAULT_MEMORY_MB
 from unum_constructs.prices import list_prices
 from unum_runtime.client import history
-from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase
+from unum_runtime.model.checkpoint import MEMBERS, TOMBSTONE, Checkpoint, Item, Phase
 from unum_runtime.model.listing import stored_item
-from unum_runtime.model.naming import Name, Scope, checkpoint_key, scopes_around
-from unum_runtime.model.pack import packed
+from unum_runtime.model.naming import (
+    Execution,
+    Key,
+    Name,
+    Scope,
+    checkpoint_key,
+    completion_key,
+    failed_key,
+    pack_at,
+    root_key,
+    scopes_around,
+    shard_partition,
+)
+from unum_runtime.model.pack import ENDS, unpacked
+from unum_runtime.protocol.course import of_branch, top_level
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
-from unum_runtime.simulator.capacity import attributes_size, item_size, write_units
+from unum_runtime.simulator.capacity import item_size, write_units
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import EXPIRY
 from unum_runtime.store.large import LargeItems
@@ -32,13 +45,14 @@ class StoredReceipt:
     """What stored steps tell of their execution.
 
     Attributes:
-        tasks: how many were committed; what a redrive has copied is a write, and no Task.
+        tasks: how many were committed, with Waits and branches without a Task, which commit in the place of one; what a
+            redrive has copied is a write, and no Task.
         invocations: how many invocations they took at least, one before them included where there was one; a function
             may have gone on with several of its own.
         writes: of steps and of completion sets, and of tombstones in place of steps.
         write_units: of those; a set is taken for one, and so is a tombstone.
         object_writes: of values that are too large for items.
-        item_bytes: of the steps, without those; of one that is stored with others, its part.
+        item_bytes: of the steps, without those.
         user_code_ms: how long user code ran in the tries that were committed.
     """
 
@@ -69,35 +83,67 @@ def stored_receipt(
         StoreError: the store could not be read.
     """
     record = history.start_record(store, workflow, execution_name)
-    checkpoints = [record, *history.steps(store, workflow, record.name.execution)]
-    stored = [_stored(store, workflow, checkpoint, retention_s) for checkpoint in checkpoints]
-    sizes = [size for size, _ in stored]
+    checkpoints = [record, *top_level(store, workflow, record.name.execution)]
+    items = [(checkpoint_key(workflow, each.name), stored_item(workflow, each)) for each in checkpoints]
+    sets: list[Key] = []
+    for scope in _opened(checkpoints):
+        for branches in _shards(store, workflow, scope):
+            items += branches.items()
+            checkpoints += (of_branch(scope, *each) for each in unpacked(branches, scope.execution).items())
+        sets += _set_keys(workflow, scope)
+    stored = [_stored(store, record.name.execution, *each, retention_s) for each in items]
+    beside = sum(map(_additions, store.read(sets).values()))
     committed = {checkpoint.name: checkpoint for checkpoint in checkpoints}
     own = [checkpoint for checkpoint in checkpoints[1:] if not _is_copy(checkpoint, committed)]
     fan_outs = {checkpoint.opens.state for checkpoint in checkpoints if checkpoint.opens is not None}
     tasks = [each for each in own if each.phase is Phase.LEFT and each.state not in fan_outs]
     has_entry = len(checkpoints) > 1 and checkpoints[1] not in tasks
-    additions = sum(_additions(scope, branches) for scope, branches in _branches(committed).items())
-    beside = additions + sum(isinstance(checkpoint.outcome, Collected) for checkpoint in checkpoints)
     return StoredReceipt(
         tasks=len(tasks),
         invocations=has_entry + sum(not each.fused for each in tasks),
-        writes=len(sizes) + beside,
-        write_units=sum(map(write_units, sizes)) + beside,
-        object_writes=sum(objects for _, objects in stored),
-        item_bytes=sum(sizes),
+        writes=sum(each.writes for each in stored) + beside,
+        write_units=sum(each.write_units for each in stored) + beside,
+        object_writes=sum(each.objects for each in stored),
+        item_bytes=sum(each.size for each in stored),
         user_code_ms=sum(checkpoint.duration_ms for checkpoint in own),
     )
 
 
-def _stored(store: Store, workflow: str, checkpoint: Checkpoint, retention_s: int) -> tuple[int, int]:
-    """How much `checkpoint` takes of the item that it is stored in, and how many objects it refers to."""
-    if checkpoint.is_packed:
-        return attributes_size(packed(checkpoint, 0, checkpoint.state) or {}), 0
-    key, item = checkpoint_key(workflow, checkpoint.name), stored_item(workflow, checkpoint)
+class _Stored(NamedTuple):
+    """What was written of one item.
+
+    Attributes:
+        writes: how often it was written; a pack once for each of its branches.
+        write_units: of those.
+        objects: how many it refers to.
+        size: of the item, in bytes.
+    """
+
+    writes: int
+    write_units: int
+    objects: int
+    size: int
+
+
+def _opened(checkpoints: list[Checkpoint]) -> Iterator[Scope]:
+    """The fan-outs that `checkpoints` open, also those that come to the list meanwhile."""
+    return (checkpoint.opens for checkpoint in checkpoints if checkpoint.opens is not None)
+
+
+def _shards(store: Store, workflow: str, scope: Scope) -> Iterator[dict[Key, Item]]:
+    """All that the branches of each shard of `scope` have stored."""
+    return (store.query(shard_partition(workflow, scope, shard)) for shard in range(scope.shards))
+
+
+def _stored(store: Store, execution: Execution, key: Key, item: Item, retention_s: int) -> _Stored:
     small, objects = store.split(key, item) if isinstance(store, LargeItems) else (item, {})
-    expires_at_s = checkpoint.committed_ms // 1000 + retention_s
-    return item_size(key, small | {EXPIRY: expires_at_s}), len(objects)
+    written_s = int(item.get("at", execution.started_ms)) // 1000
+    size = item_size(key, small | {EXPIRY: written_s + retention_s})
+    is_collected = TOMBSTONE in item
+    if pack_at(key) is None:
+        return _Stored(1 + is_collected, write_units(size) + is_collected, len(objects), size)
+    branches = sum(end in item for end in ENDS)
+    return _Stored(branches + is_collected, branches + is_collected, 0, size)
 
 
 def _is_copy(checkpoint: Checkpoint, committed: Mapping[Name, Checkpoint]) -> bool:
@@ -108,34 +154,12 @@ def _is_copy(checkpoint: Checkpoint, committed: Mapping[Name, Checkpoint]) -> bo
     )
 
 
-def _branches(committed: Mapping[Name, Checkpoint]) -> Mapping[Scope, Mapping[int, bool]]:
-    """By scope that was joined, its branches by index, and whether each is packed."""
-    found: dict[Scope, dict[int, bool]] = defaultdict(dict)
-    for name, checkpoint in committed.items():
-        if name.frames:
-            scope = Scope.around(name.execution, name.frames)
-            found[scope][name.frames[-1].index] = checkpoint.is_packed
-    return {scope: branches for scope, branches in found.items() if _is_joined(scope, committed.get(scope.join))}
+def _set_keys(workflow: str, scope: Scope) -> list[Key]:
+    """Where the sets of `scope` may be: of its shards, or of its packs, which are fewer; of those; of what failed."""
+    shards = [completion_key(workflow, scope, shard) for shard in range(scope.shards)]
+    return [*shards, root_key(workflow, scope) if scope.shards > 1 else failed_key(workflow, scope)]
 
 
-def _is_joined(scope: Scope, after: Checkpoint | None) -> bool:
-    """Whether all branches of `scope` have ended, by the checkpoint `after` it: that of its join, or its own."""
-    if after is None or after.is_stop:
-        return False
-    match after.outcome:
-        case Failure() | Collected(failure=Failure()):
-            return after.state != scope.state
-    return after.state != scope.state or after.way.caught is None
-
-
-def _additions(scope: Scope, branches: Mapping[int, bool]) -> int:
-    """Writes to the sets of `scope`: of branches, unless they are in packs; of packs, and of shards."""
-    beside = sum(not is_packed for is_packed in branches.values())
-    if beside == len(branches):
-        return beside + _full_shards(scope)
-    return beside + (scope.packs if scope.packs > 1 else 0) + _full_shards(replace(scope, size=scope.packs))
-
-
-def _full_shards(scope: Scope) -> int:
-    """Shards that are added to the root; where there is one, it is the root."""
-    return scope.shards if scope.shards > 1 else 0
+def _additions(item: Item) -> int:
+    """Writes of one set: for each member; or where it was collected, one at least, and that which emptied it."""
+    return int(item.get(MEMBERS, 0)) + 2 * (TOMBSTONE in item)

@@ -53,6 +53,17 @@ def test_adding_twice_changes_nothing(store: Store) -> None:
     assert store.add(KEY, 0, expires_at_s=LATER) == {0, 3}
 
 
+def test_a_set_reads_as_how_many_members_it_has(store: Store) -> None:
+    for member in (3, 0, 3):
+        store.add(KEY, member, expires_at_s=LATER)
+    other = Key("other", "item")
+    store.create(other, {"value": "x"}, expires_at_s=LATER)
+    assert store.read([KEY, other]) == {KEY: {"members": 2}, other: {"value": "x"}}
+    assert store.read([KEY]) == {KEY: {"members": 2}}
+    store.collect([KEY])
+    assert store.read([KEY]) == {KEY: {"collected": 1}}
+
+
 def test_read_leaves_out_what_is_absent_and_takes_any_number_of_keys(store: Store) -> None:
     keys = [Key(f"p{number % 3}", f"{number:05d}") for number in range(230)]
     for number, key in enumerate(keys[::2]):
@@ -77,9 +88,11 @@ def test_what_has_expired_is_absent_and_can_be_created_anew(store: Store, clock:
     members = Key("partition", "set")
     store.add(members, 1, expires_at_s=expiry)
     clock.pass_seconds(9)
+    assert members in store.read([members])
     assert KEY in store.read([KEY])
     clock.pass_seconds(1)
     assert store.read([KEY]) == {}
+    assert store.read([members]) == {}
     assert KEY not in store.query("partition")
     assert store.query("partition", newest=1) == {}
     assert store.create(KEY, {"value": "new"}, expires_at_s=LATER) is None

@@ -17,6 +17,9 @@ Item: TypeAlias = dict[str, str | int]
 TOMBSTONE = "collected"
 """Attribute of an item whose outcome was collected."""
 
+MEMBERS = "members"
+"""Attribute of what is read where a set is: how many members it has."""
+
 PACKED_VALUES = tuple(f"v{slot}" for slot in range(PACK_SIZE))
 """Attributes of a pack that hold values, by the place of the branch."""
 

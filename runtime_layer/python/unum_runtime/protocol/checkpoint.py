@@ -95,7 +95,7 @@ def draft(rt: Runtime, effect: Commit, *, fused: bool = False) -> Checkpoint:
         duration_ms=effect.duration_ms,
         attempt=effect.attempt,
         way=way,
-        fused=fused,
+        fused=fused or effect.in_place,
     )
 
 

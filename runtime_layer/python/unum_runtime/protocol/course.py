@@ -33,7 +33,7 @@ def branches(store: Store, workflow: str, scope: Scope) -> Iterator[list[Checkpo
         courses: list[list[Checkpoint]] = [[] for _ in range(scope.shard_size(shard))]
         found = store.query(shard_partition(workflow, scope, shard))
         for key, item in unpacked(found, scope.execution).items():
-            checkpoint = _of_branch(scope, key, item)
+            checkpoint = of_branch(scope, key, item)
             courses[checkpoint.name.frames[-1].index - first].append(checkpoint)
         yield from courses
 
@@ -47,6 +47,7 @@ def everything(store: Store, workflow: str, steps: Iterable[Checkpoint]) -> Iter
                 yield from everything(store, workflow, branch)
 
 
-def _of_branch(scope: Scope, key: Key, item: Item) -> Checkpoint:
+def of_branch(scope: Scope, key: Key, item: Item) -> Checkpoint:
+    """The checkpoint `item` that is at `key` among those of a shard of `scope`."""
     index, step = place_in_shard(key)
     return Checkpoint.from_item(Name(scope.execution, scope.branch(index), step), item)

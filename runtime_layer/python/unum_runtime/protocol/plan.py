@@ -119,6 +119,7 @@ class Commit:
         attempt: how often it had been tried before.
         joins: the scope whose results, or whose failure, it was made of, if it was.
         as_of_ms: when what it was made of was committed, if that settles it; so that every delivery plans the same.
+        in_place: whether it takes no invocation of its own, because a branch ends where it begins.
     """
 
     name: Name
@@ -130,6 +131,7 @@ class Commit:
     attempt: int = 0
     joins: Scope | None = None
     as_of_ms: int | None = None
+    in_place: bool = False
 
 
 @dataclass(frozen=True)
@@ -176,9 +178,9 @@ def branch(opened: Open, index: int) -> Invoke | Commit:
         case AtFanOut(state, value, moment):
             return Commit(name, state.name, Phase.ENTERED, Success(value), Way(variables=moment.variables))
         case Ended(state, outcome):
-            return Commit(name, state, Phase.LEFT, outcome)
+            return Commit(name, state, Phase.LEFT, outcome, in_place=True)
         case Failed(state, failure):
-            return Commit(name, state, Phase.LEFT, failure)
+            return Commit(name, state, Phase.LEFT, failure, in_place=True)
 
 
 def started_at_once(opened: Open) -> range:

@@ -6,9 +6,9 @@ a set is counted is not documented; it is taken for the sum of its members.
 
 from collections.abc import Iterable
 
-from unum_runtime.model.checkpoint import Item
+from unum_runtime.model.checkpoint import MEMBERS, Item
 from unum_runtime.model.naming import Key
-from unum_runtime.store.dynamodb import EXPIRY, MEMBERS, PARTITION, SORT
+from unum_runtime.store.dynamodb import EXPIRY, PARTITION, SORT
 
 WRITE_UNIT_BYTES = 1_024
 READ_UNIT_BYTES = 4_096

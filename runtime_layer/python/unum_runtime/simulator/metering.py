@@ -106,7 +106,7 @@ class MeteredStore(MemoryStore):
         """See `Store.read`."""
         wanted = list(dict.fromkeys(keys))
         found = super().read(wanted)
-        sizes = [self._size(key, found[key]) if key in found else 0 for key in wanted]
+        sizes = [self._kept_size(key) if key in found else 0 for key in wanted]
         self.usage.count_read(-(-len(wanted) // BATCH_SIZE), sum(map(read_units, sizes)), sum(sizes))
         return found
 

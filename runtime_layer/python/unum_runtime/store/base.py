@@ -40,6 +40,8 @@ class Store(Protocol):
     def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
         """The items at `keys` that exist, as of now (a commit that was acknowledged before is seen).
 
+        A set reads as an item that says in ``members`` how many it has; after it was collected, as a tombstone.
+
         Raises:
             StoreError: some key was neither read nor found absent.
         """

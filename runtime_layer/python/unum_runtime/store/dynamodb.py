@@ -7,14 +7,14 @@ from typing import Any, Protocol, TypeAlias
 
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import NoIndex, StoreError
-from unum_runtime.model.checkpoint import OUTCOME, TOMBSTONE, Item
+from unum_runtime.model.checkpoint import MEMBERS, OUTCOME, TOMBSTONE, Item
 from unum_runtime.model.listing import FIRST, INDEX, LAST, PLACE, PROJECTED
 from unum_runtime.model.listing import PARTITION as LISTED_IN
 from unum_runtime.model.naming import Key
 from unum_runtime.records import dataclass, field
 from unum_runtime.wire.failures import call_errors, error_code, error_response
 
-PARTITION, SORT, EXPIRY, MEMBERS = "pk", "sk", "ttl", "members"
+PARTITION, SORT, EXPIRY = "pk", "sk", "ttl"
 OWNER, UNTIL_MS = "owner", "until"
 BATCH_SIZE = 100
 """Keys in one BatchGetItem, the most that DynamoDB takes."""
@@ -320,7 +320,7 @@ def _to_attributes(item: Item) -> Attributes:
 
 def _from_attributes(attributes: Attributes) -> Item:
     return {
-        name: int(value["N"]) if "N" in value else value["S"]
+        name: int(value["N"]) if "N" in value else value["S"] if "S" in value else len(value["NS"])
         for name, value in attributes.items()
         if name not in (PARTITION, SORT, EXPIRY)
     }

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import StoreError
-from unum_runtime.model.checkpoint import OUTCOME, TOMBSTONE, Item
+from unum_runtime.model.checkpoint import MEMBERS, OUTCOME, TOMBSTONE, Item
 from unum_runtime.model.listing import FIRST, LAST, PARTITION, PLACE
 from unum_runtime.model.naming import Key
 from unum_runtime.store.base import MAX_ITEM_BYTES
@@ -39,7 +39,7 @@ class MemoryStore:
     def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
         """See `Store.read`."""
         with self._lock:
-            found = {key: self._live(key) for key in keys}
+            found = {key: self._set(key) if key in self._sets else self._live(key) for key in keys}
         return {key: dict(item) for key, item in found.items() if item is not None}
 
     def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
@@ -123,6 +123,13 @@ class MemoryStore:
     def _live(self, key: Key) -> Item | None:
         item, expires_at_s = self._items.get(key, (None, 0))
         return None if item is None or self._passed(expires_at_s) else item
+
+    def _set(self, key: Key) -> Item | None:
+        """What is read where a set is."""
+        members, expires_at_s = self._sets[key]
+        if self._passed(expires_at_s):
+            return None
+        return {MEMBERS: len(members)} if members else {TOMBSTONE: 1}
 
     def _passed(self, expires_at_s: int) -> bool:
         return expires_at_s * 1000 <= self.clock.now_ms()
