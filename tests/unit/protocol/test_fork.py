@@ -1,6 +1,7 @@
 """Executions that take over what another one has come to."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from tests.unit.protocol.mapping import deliver_all, deployed, mapped, result
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, NodeNotForkable
 from unum_runtime.model.checkpoint import Began, Success
+from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.fork import Wish, fork
 
 
@@ -119,3 +121,43 @@ def test_what_is_no_node_that_was_visited_is_refused(node: str, reason: str) -> 
         forked(platform, node)
     with pytest.raises(ExecutionDoesNotExist):
         forked(platform, node, execution="x")
+
+
+def test_what_is_refused_leaves_nothing() -> None:
+    platform = done(chain("A", "B", "C"), 0, **ADDING)
+    platform.workflow = replace(platform.workflow, hop_budget=2)
+    before = {**platform.memory._items}
+    with pytest.raises(NodeNotForkable, match="state 'C': more than 2 steps"):
+        forked(platform, "C", value=Success(1))
+    with pytest.raises(NodeNotForkable, match="state 'B': the input has 380001 bytes"):
+        forked(platform, "B", value=Success("x" * 379_999))
+    assert platform.memory._items == before
+
+
+def test_data_flow_that_fails_at_once_leaves_nothing() -> None:
+    platform = done(mapped("A", after="C", ItemsPath="$.items"), {"items": [1]})
+    before = {**platform.memory._items}
+    with pytest.raises(NodeNotForkable, match="state 'M'"):
+        forked(platform, "M", value=Success({}))
+    assert platform.memory._items == before
+
+
+def test_small_results_that_are_collected_can_be_taken_over() -> None:
+    platform = deployed(mapped("A", after="C"), A=add)
+    platform.workflow = replace(platform.workflow, small_results=True)
+    platform.collection = Collection.EAGER
+    platform.start("e", [1, 2])
+    deliver_all(platform)
+    assert forked(platform, "C", value=Success([5])) == [5]
+
+
+def test_small_results_of_another_version_can_be_taken_over() -> None:
+    platform = deployed(mapped("A", "B", after="C"), A=add, B=add)
+    platform.workflow = replace(platform.workflow, small_results=True)
+    platform.start("e", [1, 2])
+    deliver_all(platform)
+    newer = deployed(mapped("B", "A", after="C"), A=add, B=add)
+    newer.workflow = replace(newer.workflow, small_results=True)
+    newer.memory = newer.store = platform.memory
+    assert forked(newer, "C", value=Success([5])) == [5]
+    assert [step.state for step in newer.steps("f")] == ["M", "A", "B", "A", "B", "C", "C"]

@@ -5,7 +5,7 @@ It runs on the versions of whoever forks it, and enters that state with another 
 
 from itertools import pairwise
 
-from unum_runtime.errors import ExecutionAlreadyExists, NodeNotForkable, RefusedDelivery
+from unum_runtime.errors import ExecutionAlreadyExists, ExecutionNotRedrivable, NodeNotForkable, RefusedDelivery
 from unum_runtime.model.checkpoint import (
     Began,
     Checkpoint,
@@ -19,7 +19,6 @@ from unum_runtime.model.checkpoint import (
 from unum_runtime.model.naming import Execution, Name
 from unum_runtime.protocol import course
 from unum_runtime.protocol import record as records
-from unum_runtime.protocol.carry import copy
 from unum_runtime.protocol.checkpoint import bounded, create, draft
 from unum_runtime.protocol.fanin import joined
 from unum_runtime.protocol.moment import without_redrives
@@ -63,18 +62,22 @@ def fork(rt: Runtime, wish: Wish, began: Began | None = None) -> Execution:
     Raises:
         ExecutionDoesNotExist: there is none to fork.
         ExecutionAlreadyExists: the name is that of another.
-        NodeNotForkable: there is no such node, or nothing is known of what to enter it with.
+        NodeNotForkable: there is no such node, nothing is known of what to enter it with, or it would fail at once;
+            then nothing is written.
         UnumError: something did not answer; fork again.
     """
     record = records.start_record(rt.store, rt.workflow.name, wish.execution)
     steps = [record, *course.top_level(rt.store, rt.workflow.name, record.name.execution)]
     kept = _closed(steps[: _visited(rt, steps, wish)], wish.node)
-    entry = _entry(rt, kept[-1], wish)
-    execution = _started(rt, record, wish.name)
+    entry, step = _entry(rt, kept[-1], wish), kept[-1].name.step + 1
+    fresh = replace(start_record(Execution(wish.name, rt.clock.now_ms()), None), outcome=record.outcome)
+    _entering(rt, Name(fresh.name.execution, (), step), entry)  # what is refused is refused before anything is written
+    execution = _started(rt, fresh)
     for checkpoint in course.everything(rt.store, rt.workflow.name, kept[1:]):
-        if not copy(rt, _taken_over(rt, checkpoint, execution)):
+        copy = _taken_over(rt, checkpoint, execution)
+        if committed(rt, copy) != copy:  # not into packs: no fan-out among these will be joined again
             raise _taken(rt, wish.name)
-    checkpoint, _ = entering(rt, Name(execution, (), kept[-1].name.step + 1), entry)
+    checkpoint = _entering(rt, Name(execution, (), step), entry)
     winner = committed(rt, replace(checkpoint, began=began))
     if (winner.state, winner.phase, winner.outcome) != (checkpoint.state, checkpoint.phase, checkpoint.outcome):
         raise _taken(rt, wish.name)
@@ -151,13 +154,25 @@ def _entry_before(rt: Runtime, before: Checkpoint, node: str) -> Entry | None:
     return found if found is not None and found.state == node else None
 
 
-def _started(rt: Runtime, record: Checkpoint, name: str) -> Execution:
-    """The new execution, with the input of the one that `record` began.
+def _entering(rt: Runtime, name: Name, entry: Entry) -> Checkpoint:
+    """The commit that enters the node under `name`.
+
+    Raises:
+        NodeNotForkable: it would end the execution at once: no step is left, or the node's own data flow fails.
+    """
+    try:
+        return entering(rt, name, entry)[0]
+    except ExecutionNotRedrivable as refused:
+        raise NodeNotForkable(str(refused)) from refused
+
+
+def _started(rt: Runtime, fresh: Checkpoint) -> Execution:
+    """The execution that the start record `fresh` begins, or has begun before.
 
     Raises:
         ExecutionAlreadyExists: the name was started with another input.
     """
-    fresh = replace(start_record(Execution(name, rt.clock.now_ms()), None), outcome=record.outcome)
+    name = fresh.name.execution.name
     item = create(rt, fresh)
     found = fresh if item is None else read_start_record(name, item)
     if found.to_item().get("value") != fresh.to_item().get("value"):
