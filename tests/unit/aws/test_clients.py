@@ -11,6 +11,7 @@ from threading import Barrier
 from typing import Any
 
 import pytest
+from botocore.exceptions import UnknownServiceError
 
 import unum_runtime
 from tests.unit.aws.conftest import forget_clients
@@ -107,6 +108,49 @@ def test_clients_are_those_of_the_environment_before_user_code_changed_it(
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     client = clients.client("dynamodb")
     assert (client._api._signer.region if is_ours(client) else client.meta.region_name) == "eu-west-1"
+
+
+@pytest.mark.parametrize("service", ["dynamodb", "s3"])
+def test_botocore_s_are_made_by_the_environment_before_user_code_changed_it(
+    monkeypatch: pytest.MonkeyPatch, service: str
+) -> None:
+    monkeypatch.setenv("UNUM_CLIENT", "botocore")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
+    monkeypatch.setenv("NO_PROXY", "")
+    clients.connecting().join(10)
+    changed = {
+        "AWS_ACCESS_KEY_ID": "theirs",
+        "AWS_SECRET_ACCESS_KEY": "theirs",
+        "AWS_ENDPOINT_URL": "http://their.endpoint",
+        "AWS_MAX_ATTEMPTS": "99",
+        "HTTPS_PROXY": "http://their.proxy:1",
+    }
+    for name, value in changed.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_SESSION_TOKEN")
+    after = dict(os.environ)
+    client = clients.client(service) if service == "dynamodb" else clients.botocore_client(service)
+    key = client._request_signer._credentials
+    assert (key.access_key, key.secret_key, key.token) == ("id", "test", "token")
+    assert client.meta.endpoint_url == f"https://{service}.eu-west-1.amazonaws.com"
+    assert client._endpoint.http_session._proxy_config._proxies == {}
+    assert os.environ == after, "user code's own is as it was"
+
+
+def test_a_client_that_cannot_be_made_leaves_the_environment_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    clients.connecting().join(10)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    with pytest.raises(UnknownServiceError):
+        clients.botocore_client("no-such-service")
+    assert os.environ["AWS_REGION"] == "us-east-1"
+
+
+def test_credentials_that_a_snapshot_s_sandbox_gets_are_those_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "before")
+    clients.connecting().join(10)
+    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "now")
+    with clients._as_it_was():
+        assert os.environ["AWS_CONTAINER_AUTHORIZATION_TOKEN"] == "now"
 
 
 def test_threads_that_want_a_client_have_the_same() -> None:

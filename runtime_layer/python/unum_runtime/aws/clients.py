@@ -7,8 +7,8 @@ cannot do what the environment asks for, it is botocore's all the same; who aske
 import json
 import os
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from threading import RLock, Thread
 from typing import Any
@@ -78,7 +78,38 @@ def botocore_client(service: str, *, retries: int = 5, timeout_s: int = 60) -> A
         read_timeout=timeout_s,
     )
     region = _environment().get("AWS_DEFAULT_REGION") or _environment().get("AWS_REGION")
-    return _session().create_client(service, region_name=region, config=config)
+    with _MAKING, _as_it_was():
+        return _session().create_client(service, region_name=region, config=config)
+
+
+@contextmanager
+def _as_it_was() -> Iterator[None]:
+    """For as long as botocore makes a client, the environment is what it was before user code was imported.
+
+    For botocore looks at it in a dozen places, most of which cannot be told another. Nothing is touched where user code
+    has left alone what clients go by.
+    """
+    before = _environment()
+    names = filter(_is_of_clients, {*before, *os.environ})
+    now = {name: os.environ.get(name) for name in names if os.environ.get(name) != before.get(name)}
+    _set({name: before.get(name) for name in now})
+    try:
+        yield
+    finally:
+        _set(now)
+
+
+def _is_of_clients(name: str) -> bool:
+    """Whether a variable says something to clients; what a sandbox is given when a snapshot is restored is of now."""
+    return (name.startswith("AWS_") and not name.startswith("AWS_CONTAINER_")) or name.lower().endswith("_proxy")
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def connecting(*services: str) -> Thread:
