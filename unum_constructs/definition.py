@@ -100,10 +100,12 @@ class Definition:
 
         Raises:
             DefinitionError: it cannot be written in the Amazon States Language; says where and why.
+            TypeError: it is no graph.
         """
-        from unum_constructs.frontends.graph.render import render  # noqa: PLC0415 - not for whoever has a file
+        from unum_constructs.frontends.graph.nodes import nodes_of  # noqa: PLC0415 - not for whoever has a file
+        from unum_constructs.frontends.graph.render import render  # noqa: PLC0415 - the same
 
-        rendered = render(graph)
+        rendered = render(nodes_of(graph))
         return replace(cls._of(rendered.machine), functions=rendered.functions, extensions=rendered.extensions)
 
     @classmethod

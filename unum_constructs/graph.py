@@ -38,6 +38,7 @@ from unum_constructs.frontends.graph.nodes import (
     Step,
     Task,
     input_fields,
+    nodes_of,
 )
 
 __all__ = [
@@ -120,13 +121,13 @@ def map(  # noqa: A001 - what it is called in every language of workflows
         name: of the node.
     """
     selector = {} if select is None else {"ItemSelector": payload(dict(select))}
-    fields = {"ItemsPath": items.text, **selector, **_number("MaxConcurrency", at_once)}
-    return Map(name=name, fields=fields, branch=branch)
+    fields = {"ItemsPath": _place(items).text, **selector, **_number("MaxConcurrency", at_once)}
+    return Map(name=name, fields=fields, branch=nodes_of(branch))
 
 
 def parallel(*branches: Piece, name: str = "parallel") -> Parallel:
     """Runs `branches` side by side, each with the node's input; its output is the array of theirs."""
-    return Parallel(name=name, branches=branches)
+    return Parallel(name=name, branches=tuple(nodes_of(branch) for branch in branches))
 
 
 def choose(*ways: tuple[Condition, Piece | None], default: Piece | None = None, name: str = "choose") -> Choose:
@@ -137,7 +138,8 @@ def choose(*ways: tuple[Condition, Piece | None], default: Piece | None = None, 
         default: nodes where no condition holds; without, the sequence goes on at once.
         name: of the node.
     """
-    return Choose(name=name, ways=ways, default=default)
+    checked = tuple((_condition(condition), None if then is None else nodes_of(then)) for condition, then in ways)
+    return Choose(name=name, ways=checked, default=None if default is None else nodes_of(default))
 
 
 def fold(body: Piece, *, items: Reference, initial: Any, name: str = "fold") -> Fold:
@@ -151,7 +153,7 @@ def fold(body: Piece, *, items: Reference, initial: Any, name: str = "fold") -> 
         initial: accumulated for the first item, and the output where there are no items.
         name: of the node.
     """
-    return Fold(name=name, items=items, initial=initial, body=body)
+    return Fold(name=name, items=_place(items), initial=initial, body=nodes_of(body))
 
 
 def wait(
@@ -172,7 +174,7 @@ def wait(
     if isinstance(until, datetime):
         return Simple(name=name, fields={"Type": "Wait", "Timestamp": timestamp(until)})
     if until is not None:
-        return Simple(name=name, fields={"Type": "Wait", "TimestampPath": until.text})
+        return Simple(name=name, fields={"Type": "Wait", "TimestampPath": _place(until).text})
     return Simple(name=name, fields={"Type": "Wait", **_number("Seconds", seconds)})
 
 
@@ -210,7 +212,19 @@ def goto(name: str) -> Goto:
 
 def seq(first: Piece, *others: Piece) -> Piece:
     """One after the other, as with ``>>``."""
-    return reduce(lambda before, after: before >> after, others, first)
+    return reduce(lambda before, after: before >> nodes_of(after), others, nodes_of(first))
+
+
+def _place(value: Any) -> Reference:
+    if isinstance(value, Reference):
+        return value
+    raise TypeError(f'expected a place in data, such as out["items"], got {value!r}')
+
+
+def _condition(value: Any) -> Condition:
+    if isinstance(value, Condition):
+        return value
+    raise TypeError(f'expected a condition, such as out["total"] > 100, got {value!r}')
 
 
 def _number(field: str, value: float | Reference | None) -> dict[str, Any]:

@@ -109,8 +109,8 @@ def _inside(workflow: Workflow, outer: Collection[str]) -> set[str]:
 
 def _quorum_problems(state: ir.FanOut, place: str) -> Iterator[Problem]:
     branches = len(state.branches) if isinstance(state, ir.Parallel) else SHARD_SIZE
-    if state.quorum is not None and not 1 <= state.quorum <= branches:
-        yield Problem(place, f"expected 1 to {branches} branches that have to succeed, got {state.quorum}")
+    if state.quorum is not None and not (type(state.quorum) is int and 1 <= state.quorum <= branches):
+        yield Problem(place, f"expected 1 to {branches} branches that have to succeed, got {state.quorum!r}")
 
 
 def _meeting_problems(workflow: Workflow, task: ir.Task, place: str) -> Iterator[Problem]:

@@ -185,6 +185,22 @@ def test_an_unknown_execution_is_named(doubling: Any) -> None:
         next(doubling.client.watch("nobody"))
 
 
+@pytest.mark.parametrize("name", ["ä" * 600, "x" * 81, "", None, 5, b"x"])
+def test_of_what_no_execution_can_be_called_the_store_is_not_asked(doubling: Any, name: Any) -> None:
+    client = replace(doubling.client, store=None)
+    for ask in (client.describe, client.wait, client.steps):
+        with pytest.raises(ExecutionDoesNotExist, match="has no execution"):
+            ask(name)
+
+
+@pytest.mark.parametrize("timeout_s", [float("nan"), "5"])
+def test_a_wait_of_no_time_is_refused(doubling: Any, timeout_s: Any) -> None:
+    doubling.alias.is_open = False
+    doubling.client.start(5, name="n")
+    with pytest.raises(ClientError, match="timeout_s: expected a number of seconds, or None, got"):
+        doubling.client.wait("n", timeout_s=timeout_s)
+
+
 def test_a_client_without_alias_looks_only(doubling: Any) -> None:
     doubling.client.start(1, name="n")
     looking = replace(doubling.client, start_alias=None)

@@ -95,7 +95,10 @@ def test_executions_see_the_same_arns(deploy: Callable[..., Any]) -> None:
     [
         ({"input": "{"}, "InvalidExecutionInput", "input: expected JSON text, got '{'"),
         ({"input": {"n": 1}}, "InvalidExecutionInput", "input: expected JSON text"),
+        ({"input": "[" * 100_000}, "InvalidExecutionInput", "input: expected JSON text"),
         ({"name": "a b"}, "InvalidName", "name: expected 1 to 80 characters"),
+        ({"name": 5}, "InvalidName", "name: expected 1 to 80 characters from A-Z a-z 0-9 - _, got 5"),
+        ({"stateMachineArn": 5}, "InvalidArn", f"expected {HERE}:stateMachine:w"),
         ({"name": "n", "input": "1"}, "ExecutionAlreadyExists", "was started with another input"),
         ({"stateMachineArn": "a:b"}, "InvalidArn", f"expected {HERE}:stateMachine:w"),
         ({"stateMachineArn": ARN}, "InvalidArn", f"expected {HERE}:stateMachine:w"),
@@ -119,9 +122,12 @@ def test_starts_that_are_refused(client: StepFunctionsClient, arguments: dict[st
         ("arn:aws:states:us-east-1:1:execution:w", "InvalidArn"),
         (f"{HERE}:stateMachine:w", "InvalidArn"),
         ("w:n", "InvalidArn"),
+        ("ä" * 600, "ExecutionDoesNotExist"),
+        (None, "InvalidArn"),
+        (5, "InvalidArn"),
     ],
 )
-def test_executions_that_are_not_there(client: StepFunctionsClient, given: str, error: str) -> None:
+def test_executions_that_are_not_there(client: StepFunctionsClient, given: Any, error: str) -> None:
     client.start_execution(name="n", input='{"n": 21}')
     for ask in (client.describe_execution, client.get_execution_history):
         with pytest.raises(getattr(client.exceptions, error)):
@@ -171,8 +177,20 @@ def test_a_history_without_data(client: StepFunctionsClient) -> None:
     assert shown["events"][0]["executionStartedEventDetails"] == {}
 
 
-@pytest.mark.parametrize("token", ["", "?", "WzFd", base64.b64encode(b'["m", 3, false]').decode(), "\xe4"])
-def test_a_token_of_another_history_is_refused(client: StepFunctionsClient, token: str) -> None:
+@pytest.mark.parametrize(
+    "token",
+    [
+        "",
+        "?",
+        "WzFd",
+        base64.b64encode(b'["m", 3, false]').decode(),
+        "\xe4",
+        5,
+        base64.b64encode(b"[" * 99_999).decode(),
+    ],
+    ids=["empty", "no base64", "no JSON", "of another list", "no ASCII", "a number", "deep"],
+)
+def test_a_token_of_another_history_is_refused(client: StepFunctionsClient, token: Any) -> None:
     client.start_execution(name="n", input='{"n": 21}')
     with pytest.raises(client.exceptions.InvalidToken, match="nextToken: expected what the page before returned"):
         client.get_execution_history(executionArn="n", nextToken=token)
@@ -190,8 +208,11 @@ def test_what_a_history_needs(deployment: Any, client: StepFunctionsClient) -> N
     client.start_execution(name="n", input='{"n": 21}')
     with pytest.raises(ClientError, match="definition: expected the workflow's definition"):
         StepFunctionsClient(deployment.client).get_execution_history(executionArn="n")
-    with pytest.raises(ClientError, match="maxResults: expected 0 to 1000, got 1001"):
-        client.get_execution_history(executionArn="n", maxResults=1001)
+    for size in (1001, -1, "5", 1.5, True, None):
+        with pytest.raises(ClientError, match=f"maxResults: expected 0 to 1000, got {size!r}"):
+            client.get_execution_history(executionArn="n", maxResults=size)  # type: ignore[arg-type]
+    with pytest.raises(ClientError, match=r"PaginationConfig: expected PageSize alone, got \['MaxItems'\]"):
+        next(client.get_paginator("get_execution_history").paginate(PaginationConfig={"MaxItems": 1}, executionArn="n"))
     with pytest.raises(ClientError, match=r"operation_name: expected one of \['get_execution_history', "):
         client.get_paginator("list_activities")
 

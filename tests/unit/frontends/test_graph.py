@@ -270,6 +270,9 @@ def test_neighbouring_branches_meet() -> None:
         ),
         (g.parallel(g.task("a")).quorum(2), "$.states.parallel.quorum", "expected 1 to 1"),
         (g.map(g.task("a"), items=g.out).quorum(0), "$.states.map.quorum", "expected 1 to 256"),
+        (g.map(g.task("a"), items=g.out).quorum(1.5), "$.states.map.quorum", "got 1.5"),  # type: ignore[arg-type]
+        (g.map(g.task("a"), items=g.out).quorum("2"), "$.states.map.quorum", "got '2'"),  # type: ignore[arg-type]
+        (g.map(g.task("a"), items=g.out).quorum(count=True), "$.states.map.quorum", "got True"),
     ],
 )
 def test_extensions_that_cannot_be_had_are_refused(flow: g.Piece, place: str, message: str) -> None:
@@ -351,8 +354,40 @@ def test_mistakes_are_refused_where_they_are_made(build: Callable[[], object], m
         lambda: g.out["a"] == [1],
         lambda: g.out[1.5],
         lambda: g.task("a") >> "b",
+        lambda: bool(g.out["a"]),
+        lambda: g.out["a"] and g.out["b"] == 1,
     ],
 )
 def test_what_python_would_decide_too_early_is_refused(build: Callable[[], object]) -> None:
     with pytest.raises(TypeError):
+        build()
+
+
+GIVEN: Any = "a"
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Definition.from_graph(GIVEN), "expected nodes, such as"),
+        (lambda: Definition.from_graph(None), "expected nodes, such as"),  # type: ignore[arg-type]
+        (lambda: g.seq(g.task("a"), GIVEN), "expected nodes, such as"),
+        (lambda: g.parallel(GIVEN), "expected nodes, such as"),
+        (lambda: g.map(GIVEN, items=g.out), "expected nodes, such as"),
+        (lambda: g.fold(GIVEN, items=g.out, initial=0), "expected nodes, such as"),
+        (lambda: g.choose((g.out == 1, GIVEN)), "expected nodes, such as"),
+        (lambda: g.choose((g.out == 1, None), default=GIVEN), "expected nodes, such as"),
+        (lambda: g.task("a").catch(then=GIVEN), "expected nodes, such as"),
+        (lambda: g.choose((GIVEN, None)), "expected a condition, such as out.* got 'a'"),
+        (lambda: g.choose((g.out["x"], None)), "expected a condition"),  # type: ignore[arg-type]
+        (lambda: g.map(g.task("a"), items=GIVEN), "expected a place in data, such as out.* got 'a'"),
+        (lambda: g.fold(g.task("a"), items=GIVEN, initial=0), "expected a place in data"),
+        (lambda: g.wait(until=GIVEN), "expected a place in data"),
+        (lambda: g.task(5), "expected text as the name of a node, got 5"),  # type: ignore[arg-type]
+        (lambda: g.task("a", input={1: g.out}), "expected text as the name of a field, got 1"),
+        (lambda: g.task("a", input={"x": {1}}), r"expected an expression, a time or JSON, got \{1\}"),
+    ],
+)
+def test_what_has_another_type_is_refused_where_it_is_given(build: Callable[[], object], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
         build()

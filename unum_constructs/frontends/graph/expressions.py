@@ -55,6 +55,9 @@ class Expression:
 
     text: str
 
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"{self.text}: has no truth value before the workflow runs; compare it, as in (it == True)")
+
 
 @dataclass(frozen=True, eq=False)
 class Reference(Expression):
@@ -167,7 +170,9 @@ def payload(value: Any) -> Json:
             return _literal(value)
 
 
-def _field(key: str, value: Any) -> tuple[str, Json]:
+def _field(key: Any, value: Any) -> tuple[str, Json]:
+    if not isinstance(key, str):
+        raise TypeError(f"expected text as the name of a field, got {key!r}")
     if key.endswith(".$"):
         raise ValueError(f"{key!r}: expected a name that does not end in .$, which marks expressions")
     if isinstance(value, list | tuple) and any(isinstance(item, Expression) for item in value):
@@ -209,7 +214,11 @@ def _kind(value: Literal) -> str:
 
 
 def _literal(value: Any) -> Json:
-    return timestamp(value) if isinstance(value, datetime) else value
+    if isinstance(value, datetime):
+        return timestamp(value)
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise TypeError(f"expected an expression, a time or JSON, got {value!r}")
 
 
 def timestamp(moment: datetime) -> str:

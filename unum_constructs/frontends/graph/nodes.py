@@ -64,6 +64,10 @@ class Step(Piece):
     fields: Mapping[str, Json] = field(default_factory=dict)
     extensions: Mapping[str, Json] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"expected text as the name of a node, got {self.name!r}")
+
     @property
     def steps(self) -> tuple["Step", ...]:
         """The node alone."""
@@ -158,7 +162,9 @@ class Work(Step):
             into: field of the node's input that takes the error, so that both are the input.
         """
         fields = {"ErrorEquals": list(errors or ("States.ALL",)), **_into(into)}
-        return replace(self, handlers=(*self.handlers, Handler(fields=fields, then=then)))
+        return replace(
+            self, handlers=(*self.handlers, Handler(fields=fields, then=None if then is None else nodes_of(then)))
+        )
 
     def into(self, name: str) -> Self:
         """The same node, whose output is its input with its result in the field `name`."""
@@ -241,6 +247,17 @@ class Fold(Step):
     items: Reference
     initial: Any
     body: Piece
+
+
+def nodes_of(value: Any) -> Piece:
+    """`value`, if it is one or several nodes.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if isinstance(value, Piece):
+        return value
+    raise TypeError(f'expected nodes, such as task("name") or some in a row, got {value!r}')
 
 
 def input_fields(value: Any) -> dict[str, Json]:

@@ -59,7 +59,7 @@ class Arns:
             InvalidArn: `map_run` is not the ARN of one.
             ResourceNotFound: it is of somewhere else.
         """
-        match = _ARN.fullmatch(map_run)
+        match = _match(map_run)
         parts = match["rest"].split(":") if match is not None and match["kind"] == "mapRun" else []
         if match is None or len(parts) != MAP_RUN_PARTS:
             raise InvalidArn(f"mapRunArn: expected {self.map_run('EXECUTION', 'STATE', 'RUN')}, got {map_run!r}")
@@ -74,9 +74,9 @@ class Arns:
             InvalidArn: it is neither.
             ExecutionDoesNotExist: it is an ARN of somewhere else.
         """
-        if ":" not in execution:
+        if isinstance(execution, str) and ":" not in execution:
             return execution
-        match = _ARN.fullmatch(execution)
+        match = _match(execution)
         workflow, _, name = match["rest"].partition(":") if match else ("", "", "")
         if match is None or match["kind"] != "execution" or not name:
             raise InvalidArn(f"executionArn: expected {self.execution('NAME')}, or a name, got {execution!r}")
@@ -93,8 +93,8 @@ class Arns:
         """
         if given is None or given == self.workflow:
             return
-        match = _ARN.fullmatch(given)
-        if ":" in given and (match is None or match["kind"] != "stateMachine"):
+        match, is_name = _match(given), isinstance(given, str) and ":" not in given
+        if not is_name and (match is None or match["kind"] != "stateMachine"):
             raise InvalidArn(f"stateMachineArn: expected {self.state_machine}, or nothing, got {given!r}")
         if match is None or match["rest"] != self.workflow or not self._is_here(match):
             raise StateMachineDoesNotExist(f"stateMachineArn: this is a client of {self.state_machine}, got {given!r}")
@@ -108,6 +108,11 @@ class Arns:
         return here is None or (here.partition, here.region, here.account) == arn.group(
             "partition", "region", "account"
         )
+
+
+def _match(arn: object) -> re.Match[str] | None:
+    """The parts of `arn`; None for what is none, be it no text at all."""
+    return _ARN.fullmatch(arn) if isinstance(arn, str) else None
 
 
 def home_of(start_alias: str | None) -> Home | None:

@@ -1,7 +1,6 @@
 """Pages of a list, and the tokens that lead from one to the next."""
 
 import base64
-import binascii
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,8 +63,8 @@ def checked_size(size: int) -> int:
     Raises:
         ClientError: no page may have so many.
     """
-    if not 0 <= size <= LARGEST_PAGE:
-        raise ClientError(f"maxResults: expected 0 to {LARGEST_PAGE}, got {size}")
+    if type(size) is not int or not 0 <= size <= LARGEST_PAGE:
+        raise ClientError(f"maxResults: expected 0 to {LARGEST_PAGE}, got {size!r}")
     return size or DEFAULT_PAGE
 
 
@@ -78,7 +77,7 @@ def token_content(token: str) -> Json:
     """What is in a token; None if it is none."""
     try:
         return json.loads(base64.b64decode(token, altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return None
 
 

@@ -3,8 +3,9 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import isnan
 
-from unum_runtime.errors import WaitTimedOut
+from unum_runtime.errors import ClientError, WaitTimedOut
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
@@ -41,6 +42,8 @@ class Pauses:
     _next_s: float = field(init=False, default=FIRST_PAUSE_S)
 
     def __post_init__(self) -> None:
+        if self.timeout_s is not None and (not isinstance(self.timeout_s, int | float) or isnan(self.timeout_s)):
+            raise ClientError(f"timeout_s: expected a number of seconds, or None, got {self.timeout_s!r}")
         self._begun_s = self.waiter.now_s()
 
     def restart(self) -> None:

@@ -428,8 +428,16 @@ class Paginator:
         Args:
             PaginationConfig: ``PageSize``, if pages are to have another size than 100.
             arguments: those of the operation.
+
+        Raises:
+            ClientError: there is something else in `PaginationConfig`.
         """
-        size = (PaginationConfig or {}).get("PageSize", 0)
+        given = dict(PaginationConfig or {})
+        size = given.pop("PageSize", 0)
+        if given:
+            raise ClientError(
+                f"PaginationConfig: expected PageSize alone, got {sorted(given)}; stop where you have enough"
+            )
         page = self.operation(**{"maxResults": size, **arguments})
         yield page
         while "nextToken" in page:
@@ -447,5 +455,6 @@ def _status(text: str) -> Status:
 def _parsed(text: str) -> Json:
     try:
         return json.loads(text)
-    except (TypeError, ValueError) as error:
-        raise InvalidExecutionInput(f"input: expected JSON text, got {text!r:.80}: {error}") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        shown = repr(text)[:80]
+        raise InvalidExecutionInput(f"input: expected JSON text, got {shown}: {error}") from error

@@ -23,9 +23,15 @@ def checked_name(name: str) -> str:
     Raises:
         InvalidName: it is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
     """
-    if not _NAME.fullmatch(name):
-        raise InvalidName(f"name: expected 1 to 80 characters from A-Z a-z 0-9 - _, got {len(name)}: {name!r}")
+    if not is_name(name):
+        amount = f"{len(name)}: " if isinstance(name, str) else ""
+        raise InvalidName(f"name: expected 1 to 80 characters from A-Z a-z 0-9 - _, got {amount}{name!r}")
     return name
+
+
+def is_name(name: object) -> bool:
+    """Whether an execution may be called so."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def checked_input(value: object, store: Store | None = None) -> Json:
@@ -77,10 +83,10 @@ def start_record(store: Store, workflow: str, execution_name: str) -> Checkpoint
     """The start record of an execution; its outcome is the execution's input.
 
     Raises:
-        ExecutionDoesNotExist: there is none of that name.
+        ExecutionDoesNotExist: there is none of that name; of what is no name, the store is not asked.
     """
-    key = start_key(workflow, execution_name)
-    item = store.read([key]).get(key)
+    key = start_key(workflow, execution_name) if is_name(execution_name) else None
+    item = store.read([key]).get(key) if key is not None else None
     if item is None:
         raise ExecutionDoesNotExist(
             f"workflow {workflow!r} has no execution {execution_name!r}: it never started, or its retention has passed"
