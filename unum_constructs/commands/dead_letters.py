@@ -2,13 +2,18 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from unum_runtime.errors import UnumError
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.ir import Json
 
 if TYPE_CHECKING:
     from boto3 import Session
+
+_UNREADABLE = (ValueError, TypeError, KeyError, RecursionError, UnumError)
+"""What letters come to that others have put into the queue, or a version whose events are not read here."""
 
 MOST_BATCHES = 20
 """How often up to 10 letters are looked at; each stays hidden for others for as long as `HIDDEN_S`."""
@@ -39,7 +44,8 @@ def _told(queues: Any, queue_url: str) -> Iterator[tuple[str, str]]:
         if not found.get("Messages"):
             return
         for message in found["Messages"]:
-            yield from _read(json.loads(message["Body"]))
+            with suppress(*_UNREADABLE):
+                yield from _read(json.loads(message["Body"]))
 
 
 def _read(letter: Json) -> Iterator[tuple[str, str]]:

@@ -43,7 +43,7 @@ def handlers(module_name: str, keys: Collection[str]) -> Mapping[str, Function]:
 def _imported(name: str) -> ModuleType:
     try:
         return _from_file(Path(name)) if name.endswith(".py") else _by_name(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(f"--functions {name}: cannot be imported: {_summary(error)}") from error
 
 
@@ -66,7 +66,7 @@ def _from_file(file: Path) -> ModuleType:
     return module
 
 
-def _summary(error: Exception) -> str:
+def _summary(error: BaseException) -> str:
     """The error and where in the user's code it happened, if it was there."""
     text = "".join(traceback.format_exception_only(error)).strip()
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "importlib" not in frame.filename]

@@ -50,6 +50,10 @@ def _run(local: LocalWorkflow, value: Json) -> tuple[Checkpoint, list[Checkpoint
             local.run(name, value)
     except UnumError as error:
         raise CommandFailed(str(error)) from error
+    except SystemExit as left:
+        raise CommandFailed(
+            f"a handler ended the process with {left.code}; in Lambda its Task fails with Runtime.ExitError"
+        ) from left
     record = history.start_record(local.store, local.workflow.name, name)
     return record, list(history.steps(local.store, local.workflow.name, record.name.execution))
 

@@ -119,9 +119,13 @@ def test_dead_letters_tell_the_last_error_and_stay() -> None:
         session = boto3.Session(region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test")
         queues = session.client("sqs")
         url = queues.create_queue(QueueName="letters")["QueueUrl"]
+        newer = letter | {"requestPayload": {"requestPayload": event | {"$unum": 99}}}
+        broken = letter | {"requestPayload": {"requestPayload": {"$unum": 1, "workflow": "w", "frames": 5}}}
+        for other in ("no JSON", "[" * 99_999, json.dumps(newer), json.dumps(broken)):
+            queues.send_message(QueueUrl=url, MessageBody=other)
         queues.send_message(QueueUrl=url, MessageBody=json.dumps(letter))
         assert last_errors(session, url) == {"e:1#2": "StoreError: throttled"}
         attributes = queues.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
-        assert attributes["ApproximateNumberOfMessagesNotVisible"] == "1"
+        assert attributes["ApproximateNumberOfMessagesNotVisible"] == "5"
         assert last_errors(session, f"{url}-other") == {}
     assert last_errors(session, None) == {}

@@ -126,6 +126,7 @@ def test_what_is_no_input_is_refused_before_anything_runs(unum: Any, given: str,
         ),
         ("broken.py", "FUNCTIONS = {'double': 3}\n", "FUNCTIONS has no function 'add-up', 'double', which"),
         ("broken.py", "FUNCTIONS = []\n", "expected a dict FUNCTIONS, got list"),
+        ("broken.py", "import sys\n\nsys.exit(4)\n", "cannot be imported: SystemExit: 4"),
     ],
 )
 def test_functions_that_cannot_be_used(
@@ -148,3 +149,10 @@ def test_a_definition_with_problems_does_not_run(unum: Any, file: Callable[..., 
     ran = run(unum)
     assert ran.code == 1
     assert ran.err.startswith("sums.json: $.StartAt: ")
+
+
+def test_a_handler_that_ends_the_process_fails_the_command(unum: Any, file: Callable[..., Path]) -> None:
+    file("leaving.py", "import sys\n\nFUNCTIONS = dict.fromkeys(['double', 'add-up'], lambda *_: sys.exit(4))\n")
+    ran = run(unum, functions="leaving.py")
+    assert (ran.code, ran.out) == (1, "")
+    assert "a handler ended the process with 4; in Lambda its Task fails with Runtime.ExitError" in ran.err
