@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.protocol.mapping import deliver_all, deployed, mapped, result
 from tests.unit.protocol.platform import Platform, chain
+from unum_runtime.client.progress import progress
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, NodeNotForkable
 from unum_runtime.model.checkpoint import Began, Success
 from unum_runtime.model.ir import Collection
@@ -161,3 +162,22 @@ def test_small_results_of_another_version_can_be_taken_over() -> None:
     newer.memory = newer.store = platform.memory
     assert forked(newer, "C", value=Success([5])) == [5]
     assert [step.state for step in newer.steps("f")] == ["M", "A", "B", "A", "B", "C", "C"]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [(chain("A", "B", "C"), chain("X", "C")), (mapped("A", "B", after="C"), mapped("B", "A", after="C"))],
+    ids=["other states", "other branches"],
+)
+def test_what_was_taken_over_from_another_version_is_shown_and_no_input(
+    older: dict[str, Any], newer: dict[str, Any]
+) -> None:
+    before, after = done(older, [1, 2]), deployed(newer)
+    after.memory = after.store = before.memory
+    forked(after, "C", value=Success([5]))
+    told = progress(after.workflow, after.steps("f"))
+    assert (told["C"].succeeded, told["C"].over) == (1, True)
+    with pytest.raises(NodeNotForkable, match=r"not known, for it ran on another version.*give an input"):
+        forked(after, "C", execution="f", name="g")
+    forked(after, "C", execution="f", name="g", value=Success(7))
+    assert result(after, "g") == 7

@@ -131,6 +131,8 @@ class _Survey:
     def add(self, checkpoint: Checkpoint) -> None:
         """Count a commit, and the states that were passed after it."""
         self._check_version(checkpoint)
+        if checkpoint.state and checkpoint.state not in self.workflow.states:
+            return  # a fork has taken it over from another version
         self.committed[checkpoint.name] = checkpoint
         if checkpoint.phase is Phase.LEFT and not is_start(checkpoint.name):
             self._count_commit(checkpoint)

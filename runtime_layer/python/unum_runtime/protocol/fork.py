@@ -5,7 +5,13 @@ It runs on the versions of whoever forks it, and enters that state with another 
 
 from itertools import pairwise
 
-from unum_runtime.errors import ExecutionAlreadyExists, ExecutionNotRedrivable, NodeNotForkable, RefusedDelivery
+from unum_runtime.errors import (
+    ExecutionAlreadyExists,
+    ExecutionNotRedrivable,
+    InconsistentHistory,
+    NodeNotForkable,
+    RefusedDelivery,
+)
 from unum_runtime.model.checkpoint import (
     Began,
     Checkpoint,
@@ -141,14 +147,14 @@ def _entry(rt: Runtime, before: Checkpoint, wish: Wish) -> Entry:
 
 
 def _entry_before(rt: Runtime, before: Checkpoint, node: str) -> Entry | None:
-    """How `node` was entered after `before`, if this version can tell."""
-    if not is_own(rt, before):
+    """How `node` was entered after `before`, if this version can tell; a fork may have taken that over from another."""
+    if not is_own(rt, before) or (before.state and before.state not in rt.workflow.states):
         return None
     try:
         effect = plan(rt.workflow, before)
         if isinstance(effect, Open) and effect.scope.state != node:  # the Task that joins it
             effect = plan(rt.workflow, draft(rt, joined(rt, effect.scope)))
-    except RefusedDelivery:
+    except (RefusedDelivery, InconsistentHistory):
         return None
     found = entered(effect)
     return found if found is not None and found.state == node else None
