@@ -89,6 +89,15 @@ class TestAssertions:
         assert found.table == three.logical_id("Flow/Table")
         assert list(found.start_aliases) == [three.logical_id("Flow/Start")]
 
+    def test_container_images_are_functions_as_all_others(self, three: Deployment) -> None:
+        template = copy.deepcopy(three.template)
+        properties = template["Resources"][three.logical_id("B")]["Properties"]
+        command = {"Command": [properties.pop("Handler")]}
+        properties |= {"PackageType": "Image", "ImageConfig": command}
+        strange = {"Type": "AWS::Lambda::Function", "Properties": {"PackageType": "Image"}}
+        template["Resources"]["Strange"] = strange
+        assert_workflow(template, functions="ABC", edges=EDGES)
+
     def test_an_entry_of_its_own(self, fan_out: Deployment) -> None:
         edges = {"$entry": ["$entry", "A", "C"], "A": ["B"], "B": ["C"]}
         assert_workflow(fan_out.template, functions=["$entry", "A", "B", "C"], edges=edges, start="$entry")

@@ -48,7 +48,7 @@ class WorkflowResources:
         found: dict[str, str] = {}
         for logical_id, function in _functions(self.template).items():
             service = _services(function).get(self.workflow_name)
-            if service is not None and function["Properties"]["Handler"] == _HANDLER:
+            if service is not None and _HANDLER in _handlers(function["Properties"]):
                 found |= dict.fromkeys(service["hosts"] or [ENTRY], logical_id)
         return found
 
@@ -120,6 +120,11 @@ def _functions(template: Mapping[str, Any]) -> Resources:
 
 def _of_type(template: Mapping[str, Any], kind: str) -> Resources:
     return {name: each for name, each in template.get("Resources", {}).items() if each["Type"] == kind}
+
+
+def _handlers(properties: Mapping[str, Any]) -> list[Any]:
+    """What a function calls: its handler, or what its container image is told to run."""
+    return [properties.get("Handler"), *properties.get("ImageConfig", {}).get("Command", ())]
 
 
 def _services(function: Mapping[str, Any]) -> Mapping[str, Any]:
