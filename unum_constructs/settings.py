@@ -3,12 +3,15 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from enum import StrEnum
+from typing import TypeVar
 
 from aws_cdk import Duration, Names, Token
 from constructs import Construct
 
 from unum_constructs.compiler.options import FunctionOptions
 from unum_constructs.compiler.resources import SERVICES
+from unum_constructs.definition import Definition
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
 from unum_constructs.payload import Payload
@@ -31,6 +34,8 @@ TIMEOUT_S = range(1, 99_999_999 + 1)
 LEASE_EVENT_AGE_S = 300
 """How long an event must be delivered that may find a lease held: three times within 3 minutes, and some more."""
 
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
 _NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_NAME}}}")
 
 
@@ -46,11 +51,36 @@ def checked_name(workflow: Construct, name: str | None) -> str:
         raise ConstructError(
             workflow, f"workflow_name: expected text, got the token {name}; it is part of every key in the table"
         )
-    if not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ConstructError(
             workflow, f"workflow_name: expected 1 to {MAX_NAME} characters from A-Z a-z 0-9 - _, got {name!r}"
         )
     return name
+
+
+def checked_choice(workflow: Construct, option: str, value: str, choices: type[_Choice]) -> _Choice:
+    """`value`, as the one of `choices` that it is; its text will do.
+
+    Raises:
+        ConstructError: it is none.
+    """
+    try:
+        return choices(value)
+    except ValueError as error:
+        raise ConstructError(
+            workflow, f"{option}: expected one of {[str(each) for each in choices]}, got {value!r}"
+        ) from error
+
+
+def checked_definition(workflow: Construct, definition: object) -> Definition:
+    """`definition`.
+
+    Raises:
+        ConstructError: it is something else.
+    """
+    if isinstance(definition, Definition):
+        return definition
+    raise ConstructError(workflow, f"definition: expected one of Definition.from_..., got {definition!r}")
 
 
 def checked_retention_s(workflow: Construct, retention: Duration | None) -> int:
@@ -99,8 +129,8 @@ def checked_hop_budget(workflow: Construct, hop_budget: int) -> int:
     Raises:
         ConstructError: it leaves no step.
     """
-    if hop_budget < 1:
-        raise ConstructError(workflow, f"hop_budget: expected at least 1 step, got {hop_budget}")
+    if type(hop_budget) is not int or hop_budget < 1:
+        raise ConstructError(workflow, f"hop_budget: expected at least 1 step, got {hop_budget!r}")
     return hop_budget
 
 
@@ -110,8 +140,8 @@ def checked_payload_limit(workflow: Construct, payload_limit: int | None, payloa
     Raises:
         ConstructError: nothing could be passed on, or it is more than what is stored.
     """
-    if payload_limit is not None and payload_limit < 1:
-        raise ConstructError(workflow, f"payload_limit: expected at least 1 byte, got {payload_limit}")
+    if payload_limit is not None and (type(payload_limit) is not int or payload_limit < 1):
+        raise ConstructError(workflow, f"payload_limit: expected at least 1 byte, got {payload_limit!r}")
     if payload == Payload.INLINE and payload_limit is not None and payload_limit > MAX_OUTCOME_BYTES:
         expected = f'expected 1 to {MAX_OUTCOME_BYTES} bytes, which is what is stored with payload="inline"'
         raise ConstructError(workflow, f"payload_limit: {expected}; got {payload_limit}")
@@ -224,6 +254,6 @@ def _outliving_events_s(workflow: Construct, option: str, given: Duration) -> in
 
 
 def _within(workflow: Construct, option: str, value: int | None, allowed: range, unit: str = "") -> int | None:
-    if value is not None and value not in allowed:
+    if value is not None and (type(value) is not int or value not in allowed):
         raise ConstructError(workflow, f"{option}: expected {allowed[0]} to {allowed[-1]}{unit}, got {value}{unit}")
     return value

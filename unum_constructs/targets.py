@@ -4,6 +4,7 @@ Every event source that can invoke a Lambda function can have `UnumWorkflow.star
 in may be a part of the event, and the execution still has a name that is the same on every delivery of it.
 """
 
+import json
 from typing import Any
 
 import jsii
@@ -18,6 +19,7 @@ from aws_cdk.interfaces.aws_events import IRuleRef
 
 from unum_constructs.grants import IUnumWorkflow
 from unum_runtime.model.envelope import start_event
+from unum_runtime.model.ir import Json
 
 WHOLE_EVENT = "$"
 
@@ -35,6 +37,9 @@ class UnumWorkflowTarget:
         dead_letter_queue: what EventBridge could not deliver to Lambda.
         max_event_age: how long EventBridge tries, 1 minute to 24 hours; 24 hours where it is not given.
         retry_attempts: how often, 0 to 185; 185 times where it is not given.
+
+    Raises:
+        ValueError: `input` is not JSON, or `name` no text.
     """
 
     def __init__(
@@ -74,6 +79,9 @@ class UnumScheduleTarget:
         max_event_age: how long Scheduler tries, 1 minute to 24 hours; 24 hours where it is not given.
         retry_attempts: how often, 0 to 185; 185 times where it is not given.
         role: what Scheduler starts it with; made where it is None.
+
+    Raises:
+        ValueError: `input` is not JSON, or `name` no text.
     """
 
     def __init__(  # noqa: PLR0913 - the arguments of scheduler_targets.LambdaInvoke
@@ -106,12 +114,32 @@ def _rule_input(value: Any, name: str | None) -> events.RuleTargetInput | None:
     if value is None and name is None:
         return None
     whole = events.EventField.from_path(WHOLE_EVENT)
-    return events.RuleTargetInput.from_object(
-        start_event(name or events.EventField.event_id, whole if value is None else value)
-    )
+    started = _start(name, events.EventField.event_id, whole if value is None else value)
+    return events.RuleTargetInput.from_object(started)
 
 
 def _schedule_input(value: Any, name: str | None) -> scheduler.ScheduleTargetInput:
     schedule, time = scheduler.ContextAttribute.schedule_arn, scheduler.ContextAttribute.scheduled_time
     given = {"schedule": schedule, "time": time} if value is None else value
-    return scheduler.ScheduleTargetInput.from_object(start_event(name or f"{schedule} {time}", given))
+    return scheduler.ScheduleTargetInput.from_object(_start(name, f"{schedule} {time}", given))
+
+
+def _start(name: str | None, own: str, value: Any) -> Json:
+    """The event that starts an execution called `name`, or `own`.
+
+    Raises:
+        ValueError: `name` is no text, or `value` no JSON, for which the CDK's process would die.
+    """
+    if name is not None and (not isinstance(name, str) or not name):
+        raise ValueError(f"name: expected text or None, got {name!r}")
+    try:
+        json.dumps(value, allow_nan=False, default=_resolved_later)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"input: expected JSON: {error}") from error
+    return start_event(own if name is None else name, value)
+
+
+def _resolved_later(value: object) -> None:
+    """Stand in for what the CDK makes JSON of."""
+    if not hasattr(value, "resolve"):
+        raise TypeError(f"{type(value).__name__} is not JSON")

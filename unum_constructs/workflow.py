@@ -37,6 +37,8 @@ from unum_constructs.resource import path_of, resource_of, stack_of
 from unum_constructs.settings import (
     check_leases,
     checked_attempts,
+    checked_choice,
+    checked_definition,
     checked_event_age_s,
     checked_fusion,
     checked_history_retention_s,
@@ -192,6 +194,11 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         )
         self._provision.check(self)
         self.workflow_name = checked_name(self, workflow_name)
+        definition = checked_definition(self, definition)
+        collection = checked_choice(self, "collection", collection, Collection)
+        guard = None if guard is None else checked_choice(self, "guard", guard, Guard)
+        log_level = checked_choice(self, "log_level", log_level, LogLevel)
+        metrics = checked_choice(self, "metrics", metrics, Metrics)
         is_fused = checked_fusion(self, collection, fusion=fusion)
         limits = {
             "max_event_age_s": checked_event_age_s(self, max_event_age),

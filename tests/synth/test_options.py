@@ -9,7 +9,7 @@ from aws_cdk import aws_lambda as lambda_
 
 from tests.synth.deployment import Deployment, function
 from tests.synth.machines import chain, machine, parallel, task
-from unum_constructs import Collection, ConstructError, Store
+from unum_constructs import Collection, ConstructError, FunctionOptions, Guard, Store, UnumWorkflow
 from unum_runtime.errors import DefinitionError
 
 
@@ -109,6 +109,15 @@ def test_architecture_of_the_entry() -> None:
         ({"max_event_age": Duration.seconds(59)}, "max_event_age: expected 60 to 21600 s, got 59 s"),
         ({"max_event_age": Duration.hours(7)}, "max_event_age: expected 60 to 21600 s, got 25200 s"),
         ({"retry_attempts": 3}, "retry_attempts: expected 0 to 2, got 3"),
+        ({"retry_attempts": True}, "retry_attempts: expected 0 to 2, got True"),
+        ({"workflow_name": 5}, "workflow_name: expected 1 to 80 characters"),
+        ({"hop_budget": 1.5}, "hop_budget: expected at least 1 step, got 1.5"),
+        ({"payload_limit": 1.5}, "payload_limit: expected at least 1 byte, got 1.5"),
+        ({"collection": "x"}, "collection: expected one of ['ttl', 'eager'], got 'x'"),
+        ({"guard": "x"}, "guard: expected one of ['read', 'commit', 'lease'], got 'x'"),
+        ({"log_level": "x"}, "log_level: expected one of ['info', 'warn'], got 'x'"),
+        ({"metrics": "x"}, "metrics: expected one of ['none', "),
+        ({"collection": "eager", "fusion": True}, "fusion: expected None or False with collection=Collection.EAGER"),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, Any], reason: str) -> None:
@@ -142,8 +151,9 @@ def test_more_routes_than_an_environment_holds() -> None:
         Deployment.of(fan, "Source", *keys)
 
 
-def test_eager_collection_is_allowed_to_every_function_and_known_at_run_time() -> None:
-    deployment = Deployment.of(chain("A", "B"), "A", "B", collection=Collection.EAGER, hop_budget=7)
+@pytest.mark.parametrize("collection", [Collection.EAGER, "eager"])
+def test_eager_collection_is_allowed_to_every_function_and_known_at_run_time(collection: Any) -> None:
+    deployment = Deployment.of(chain("A", "B"), "A", "B", collection=collection, hop_budget=7)
     for key in "AB":
         (statement,) = [
             statement
@@ -192,3 +202,18 @@ def test_fusion_cannot_be_had_with_what_is_collected_at_once() -> None:
     with pytest.raises(ConstructError, match=r"fusion: expected None or False with collection=Collection\.EAGER"):
         Deployment.of(chain("A"), "A", fusion=True, collection=Collection.EAGER)
     assert "fusion" not in Deployment.of(chain("A"), "A", collection=Collection.EAGER).services("A")["Flow"]
+
+
+def test_a_definition_is_one_of_ours() -> None:
+    definition: Any = {"StartAt": "A"}
+    with pytest.raises(ConstructError, match=r"definition: expected one of Definition\.from_\.\.\., got \{'StartAt'"):
+        UnumWorkflow(Deployment.new().stack, "Flow", definition=definition)
+
+
+def test_a_guard_may_be_given_by_its_text() -> None:
+    text: Any = "lease"
+    assert FunctionOptions(guard=text).guard is Guard.LEASE
+    with pytest.raises(ValueError, match=r"guard: expected one of \['read', 'commit', 'lease'\], or None, got 'x'"):
+        FunctionOptions(guard="x")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="expected checkpoint=False alone, got guard"):
+        FunctionOptions(guard=text, checkpoint=False)

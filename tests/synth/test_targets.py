@@ -186,3 +186,19 @@ def test_a_workflow_that_starts_a_state_machine() -> None:
     statements = deployment.properties("Flow/Permissions/$services")["PolicyDocument"]["Statement"]
     actions = {action for each in statements for action in as_list(each["Action"])}
     assert {"states:StartExecution", "states:DescribeExecution"} <= actions
+
+
+@pytest.mark.parametrize("target", [UnumWorkflowTarget, UnumScheduleTarget])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"input": {"a": float("nan")}}, "input: expected JSON: "),
+        ({"input": {"a": {1}}}, "input: expected JSON: set is not JSON"),
+        ({"name": ""}, "name: expected text or None, got ''"),
+        ({"name": 5}, "name: expected text or None, got 5"),
+    ],
+)
+def test_what_starts_nothing_is_refused(target: Any, options: dict[str, Any], message: str) -> None:
+    flow = flow_in(Deployment.new())
+    with pytest.raises(ValueError, match=message):
+        target(flow, **options)

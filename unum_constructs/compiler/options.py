@@ -20,7 +20,7 @@ class FunctionOptions:
             is the same and results are kept. Only for functions whose result depends on nothing but their input.
 
     Raises:
-        ValueError: without a checkpoint there is nothing to guard or to share.
+        ValueError: there is no such guard; or without a checkpoint there is nothing to guard or to share.
     """
 
     guard: Guard | None = None
@@ -28,6 +28,8 @@ class FunctionOptions:
     memoize: bool = False
 
     def __post_init__(self) -> None:
+        if self.guard is not None:
+            object.__setattr__(self, "guard", _checked_guard(self.guard))
         if self.checkpoint:
             return
         if self.guard is Guard.LEASE or self.memoize:
@@ -36,6 +38,12 @@ class FunctionOptions:
                 f"expected checkpoint=False alone, got {given} as well: user code then runs on every delivery; "
                 "remove one of both"
             )
+
+
+def _checked_guard(guard: str) -> Guard:
+    if guard not in [*Guard]:
+        raise ValueError(f"guard: expected one of {[str(each) for each in Guard]}, or None, got {guard!r}")
+    return Guard(guard)
 
 
 DEFAULT = FunctionOptions()
