@@ -8,7 +8,7 @@ from unum_runtime.model.ir import Json
 from unum_runtime.model.listing import stored_item
 from unum_runtime.model.naming import START_STEP, Name, checkpoint_key
 from unum_runtime.protocol.packing import commit_packed, place_of
-from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES, Commit, Effect, Finish, Open, is_start, plan
+from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES, Commit, Effect, Finish, InPlace, Open, is_start, plan
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.trail import Trail
 from unum_runtime.records import replace
@@ -95,7 +95,7 @@ def draft(rt: Runtime, effect: Commit, *, fused: bool = False) -> Checkpoint:
         duration_ms=effect.duration_ms,
         attempt=effect.attempt,
         way=way,
-        fused=fused or effect.in_place,
+        fused=fused or isinstance(effect, InPlace),
     )
 
 

@@ -119,7 +119,6 @@ class Commit:
         attempt: how often it had been tried before.
         joins: the scope whose results, or whose failure, it was made of, if it was.
         as_of_ms: when what it was made of was committed, if that settles it; so that every delivery plans the same.
-        in_place: whether it takes no invocation of its own, because a branch ends where it begins.
     """
 
     name: Name
@@ -131,7 +130,10 @@ class Commit:
     attempt: int = 0
     joins: Scope | None = None
     as_of_ms: int | None = None
-    in_place: bool = False
+
+
+class InPlace(Commit):
+    """A commit that takes no invocation of its own: a branch ends where it begins."""
 
 
 @dataclass(frozen=True)
@@ -178,9 +180,9 @@ def branch(opened: Open, index: int) -> Invoke | Commit:
         case AtFanOut(state, value, moment):
             return Commit(name, state.name, Phase.ENTERED, Success(value), Way(variables=moment.variables))
         case Ended(state, outcome):
-            return Commit(name, state, Phase.LEFT, outcome, in_place=True)
+            return InPlace(name, state, Phase.LEFT, outcome)
         case Failed(state, failure):
-            return Commit(name, state, Phase.LEFT, failure, in_place=True)
+            return InPlace(name, state, Phase.LEFT, failure)
 
 
 def started_at_once(opened: Open) -> range:
