@@ -23,7 +23,7 @@ def test_ways_with_one_crash(graph: str, collection: Collection) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("graph", ["map in parts", "part that fails", "wide window"])
+@pytest.mark.parametrize("graph", ["map in parts", "part that fails"])
 def test_every_way_with_one_crash(graph: str) -> None:
     assert explore(scenario(graph, faults=CRASH, most_begun=MOST_BEGUN)).is_complete
 
@@ -32,9 +32,10 @@ def test_every_way_with_one_crash(graph: str) -> None:
 @pytest.mark.parametrize(
     "faults", [replace(CRASH, concurrency=1), Faults(crashes=0, duplicates=0, concurrency=3)], ids=["crash", "three"]
 )
-def test_every_order_of_fan_outs_that_begin_at_once(faults: Faults) -> None:
-    """With a crash and two deliveries at a time there are more than 100,000 states: those are for the random search."""
-    assert explore(scenario("many narrow maps", faults=faults, most_begun=MOST_BEGUN)).is_complete
+@pytest.mark.parametrize("graph", ["many narrow maps", "wide window"])
+def test_every_order_within_narrower_bounds(graph: str, faults: Faults) -> None:
+    """With a crash and two deliveries at a time there are too many states: those are for the random search."""
+    assert explore(scenario(graph, faults=faults, most_begun=MOST_BEGUN)).is_complete
 
 
 @pytest.mark.long
