@@ -3,9 +3,10 @@
 Queue and forwarder are the same for all versions of the workflow's functions: a message says which version it is for.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from aws_cdk import Duration
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -14,6 +15,7 @@ from unum_constructs import permissions
 from unum_constructs.layer import WorkflowLayer
 from unum_constructs.provided import Provision
 from unum_constructs.queues import new_queue
+from unum_constructs.schedules import WorkflowSchedules
 
 HANDLER = "unum_runtime.aws.forwarder.handle"
 
@@ -40,11 +42,13 @@ class WorkflowTimer(Construct):
         failure_queue: where messages end that can neither be handed on nor given to a failure handler.
         targets: the functions that events may be for.
         queue_name: of the queue, where functions have to know it before it is there.
+        waits_long: whether events may have to wait for so long that schedules are worth it.
 
     Attributes:
         queue: keeps the events.
         forwarder: hands them on.
         queue_name: the queue's name, if synth knows it.
+        schedules: keep what has to wait for long; None where nothing does.
     """
 
     def __init__(  # noqa: PLR0913 - what it is made of, by name
@@ -57,6 +61,7 @@ class WorkflowTimer(Construct):
         failure_queue: sqs.IQueue,
         targets: Iterable[permissions.HasFunction],
         queue_name: str | None = None,
+        waits_long: bool = False,
     ) -> None:
         super().__init__(scope, construct_id)
         self._targets = [*targets]
@@ -68,6 +73,17 @@ class WorkflowTimer(Construct):
             encryption_key=provision.encryption_key,
             visibility_timeout=Duration.seconds(VISIBILITY_S),
             dead_letter_queue=sqs.DeadLetterQueue(queue=failure_queue, max_receive_count=MAX_RECEIVES),
+        )
+        self.schedules = (
+            WorkflowSchedules(
+                self,
+                "Schedules",
+                queue=self.queue,
+                dead_letters=failure_queue,
+                encryption_key=provision.encryption_key,
+            )
+            if waits_long
+            else None
         )
         self.forwarder = provision.function(
             self,
@@ -86,8 +102,11 @@ class WorkflowTimer(Construct):
             self.forwarder,
             self._targets,
             actions=permissions.HANDING_ON,
-            statements=[*permissions.receiving(self.queue), *permissions.sending([self.queue])],
+            statements=self._statements(),
         )
+        if self.schedules is not None:
+            self.forwarder.add_environment("UNUM_SCHEDULES", self.schedules.settings)
+            policy.node.add_dependency(self.schedules)  # so nothing is scheduled before it can be sent
         mapping = lambda_.EventSourceMapping(
             self,
             "Messages",
@@ -97,6 +116,13 @@ class WorkflowTimer(Construct):
             report_batch_item_failures=True,
         )
         mapping.node.add_dependency(policy)  # Lambda refuses a queue that the function's role may not read
+
+    def _statements(self) -> Iterator[iam.PolicyStatement]:
+        """What the forwarder needs beside functions."""
+        yield from permissions.receiving(self.queue)
+        yield from permissions.sending([self.queue])
+        if self.schedules is not None:
+            yield from self.schedules.adding()
 
     def report_failures(self, handlers: Iterable[permissions.HasFunction]) -> None:
         """Have `handlers`, which the targets' failed events go to, go on from what cannot be handed on."""
