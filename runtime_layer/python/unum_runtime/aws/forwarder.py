@@ -15,16 +15,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unum_runtime.aws.clients import botocore_client, client
 from unum_runtime.aws.invoker import LambdaInvoker
-from unum_runtime.aws.schedules import Schedules
 from unum_runtime.aws.timer import MAX_BATCH, Delayed, SqsTimer
 from unum_runtime.aws.undelivered import Undelivered
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.ir import Json
+
+if TYPE_CHECKING:
+    from unum_runtime.aws.schedules import Schedules
 
 SCHEDULER_TIMEOUT_S = 2
 """For an answer of Scheduler, and for each of its addresses to accept a connection: a VPC may have no way to it.
@@ -61,7 +63,7 @@ class Forwarder:
     clock: Clock
     undelivered: Undelivered
     max_receives: int
-    schedules: Schedules | None = None
+    schedules: "Schedules | None" = None
 
     def forward(self, event: Json) -> Json:
         """See `handle`."""
@@ -117,8 +119,12 @@ def forwarder() -> Forwarder:
     )
 
 
-def _schedules(fields: str | None) -> Schedules | None:
-    return None if fields is None else Schedules(_scheduler, **json.loads(fields))
+def _schedules(fields: str | None) -> "Schedules | None":
+    if fields is None:
+        return None
+    from unum_runtime.aws.schedules import Schedules  # noqa: PLC0415 - in layers of workflows that have some
+
+    return Schedules(_scheduler, **json.loads(fields))
 
 
 _MAKING = Lock()
