@@ -2,11 +2,13 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.e2e.conftest import Deployment, until
 from tests.e2e.timers import forwarder_of, idle
@@ -134,3 +136,44 @@ def test_other_groups_are_not_the_forwarders(waiting: Waiting) -> None:
         assert waiting.client.wait(waiting.name, timeout_s=90).status is Status.SUCCEEDED
     finally:
         functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+
+
+def test_the_role_of_schedules_sends_to_two_queues_and_does_nothing_else(
+    deployment: Deployment, forwarder: Any
+) -> None:
+    settings = json.loads(forwarder["Environment"]["Variables"]["UNUM_SCHEDULES"])
+    client = _as(deployment, settings["role"])
+    allowed, refused = deployment.session.client("sqs"), client("sqs")
+    urls = {
+        name: allowed.get_queue_url(QueueName=settings[name].rpartition(":")[2])["QueueUrl"]
+        for name in ("queue", "dead_letters")
+    }
+    for url in urls.values():
+        assert refused.send_message(QueueUrl=url, MessageBody="{}", DelaySeconds=900)["MessageId"]
+    target = {"Arn": settings["queue"], "RoleArn": settings["role"], "Input": "{}"}
+    at = {"ScheduleExpression": "at(2099-01-01T00:00:00)", "FlexibleTimeWindow": {"Mode": "OFF"}}
+    tries: list[Callable[[], Any]] = [
+        lambda: refused.send_message(QueueUrl=deployment.outputs["Language"]["LettersUrl"], MessageBody="{}"),
+        lambda: refused.receive_message(QueueUrl=urls["queue"]),
+        lambda: refused.receive_message(QueueUrl=urls["dead_letters"]),
+        lambda: client("lambda").invoke(FunctionName=forwarder["FunctionName"], InvocationType="DryRun"),
+        lambda: client("scheduler").create_schedule(Name="more", GroupName=settings["group"], Target=target, **at),
+        lambda: client("dynamodb").scan(TableName=deployment.outputs["Language"]["WorkflowTable"]),
+    ]
+    for attempt in tries:
+        with pytest.raises(ClientError, match="AccessDenied"):
+            attempt()
+
+
+def _as(deployment: Deployment, role: str) -> Callable[[str], Any]:
+    """Makes clients of `role`, which trusts this test as well from now on."""
+    statement = {"Effect": "Allow", "Principal": {"AWS": role.split("/", maxsplit=1)[0].replace(":role", ":root")}}
+    document = json.dumps({"Version": "2012-10-17", "Statement": [{**statement, "Action": "sts:AssumeRole"}]})
+    deployment.session.client("iam").update_assume_role_policy(RoleName=role.split("/")[1], PolicyDocument=document)
+    given = deployment.session.client("sts").assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
+    return boto3.Session(
+        aws_access_key_id=given["AccessKeyId"],
+        aws_secret_access_key=given["SecretAccessKey"],
+        aws_session_token=given["SessionToken"],
+        region_name=deployment.session.region_name,
+    ).client
