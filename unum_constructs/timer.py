@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -74,23 +75,13 @@ class WorkflowTimer(Construct):
             visibility_timeout=Duration.seconds(VISIBILITY_S),
             dead_letter_queue=sqs.DeadLetterQueue(queue=failure_queue, max_receive_count=MAX_RECEIVES),
         )
-        self.schedules = (
-            WorkflowSchedules(
-                self,
-                "Schedules",
-                queue=self.queue,
-                dead_letters=failure_queue,
-                encryption_key=provision.encryption_key,
-            )
-            if waits_long
-            else None
-        )
+        self.schedules = self._new_schedules(failure_queue, provision.encryption_key) if waits_long else None
         self.forwarder = provision.function(
             self,
             "Forwarder",
             handler=HANDLER,
             layers=[layer],
-            environment={"UNUM_TIMER": self.queue.queue_url, "UNUM_MAX_RECEIVES": str(MAX_RECEIVES)},
+            environment=self._environment(),
             timeout=Duration.seconds(TIMEOUT_S),
             recursive_loop=lambda_.RecursiveLoop.ALLOW,  # what has to wait for long comes back many times
             description="Hands on the events of a workflow when they are due",
@@ -105,7 +96,6 @@ class WorkflowTimer(Construct):
             statements=self._statements(),
         )
         if self.schedules is not None:
-            self.forwarder.add_environment("UNUM_SCHEDULES", self.schedules.settings)
             policy.node.add_dependency(self.schedules)  # so nothing is scheduled before it can be sent
         mapping = lambda_.EventSourceMapping(
             self,
@@ -116,6 +106,16 @@ class WorkflowTimer(Construct):
             report_batch_item_failures=True,
         )
         mapping.node.add_dependency(policy)  # Lambda refuses a queue that the function's role may not read
+
+    def _new_schedules(self, dead_letters: sqs.IQueue, encryption_key: kms.IKey | None) -> WorkflowSchedules:
+        return WorkflowSchedules(
+            self, "Schedules", queue=self.queue, dead_letters=dead_letters, encryption_key=encryption_key
+        )
+
+    def _environment(self) -> dict[str, str]:
+        """The forwarder's."""
+        found = {"UNUM_TIMER": self.queue.queue_url, "UNUM_MAX_RECEIVES": str(MAX_RECEIVES)}
+        return found if self.schedules is None else {**found, "UNUM_SCHEDULES": self.schedules.settings}
 
     def _statements(self) -> Iterator[iam.PolicyStatement]:
         """What the forwarder needs beside functions."""
