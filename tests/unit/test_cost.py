@@ -1,7 +1,9 @@
 """What executions use and cost: figures that can be worked out by hand, and what a skeleton leaves of a workflow."""
 
+import re
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,8 @@ from unum_constructs.skeleton import Amounts
 from unum_runtime.aws.schedules import LONG_S
 from unum_runtime.aws.timer import MAX_DELAY_S
 from unum_runtime.model.ir import Collection, Json, Workflow
+
+COST_PAGE = Path(__file__).parents[2] / "docs" / "cost.md"
 
 
 def task(following: str | None = None, **fields: Json) -> dict[str, Any]:
@@ -149,6 +153,26 @@ def test_a_schedule_is_used_where_it_is_cheaper_than_the_queue() -> None:
     assert 2 * turn < schedule < 3 * turn
     assert LONG_S == 2 * MAX_DELAY_S
     assert (round(turn * 1e6, 2), round(schedule * 1e6, 2)) == (1.61, 4.23)
+
+
+@pytest.mark.parametrize(
+    ("row", "seconds"),
+    [
+        ("a minute, up to 15", (1, 60, 900)),
+        ("half an hour", (901, 1_800)),
+        ("45 minutes", (1_801, 2_700)),
+        ("an hour, a day, a year", (3_600, 86_400, 600_000)),
+    ],
+)
+def test_the_docs_say_what_waits_cost(row: str, seconds: tuple[int, ...]) -> None:
+    (cells,) = re.findall(rf"^\| {row} \| (.*) \|$", COST_PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    told = [float(cell.strip(" $") or 0) for cell in cells.split("|")]
+    for wait_s in seconds:
+        receipt = estimate(workflow(A=task("Sleep"), Sleep={"Type": "Wait", "Seconds": wait_s, "Next": "B"}, B=task()))
+        here, usage = receipt.here(), receipt.usage
+        forwarding = here["runtime"] - receipt.runtime_ms / 1000 * 0.125 * 13.3334
+        paid = here["queue"] + here["schedules"] + here["requests"] - 2 * 0.2 + forwarding
+        assert [usage.waits, usage.schedules, round(paid, 2)] == told
 
 
 def test_large_values_are_paid_as_objects_where_there_is_a_bucket() -> None:
