@@ -19,6 +19,7 @@ from unum_emulator import (
     invoke_api,
     leading_keys,
     qualifiers,
+    schedules,
     short_way,
     stepfunctions,
     texts,
@@ -43,6 +44,7 @@ _GAPS = (
     actions,
     leading_keys,
     texts,
+    schedules,
 )
 # Longer than clients keep connections that they do not use.
 _KEEP_ALIVE_S = 75
