@@ -82,8 +82,8 @@ class Delivery:
 class RuntimeApi:
     """Serves one process on a port of its own, because the client knows the API by host and port alone.
 
-    Whoever delivers an event also reads what becomes of it, on the connection that asked: each thread that an event
-    passes through would wait for the interpreter. Meanwhile nobody listens.
+    Whoever delivers an event also reads what becomes of it: each thread that an event passes through would wait for the
+    interpreter. Between two events nobody listens, and the process's question for the next one waits in its connection.
     """
 
     def __init__(self) -> None:

@@ -74,8 +74,9 @@ class ShortWay(WholeAnswers):
         if self.url == b"/":
             operation = _OPERATIONS.get(headers.get(b"x-amz-target", b""))
             return operation and partial(_items, operation)
-        if headers.get(b"x-amz-invocation-type") == b"Event" and (function := invoke_api.invoked(self.url.decode())):
-            return partial(_event, function, headers)
+        if headers.get(b"x-amz-invocation-type") == b"Event":
+            function = invoke_api.invoked(self.url.decode("latin-1"))
+            return partial(_event, function, headers) if function else None
         return None
 
 
