@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import boto3
-from latency_stack import LENGTH, STACK
+from latency_stack import AT_ONCE, LENGTH, STACK
 from plot import line_chart
 from setting import PAGE, machine
 
@@ -41,6 +41,8 @@ ROOT = Path(__file__).parents[1]
 EMULATOR_PYTHON = ROOT / "emulator" / ".venv" / "bin" / "python"
 APP = f"{shlex.quote(sys.executable)} benchmarks/latency_stack.py"
 WIDTHS = (2, 10, 50, 100, 500, 1_000)
+WIDEST_LANES = 500
+"""Branches of Maps with lanes; wider ones take long with Step Functions."""
 RUNS = 5
 STARTED = 100
 """Branches whose start is timed, one after the other and in parallel."""
@@ -86,6 +88,7 @@ class Found:
         hop: seconds between two Tasks of a chain, by who goes on with it, and between Tasks of one function: medians.
         chain: seconds of a chain of `LENGTH` from start to end, by the same: medians.
         fans: by who, and by width.
+        lanes: the same with `AT_ONCE` branches at once.
         requests: seconds of each request of a hop, one after the other, by what it is: medians.
         sending: seconds to send `STARTED` events, by where to and how.
         peak_mb: of the processes of functions, after the widest Map.
@@ -94,6 +97,7 @@ class Found:
     hop: Mapping[str, float]
     chain: Mapping[str, float]
     fans: Mapping[str, Mapping[int, Fan]]
+    lanes: Mapping[str, Mapping[int, Fan]]
     requests: Mapping[str, float]
     sending: Mapping[str, Mapping[str, float]]
     peak_mb: Mapping[str, int]
@@ -136,14 +140,19 @@ def measured(emulator: Emulator, runs: int, widths: Sequence[int]) -> Found:
         STEP_FUNCTIONS: _state_machine(outputs["ChainMachineArn"]),
         FUSED: _workflow(outputs, "Fused"),
     }
-    fans = {HERE: _workflow(outputs, "Fan"), STEP_FUNCTIONS: _state_machine(outputs["FanMachineArn"])}
+    fans, lanes = (
+        {HERE: _workflow(outputs, name), STEP_FUNCTIONS: _state_machine(outputs[f"{name}MachineArn"])}
+        for name in ("Fan", "Lanes")
+    )
     gaps, whole = _chains(chains, runs * CHAIN_RUNS)
+    in_lanes = _fans(lanes, runs, [width for width in widths if width <= WIDEST_LANES])
     with peaks_mb("Make", "Work", "Join") as peaks:
         found = _fans(fans, runs, widths)
     return Found(
         hop=gaps,
         chain=whole,
         fans=found,
+        lanes=in_lanes,
         peak_mb=peaks,
         requests=requests(outputs["ChainTable"], outputs["SinkArn"]),
         sending=sending(outputs["SinkArn"]),
@@ -385,12 +394,23 @@ emulator's process, and keeps state in its memory. Each request alone, while nob
 
 def _widths(found: Found) -> list[str]:
     lines = ["", "## Map", "", "From the end of the Task that makes the items; `whole` is from start to end.", ""]
-    ours, theirs = found.fans.values()
-    lines += [_HEAD, _RULE]
+    lines += [*_fan_rows(found.fans), "", "![Latency](latency.svg)"]
+    lines += ["", f"## Map with MaxConcurrency {AT_ONCE}", "", *_LANES.splitlines(), ""]
+    return [*lines, *_fan_rows(found.lanes)]
+
+
+_LANES = """\
+Here the function goes on with the next branch where another ends, in the same delivery. The workflow says that its
+results are small."""
+
+
+def _fan_rows(fans: Mapping[str, Mapping[int, Fan]]) -> list[str]:
+    ours, theirs = fans.values()
+    lines = [_HEAD, _RULE]
     for width, mine in ours.items():
         for field, name in (("began", "last branch began"), ("joined", "join began"), ("whole", "whole")):
             lines.append(_row(f"{width:,} branches: {name}", [getattr(mine, field), getattr(theirs[width], field)]))
-    return [*lines, "", "![Latency](latency.svg)"]
+    return lines
 
 
 def _sending(found: Found) -> list[str]:

@@ -29,6 +29,9 @@ def join(branches, context):
 """
 """Functions that hand on when they began, in seconds since 1970."""
 
+AT_ONCE = 2
+"""Branches of the limited Map that run at once: as many as the least machine has processors."""
+
 _CHAIN = [f"Hop{number}" for number in range(LENGTH)]
 _MAP = {"Make": "make", "Work": "work", "Join": "join"}
 
@@ -36,15 +39,16 @@ Machine = Mapping[str, Any]
 
 
 class Latency(cdk.Stack):
-    """Workflows ``Chain``, ``Fused``, ``Fan``; state machines ``ChainMachine``, ``FanMachine``; a sink for events.
+    """Workflows and state machines of a chain, a Map, and a Map with lanes; a sink for events.
 
-    ``Fused`` is the chain with all its Tasks in one function.
+    ``Fused`` is the chain with all its Tasks in one function. The machine of the workflow ``Fan`` is ``FanMachine``.
     """
 
     def __init__(self, scope: cdk.App, construct_id: str) -> None:
         super().__init__(scope, construct_id)
         self._both("Chain", chain(), dict.fromkeys(_CHAIN, "hop"))
         self._both("Fan", fan(), _MAP)
+        self._both("Lanes", fan(MaxConcurrency=AT_ONCE), _MAP, prefix="Lane", small_results=True)
         every = dict.fromkeys(_CHAIN, self._function("Every", "hop"))
         UnumWorkflow(self, "Fused", definition=Definition.from_asl(chain()), functions=every)
         sink = lambda_.Function(
@@ -57,9 +61,9 @@ class Latency(cdk.Stack):
         )
         cdk.CfnOutput(self, "SinkArn", value=sink.function_arn)
 
-    def _both(self, name: str, machine: Machine, handlers: Mapping[str, str]) -> None:
-        functions = {key: self._function(key, handler) for key, handler in handlers.items()}
-        UnumWorkflow(self, name, definition=Definition.from_asl(machine), functions=functions)
+    def _both(self, name: str, machine: Machine, handlers: Mapping[str, str], prefix: str = "", **options: Any) -> None:
+        functions = {key: self._function(f"{prefix}{key}", handler) for key, handler in handlers.items()}
+        UnumWorkflow(self, name, definition=Definition.from_asl(machine), functions=functions, **options)
         arns = {key: function.function_arn for key, function in functions.items()}
         made = sfn.StateMachine(
             self,
@@ -90,12 +94,12 @@ def chain() -> Machine:
     }
 
 
-def fan() -> Machine:
-    """A Task that makes items, a Task for each of them, and one that gets what they come to."""
+def fan(**fields: Any) -> Machine:
+    """A Task that makes items, a Task for each of them, and one that gets what they come to; `fields` are the Map's."""
     processor = {"StartAt": "Work", "States": {"Work": _task("Work", None)}}
     states = {
         "Make": _task("Make", "Each"),
-        "Each": {"Type": "Map", "ItemProcessor": processor, "Next": "Join"},
+        "Each": {"Type": "Map", "ItemProcessor": processor, "Next": "Join", **fields},
         "Join": _task("Join", None),
     }
     return {"StartAt": "Make", "States": states}

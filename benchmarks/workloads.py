@@ -62,11 +62,12 @@ def parallel(branches: int) -> Workload:
     return _workload(f"parallel {branches}", states, functions)
 
 
-def map_of(width: int) -> Workload:
-    """A Task that makes items, a Task for each of them, and one that gets what they come to."""
-    states = {"Make": _task("Each"), "Each": _map({"Work": _task()}, "Join"), "Join": _task()}
+def map_of(width: int, at_once: int = 0) -> Workload:
+    """A Task that makes items, a Task for each of them, `at_once` of these unless that is 0, and one that joins."""
+    limit, name = ({"MaxConcurrency": at_once}, f", {at_once} at once") if at_once else ({}, "")
+    states = {"Make": _task("Each"), "Each": _map({"Work": _task()}, "Join") | limit, "Join": _task()}
     functions = {"Make": lambda _event, _context: _items(width), "Work": _hand_on, "Join": _count}
-    return _workload(f"map of {width:,}", states, functions)
+    return _workload(f"map of {width:,}{name}", states, functions)
 
 
 def with_small_results(workload: Workload) -> Workload:
@@ -117,6 +118,7 @@ def workloads() -> Iterator[Workload]:
     yield parallel(3)
     yield from map(map_of, (10, 100, 500, 5_000))
     yield from (with_small_results(map_of(width)) for width in (100, 500))
+    yield from (map_of(500, at_once=10), with_small_results(map_of(500, at_once=10)))
     yield nested(10)
     yield loop(20)
     yield in_one_function(chain(10))

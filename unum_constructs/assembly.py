@@ -122,6 +122,8 @@ class Assembly:
         others = {each.failures.handler.function for each in self.hosts.values() if each.failures}
         arns = [arn_of(function) for function in (*functions, handler.function, *others)]
         called = [arn for statement in (*self._calling(), *self._keeping_objects()) for arn in statement.resources]
+        if self.timer and self.timer.schedules:
+            called.append(self.timer.schedules.arns)
         acknowledge_policies(workflow, arns, called)
         if self.distant_layers:  # references to other stacks are not what they will be
             acknowledge_when_resolved(workflow, arns, called)

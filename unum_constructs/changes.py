@@ -18,6 +18,7 @@ from unum_constructs.compiler.edges import (
     uses_timer,
 )
 from unum_constructs.compiler.started import arguments_of
+from unum_constructs.waits import waits_long
 from unum_runtime.model.ir import Form, Json, State, Workflow
 
 
@@ -91,6 +92,9 @@ def _permissions(old: Workflow, new: Workflow) -> Iterator[Change]:
     if uses_timer(old) and not uses_timer(new):
         message = "goes with its queue: what waits, or is to be tried again, is not delivered any more"
         yield Change(Effect.BREAKS, "timer", message)
+    elif waits_long(old) and not waits_long(new):
+        message = "go with their group: what still has long to wait is not delivered any more"
+        yield Change(Effect.BREAKS, "schedules", message)
     for action, resource in sorted(_calls(old) - _calls(new)):
         yield Change(
             Effect.BREAKS, "services", f"the function that calls them is not allowed {action} on {resource} any more"

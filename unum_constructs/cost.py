@@ -131,6 +131,7 @@ class Receipt:
         return _bill(
             requests=(usage.invocations + usage.waits) * usd["lambda_request"],
             queue=usage.waits * _QUEUE_REQUESTS * usd["sqs_request"],
+            schedules=usage.schedules * usd["scheduler_invocation"],
             user_code=self._compute(self.tasks * self.task_ms),
             runtime=self._compute(self.runtime_ms) + self._forwarding(),
             store_writes=usage.write_units * usd["dynamodb_write_unit"],

@@ -29,6 +29,9 @@ SENDING: Actions = ("kms:Decrypt", "kms:GenerateDataKey")
 RECEIVING: Actions = ("kms:Decrypt",)
 """Source: Amazon SQS Developer Guide, "Amazon SQS Key management"."""
 
+SCHEDULING: Actions = ("kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey")
+"""Source: Amazon EventBridge Scheduler User Guide, "Using identity-based policies", CreateSchedule."""
+
 READING_OBJECTS: Actions = ("kms:Decrypt",)
 WRITING_OBJECTS: Actions = ("kms:Decrypt", "kms:GenerateDataKey")
 """Source: Amazon S3 User Guide, "Using server-side encryption with AWS KMS keys"."""
@@ -44,6 +47,15 @@ def using(key: kms.IKey, actions: Actions, *, through: str) -> iam.PolicyStateme
     """
     service = {"kms:ViaService": f"{through}.{Aws.REGION}.amazonaws.com"}
     return iam.PolicyStatement(actions=[*actions], resources=[key.key_arn], conditions={"StringEquals": service})
+
+
+def decrypting(key: kms.IKey, schedules: str) -> iam.PolicyStatement:
+    """To have EventBridge Scheduler decrypt `schedules`, an ARN that may have wildcards, with `key` as their role.
+
+    Source: Amazon EventBridge Scheduler User Guide, "Encryption at rest".
+    """
+    encrypted = {"kms:EncryptionContext:aws:scheduler:schedule:arn": schedules}
+    return iam.PolicyStatement(actions=["kms:Decrypt"], resources=[key.key_arn], conditions={"ArnLike": encrypted})
 
 
 def allow_logs(key: kms.IKey, scope: Construct) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
 from unum_constructs.bare import bare
+from unum_constructs.waits import waits_long
 from unum_runtime.model.ir import Language, Workflow
 
 PACKAGE = "unum_runtime"
@@ -35,6 +36,7 @@ JSONATA = "jsonata-python"
 _JSONATA_MODULES = ("asl/jsonata",)
 _INTRINSIC_MODULES = ("asl/intrinsics",)
 _SERVICE_MODULES = ("aws/services", "aws/items", "aws/activities.py", "service_function.py")
+_SCHEDULE_MODULES = ("aws/schedules.py",)
 
 _INTRINSIC = re.compile(r"States\.\w+\(")
 """How a call of an intrinsic function begins. Source: Amazon States Language, "Intrinsic Functions"."""
@@ -108,6 +110,8 @@ def _unused(workflow: Workflow) -> Iterator[str]:
         yield from _INTRINSIC_MODULES
     if all(task.resource is None for task in workflow.tasks):
         yield from _SERVICE_MODULES
+    if not waits_long(workflow):
+        yield from _SCHEDULE_MODULES
 
 
 def _modules(runtime: Path) -> Iterator[tuple[PurePosixPath, Path]]:

@@ -3,9 +3,11 @@
 Queue and forwarder are the same for all versions of the workflow's functions: a message says which version it is for.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from aws_cdk import Duration
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -14,6 +16,7 @@ from unum_constructs import permissions
 from unum_constructs.layer import WorkflowLayer
 from unum_constructs.provided import Provision
 from unum_constructs.queues import new_queue
+from unum_constructs.schedules import WorkflowSchedules
 
 HANDLER = "unum_runtime.aws.forwarder.handle"
 
@@ -40,11 +43,13 @@ class WorkflowTimer(Construct):
         failure_queue: where messages end that can neither be handed on nor given to a failure handler.
         targets: the functions that events may be for.
         queue_name: of the queue, where functions have to know it before it is there.
+        waits_long: whether events may have to wait for so long that schedules are worth it.
 
     Attributes:
         queue: keeps the events.
         forwarder: hands them on.
         queue_name: the queue's name, if synth knows it.
+        schedules: keep what has to wait for long; None where nothing does.
     """
 
     def __init__(  # noqa: PLR0913 - what it is made of, by name
@@ -57,6 +62,7 @@ class WorkflowTimer(Construct):
         failure_queue: sqs.IQueue,
         targets: Iterable[permissions.HasFunction],
         queue_name: str | None = None,
+        waits_long: bool = False,
     ) -> None:
         super().__init__(scope, construct_id)
         self._targets = [*targets]
@@ -69,12 +75,13 @@ class WorkflowTimer(Construct):
             visibility_timeout=Duration.seconds(VISIBILITY_S),
             dead_letter_queue=sqs.DeadLetterQueue(queue=failure_queue, max_receive_count=MAX_RECEIVES),
         )
+        self.schedules = self._new_schedules(failure_queue, provision.encryption_key) if waits_long else None
         self.forwarder = provision.function(
             self,
             "Forwarder",
             handler=HANDLER,
             layers=[layer],
-            environment={"UNUM_TIMER": self.queue.queue_url, "UNUM_MAX_RECEIVES": str(MAX_RECEIVES)},
+            environment=self._environment(),
             timeout=Duration.seconds(TIMEOUT_S),
             recursive_loop=lambda_.RecursiveLoop.ALLOW,  # what has to wait for long comes back many times
             description="Hands on the events of a workflow when they are due",
@@ -86,8 +93,10 @@ class WorkflowTimer(Construct):
             self.forwarder,
             self._targets,
             actions=permissions.HANDING_ON,
-            statements=[*permissions.receiving(self.queue), *permissions.sending([self.queue])],
+            statements=self._statements(),
         )
+        if self.schedules is not None:
+            policy.node.add_dependency(self.schedules)  # so nothing is scheduled before it can be sent
         mapping = lambda_.EventSourceMapping(
             self,
             "Messages",
@@ -97,6 +106,23 @@ class WorkflowTimer(Construct):
             report_batch_item_failures=True,
         )
         mapping.node.add_dependency(policy)  # Lambda refuses a queue that the function's role may not read
+
+    def _new_schedules(self, dead_letters: sqs.IQueue, encryption_key: kms.IKey | None) -> WorkflowSchedules:
+        return WorkflowSchedules(
+            self, "Schedules", queue=self.queue, dead_letters=dead_letters, encryption_key=encryption_key
+        )
+
+    def _environment(self) -> dict[str, str]:
+        """The forwarder's."""
+        found = {"UNUM_TIMER": self.queue.queue_url, "UNUM_MAX_RECEIVES": str(MAX_RECEIVES)}
+        return found if self.schedules is None else {**found, "UNUM_SCHEDULES": self.schedules.settings}
+
+    def _statements(self) -> Iterator[iam.PolicyStatement]:
+        """What the forwarder needs beside functions."""
+        yield from permissions.receiving(self.queue)
+        yield from permissions.sending([self.queue])
+        if self.schedules is not None:
+            yield from self.schedules.adding()
 
     def report_failures(self, handlers: Iterable[permissions.HasFunction]) -> None:
         """Have `handlers`, which the targets' failed events go to, go on from what cannot be handed on."""

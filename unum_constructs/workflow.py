@@ -55,6 +55,7 @@ from unum_constructs.store import Store, claim_name, index_arn
 from unum_constructs.sweep import Sweep, WorkflowSweep
 from unum_constructs.task_response_url import new_task_response_url
 from unum_constructs.timer import WorkflowTimer
+from unum_constructs.waits import waits_long
 from unum_constructs.wiring import Wiring, timer_targets, wire
 from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection, Guard
 from unum_runtime.model.log_level import LogLevel
@@ -116,7 +117,8 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         log_retention: of their log groups.
         tracing: by X-Ray; off where it is not given.
         environment_encryption: another key than `encryption_key` for their environments.
-        vpc: where they run. They have to reach DynamoDB, Lambda, and SQS where events wait.
+        vpc: where they run. They have to reach DynamoDB, Lambda, and where events wait SQS, and EventBridge Scheduler
+            where they may wait for long.
         vpc_subnets: where in it; its private subnets where it is not given.
         security_groups: in it; one for each function where it is not given.
         encryption_key: your own key for all that the workflow makes: the table, if `store` does not say otherwise,
@@ -378,6 +380,7 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             failure_queue=self.failure_queue,
             targets=[self._known[key] for key in targets],
             queue_name=self._physical_name("timer"),
+            waits_long=waits_long(self._workflow),
         )
 
     def _physical_name(self, purpose: str) -> str | None:

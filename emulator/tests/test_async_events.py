@@ -5,6 +5,8 @@ import json
 import time
 from typing import Any
 
+import pytest
+
 FAILING = """
     def handler(event, context):
         print("attempt", context.aws_request_id)
@@ -27,6 +29,18 @@ COUNTING = """
 
 def _destination(arn: str) -> dict[str, Any]:
     return {"OnFailure": {"Destination": arn}}
+
+
+def test_only_what_a_function_can_get_is_accepted(cloud: Any) -> None:
+    name = cloud.function("def handler(event, context): return event")
+    for missing in ("none", f"{name}:7", f"arn:aws:lambda:us-east-1:000000000000:function:{name}:none"):
+        with pytest.raises(cloud.awslambda.exceptions.ResourceNotFoundException):
+            cloud.send(missing)
+    elsewhere = cloud.client("lambda", "eu-west-1")
+    with pytest.raises(elsewhere.exceptions.ResourceNotFoundException):
+        elsewhere.invoke(FunctionName=name, InvocationType="Event")
+    with pytest.raises(cloud.awslambda.exceptions.InvalidRequestContentException):
+        cloud.awslambda.invoke(FunctionName=name, InvocationType="Event", Payload=b"{")
 
 
 def test_a_failing_event_is_retried_as_itself_and_goes_to_the_destination_of_its_version(cloud: Any) -> None:

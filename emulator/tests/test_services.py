@@ -1,10 +1,11 @@
 """The stores and queues that workflows rely on."""
 
 import concurrent.futures
+import functools
 import json
 import socket
 import time
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
 import pytest
@@ -64,6 +65,26 @@ def test_answers_arrive_whole(cloud: Any) -> None:
             assert json.loads(body)["services"]
 
 
+def test_answers_keep_the_order_of_their_requests(cloud: Any) -> None:
+    request = (
+        b"POST / HTTP/1.1\r\nhost: localhost\r\nx-amz-target: DynamoDB_20120810.GetItem\r\ncontent-length: %d\r\n\r\n%b"
+    )
+    quick = [request % (len(body), body) for body in (b'{"TableName": "none"}', b"{")]
+    slow = b"GET /_ministack/health HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    address = urlsplit(cloud.emulator.endpoint)
+    with socket.create_connection((address.hostname, address.port)) as connection, connection.makefile("rb") as stream:
+        connection.sendall(slow + quick[0] + quick[1] + slow + quick[0])
+        answers = [_answer(stream) for _ in range(5)]
+    kinds = ["services", "ResourceNotFoundException", "SerializationException", "services", "ResourceNotFoundException"]
+    assert [kind in answer for kind, answer in zip(kinds, answers, strict=True)] == [True] * 5
+
+
+def _answer(stream: BinaryIO) -> str:
+    """The body of the next answer."""
+    head = b"".join(iter(stream.readline, b"\r\n")).lower()
+    return stream.read(int(head.partition(b"content-length: ")[2].split()[0])).decode()
+
+
 def test_tables_are_those_of_a_region_and_errors_those_of_dynamodb(cloud: Any) -> None:
     table = cloud.table(name="S")
     elsewhere = cloud.client("dynamodb", "eu-west-1")
@@ -83,6 +104,47 @@ def test_numbers_are_taken_as_often_as_they_come(cloud: Any) -> None:
         assert stored["value"] == {"N": "7.5"}
         with pytest.raises(cloud.dynamodb.exceptions.ClientError, match="numeric value"):
             cloud.dynamodb.put_item(TableName=table, Item={"name": {"S": "number"}, "value": {"N": "seven"}})
+
+
+@pytest.mark.parametrize(
+    ("value", "refusal"),
+    [
+        ({"M": {"a": {"N": "seven"}}}, "numeric value"),
+        ({"L": [{"SS": ["a", "a"]}]}, "duplicates"),
+        (functools.reduce(lambda inner, _: {"L": [inner]}, range(33), {"S": "a"}), "Nesting Levels"),
+    ],
+    ids=["number", "set", "nesting"],
+)
+def test_values_are_looked_at_however_deep_they_are(cloud: Any, value: Any, refusal: str) -> None:
+    table = cloud.table(name="S")
+    with pytest.raises(cloud.dynamodb.exceptions.ClientError, match=f"1 validation error detected: .*{refusal}"):
+        cloud.dynamodb.put_item(TableName=table, Item={"name": {"S": "a"}, "value": value})
+    with pytest.raises(cloud.dynamodb.exceptions.ClientError, match=f"1 validation error detected: .*{refusal}"):
+        cloud.dynamodb.update_item(
+            TableName=table,
+            Key={"name": {"S": "a"}},
+            UpdateExpression="SET #value = :value",
+            ExpressionAttributeNames={"#value": "value"},
+            ExpressionAttributeValues={":value": value},
+        )
+
+
+def test_an_update_leaves_what_was_there_as_it_was(cloud: Any) -> None:
+    table, key = cloud.table(name="S"), {"name": {"S": "a"}}
+    before = {"inner": {"M": {"list": {"L": [{"M": {"n": {"N": "1"}}}]}}}}
+    cloud.dynamodb.put_item(TableName=table, Item=key | before)
+    update = {
+        "TableName": table,
+        "Key": key,
+        "UpdateExpression": "SET #inner.#list[0].n = :two",
+        "ExpressionAttributeNames": {"#inner": "inner", "#list": "list"},
+        "ExpressionAttributeValues": {":two": {"N": "2"}},
+    }
+    assert cloud.dynamodb.update_item(**update, ReturnValues="ALL_OLD")["Attributes"] == key | before
+    with pytest.raises(cloud.dynamodb.exceptions.ClientError, match="document path"):
+        cloud.dynamodb.update_item(**update | {"UpdateExpression": "SET #inner.#list[0].n = :two, absent.x = :two"})
+    after = {"inner": {"M": {"list": {"L": [{"M": {"n": {"N": "2"}}}]}}}}
+    assert cloud.dynamodb.get_item(TableName=table, Key=key)["Item"] == key | after
 
 
 def test_a_query_is_paged_in_order(cloud: Any) -> None:

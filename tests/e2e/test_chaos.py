@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.chaos.stack import LANES
 from tests.e2e.conftest import Deployment
 from unum_runtime.client import history
 from unum_runtime.client.client import Client
-from unum_runtime.model.checkpoint import Status, Success
+from unum_runtime.model.checkpoint import Checkpoint, Status, Success
 
 EXECUTIONS = int(os.environ.get("UNUM_EXECUTIONS", "60"))
 """In `make endurance` more."""
@@ -19,38 +20,57 @@ ITEMS = 20
 pytestmark = pytest.mark.e2e
 
 
-@pytest.fixture(scope="module")
-def chaos(deployment: Deployment) -> Client:
-    return deployment.client("Chaos")
+def steps(client: Client, name: str) -> list[Checkpoint]:
+    """What an execution has committed."""
+    execution = history.start_record(client.store, client.workflow, name).name.execution
+    return [*history.steps(client.store, client.workflow, execution)]
 
 
 def committed(client: Client, name: str) -> dict[str, list[Any]]:
     """Every committed value of an execution, by state and in the order of its index."""
-    execution = history.start_record(client.store, client.workflow, name).name.execution
     values: dict[str, list[Any]] = {}
-    for step in history.steps(client.store, client.workflow, execution):
+    for step in steps(client, name):
         assert isinstance(step.outcome, Success), step
         values.setdefault(step.state, []).append(step.outcome.value)
     return values
 
 
-def test_every_execution_has_one_right_result_whatever_dies(deployment: Deployment, chaos: Client) -> None:
-    names = [f"chaos-{number:03d}" for number in range(EXECUTIONS)]
+def play(client: Client, names: list[str]) -> None:
+    """Start the executions, and see that each has one right result."""
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda name: chaos.start({"items": ITEMS, "deaths": deaths_of(name)}, name=name), names))
+        list(pool.map(lambda name: client.start({"items": ITEMS, "deaths": deaths_of(name)}, name=name), names))
     for name in names:
-        ended = chaos.wait(name, timeout_s=400)
+        ended = client.wait(name, timeout_s=400)
         assert ended.status is Status.SUCCEEDED, ended
-        values = committed(chaos, name)
+        values = committed(client, name)
         assert ended.output == values["Join"][0]
         assert ended.output["items"] == values["Item"], "the join saw what the items committed, in order"
         assert [item["from"] for item in values["Item"]] == [item["token"] for item in values["Source"][0]]
         assert [item["n"] for item in values["Item"]] == list(range(ITEMS))
         assert {state: len(found) for state, found in values.items()} == {"Source": 1, "Item": ITEMS, "Join": 1}
-    deaths = Counter(item["key"].split(" chaos")[0].split(" [")[0] for item in scan(deployment))
+
+
+def deaths(deployment: Deployment, prefix: str) -> Counter[str]:
+    """How many died in executions whose names begin with `prefix`, by what they did then."""
+    keys = [item["key"] for item in scan(deployment)]
+    return Counter(key.split(f" {prefix}")[0].split(" [")[0] for key in keys if prefix in key)
+
+
+def test_every_execution_has_one_right_result_whatever_dies(deployment: Deployment) -> None:
+    play(deployment.client("Chaos"), [f"chaos-{number:03d}" for number in range(EXECUTIONS)])
+    died = deaths(deployment, "chaos-")
     for kind in ("in user code", "between commit and invoke", "in the midst of a fan-out"):
-        assert deaths[kind] >= EXECUTIONS // 20, f"too few deaths to prove anything: {deaths}"
-    assert deaths["of all attempts, 2"] > 0, "no event used up its retries"
+        assert died[kind] >= EXECUTIONS // 20, f"too few deaths to prove anything: {died}"
+    assert died["of all attempts, 2"] > 0, "no event used up its retries"
+
+
+def test_a_delivery_dies_that_goes_on_from_branch_to_branch(deployment: Deployment) -> None:
+    client, names = deployment.client("Chaos", "Lanes"), [f"lanes-{number:03d}" for number in range(EXECUTIONS // 3)]
+    play(client, names)
+    fused = sum(step.fused for name in names for step in steps(client, name))
+    assert fused > len(names) * (ITEMS - LANES) * 0.75, "most branches began without an event"
+    died = deaths(deployment, "lanes-")
+    assert died["in user code"] >= len(names) // 5, f"too few deaths to prove anything: {died}"
 
 
 def deaths_of(name: str) -> int:

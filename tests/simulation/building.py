@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from unum_constructs import graph as g
 from unum_constructs.compiler import compile_workflow
 from unum_constructs.compiler.options import FunctionOptions
+from unum_constructs.definition import Definition
 from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Json, Workflow
 from unum_runtime.simulator.scenario import Context, Function
 
@@ -21,7 +23,7 @@ class Graph:
     """A workflow with its functions.
 
     Attributes:
-        definition: in the Amazon States Language.
+        definition: in the Amazon States Language, or nodes in Python.
         functions: by Task or by function.
         input: of executions.
         hop_budget: see `Workflow`.
@@ -29,7 +31,7 @@ class Graph:
         small_results: whether results are kept in packs.
     """
 
-    definition: Json
+    definition: Json | g.Piece
     functions: Mapping[str, Function]
     input: Json = 1
 
@@ -39,7 +41,10 @@ class Graph:
 
     def workflow(self) -> Workflow:
         """The compiled workflow."""
-        workflow = compile_workflow(self.definition, name="wf", functions=None, options=self.options)
+        if isinstance(self.definition, g.Piece):
+            workflow = Definition.from_graph(self.definition).compile("wf", None)
+        else:
+            workflow = compile_workflow(self.definition, name="wf", functions=None, options=self.options)
         return replace(workflow, hop_budget=self.hop_budget, small_results=self.small_results)
 
 

@@ -4,13 +4,15 @@ from typing import Any
 
 import pytest
 from mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
+from part_mutations import lane_stops_where_it_settles
 
 from unum_runtime.model.checkpoint import Checkpoint, Item
 from unum_runtime.model.ir import Collection, Pattern, Task
-from unum_runtime.model.naming import Name
-from unum_runtime.protocol import checkpoint, fusion, perform, plan, step
+from unum_runtime.model.naming import Name, Scope
+from unum_runtime.protocol import checkpoint, fanin, fusion, opened, perform, plan, step
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.trail import Trail
+from unum_runtime.records import replace
 from unum_runtime.simulator import Invariant
 
 ONE = {"in_one_function": True}
@@ -40,8 +42,20 @@ def whatever_is_collected(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(perform, "may_fuse", may_fuse)
 
 
-def from_branch_to_branch(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(fusion, "_is_on_the_way", lambda *_: True)
+def lane_without_a_look(patch: pytest.MonkeyPatch) -> None:
+    def next_in_lane(*given: Any) -> list[plan.Invoke | plan.Commit]:
+        found = opened.next_in_lane(*given)
+        return [replace(each, is_new=True) if isinstance(each, plan.Invoke) else each for each in found]
+
+    patch.setattr(fanin, "next_in_lane", next_in_lane)
+
+
+def lane_looked_at_too_early(patch: pytest.MonkeyPatch) -> None:
+    def complete(rt: Runtime, scope: Scope, index: int, pack: Item | None, lanes: opened.Lanes) -> list[Any]:
+        started = opened.next_in_lane(rt, scope, index, lanes)
+        return [fanin.go_on(rt, scope)] if fanin._fills(rt, scope, index, pack) else started
+
+    patch.setattr(perform, "complete", complete)
 
 
 def one_of_several(patch: pytest.MonkeyPatch) -> None:
@@ -69,13 +83,19 @@ FUSION_MUTATIONS: dict[str, Mutation] = {
         patch=whatever_is_collected,
         scenario=ONE | {"collection": Collection.EAGER},
     ),
-    "fused with the next branch of a lane": Mutation(
+    "fused with a branch that settles its fan-out": Mutation(
         graph="retry of a limited map",
         faults=CRASH,
         breaks=Invariant.NO_LOST_WORK,
-        patch=from_branch_to_branch,
+        patch=lane_stops_where_it_settles,
         scenario=ONE,
         is_near=False,
+    ),
+    "fused with the next branch of a lane without a look": Mutation(
+        graph="limited map", faults=BOTH, breaks=Invariant.NO_RERUN, patch=lane_without_a_look, scenario=ONE
+    ),
+    "fused with the next branch of a lane after an early look": Mutation(
+        graph="lane", faults=DUPLICATE, breaks=Invariant.NO_RERUN, patch=lane_looked_at_too_early, scenario=ONE
     ),
     "fused in place of several events": Mutation(
         graph="diamond", faults=DUPLICATE, breaks=Invariant.NO_LOST_WORK, patch=one_of_several, scenario=ONE

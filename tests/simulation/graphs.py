@@ -1,6 +1,7 @@
 """Small workflows of every shape, with functions that return something else on every run."""
 
 from building import Graph, choice, machine, map_, parallel, pass_, task, varying
+from neighbouring import MEETINGS, QUORUMS
 from packing import PACKED
 from parting import LANES, PARTED
 from recovering import RECOVERING
@@ -266,5 +267,7 @@ GRAPHS: dict[str, Graph] = {
     **PACKED,
     **PARTED,
     **LANES,
+    **QUORUMS,
+    **MEETINGS,
 }
 """Every shape by name."""

@@ -22,7 +22,9 @@ from unum_runtime.protocol import (
     fanin,
     ingress,
     lease,
+    look,
     moment,
+    opened,
     perform,
     plan,
     recover,
@@ -199,7 +201,7 @@ def keys_without_frames(patch: pytest.MonkeyPatch) -> None:
         frames = tuple(Frame(frame.state, frame.iteration, 0, 0, frame.size) for frame in name.frames)
         return naming.checkpoint_key(workflow, replace(name, frames=frames))
 
-    for module in (checkpoint, ingress, fanin, collect):
+    for module in (checkpoint, collect, ingress, look, opened):
         patch.setattr(module, "checkpoint_key", key)
 
 
@@ -327,7 +329,7 @@ def tolerated_failures_counted_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def tolerated_failure_fails(patch: pytest.MonkeyPatch) -> None:
-    def fail(rt: Runtime, scope: Scope, _index: int, failure: Failure) -> list[plan.Commit]:
+    def fail(rt: Runtime, scope: Scope, _index: int, failure: Failure, *_: Any) -> list[plan.Commit]:
         return [fanin._failed(rt, scope, failure, fanin.origin(rt, scope))]
 
     patch.setattr(perform, "fail", fail)

@@ -8,7 +8,7 @@ from unum_runtime.model import pack
 from unum_runtime.model.checkpoint import Checkpoint, Item
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Execution, Key, Name
-from unum_runtime.protocol import checkpoint, collect, course, fanin, ingress, packing
+from unum_runtime.protocol import checkpoint, collect, course, fanin, look, packing
 from unum_runtime.protocol.packing import Place
 from unum_runtime.protocol.plan import Effect
 from unum_runtime.protocol.runtime import Runtime
@@ -66,7 +66,7 @@ def packs_count_when_they_are_begun(patch: pytest.MonkeyPatch) -> None:
 
 def look_up_beside_the_pack(patch: pytest.MonkeyPatch) -> None:
     """The guard looks where the outcome would be without packs."""
-    patch.setattr(ingress, "place_of", lambda *_: None)
+    patch.setattr(look, "place_of", lambda *_: None)
 
 
 def loser_of_a_place_stops(patch: pytest.MonkeyPatch) -> None:
@@ -75,7 +75,7 @@ def loser_of_a_place_stops(patch: pytest.MonkeyPatch) -> None:
             raise RefusedDelivery("done already")
         return None
 
-    patch.setattr(ingress, "find_packed", find)
+    patch.setattr(look, "find_packed", find)
 
 
 def packs_are_not_collected(patch: pytest.MonkeyPatch) -> None:

@@ -34,9 +34,47 @@ PARTED: dict[str, Graph] = {
 }
 """For deliveries that begin `MOST_BEGUN` branches."""
 
+_SECOND_FAILS = fails(lambda event, context: event == 2 and context.run == 0)
+_RETRIED = [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 1}]
+
 LANES: dict[str, Graph] = {
+    "lane": Graph(machine(M=map_(machine(B=task("b")), MaxConcurrency=1)), {"b": varying}, [1, 2, 3]),
     "lane that fails": Graph(
         machine(M=map_(_IN_PLACE, "C", MaxConcurrency=1, Catch=_CAUGHT), C=task("c"), D=task("d")), _TASKS, [1, 2]
     ),
+    "lane of two tasks that fails": Graph(
+        machine(
+            M=map_(machine(B=task("b", "E", ResultPath=None), E=task("e")), MaxConcurrency=1, Retry=_RETRIED),
+        ),
+        {"b": varying, "e": _SECOND_FAILS},
+        [1, 2],
+    ),
+    "lanes that fail": Graph(
+        machine(M=map_(machine(B=task("b")), "C", MaxConcurrency=2, Catch=_CAUGHT), C=task("c"), D=task("d")),
+        _TASKS | {"b": fails(lambda event, _context: event == 3)},
+        [1, 2, 3, 4],
+    ),
+    "lanes in a lane": Graph(
+        machine(M=map_(machine(N=map_(machine(B=task("b")), MaxConcurrency=1)), MaxConcurrency=1)),
+        {"b": varying},
+        [[1, 2], [3, 4]],
+    ),
+    "lane of packs that fails": Graph(
+        machine(M=map_(machine(B=task("b")), MaxConcurrency=1, Retry=_RETRIED)),
+        {"b": _SECOND_FAILS},
+        [1, 2, 3],
+        small_results=True,
+    ),
+    "lane that tolerates failures": Graph(
+        machine(
+            M=map_(machine(B=task("b")), MaxConcurrency=1, ToleratedFailureCount=1)
+            | {
+                "ItemProcessor": machine(B=task("b"))
+                | {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+            },
+        ),
+        {"b": fails(lambda event, _context: event == 2)},
+        [1, 2, 3],
+    ),
 }
-"""A branch that another begins, and that settles the fan-out without a Task."""
+"""Branches that others begin, and that settle the fan-out."""

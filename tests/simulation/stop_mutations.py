@@ -9,7 +9,7 @@ from mutations import CRASH, Mutation
 from unum_runtime.model import naming
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Status, stop_record
 from unum_runtime.model.naming import Name
-from unum_runtime.protocol import checkpoint, ingress, plan, run, runtime, step, stop
+from unum_runtime.protocol import checkpoint, look, plan, run, runtime, step, stop
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.trail import Trail
 from unum_runtime.simulator import Faults, Invariant
@@ -32,15 +32,15 @@ def stop_after_the_next_step(patch: pytest.MonkeyPatch) -> None:
 
 
 def nobody_looks_around(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ingress, "join_keys", lambda *_: ())
+    patch.setattr(look, "join_keys", lambda *_: ())
 
 
 def only_the_next_fan_out_is_looked_at(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ingress, "join_keys", lambda workflow, name: naming.join_keys(workflow, name)[-1:])
+    patch.setattr(look, "join_keys", lambda workflow, name: naming.join_keys(workflow, name)[-1:])
 
 
 def branches_begin_without_a_look(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ingress, "join_keys", lambda workflow, name: naming.join_keys(workflow, name) if name.step else ())
+    patch.setattr(look, "join_keys", lambda workflow, name: naming.join_keys(workflow, name) if name.step else ())
 
 
 def loser_to_a_stop_goes_on(patch: pytest.MonkeyPatch) -> None:

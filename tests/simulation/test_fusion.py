@@ -86,6 +86,32 @@ def test_a_map_of_one_goes_on_where_it_began() -> None:
     assert play.world.delivered == 1
 
 
+def test_a_lane_goes_on_from_branch_to_branch() -> None:
+    several = machine(M=map_(machine(A=task("a", "B"), B=task("b")), "C", MaxConcurrency=2), C=task("c"))
+    play = of(several, value=[1, 2, 3, 4, 5])
+    play.run()
+    assert runs(play) == [1] * 11
+    assert [*sent(play)] == ["A", "A"]
+
+
+def test_a_lane_in_a_lane_is_one_delivery_after_the_start() -> None:
+    inner = machine(N=map_(machine(A=task("a")), MaxConcurrency=1))
+    play = of(machine(M=map_(inner, "B", MaxConcurrency=1), B=task("b")), value=[[1, 2], [3, 4, 5]])
+    play.run()
+    assert (play.world.delivered, runs(play)) == (2, [1] * 6)
+
+
+def test_each_branch_of_a_lane_has_an_event_of_its_own() -> None:
+    """The items are a value that branches would share: what user code changes in one, the others do not see."""
+
+    def changing(event: dict[str, Json], _context: Context) -> Json:
+        event["shared"].append(0)
+        return len(event["shared"])
+
+    selecting = map_(machine(A=task("a")), ItemSelector={"shared.$": "$"}, MaxConcurrency=1)
+    assert of(machine(M=selecting), changing, [1, 2, 3]).result() == [4, 4, 4]
+
+
 def test_what_follows_does_not_see_what_user_code_makes_of_its_event() -> None:
     def changing(event: dict[str, Json], context: Context) -> Json:
         event[context.unum.state] = True

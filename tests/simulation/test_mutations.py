@@ -6,6 +6,7 @@ from fusion_mutations import FUSION_MUTATIONS
 from job_mutations import JOB_MUTATIONS
 from large_mutations import LARGE_MUTATIONS
 from mutations import MUTATIONS, Mutation
+from neighbour_mutations import NEIGHBOUR_MUTATIONS
 from pack_mutations import PACK_MUTATIONS
 from part_mutations import PART_MUTATIONS
 from scenarios import scenario
@@ -26,6 +27,7 @@ ALL = (
     | PACK_MUTATIONS
     | PART_MUTATIONS
     | JOB_MUTATIONS
+    | NEIGHBOUR_MUTATIONS
 )
 
 

@@ -1,6 +1,7 @@
 """Wide fan-outs begin in parts, whatever happens; with so few branches in each that parts have parts."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from parting import LANES, MOST_BEGUN, PARTED
@@ -43,10 +44,29 @@ def test_every_way_with_a_crash_and_a_duplicate() -> None:
     assert explore(scenario("map in parts", faults=BOTH, most_begun=MOST_BEGUN)).is_complete
 
 
+@pytest.mark.parametrize("graph", ["lane", "lane that fails"])
+@pytest.mark.parametrize("in_one_function", [True, False])
+def test_every_way_of_a_lane(graph: str, *, in_one_function: bool) -> None:
+    assert explore(scenario(graph, faults=CRASH, in_one_function=in_one_function)).is_complete
+
+
 @pytest.mark.parametrize("graph", LANES)
-def test_a_lane_that_settles_its_fan_out(graph: str) -> None:
-    assert explore(scenario(graph, faults=CRASH)).is_complete
-    assert explore(scenario(graph, faults=CRASH, collection=Collection.EAGER), max_states=MAX_STATES).states
+@pytest.mark.parametrize("fields", [{"in_one_function": True}, {"collection": Collection.EAGER}, {}], ids=str)
+def test_ways_of_lanes(graph: str, fields: dict[str, Any]) -> None:
+    assert explore(scenario(graph, faults=BOTH, **fields), max_states=MAX_STATES).states
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("graph", ["lanes that fail", "limited map without join", "lane of packs that fails"])
+@pytest.mark.parametrize("in_one_function", [True, False])
+def test_every_way_of_lanes(graph: str, *, in_one_function: bool) -> None:
+    assert explore(scenario(graph, faults=CRASH, in_one_function=in_one_function)).is_complete
+
+
+@pytest.mark.parametrize("graph", LANES)
+@pytest.mark.parametrize("faults", [PEOPLE, LOST], ids=["nudged and redriven", "lost"])
+def test_lanes_by_chance(graph: str, faults: Faults) -> None:
+    assert search(scenario(graph, faults=faults, in_one_function=True), range(RUNS)).ends == RUNS
 
 
 @pytest.mark.parametrize("graph", PARTED)

@@ -40,6 +40,7 @@ SOURCES = "sources"
 
 SERVICE = {"Type": "Task", "Resource": "arn:aws:states:::sns:publish", "Parameters": {"TopicArn": "a", "Message": "m"}}
 IN_JSONATA = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": 1}
+LONG_WAIT = {"Type": "Wait", "SecondsPath": "$.seconds"}
 INTRINSIC = {"Type": "Pass", "Parameters": {"said.$": "States.Format('{}', $.name)"}}
 
 
@@ -129,9 +130,10 @@ def modules_in(content: Content, *folders: str) -> set[str]:
 
 
 INTRINSICS, SERVICES = ("asl/intrinsics/",), ("aws/services/", "aws/items/", "aws/activities.py", "service_function.py")
+SCHEDULES = ("aws/schedules.py",)
 
 
-@pytest.mark.parametrize(("state", "folders"), [(SERVICE, SERVICES), (INTRINSIC, INTRINSICS)])
+@pytest.mark.parametrize(("state", "folders"), [(SERVICE, SERVICES), (INTRINSIC, INTRINSICS), (LONG_WAIT, SCHEDULES)])
 def test_what_only_some_workflows_need_is_there_for_these(state: Any, folders: tuple[str, ...]) -> None:
     with_it, without = layer_of(**state), layer_of(Type="Pass", Parameters={"States.": "States (", "at.$": "$.a"})
     assert with_it.keys() - without.keys() == modules_in(with_it, *folders)
@@ -148,11 +150,12 @@ def test_nothing_is_missing_but_what_the_workflow_cannot_need() -> None:
         "unum_runtime.asl.intrinsics.calls",
         "unum_runtime.asl.jsonata.program",
         "unum_runtime.aws.activities",
+        "unum_runtime.aws.schedules",
         "unum_runtime.service_function",
     }
 
 
-@pytest.mark.parametrize("state", [SERVICE, INTRINSIC, IN_JSONATA])
+@pytest.mark.parametrize("state", [SERVICE, INTRINSIC, IN_JSONATA, LONG_WAIT])
 def test_what_they_need_is_complete(state: Any) -> None:
     content = layer_of(**state)
     for path in content.keys() - layer_of(Type="Pass").keys():

@@ -21,7 +21,7 @@ from examples.text_processing.stack import TextProcessing
 from examples.word_count.stack import WordCount
 from tests.synth.deployment import CODE, Deployment, function
 from tests.synth.machines import a_map, chain, machine, task
-from unum_constructs import Collection, Store, UnumWorkflow, callbacks, failure_handler, permissions, timer
+from unum_constructs import Collection, Store, UnumWorkflow, callbacks, failure_handler, permissions, schedules, timer
 from unum_runtime.model.metrics import Metrics
 
 Options = Mapping[str, Any]
@@ -33,7 +33,7 @@ BUCKET = "arn:aws:states:::s3:listObjectsV2"
 EVERYTHING = machine(
     Pass={"Type": "Pass", "Next": "First"},
     First=task("A", "Wait"),
-    Wait={"Type": "Wait", "Seconds": 60, "Next": "Ask"},
+    Wait={"Type": "Wait", "Seconds": 86_400, "Next": "Ask"},
     Ask={
         **task("arn:aws:states:::lambda:invoke.waitForTaskToken", "Files"),
         "Parameters": {"FunctionName": "A", "Payload": {"token.$": "$$.Task.Token"}},
@@ -170,6 +170,14 @@ def any_action(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(permissions, "storing", storing)
 
 
+def any_schedule(patch: pytest.MonkeyPatch) -> None:
+    def adding(_self: schedules.WorkflowSchedules) -> Iterator[iam.PolicyStatement]:
+        group = "arn:aws:scheduler:us-east-1:123456789012:schedule/*"
+        yield iam.PolicyStatement(actions=["scheduler:CreateSchedule"], resources=[group])
+
+    patch.setattr(schedules.WorkflowSchedules, "adding", adding)
+
+
 def without_tls(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(callbacks, "new_queue", lambda scope, name, **_: sqs.Queue(scope, name))
 
@@ -194,6 +202,7 @@ def managed_policy(patch: pytest.MonkeyPatch) -> None:
     [
         (any_function, "AwsSolutions-IAM5[Resource::arn:aws:lambda:us-east-1:123456789012:function:*]", "Permissions/"),
         (any_action, "AwsSolutions-IAM5[Action::dynamodb:*]", "Permissions/"),
+        (any_schedule, "AwsSolutions-IAM5[Resource::arn:aws:scheduler:us-east-1:123456789012:schedule/*]", "Timer/"),
         (without_tls, "AwsSolutions-SQS4", "Activities/work"),
         (without_dead_letters, "AwsSolutions-SQS3", "Timer/Queue"),
         (managed_policy, "AwsSolutions-IAM4[", "OnFailure/HandlerRole"),

@@ -1,7 +1,9 @@
 """What executions use and cost: figures that can be worked out by hand, and what a skeleton leaves of a workflow."""
 
+import re
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +13,13 @@ from unum_constructs import provided
 from unum_constructs.compiler import compile_workflow
 from unum_constructs.cost import FORWARDER_MB, NoResult, estimate, total
 from unum_constructs.definition import Definition
+from unum_constructs.prices import list_prices
 from unum_constructs.skeleton import Amounts
+from unum_runtime.aws.schedules import LONG_S
+from unum_runtime.aws.timer import MAX_DELAY_S
 from unum_runtime.model.ir import Collection, Json, Workflow
+
+COST_PAGE = Path(__file__).parents[2] / "docs" / "cost.md"
 
 
 def task(following: str | None = None, **fields: Json) -> dict[str, Any]:
@@ -121,17 +128,51 @@ def test_step_functions_does_not_pay_lambda_for_what_a_service_takes() -> None:
     assert receipt.express()["user_code"] == pytest.approx(second)
 
 
-@pytest.mark.parametrize(("seconds", "waits"), [(1, 1), (900, 1), (901, 2), (86_400, 96)])
-def test_a_wait_is_paid_each_time_that_the_queue_has_to_be_entered(seconds: int, waits: int) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "waits", "schedules"),
+    [(1, 1, 0), (900, 1, 0), (901, 2, 0), (2_700, 3, 0), (2_701, 3, 1), (86_400, 3, 1), (500_000, 3, 1)],
+)
+def test_a_wait_is_paid_each_time_that_the_queue_has_to_be_entered(seconds: int, waits: int, schedules: int) -> None:
     flow = workflow(A=task("Sleep"), Sleep={"Type": "Wait", "Seconds": seconds, "Next": "B"}, B=task())
     receipt = estimate(flow)
     here = receipt.here()
     assert (receipt.usage.waits, receipt.usage.waited_ms) == (waits, seconds * 1_000)
     assert (here["requests"], here["queue"]) == pytest.approx((0.4 + waits * 0.2, waits * 1.2))
+    assert (receipt.usage.schedules, here["schedules"]) == (schedules, schedules * 1.0)
     durable = receipt.durable()
     assert (durable["requests"], durable["operations"]) == pytest.approx((0.4, (1 + 2 + 1) * 8))
     forwarding = waits * 0.032 * 0.5 * 13.3334
     assert here["runtime"] == pytest.approx(receipt.runtime_ms / 1000 * 0.125 * 13.3334 + forwarding)
+
+
+def test_a_schedule_is_used_where_it_is_cheaper_than_the_queue() -> None:
+    """What is left to wait after the first turn in the queue: for three turns more, a schedule; for two, none."""
+    usd, forwarded_s = list_prices().usd, list_prices().times_ms["invoke"] / 1000
+    turn = 3 * usd["sqs_request"] + usd["lambda_request"] + forwarded_s * 0.5 * usd["lambda_gb_s"]
+    schedule = usd["scheduler_invocation"] + 2 * turn
+    assert 2 * turn < schedule < 3 * turn
+    assert LONG_S == 2 * MAX_DELAY_S
+    assert (round(turn * 1e6, 2), round(schedule * 1e6, 2)) == (1.61, 4.23)
+
+
+@pytest.mark.parametrize(
+    ("row", "seconds"),
+    [
+        ("a minute, up to 15", (1, 60, 900)),
+        ("half an hour", (901, 1_800)),
+        ("45 minutes", (1_801, 2_700)),
+        ("an hour, a day, a year", (3_600, 86_400, 600_000)),
+    ],
+)
+def test_the_docs_say_what_waits_cost(row: str, seconds: tuple[int, ...]) -> None:
+    (cells,) = re.findall(rf"^\| {row} \| (.*) \|$", COST_PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    told = [float(cell.strip(" $") or 0) for cell in cells.split("|")]
+    for wait_s in seconds:
+        receipt = estimate(workflow(A=task("Sleep"), Sleep={"Type": "Wait", "Seconds": wait_s, "Next": "B"}, B=task()))
+        here, usage = receipt.here(), receipt.usage
+        forwarding = here["runtime"] - receipt.runtime_ms / 1000 * 0.125 * 13.3334
+        paid = here["queue"] + here["schedules"] + here["requests"] - 2 * 0.2 + forwarding
+        assert [usage.waits, usage.schedules, round(paid, 2)] == told
 
 
 def test_large_values_are_paid_as_objects_where_there_is_a_bucket() -> None:

@@ -20,6 +20,7 @@ from unum_runtime.store.memory import MemoryStore
 
 CHAIN = g.task("one") >> g.task("two") >> g.task("three")
 MAPPED = g.task("make") >> g.map(g.task("first") >> g.task("second"), items=g.out) >> g.task("join")
+LANES = g.task("make") >> g.map(g.task("work"), items=g.out, at_once=2) >> g.task("join")
 TWO = g.parallel(g.task("a"), g.task("b")) >> g.task("join")
 NESTED = g.map(g.map(g.task("work"), items=g.out), items=g.out) >> g.parallel(g.task("a"), g.task("b"))
 
@@ -33,8 +34,9 @@ NESTED = g.map(g.map(g.task("work"), items=g.out), items=g.out) >> g.parallel(g.
         (MAPPED, [], 2),
         (MAPPED, list(range(300)), 602),
         (NESTED, [[1, 2], [3]], 5),
+        (LANES, list(range(20)), 22),
     ],
-    ids=["chain", "map", "empty map", "shards", "nested"],
+    ids=["chain", "map", "empty map", "shards", "nested", "lanes"],
 )
 def test_a_receipt_has_every_write_of_the_execution(
     flow: g.Piece,

@@ -40,19 +40,37 @@ def last_errors(session: "Session", queue_url: str | None) -> Mapping[str, str]:
 
 def _told(queues: Any, queue_url: str) -> Iterator[tuple[str, str]]:
     for _ in range(MOST_BATCHES):
-        found = queues.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=10, VisibilityTimeout=HIDDEN_S)
+        found = queues.receive_message(
+            QueueUrl=queue_url, MaxNumberOfMessages=10, VisibilityTimeout=HIDDEN_S, MessageAttributeNames=["All"]
+        )
         if not found.get("Messages"):
             return
         for message in found["Messages"]:
+            told = {name: each.get("StringValue", "") for name, each in message.get("MessageAttributes", {}).items()}
             with suppress(*_UNREADABLE):
-                yield from _read(json.loads(message["Body"]))
+                yield from _read(json.loads(message["Body"]), told)
 
 
-def _read(letter: Json) -> Iterator[tuple[str, str]]:
-    """The invocation and the error of a letter: a record of the failure handler's, around that of a function."""
+def _read(letter: Json, attributes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The invocation and the error of a letter.
+
+    It is a record of the failure handler's, around that of a function; or an event that had to wait, from the timer's
+    queue or, with attributes, from EventBridge Scheduler, around which there may be its request to the queue.
+    Source: EventBridge Scheduler User Guide, "Configuring a schedule's dead-letter queue".
+    """
     match letter:
         case {"requestPayload": {"requestPayload": event}, **rest} if is_envelope(event):
             yield str(Envelope.from_json(event).name), _error(rest.get("responsePayload"))
+        case {"MessageBody": str(body)}:
+            yield from _read(json.loads(body), attributes)
+        case {"address": str(address), "event": event} if is_envelope(event):
+            yield str(Envelope.from_json(event).name), _not_sent(address, attributes)
+
+
+def _not_sent(address: str, attributes: Mapping[str, str]) -> str:
+    if "ERROR_CODE" in attributes:
+        return f"{attributes['ERROR_CODE']}: {attributes.get('ERROR_MESSAGE', '')}"
+    return f"it waited, and could not be handed on to {address}; the log of the timer's function says why"
 
 
 def _error(report: Json) -> str:

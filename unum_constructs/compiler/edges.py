@@ -110,6 +110,12 @@ def timed_functions(workflow: Workflow) -> tuple[str, ...]:
     return tuple(function for function in _functions(workflow) if _is_timed(workflow, function))
 
 
+def is_looked_at(workflow: Workflow, task: Task) -> bool:
+    """Whether `task` waits for somebody who may take too long."""
+    limited = any(name.startswith(("TimeoutSeconds", "HeartbeatSeconds")) for name in task.data)
+    return task.pattern is Pattern.CALLBACK and (limited or workflow.timeout_s is not None)
+
+
 def parting_functions(workflow: Workflow) -> tuple[str, ...]:
     """The functions that may have to begin more branches than one delivery can, and have others of their own do parts.
 
@@ -153,14 +159,8 @@ def _looks_up(task: Task) -> bool:
 
 def _is_timed(workflow: Workflow, function: str) -> bool:
     hosted = (task for task in workflow.tasks if task.function == function)
-    comes_again = any(task.retry or task.pattern is Pattern.SYNC or _is_looked_at(workflow, task) for task in hosted)
+    comes_again = any(task.retry or task.pattern is Pattern.SYNC or is_looked_at(workflow, task) for task in hosted)
     return comes_again or any(reach.waits for reach in _reaches(workflow, function))
-
-
-def _is_looked_at(workflow: Workflow, task: Task) -> bool:
-    """Whether `task` waits for somebody who may take too long."""
-    limited = any(name.startswith(("TimeoutSeconds", "HeartbeatSeconds")) for name in task.data)
-    return task.pattern is Pattern.CALLBACK and (limited or workflow.timeout_s is not None)
 
 
 def _is_parted(workflow: Workflow, reach: Reach) -> bool:

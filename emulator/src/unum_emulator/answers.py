@@ -18,7 +18,7 @@ class WholeAnswers(HttpToolsProtocol):  # type: ignore[misc]  # checked where uv
 
 
 class _Gathering:
-    """A transport that hands on what was written when whoever writes is done, or closes it."""
+    """A transport that hands on what was written when whoever writes is done, says so, or closes it."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -29,14 +29,18 @@ class _Gathering:
 
     def write(self, part: bytes) -> None:
         if not self._parts:
-            asyncio.get_running_loop().call_soon(self._hand_on)
+            asyncio.get_running_loop().call_soon(self.hand_on)
         self._parts.append(part)
 
+    def write_whole(self, answer: bytes) -> None:
+        self._parts.append(answer)
+        self.hand_on()
+
     def close(self) -> None:
-        self._hand_on()
+        self.hand_on()
         self._transport.close()
 
-    def _hand_on(self) -> None:
+    def hand_on(self) -> None:
         parts, self._parts = self._parts, []
         if parts and not self._transport.is_closing():
             self._transport.write(b"".join(parts))

@@ -13,6 +13,7 @@ of the unpublished function alone. The delays here are 1 s and 2 s, not 1 and 2 
 import heapq
 import itertools
 import logging
+import queue
 import threading
 import time
 from collections.abc import Mapping
@@ -34,41 +35,44 @@ _THROTTLE_DELAY_S = 0.2
 
 
 class AsyncEvents:
-    """Events by the time at which they are due, and the threads that deliver them."""
+    """Events that are due, those that are not yet, and the threads that deliver them."""
 
     def __init__(self, dispatchers: int, destinations: Destinations) -> None:
         self._dispatchers = dispatchers
         self._destinations = destinations
-        self._due: list[tuple[float, int, AsyncEvent]] = []
+        self._due: queue.SimpleQueue[AsyncEvent] = queue.SimpleQueue()
+        self._later: list[tuple[float, int, AsyncEvent]] = []
         self._order = itertools.count()
         self._changed = threading.Condition()
 
     def install(self) -> None:
         """Take the place of ministack's threads and start the dispatchers."""
         patching.replace(lambda_svc, "invoke_async_with_retry", self.accept)
+        threading.Thread(target=self._await_later, daemon=True, name="async-later").start()
         for number in range(self._dispatchers):
             threading.Thread(target=self._dispatch, daemon=True, name=f"async-{number}").start()
 
     def accept(self, func: Mapping[str, Any], event: Any) -> None:
         """Queue an event, under the identity that the API gave it."""
-        self._put(AsyncEvent(func, event, invocation.ongoing()))
+        self._due.put(AsyncEvent(func, event, invocation.ongoing()))
 
-    def _put(self, event: AsyncEvent, delay_s: float = 0.0) -> None:
+    def _put_later(self, event: AsyncEvent, delay_s: float) -> None:
         with self._changed:
-            heapq.heappush(self._due, (time.monotonic() + delay_s, next(self._order), event))
+            heapq.heappush(self._later, (time.monotonic() + delay_s, next(self._order), event))
             self._changed.notify()
 
-    def _next(self) -> AsyncEvent:
+    def _await_later(self) -> None:
         with self._changed:
             while True:
-                wait_s = self._due[0][0] - time.monotonic() if self._due else None
-                if wait_s is not None and wait_s <= 0:
-                    return heapq.heappop(self._due)[2]
-                self._changed.wait(wait_s)
+                wait_s = self._later[0][0] - time.monotonic() if self._later else None
+                if wait_s is None or wait_s > 0:
+                    self._changed.wait(wait_s)
+                else:
+                    self._due.put(heapq.heappop(self._later)[2])
 
     def _dispatch(self) -> None:
         while True:
-            event = self._next()
+            event = self._due.get()
             try:
                 lambda_svc._run_with_function_config_scope(event.func, self._deliver, event)
             except Exception:  # one event must not end the thread that delivers all later ones
@@ -90,12 +94,12 @@ class AsyncEvents:
         with patience(), invocation.under(event.identity):
             result = lambda_svc._execute_function(event.func, event.payload)
         if result.get("throttle"):
-            self._put(event, _THROTTLE_DELAY_S)
+            self._put_later(event, _THROTTLE_DELAY_S)
             return
         event = replace(event, attempts=event.attempts + 1)
         if not result.get("error"):
             self._destinations.send_success(event, policy, result)
         elif event.attempts <= policy.retries:
-            self._put(event, RETRY_DELAYS_S[event.attempts - 1])
+            self._put_later(event, RETRY_DELAYS_S[event.attempts - 1])
         else:
             self._destinations.send_failure(event, policy, Condition.RETRIES_EXHAUSTED, result)

@@ -9,17 +9,19 @@ from contextlib import nullcontext
 
 import uvicorn
 import uvloop
+from ministack import app
 from ministack.core import lambda_runtime
 from ministack.services import lambda_svc
 
 from unum_emulator import (
     actions,
+    attributes,
     cloudformation,
     event_sources,
     invoke_api,
     leading_keys,
     qualifiers,
-    short_way,
+    schedules,
     stepfunctions,
     texts,
     transport,
@@ -32,6 +34,7 @@ from unum_emulator.logs import FunctionLogs
 from unum_emulator.patching import replace
 from unum_emulator.pool import SandboxPool
 from unum_emulator.settings import Settings
+from unum_emulator.short_way import ShortWay
 
 _GAPS = (
     invoke_api,
@@ -43,6 +46,8 @@ _GAPS = (
     actions,
     leading_keys,
     texts,
+    schedules,
+    attributes,
 )
 # Longer than clients keep connections that they do not use.
 _KEEP_ALIVE_S = 75
@@ -66,8 +71,8 @@ class Emulation:
         answer of DynamoDB takes behind this one; a step of a workflow is three requests.
         """
         config = uvicorn.Config(
-            short_way.answer,
-            http=WholeAnswers,
+            app.app,
+            http=WholeAnswers if app.AUTH else ShortWay,
             ws="none",
             log_config=None,
             access_log=False,

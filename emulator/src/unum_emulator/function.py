@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ministack.services import lambda_svc
@@ -41,6 +42,7 @@ class FunctionRef:
     qualifier: str
 
     @classmethod
+    @lru_cache(1024)
     def parse(cls, arn: str) -> "FunctionRef":
         """Read `arn:aws:lambda:REGION:ACCOUNT:function:NAME[:QUALIFIER]`."""
         _arn, _partition, _service, region, account, _function, name, *qualifier = arn.split(":")

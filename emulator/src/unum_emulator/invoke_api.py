@@ -4,9 +4,11 @@ https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
 ministack gives the caller another request id than the handler, so that nobody can tell what belongs together.
 """
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from ministack import app
 from ministack.services import lambda_svc
@@ -17,7 +19,7 @@ from unum_emulator.invocation import Invocation, InvocationType
 from unum_emulator.patching import replace
 from unum_emulator.recursion import Lineage
 
-_INVOKE_PATH = re.compile(r"/\d{4}-\d{2}-\d{2}/functions/[^/]+/invocations/?")
+_INVOKE_PATH = re.compile(r"/\d{4}-\d{2}-\d{2}/functions/(?P<function>[^/?]+)/invocations/?")
 
 
 def install() -> None:
@@ -25,6 +27,38 @@ def install() -> None:
     _identify_invocations()
     _refuse_payloads()
     replace(lambda_svc, "_recursive_loop_drop", _recursive_loop_drop)
+
+
+def invoked(path: str) -> str | None:
+    """Return the name or ARN of the function that a path asks to invoke, None if it asks for something else."""
+    found = _INVOKE_PATH.fullmatch(path)
+    return unquote(found["function"]) if found else None
+
+
+def accept(request_id: str, function: str, headers: Mapping[str, str], body: bytes) -> limits.Response:
+    """Answer who sends an event, as ministack's dispatcher does after it has found out that it is one.
+
+    Args:
+        request_id: what the answer and the handler's context will have.
+        function: name or ARN.
+        headers: those of the request, with names in small letters.
+        body: the payload.
+    """
+    if refused := limits.refusal(body, InvocationType.EVENT):
+        return refused
+    name, qualifier = lambda_svc._resolve_request_scoped_name_and_qualifier(function)
+    with invocation.under(Invocation(request_id, Lineage.parse(headers.get(recursion.HEADER)))):
+        answer: limits.Response = _at_once(lambda_svc._invoke(name, json.loads(body or b"{}"), headers, qualifier))
+        return answer
+
+
+def _at_once(work: Coroutine[Any, Any, Any]) -> Any:
+    """Run what is a coroutine by its form alone."""
+    try:
+        work.send(None)
+    except StopIteration as returned:
+        return returned.value
+    raise RuntimeError(f"{work}: expected to end without waiting")
 
 
 def _identify_invocations() -> None:
@@ -55,7 +89,7 @@ def _refuse_payloads() -> None:
 
 
 def _is_invoke(method: str, path: str) -> bool:
-    return method == "POST" and _INVOKE_PATH.fullmatch(path) is not None
+    return method == "POST" and invoked(path) is not None
 
 
 def _kind(headers: Mapping[str, str]) -> InvocationType:

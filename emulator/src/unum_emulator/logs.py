@@ -28,8 +28,8 @@ class FunctionLogs:
         lines = _framed(sandbox, request_id, outcome)
         text = "".join(f"{line}\n" for line in lines)
         with self._lock:
-            with (self._folder / f"{sandbox.function.ref.name}.log").open("a") as file:
-                file.write(text)
+            with open(f"{self._folder}/{sandbox.function.ref.name}.log", "ab", buffering=0) as file:  # noqa: PTH123 - quick
+                file.write(text.encode())
             _send(sandbox.function.log_group, sandbox.log_stream, lines)
         return text
 

@@ -4,25 +4,21 @@ https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
 Only Linux tells; elsewhere the limit is not enforced.
 """
 
-import re
-from pathlib import Path
-
-_FIELD = re.compile(r"^(?P<name>VmRSS|VmHWM):\s+(?P<kb>\d+) kB$", re.MULTILINE)
-
 
 def resident_mb(pid: int) -> int:
     """Return what the process uses now, 0 when it is gone or the system does not tell."""
-    return _fields(pid).get("VmRSS", 0)
+    return _field(pid, b"VmRSS:")
 
 
 def peak_mb(pid: int) -> int:
     """Return the most that the process ever used, 0 when it is gone or the system does not tell."""
-    return _fields(pid).get("VmHWM", 0)
+    return _field(pid, b"VmHWM:")
 
 
-def _fields(pid: int) -> dict[str, int]:
+def _field(pid: int, name: bytes) -> int:
     try:
-        status = Path(f"/proc/{pid}/status").read_text()
+        with open(f"/proc/{pid}/status", "rb", buffering=0) as status:  # noqa: PTH123 - is read after each invocation
+            _, _, value = status.read().partition(name)
     except OSError:
-        return {}
-    return {match["name"]: int(match["kb"]) // 1024 for match in _FIELD.finditer(status)}
+        return 0
+    return int(value.split(None, 1)[0]) // 1024 if value else 0

@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -69,5 +70,6 @@ def stopped_error(function: FunctionRef) -> dict[str, Any]:
     }
 
 
+@lru_cache(1024)
 def _hash(function: FunctionRef) -> str:
     return hashlib.sha256(function.unqualified.encode()).hexdigest()[:8]

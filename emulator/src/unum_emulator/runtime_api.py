@@ -6,17 +6,19 @@ without that client: every exception is a `Runtime.HandlerError`, costs the proc
 call waits 50 ms for output.
 """
 
-import queue
 import re
+import select
 import socket
-import threading
 import time
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
-from typing import BinaryIO
+from types import MappingProxyType
+
+import httptools
 
 from unum_emulator.settings import HOST
 
@@ -24,6 +26,7 @@ _PREFIX = "/2018-06-01/runtime"
 _NEXT = f"GET {_PREFIX}/invocation/next"
 _INIT_ERROR = f"POST {_PREFIX}/init/error"
 _RESULT = re.compile(rf"POST {_PREFIX}/invocation/(?P<request_id>[^/]+)/(?P<kind>response|error)")
+_CHUNK = 65_536
 
 
 class ReportKind(StrEnum):
@@ -69,7 +72,6 @@ class Delivery:
         """Return the headers of the answer."""
         return {
             "Content-Type": "application/json",
-            "Content-Length": str(len(self.payload)),
             "Lambda-Runtime-Aws-Request-Id": self.request_id,
             "Lambda-Runtime-Deadline-Ms": str(int((time.time() + self.timeout_s) * 1000)),
             "Lambda-Runtime-Invoked-Function-Arn": self.invoked_function_arn,
@@ -80,19 +82,17 @@ class Delivery:
 class RuntimeApi:
     """Serves one process on a port of its own, because the client knows the API by host and port alone.
 
-    Whoever delivers writes the answer to the process itself, on the connection that asked: each thread that an event
-    passes through would wait for the interpreter.
-
-    Attributes:
-        reports: what the process said, and what its sandbox found out.
+    Whoever delivers an event also reads what becomes of it: each thread that an event passes through would wait for the
+    interpreter. Between two events nobody listens, and the process's question for the next one waits in its connection.
     """
 
     def __init__(self) -> None:
-        self.reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
-        self._asking: queue.SimpleQueue[socket.socket] = queue.SimpleQueue()
         self._listener = socket.create_server((HOST, 0))
-        self._connections: list[socket.socket] = []
-        threading.Thread(target=self._accept, daemon=True, name="runtime-api").start()
+        self._connections: dict[int, _Connection] = {}
+        self._asking: _Connection | None = None
+        self._reports: deque[Report] = deque()
+        self._readable = select.poll()
+        self._readable.register(self._listener, select.POLLIN)
 
     @property
     def address(self) -> str:
@@ -100,40 +100,46 @@ class RuntimeApi:
         return f"{HOST}:{self._listener.getsockname()[1]}"
 
     def deliver(self, delivery: Delivery) -> None:
-        """Answer the process, which asked for work before; if it has ended since, its sandbox reports that."""
-        with suppress(OSError):
-            self._asking.get().sendall(_answer(HTTPStatus.OK, delivery.headers()) + delivery.payload)
+        """Answer the process, which said that it is ready; if it has ended since, its sandbox finds out."""
+        if self._asking:
+            self._asking.send(HTTPStatus.OK, delivery.headers(), delivery.payload)
+
+    def report(self, within_s: float) -> Report | None:
+        """Return what the process says next; None if it says nothing for so long, or hangs up."""
+        wait_ms = within_s * 1000
+        while not self._reports and (ready := self._readable.poll(wait_ms)):
+            wait_ms = 0
+            for number, _ in ready:
+                self._attend(number)
+        return self._reports.popleft() if self._reports else None
 
     def close(self) -> None:
         """Release the port and the waiting process."""
-        for each in (self._listener, *self._connections):
-            with suppress(OSError):  # the process has closed it already
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
+        self._listener.close()
+        for connection in self._connections.values():
+            connection.close()
 
-    def _accept(self) -> None:
-        with suppress(OSError):  # closed
-            while True:
-                connection, _ = self._listener.accept()
-                # Without this the kernel holds every second small packet back for 40 ms.
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self._connections.append(connection)
-                threading.Thread(target=self._serve, args=(connection,), daemon=True, name="runtime-api").start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        with suppress(OSError), connection.makefile("rb") as stream:  # a process that was killed breaks it
-            while request := _Request.read(stream):
-                self._handle(request, connection)
-
-    def _handle(self, request: "_Request", connection: socket.socket) -> None:
-        if request.line == _NEXT:
-            self._asking.put(connection)
-            self.reports.put(Report(ReportKind.READY))
-        elif report := request.report():
-            self.reports.put(report)
-            connection.sendall(_answer(HTTPStatus.ACCEPTED, {"Content-Length": "0"}))
+    def _attend(self, number: int) -> None:
+        if number == self._listener.fileno():
+            connection = _Connection(self._listener.accept()[0])
+            self._connections[connection.number] = connection
+            self._readable.register(connection.number, select.POLLIN)
+        elif (requests := self._connections[number].receive()) is None:
+            self._readable.unregister(number)
+            self._connections.pop(number).close()
         else:
-            connection.sendall(_answer(HTTPStatus.NOT_FOUND, {"Content-Length": "0"}))
+            for request in requests:
+                self._handle(request, self._connections[number])
+
+    def _handle(self, request: "_Request", connection: "_Connection") -> None:
+        if request.line == _NEXT:
+            self._asking = connection
+            self._reports.append(Report(ReportKind.READY))
+        elif report := request.report():
+            self._reports.append(report)
+            connection.send(HTTPStatus.ACCEPTED)
+        else:
+            connection.send(HTTPStatus.NOT_FOUND)
 
 
 @dataclass(frozen=True)
@@ -143,15 +149,6 @@ class _Request:
     line: str
     body: bytes
 
-    @classmethod
-    def read(cls, stream: BinaryIO) -> "_Request | None":
-        """Read the next request of a connection, None at its end."""
-        first = stream.readline()
-        if not first:
-            return None
-        method, path, _version = first.decode("latin-1").split(" ", 2)
-        return cls(f"{method} {path}", _body(stream, _headers(stream)))
-
     def report(self) -> Report | None:
         """What it says about an invocation or about the init phase; None if it says something else."""
         if self.line == _INIT_ERROR:
@@ -160,23 +157,48 @@ class _Request:
         return Report(ReportKind(result["kind"]), self.body, result["request_id"]) if result else None
 
 
-def _headers(stream: BinaryIO) -> dict[str, str]:
-    """Read headers up to the empty line, with their names in small letters."""
-    lines = iter(lambda: stream.readline().decode("latin-1").rstrip(), "")
-    return {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+class _Connection:
+    """A connection of the process, and the protocol of its parser."""
 
+    def __init__(self, connected: socket.socket) -> None:
+        # Without this the kernel holds every second small packet back for 40 ms.
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.number = connected.fileno()
+        self.close = connected.close
+        self._socket = connected
+        self._parser = httptools.HttpRequestParser(self)
+        self._requests: list[_Request] = []
 
-def _body(stream: BinaryIO, headers: Mapping[str, str]) -> bytes:
-    if headers.get("transfer-encoding", "").lower() != "chunked":
-        return stream.read(int(headers.get("content-length", "0")))
-    chunks = []
-    while size := int(stream.readline(), 16):
-        chunks.append(stream.read(size))
-        stream.readline()
-    stream.readline()
-    return b"".join(chunks)
+    def receive(self) -> list[_Request] | None:
+        """Return the requests that what has arrived completes; None when the process hung up or talks nonsense."""
+        try:
+            arrived = self._socket.recv(_CHUNK)
+            self._parser.feed_data(arrived)
+        except (OSError, httptools.HttpParserError):
+            return None
+        requests, self._requests = self._requests, []
+        return requests if arrived else None
 
+    def send(self, status: HTTPStatus, headers: Mapping[str, str] = MappingProxyType({}), body: bytes = b"") -> None:
+        """Answer a request; a process that was killed does not read it."""
+        fields = {**headers, "Content-Length": str(len(body))}
+        lines = [f"HTTP/1.1 {status.value} {status.phrase}", *(f"{name}: {value}" for name, value in fields.items())]
+        with suppress(OSError):
+            self._socket.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
 
-def _answer(status: HTTPStatus, headers: Mapping[str, str]) -> bytes:
-    lines = [f"HTTP/1.1 {status.value} {status.phrase}", *(f"{name}: {value}" for name, value in headers.items())]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+    def on_message_begin(self) -> None:
+        """Forget the request before."""
+        self._path, self._body = b"", bytearray()
+
+    def on_url(self, part: bytes) -> None:
+        """Add to the path."""
+        self._path += part
+
+    def on_body(self, part: bytes) -> None:
+        """Add to the body."""
+        self._body += part
+
+    def on_message_complete(self) -> None:
+        """Keep the request."""
+        line = f"{self._parser.get_method().decode()} {self._path.decode('latin-1')}"
+        self._requests.append(_Request(line, bytes(self._body)))

@@ -7,11 +7,9 @@ https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
 
 import json
 import os
-import queue
 import signal
 import subprocess
 import sys
-import threading
 import time
 import uuid
 from concurrent.futures import Executor
@@ -27,7 +25,8 @@ from unum_emulator.runtime_api import Delivery, Report, ReportKind, RuntimeApi
 
 # "The Init phase is limited to 10 seconds"; after that Lambda repeats it within the function's own timeout.
 _INIT_LIMIT_S = 10
-_MEMORY_CHECK_S = 0.1
+# How often a process is looked at that says nothing.
+_LOOK_S = 0.1
 _WORKER = Path(__file__).with_name("worker.py")
 
 
@@ -90,7 +89,6 @@ class Sandbox:
         self._log = output.open("rb")
         self._api = RuntimeApi()
         self._process = workshop.spawner.submit(self._spawn, workshop, output).result()
-        threading.Thread(target=self._watch, daemon=True, name="sandbox-watch").start()
 
     @property
     def alive(self) -> bool:
@@ -156,10 +154,6 @@ class Sandbox:
                 process_group=0,
             )
 
-    def _watch(self) -> None:
-        self._process.wait()
-        self._api.reports.put(Report(ReportKind.EXIT))
-
     def _deliver(self, delivery: Delivery) -> Report:
         """Hand the event to the process, if it asked for one; return what becomes of it."""
         opening, self._opening = self._opening, None
@@ -175,12 +169,13 @@ class Sandbox:
         """Return what happens next; kill the process when its time or its memory is used up."""
         deadline_s = time.monotonic() + timeout_s
         while (remaining_s := deadline_s - time.monotonic()) > 0:
-            try:
-                return self._api.reports.get(timeout=min(remaining_s, _MEMORY_CHECK_S))
-            except queue.Empty:
-                if memory.resident_mb(self._process.pid) > self.function.memory_mb:
-                    self.kill()
-                    return Report(ReportKind.OUT_OF_MEMORY)
+            if report := self._api.report(min(remaining_s, _LOOK_S)):
+                return report
+            if self._process.poll() is not None:
+                return self._api.report(0) or Report(ReportKind.EXIT)  # it may have spoken before it ended
+            if memory.resident_mb(self._process.pid) > self.function.memory_mb:
+                self.kill()
+                return Report(ReportKind.OUT_OF_MEMORY)
         self.kill()
         return Report(ReportKind.TIMEOUT)
 

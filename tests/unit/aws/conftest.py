@@ -8,7 +8,9 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
+from tests.unit.aws.scheduler import GROUP, Scheduler
 from unum_runtime.aws import clients
+from unum_runtime.aws.schedules import Schedules
 from unum_runtime.aws.timer import SqsTimer
 
 HERE: dict[str, Any] = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
@@ -105,3 +107,16 @@ def functions() -> Functions:
 @pytest.fixture
 def timer(queue: Queue, clock: Clock) -> SqsTimer:
     return SqsTimer(queue, queue.url, clock)
+
+
+@pytest.fixture
+def scheduler(queue: Queue) -> Scheduler:
+    client = boto3.Session(**HERE).client("scheduler", region_name=queue.client.meta.region_name)
+    client.create_schedule_group(Name=GROUP)
+    return Scheduler(client)
+
+
+@pytest.fixture
+def schedules(scheduler: Scheduler) -> Schedules:
+    queue, role = "arn:aws:sqs:us-east-1:123456789012:", "arn:aws:iam::123456789012:role/Schedules"
+    return Schedules(lambda: scheduler, GROUP, f"{queue}timer", role, f"{queue}failures")

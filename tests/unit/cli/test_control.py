@@ -12,6 +12,7 @@ from tests.unit.protocol.mapping import deliver_all, deployed, lose
 from tests.unit.protocol.platform import Platform, chain
 from tests.unit.protocol.watching import watching
 from unum_constructs.commands.dead_letters import last_errors
+from unum_runtime.aws.timer import Delayed
 from unum_runtime.client.control import Control
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Began
@@ -110,9 +111,28 @@ def test_without_an_alias_it_asks_for_one(unum: Callable[..., Any]) -> None:
     assert (ran.code, "--control-alias" in ran.err) == (2, True)
 
 
+EVENT = {"$unum": 1, "workflow": "w", "ir": "x", "execution": ["e", 1], "frames": [], "step": 2, "state": "B"}
+EVENT |= {"not_after": 1, "input": 1, "entered": 1}
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("is_scheduled", [False, True])
+def test_events_that_waited_may_be_dead_letters(*, wrapped: bool, is_scheduled: bool) -> None:
+    body = Delayed("arn:f", json.dumps(EVENT).encode(), 1).to_body()
+    told = {"ERROR_CODE": "AccessDenied", "ERROR_MESSAGE": "not allowed"} if is_scheduled else {}
+    attributes = {name: {"DataType": "String", "StringValue": text} for name, text in told.items()}
+    with mock_aws():
+        session = boto3.Session(region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test")
+        queues = session.client("sqs")
+        url = queues.create_queue(QueueName="letters")["QueueUrl"]
+        letter = json.dumps({"MessageBody": body, "QueueUrl": "timer"}) if wrapped else body
+        queues.send_message(QueueUrl=url, MessageBody=letter, MessageAttributes=attributes)
+        error = last_errors(session, url)["e:1#2"]
+    assert error == "AccessDenied: not allowed" if is_scheduled else "could not be handed on to arn:f" in error
+
+
 def test_dead_letters_tell_the_last_error_and_stay() -> None:
-    event = {"$unum": 1, "workflow": "w", "ir": "x", "execution": ["e", 1], "frames": [], "step": 2, "state": "B"}
-    event |= {"not_after": 1, "input": 1, "entered": 1}
+    event = EVENT
     report = {"errorType": "StoreError", "errorMessage": "throttled"}
     letter = {"requestPayload": {"requestPayload": event}, "responsePayload": report}
     with mock_aws():

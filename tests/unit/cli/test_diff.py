@@ -72,6 +72,14 @@ def test_the_timer_goes_with_the_last_wait() -> None:
     assert broken.keys() == {"timer", "function a"}
 
 
+def test_schedules_go_with_the_last_long_wait() -> None:
+    def waiting(seconds: int) -> dict[str, Any]:
+        return machine(A=task("a", Next="W"), W={"Type": "Wait", "Seconds": seconds, "Next": "B"}, B=task("b"))
+
+    assert told(Effect.BREAKS, waiting(86_400), waiting(60)).keys() == {"schedules"}
+    assert told(Effect.BREAKS, waiting(60), waiting(86_400)) == {}
+
+
 def test_a_service_that_is_not_called_any_more_is_not_allowed_any_more() -> None:
     call = {
         "Type": "Task",

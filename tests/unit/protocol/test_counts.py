@@ -106,8 +106,22 @@ def test_a_branch_is_looked_up_in_one_request_with_the_fan_outs_around_it(depth:
     assert store.keys_read - unguarded.keys_read == 1 + depth
 
 
-def test_the_next_branch_in_a_lane_is_looked_up_in_one_request() -> None:
+def lane(items: int) -> tuple[dict[str, Any], list[int]]:
+    """A Map of one Task, a branch after the other, and its items."""
     definition = nested(1)
     definition["States"]["Map0"]["MaxConcurrency"] = 1
-    _, store = run(definition, Guard.COMMIT, [1, 2, 3])
-    assert (store.calls["read"] - 1, store.keys_read - 1) == (3, 6)  # but for the start record, which the test reads
+    return definition, [*range(items)]
+
+
+def test_the_next_branch_in_a_lane_is_looked_up_in_one_request() -> None:
+    definition, items = lane(3)
+    _, store = run(definition, Guard.COMMIT, items)
+    assert (store.calls["read"] - 1, store.keys_read - 1) == (2, 4)  # but for the start record, which the test reads
+
+
+def test_a_delivery_that_goes_through_a_lane_reads_once_how_it_was_opened() -> None:
+    """And then, with one request for each branch, whether that is still to begin."""
+    definition, items = lane(20)
+    _, store = run(definition, Guard.READ, items, fusion=True)
+    looks = {"the first": 1, "after the first": 1, "the second": 1, "before each other": 18}
+    assert store.calls["read"] - 1 == sum(looks.values())

@@ -18,6 +18,9 @@ from unum_runtime.wire.failures import Unsupported
 
 _CHOICES = (None, "wire", "botocore")
 
+_CONNECT_TIMEOUT_S = 60
+"""Source: botocore's `Config`, ``connect_timeout``."""
+
 _MAKING = RLock()
 """One of a kind is made, also where a thread wants it at the same time."""
 
@@ -68,7 +71,10 @@ def _environment() -> Mapping[str, str]:
 
 
 def botocore_client(service: str, *, retries: int = 5, timeout_s: int = 60) -> Any:
-    """A client of botocore's for any call, which makes up to `retries` more attempts at each, of `timeout_s` each."""
+    """A client of botocore's for any call, which makes up to `retries` more attempts at each, of `timeout_s` each.
+
+    A connection may take as long as an answer, but no longer than botocore's own limit.
+    """
     from botocore.config import Config  # noqa: PLC0415 - takes longer to import than all else
 
     config = Config(
@@ -76,6 +82,7 @@ def botocore_client(service: str, *, retries: int = 5, timeout_s: int = 60) -> A
         retries={"mode": "standard", "max_attempts": retries},
         tcp_keepalive=True,
         read_timeout=timeout_s,
+        connect_timeout=min(timeout_s, _CONNECT_TIMEOUT_S),
     )
     region = _environment().get("AWS_DEFAULT_REGION") or _environment().get("AWS_REGION")
     with _MAKING, _as_it_was():

@@ -3,14 +3,19 @@
 The function's environment says which queue it is (`UNUM_TIMER`), and how often the queue delivers a message that was
 not dealt with (`UNUM_MAX_RECEIVES`): an event that cannot be handed on then goes to the failure handler. A message that
 is delivered twice hands its event on twice, which is harmless, as for every event.
+
+Where events may wait for long, the environment says where schedules keep them (`UNUM_SCHEDULES`, the fields of
+`unum_runtime.aws.schedules.Schedules` as JSON). What no schedule can keep goes round in the queue.
 """
 
+import json
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 from unum_runtime.aws.clients import botocore_client, client
 from unum_runtime.aws.invoker import LambdaInvoker
@@ -19,6 +24,15 @@ from unum_runtime.aws.undelivered import Undelivered
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.ir import Json
+
+if TYPE_CHECKING:
+    from unum_runtime.aws.schedules import Schedules
+
+SCHEDULER_TIMEOUT_S = 2
+"""For an answer of Scheduler, and for each of its addresses to accept a connection: a VPC may have no way to it.
+
+Then the event has to be back in the queue before Lambda ends the function.
+"""
 
 
 def handle(event: Json, _context: Any) -> Json:
@@ -41,6 +55,7 @@ class Forwarder:
         clock: tells what is due.
         undelivered: to whoever goes on from events that cannot be handed on.
         max_receives: how often a message is delivered before it is a dead letter.
+        schedules: to wait for long; None where nothing does.
     """
 
     invoker: LambdaInvoker
@@ -48,6 +63,7 @@ class Forwarder:
     clock: Clock
     undelivered: Undelivered
     max_receives: int
+    schedules: "Schedules | None" = None
 
     def forward(self, event: Json) -> Json:
         """See `handle`."""
@@ -66,8 +82,9 @@ class Forwarder:
 
     def _forward(self, record: Mapping[str, Json]) -> None:
         delayed = Delayed.from_body(record["body"])
-        if delayed.due_ms > self.clock.now_ms():
-            self.timer.schedule([delayed])
+        left_ms = delayed.due_ms - self.clock.now_ms()
+        if left_ms > 0:
+            self._wait(delayed, left_ms, record["messageId"])
             return
         try:
             self.invoker.invoke([(delayed.address, delayed.payload)])
@@ -75,6 +92,17 @@ class Forwarder:
             if int(record["attributes"]["ApproximateReceiveCount"]) < self.max_receives:
                 raise
             self.undelivered.report(delayed, record["messageId"], error)
+
+    def _wait(self, delayed: Delayed, left_ms: int, message_id: str) -> None:
+        """Keep what is due in `left_ms` milliseconds: in a schedule, if it is worth one and Scheduler takes it."""
+        if self.schedules is not None and left_ms > self.schedules.longer_than_s * 1000:
+            try:
+                self.schedules.add(delayed)
+            except InvokeError as error:
+                print(f"{message_id}: waits in the queue, because no schedule keeps it: {error}")  # noqa: T201 - as above
+            else:
+                return
+        self.timer.schedule([delayed])
 
 
 @cache
@@ -87,7 +115,31 @@ def forwarder() -> Forwarder:
         clock,
         Undelivered(invoker, lambda: botocore_client("lambda")),
         int(os.environ["UNUM_MAX_RECEIVES"]),
+        _schedules(os.environ.get("UNUM_SCHEDULES")),
     )
+
+
+def _schedules(fields: str | None) -> "Schedules | None":
+    if fields is None:
+        return None
+    from unum_runtime.aws.schedules import Schedules  # noqa: PLC0415 - in layers of workflows that have some
+
+    return Schedules(_scheduler, **json.loads(fields))
+
+
+_MAKING = Lock()
+"""One client of Scheduler is made, also where several threads need it at the same time."""
+
+
+def _scheduler() -> Any:
+    with _MAKING:
+        return _new_scheduler()
+
+
+@cache
+def _new_scheduler() -> Any:
+    """Tries once: what it does not take comes again when it has waited in the queue."""
+    return botocore_client("scheduler", retries=0, timeout_s=SCHEDULER_TIMEOUT_S)
 
 
 if "UNUM_TIMER" in os.environ:

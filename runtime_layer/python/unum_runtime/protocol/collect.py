@@ -27,6 +27,7 @@ from unum_runtime.model.naming import (
     completion_key,
     failed_key,
     is_aside,
+    meeting_key,
     pack_at,
     pack_of,
     place_in_shard,
@@ -35,7 +36,7 @@ from unum_runtime.model.naming import (
     shard_partition,
 )
 from unum_runtime.protocol.packing import is_packed, own_keys, uncollected
-from unum_runtime.protocol.plan import Commit, is_start
+from unum_runtime.protocol.plan import Commit, Meet, is_start, plan
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.trail import Trail
 from unum_runtime.records import replace
@@ -100,7 +101,7 @@ def _parent_key(rt: Runtime, name: Name) -> list[Key]:
 
 def _scope_keys(rt: Runtime, scope: Scope) -> list[Key]:
     """All that a scope has stored; last what opened it, so that its tombstone says that the rest is collected."""
-    keys = [key for shard in range(scope.shards) for key in _shard_keys(rt, scope, shard)]
+    keys = dict.fromkeys(key for shard in range(scope.shards) for key in _shard_keys(rt, scope, shard))
     return [*keys, *_set_keys(rt, scope, range(scope.size)), checkpoint_key(rt.workflow.name, scope.origin)]
 
 
@@ -110,7 +111,20 @@ def _tree(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
         return []
     if checkpoint.opens is not None:
         return _scope_keys(rt, checkpoint.opens)
-    return own_keys(rt, checkpoint)
+    return [*own_keys(rt, checkpoint), *_meeting_keys(rt, checkpoint)]
+
+
+def _meeting_keys(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
+    """Where a branch that goes on from `checkpoint` has noted that it has come to a Task which neighbours meet in."""
+    if not any(task.meets_previous for task in rt.workflow.tasks):
+        return []
+    following = plan(rt.workflow, checkpoint)
+    if not isinstance(following, Meet):
+        return []
+    name = following.invoke.name
+    scope, index = Scope.around(name.execution, name.frames), name.frames[-1].index
+    meetings = range(index, min(index + 2, scope.size))
+    return [meeting_key(rt.workflow.name, scope, own, name.step) for own in meetings]
 
 
 def _shard_keys(rt: Runtime, scope: Scope, shard: int) -> list[Key]:

@@ -8,19 +8,17 @@ sees a set full goes on, because the one before it may have died between adding 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from unum_runtime.errors import InconsistentHistory, RefusedDelivery, StoreError
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Phase, Success, Way, is_stop_record
+from unum_runtime.errors import InconsistentHistory
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Phase, Success, Way
 from unum_runtime.model.envelope import Results
 from unum_runtime.model.ir import FanOut, Map
 from unum_runtime.model.naming import (
     SHARD_SIZE,
     Name,
     Scope,
-    checkpoint_key,
     completion_key,
     failed_key,
     first_of,
-    join_keys,
     pack_of,
     place_in_shard,
     root_key,
@@ -30,6 +28,7 @@ from unum_runtime.model.pack import ENDS, is_full, unpacked
 from unum_runtime.protocol.advance import exceeded, join, too_many_failed
 from unum_runtime.protocol.checkpoint import verified
 from unum_runtime.protocol.moment import Moment
+from unum_runtime.protocol.opened import Lanes, next_in_lane, origin
 from unum_runtime.protocol.packing import is_packed, marked_pack
 from unum_runtime.protocol.plan import (
     BranchFailed,
@@ -37,18 +36,17 @@ from unum_runtime.protocol.plan import (
     Complete,
     Effect,
     Invoke,
-    Meet,
     Open,
-    branch,
     plan,
-    started_after,
 )
 from unum_runtime.protocol.recover import Retry, Settled, recover
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.records import replace
 
 
-def complete(rt: Runtime, scope: Scope, index: int, pack: Item | None = None) -> list[Invoke | Meet | Commit]:
+def complete(
+    rt: Runtime, scope: Scope, index: int, pack: Item | None = None, lanes: Lanes | None = None
+) -> list[Invoke | Commit]:
     """Add branch `index` to the completed ones.
 
     Args:
@@ -56,12 +54,15 @@ def complete(rt: Runtime, scope: Scope, index: int, pack: Item | None = None) ->
         scope: the fan-out.
         index: the branch.
         pack: in which the branch has an entry already; None where it may have none.
+        lanes: of the delivery.
 
     Returns:
-        What this branch has to start: the branch that waits for it under MaxConcurrency, or the join.
+        What this branch has to start: the join, or the branch that waits for it under MaxConcurrency. That is looked
+        for last of all, so that whoever goes on with it knows how it is.
     """
-    started = _next_in_lane(rt, scope, index)
-    return [*started, go_on(rt, scope)] if _fills(rt, scope, index, pack) else started
+    if _fills(rt, scope, index, pack):
+        return [go_on(rt, scope)]
+    return next_in_lane(rt, scope, index, {} if lanes is None else lanes)
 
 
 def complete_again(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[Invoke | Commit]:
@@ -96,8 +97,8 @@ def _shards_again(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[bool]
 
 
 def fail(
-    rt: Runtime, scope: Scope, index: int, failure: Failure, pack: Item | None = None
-) -> list[Invoke | Meet | Commit]:
+    rt: Runtime, scope: Scope, index: int, failure: Failure, pack: Item | None = None, lanes: Lanes | None = None
+) -> list[Invoke | Commit]:
     """Branch `index` came to `failure`: its scope fails, unless enough others are left.
 
     A Map that tolerates failures counts them when all branches have ended; where a quorum is enough, they are counted
@@ -105,11 +106,11 @@ def fail(
     """
     fan_out = rt.workflow.fan_out(scope.state)
     if isinstance(fan_out, Map) and fan_out.tolerates:
-        return complete(rt, scope, index, pack)
+        return complete(rt, scope, index, pack, lanes)
     if fan_out.quorum is not None:
         failed = rt.store.add(failed_key(rt.workflow.name, scope), index, expires_at_s=rt.expires_at_s())
         if scope.size - len(failed) >= fan_out.quorum:
-            return _next_in_lane(rt, scope, index)
+            return next_in_lane(rt, scope, index, {} if lanes is None else lanes)
     opened = origin(rt, scope) if fan_out.retry or fan_out.catch else None
     return [_failed(rt, scope, failure, opened)]
 
@@ -147,43 +148,6 @@ def joined(rt: Runtime, scope: Scope) -> Commit:
     return Commit(scope.join, fan_out.name, Phase.LEFT, Success(left.value), way, joins=scope, as_of_ms=as_of_ms)
 
 
-def origin(rt: Runtime, scope: Scope) -> Open:
-    """The fan-out as its originator committed it.
-
-    Raises:
-        StoreError: the originator's checkpoint is not there.
-        InconsistentHistory: it says something else than the frames.
-    """
-    key = checkpoint_key(rt.workflow.name, scope.origin)
-    return _opened(rt, scope, rt.store.read([key]).get(key))
-
-
-def siblings(rt: Runtime, first: Name, stop: int) -> Open:
-    """The part from branch `first` up to `stop` of a fan-out that was opened.
-
-    It begins even if the fan-out is settled meanwhile: by this event's last delivery, perhaps, in a branch without a
-    Task, which then died before it went on from that.
-
-    Raises:
-        RefusedDelivery: the execution was stopped.
-        StoreError: the originator's checkpoint is not there.
-    """
-    scope, index = Scope.around(first.execution, first.frames), first.frames[-1].index
-    item, settled = _origin_and_around(rt, scope, index)
-    if any(map(is_stop_record, settled)):
-        raise RefusedDelivery(f"{first}: the execution was stopped")
-    return replace(_opened(rt, scope, item), part=range(index, stop))
-
-
-def _opened(rt: Runtime, scope: Scope, item: Item | None) -> Open:
-    if item is None:
-        raise StoreError(f"{scope.origin}: the checkpoint that opened {scope.state!r} is missing; has it expired?")
-    opened = plan(rt.workflow, Checkpoint.from_item(scope.origin, item))
-    if not isinstance(opened, Open) or opened.scope != scope:
-        raise InconsistentHistory(f"{scope.origin}: expected that it opens {scope}, found {opened}")
-    return opened
-
-
 def _failed(rt: Runtime, scope: Scope, failure: Failure, opened: Open | None) -> Commit:
     """What the scope's fan-out state comes to by `failure`; `opened` is needed where it has retriers or catchers."""
     if opened is None:
@@ -200,36 +164,6 @@ def _failed(rt: Runtime, scope: Scope, failure: Failure, opened: Open | None) ->
 
 def _needs_origin(rt: Runtime, fan_out: FanOut) -> bool:
     return rt.workflow.needs_origin(fan_out) or (isinstance(fan_out, Map) and fan_out.tolerates)
-
-
-def _next_in_lane(rt: Runtime, scope: Scope, index: int) -> list[Invoke | Meet | Commit]:
-    """The branch that begins when branch `index` has ended, where only so many run at once.
-
-    None does where this fan-out or one around it is settled, or the execution was stopped; the same request asks that.
-    But one that has begun goes on: it may be what settled the fan-out, without a Task, in a delivery that died then.
-    """
-    fan_out = rt.workflow.fan_out(scope.state)
-    if not isinstance(fan_out, Map) or not fan_out.has_limit:
-        return []
-    item, settled = _origin_and_around(rt, scope, index)
-    if any(map(is_stop_record, settled)):
-        return []
-    opened = _opened(rt, scope, item)
-    following = [branch(opened, following) for following in started_after(opened, index)]
-    return [each for each in following if not settled or _is_committed(rt, each)]
-
-
-def _is_committed(rt: Runtime, effect: Invoke | Commit) -> bool:
-    key = checkpoint_key(rt.workflow.name, effect.name)
-    return isinstance(effect, Commit) and key in rt.store.read([key])
-
-
-def _origin_and_around(rt: Runtime, scope: Scope, index: int) -> tuple[Item | None, list[Item]]:
-    """What opened the scope, and what it and those around branch `index` came to, if they are settled."""
-    own = checkpoint_key(rt.workflow.name, scope.origin)
-    around = join_keys(rt.workflow.name, Name(scope.execution, scope.branch(index), step=0))
-    items = rt.store.read([own, *around])
-    return items.get(own), [items[key] for key in around if key in items]
 
 
 def _fills(rt: Runtime, scope: Scope, index: int, pack: Item | None = None) -> bool:

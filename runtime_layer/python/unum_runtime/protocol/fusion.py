@@ -14,7 +14,7 @@ from collections.abc import Callable
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection, Guard, Pattern, Task
-from unum_runtime.model.naming import Frames, Name
+from unum_runtime.model.naming import Name, Scope
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.trail import Trail
@@ -61,17 +61,19 @@ def may_fuse(rt: Runtime, trail: Trail, name: Name, task: Task) -> bool:
     """
     if not trail.may_go_on or not trail.created or trail.found or rt.collection is not Collection.TTL:
         return False
-    return task.pattern is Pattern.RESPONSE and _is_on_the_way(trail.created[-1].name.frames, name.frames)
+    return task.pattern is Pattern.RESPONSE and _is_on_the_way(trail.created[-1].name, name, task)
 
 
-def _is_on_the_way(before: Frames, after: Frames) -> bool:
-    """Whether the one is inside of the other, or where the other is; not in a branch beside it.
+def _is_on_the_way(before: Name, after: Name, task: Task) -> bool:
+    """Whether the one is inside of the other, or where the other is, or in the branch that begins when the other ends.
 
-    Which branch begins when another has ended is no matter of that one's outcome alone: none does where the fan-out is
-    settled. So if it is this delivery that settles it, in the branch beside, the next would not come there again.
+    Whether another branch comes to a meeting is no matter of this delivery's outcome alone.
     """
-    depth = min(len(before), len(after))
-    return before[:depth] == after[:depth]
+    depth = min(len(before.frames), len(after.frames))
+    if before.frames[:depth] == after.frames[:depth]:
+        return True
+    is_beside = Scope.around(before.execution, before.frames) == Scope.around(after.execution, after.frames)
+    return is_beside and not task.meets_previous
 
 
 def fits(rt: Runtime, event: Envelope) -> bool:
@@ -90,9 +92,9 @@ def own_event(event: Envelope) -> Envelope:
 def is_first(rt: Runtime, trail: Trail, ahead: Envelope) -> bool:
     """Whether a delivery that goes on with `ahead` knows without a look that there is no outcome yet.
 
-    It has just created the outcome before it, and nothing else leads there. It looks all the same in a branch, because
-    the fan-out may have been settled without it; and where it may have waited for a lease.
+    It has just looked; or it has just created the outcome before it, and nothing else leads there. It looks all the
+    same in a branch, because the fan-out may have been settled without it; and where it may have waited for a lease.
     """
     before = trail.created[-1].name
     is_next = not before.frames and not ahead.name.frames and ahead.name.step == before.step + 1
-    return is_next and rt.workflow.task(ahead.state).guard is not Guard.LEASE
+    return (trail.is_new or is_next) and rt.workflow.task(ahead.state).guard is not Guard.LEASE

@@ -4,13 +4,14 @@ from unum_runtime.errors import NotOurEvent, OutcomeCollected, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, is_stop_record
 from unum_runtime.model.envelope import Envelope, Neighbours, Results, Siblings, Stored, Value
 from unum_runtime.model.ir import Guard, Pattern, State, Task
-from unum_runtime.model.naming import checkpoint_key, join_keys
+from unum_runtime.model.naming import checkpoint_key
 from unum_runtime.protocol.checkpoint import draft, verified
 from unum_runtime.protocol.elsewhere import check_look
-from unum_runtime.protocol.fanin import joined, siblings
+from unum_runtime.protocol.fanin import joined
 from unum_runtime.protocol.large import entered
+from unum_runtime.protocol.look import look
 from unum_runtime.protocol.meeting import neighbours
-from unum_runtime.protocol.packing import find_packed, place_of
+from unum_runtime.protocol.opened import siblings
 from unum_runtime.protocol.plan import Commit, Effect, Invoke, plan
 from unum_runtime.protocol.runtime import Runtime
 
@@ -73,16 +74,9 @@ def _committed(rt: Runtime, envelope: Envelope) -> Checkpoint | None:
     Raises:
         RefusedDelivery: the execution was stopped; or a fan-out was settled without this branch.
     """
-    place = place_of(rt.workflow, envelope.state, envelope.name)
-    own = checkpoint_key(rt.workflow.name, envelope.name) if place is None else place.key
-    around = join_keys(rt.workflow.name, envelope.name)
-    items = rt.store.read([own, *around])
-    if not items:
-        return None
-    settled = [items[key] for key in around if key in items]
+    found, settled = look(rt, envelope.name, envelope.state)
     if any(map(is_stop_record, settled)):
         raise RefusedDelivery(f"{envelope.name}: the execution was stopped")
-    found = items.get(own) if place is None else find_packed(rt, place, envelope.name, items.get(own))
     if found is not None:
         return verified(rt, envelope.name, envelope.state, found)
     if settled:

@@ -132,10 +132,12 @@ def _done(rt: Runtime, effect: Effect, trail: Trail) -> list[Effect]:
             return list(meet(rt, effect))
         case Complete(execution, frames):
             trail.ended.append(effect)
-            return list(complete(rt, Scope.around(execution, frames), frames[-1].index, trail.packs.get(frames)))
+            scope, pack = Scope.around(execution, frames), trail.packs.get(frames)
+            return [*complete(rt, scope, frames[-1].index, pack, trail.lanes)]
         case BranchFailed(execution, frames, failure):
             trail.ended.append(effect)
-            return list(fail(rt, Scope.around(execution, frames), frames[-1].index, failure, trail.packs.get(frames)))
+            scope, pack = Scope.around(execution, frames), trail.packs.get(frames)
+            return [*fail(rt, scope, frames[-1].index, failure, pack, trail.lanes)]
         case Finish(execution, ending):
             rt.log("finished", execution=execution.name, status=ending.status)
     return []
@@ -150,6 +152,7 @@ def _send(rt: Runtime, invokes: list[Invoke], trail: Trail, *, is_all: bool) -> 
     for effect in invokes:
         event, due_ms = envelope(rt, effect, routes), _due_later(rt, effect)
         if is_all and due_ms is None and _fuses(rt, trail, event):
+            trail.is_new = effect.is_new
             return []
         payload = large.payload(rt, event)
         failure = _unsendable(rt, effect, len(payload))

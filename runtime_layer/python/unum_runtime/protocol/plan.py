@@ -53,6 +53,7 @@ class Invoke:
         due_ms: when it is to be delivered, in milliseconds since 1970; None for at once.
         retries: how often each retrier of the state was used.
         job: what a service that works on the Task has to be asked by.
+        is_new: whether it was looked for just now, and has no outcome.
     """
 
     name: Name
@@ -61,6 +62,7 @@ class Invoke:
     due_ms: int | None = None
     retries: tuple[int, ...] = ()
     job: Json = None
+    is_new: bool = False
 
 
 @dataclass(frozen=True)

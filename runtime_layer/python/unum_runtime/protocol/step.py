@@ -46,7 +46,7 @@ def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
     _once(rt, envelope, trail, fresh=fresh)
     while trail.ahead is not None:  # no recursion: a loop may go on for as long as the sandbox lives
         ahead, fresh = trail.ahead, is_first(rt, trail, trail.ahead)
-        trail = Trail(ahead.routes, is_fused=True, may_go_on=True)
+        trail = trail.onward(ahead)
         _once(rt, ahead, trail, fresh=fresh)
 
 

@@ -8,6 +8,7 @@ from unum_runtime.model.naming import Frames, Name, Scope, scopes_around
 if TYPE_CHECKING:
     from unum_runtime.model.checkpoint import Checkpoint, Item
     from unum_runtime.model.envelope import Envelope
+    from unum_runtime.protocol.opened import Lanes
     from unum_runtime.protocol.plan import BranchFailed, Commit, Complete
 
 
@@ -26,9 +27,15 @@ class Trail:
         is_fused: whether the delivery has come here without an event.
         may_go_on: whether somebody works on `ahead`.
         ahead: what the delivery goes on with itself, in place of its event.
+        is_new: whether that was looked for just now, and has no outcome.
+        lanes: the fan-outs that the delivery goes through, from branch to branch.
     """
 
-    def __init__(self, routes: Mapping[str, str], *, is_fused: bool = False, may_go_on: bool = False) -> None:
+    is_fused: bool = False
+    ahead: "Envelope | None" = None
+    is_new: bool = False
+
+    def __init__(self, routes: Mapping[str, str], *, may_go_on: bool = False) -> None:
         self.routes = routes
         self.created: list[Checkpoint] = []
         self.found: list[Name] = []
@@ -36,9 +43,14 @@ class Trail:
         self.ended: list[Complete | BranchFailed] = []
         self.collected: list[Scope] = []
         self.packs: dict[Frames, Item] = {}
-        self.is_fused = is_fused
         self.may_go_on = may_go_on
-        self.ahead: Envelope | None = None
+        self.lanes: Lanes = {}
+
+    def onward(self, ahead: "Envelope") -> "Trail":
+        """The next step of the same delivery, which goes on with `ahead`."""
+        trail = Trail(ahead.routes, may_go_on=True)
+        trail.is_fused, trail.lanes = True, self.lanes
+        return trail
 
     def paths(self) -> Iterator[tuple[Scope, ...]]:
         """The scopes around each thing that it came to, outermost first; none inside a scope that it collected."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from unum_runtime.aws.invoker import PARALLEL_CALLS
+from unum_runtime.aws.schedules import EARLY_S, LONGEST_IN_QUEUE_S
 from unum_runtime.aws.timer import MAX_DELAY_S
 from unum_runtime.clock import SkippingClock
 from unum_runtime.model.checkpoint import Ending, Item
@@ -35,6 +36,7 @@ class Usage:
         invocations: of functions, the one that started the execution included.
         rounds: how often a delivery waited for invocations that it made side by side.
         waits: how often a queue kept an event; what is due later than it can wait in one goes into it again.
+        schedules: how many events a schedule kept.
         waited_ms: how long the execution did nothing but wait for them, in milliseconds.
         payload_bytes: of the events that the functions sent.
         object_writes: PutObject requests.
@@ -53,6 +55,7 @@ class Usage:
     invocations: int = 0
     rounds: int = 0
     waits: int = 0
+    schedules: int = 0
     waited_ms: int = 0
     payload_bytes: int = 0
     object_writes: int = 0
@@ -213,9 +216,23 @@ class _MeteredQueue:
         """See `Timer.schedule`."""
         self.usage.invocations += len(events)
         now_ms = self.queue.clock.now_ms()
-        self.usage.waits += sum(max(1, -(-(due_ms - now_ms) // (MAX_DELAY_S * 1000))) for *_, due_ms in events)
+        for *_, due_ms in events:
+            turns, schedules = _kept(due_ms - now_ms)
+            self.usage.waits += turns
+            self.usage.schedules += schedules
         self.usage.payload_bytes += sum(len(payload) for _, payload, _ in events)
         self.queue.schedule(events)
+
+
+def _kept(wait_ms: int) -> tuple[int, int]:
+    """How many turns in the queue, and how many schedules, an event takes that is due in `wait_ms` milliseconds."""
+    if wait_ms > LONGEST_IN_QUEUE_S * 1000:
+        return 2 + _turns(EARLY_S * 1000), 1  # one before the schedule, and one in which that sends it to the queue
+    return _turns(wait_ms), 0
+
+
+def _turns(wait_ms: int) -> int:
+    return max(1, -(-wait_ms // (MAX_DELAY_S * 1000)))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ joined, retried and resumed: those rules stand here a second time, so that a mis
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 from unum_runtime.asl.program import Left
 from unum_runtime.model.checkpoint import (
@@ -135,6 +136,7 @@ class Reference:
         visits: what user code of each invocation that can be reached is to see.
         unsettled: invocations and Tasks that come after an outcome which is not committed; so what they see may differ.
         entered: the last two Tasks or fan-outs that the top level has come to.
+        met: with what branches have come to Tasks that neighbours meet in.
         reached: the name of the outcome that the top level comes to next.
         redrives: how often the execution was redriven.
     """
@@ -145,6 +147,7 @@ class Reference:
     visits: dict[Name, Visit] = field(default_factory=dict)
     unsettled: set[tuple[Name, str]] = field(default_factory=set)
     entered: list[AtTask | AtFanOut] = field(default_factory=list)
+    met: dict[Name, AtTask] = field(default_factory=dict)
     reached: Name | None = None
     redrives: int = 0
 
@@ -248,7 +251,22 @@ class Reference:
         self._expect(checkpoint, [Success(value)], way)
         return self._after(checkpoint, checkpoint.state)
 
-    def _task(self, point: Point, arrival: AtTask) -> Point | End | None:
+    def _meeting(self, name: Name, own: AtTask) -> AtTask | None:
+        """What a Task is entered with that its own branch has come to with `own`; None until that before has."""
+        self.met[name] = own
+        frames, index = name.frames[:-1], name.frames[-1].index
+        if index == 0:
+            return replace(own, given=Success([None, own.value]))
+        before = self.met.get(replace(name, frames=(*frames, replace(name.frames[-1], index=index - 1))))
+        if before is None:
+            return None
+        moment = replace(own.moment, entered_ms=max(before.moment.entered_ms, own.moment.entered_ms))
+        return replace(own, given=Success([before.value, own.value]), moment=moment)
+
+    def _task(self, point: Point, arrived: AtTask) -> Point | End | None:
+        arrival = self._meeting(point.name, arrived) if arrived.task.meets_previous else arrived
+        if arrival is None:
+            return None
         moment = replace(arrival.moment, seed=str(point.name), visited=0)
         visit = self.visits[point.name] = Visit(arrival.task, arrival.value, moment, arrival.due_ms)
         task = self._committer(point.name, arrival.task)
@@ -325,6 +343,8 @@ class Reference:
         ends = list(self._branches(point.name, arrival, sum(retries)))
         failed = [end for end in ends if end and isinstance(end.outcome, Failure)]
         checkpoint = self._outcome_of(point.name, state)
+        if state.quorum is not None:
+            return self._quorum(point, arrival, ends, state.quorum, retries)
         tolerates = isinstance(state, Map) and state.tolerates
         if failed and not tolerates:
             return self._failed(checkpoint, arrival, failed, retries)
@@ -339,6 +359,30 @@ class Reference:
             return self._failed(checkpoint, arrival, [End(exceeded(), moment.entered_ms)], retries)
         results = [end.outcome.value for end in done if isinstance(end.outcome, Success)]
         return self._joined(point, arrival, join(state, arrival.value, results, moment), moment, retries)
+
+    def _quorum(
+        self, point: Point, arrival: AtFanOut, ends: Sequence[End | None], quorum: int, retries: tuple[int, ...]
+    ) -> Point | End | None:
+        """A fan-out that goes on from any `quorum` branches that have succeeded; its outcome tells from which."""
+        state, checkpoint = arrival.state, self._outcome_of(point.name, arrival.state)
+        failed = [end for end in ends if end and isinstance(end.outcome, Failure)]
+        if len(failed) > len(ends) - quorum:
+            return self._failed(checkpoint, arrival, failed, retries)
+        results = [end.outcome.value for end in ends if end and isinstance(end.outcome, Success)]
+        if len(results) < quorum:
+            if self.past.committed(point.name):
+                raise Unexplained(
+                    f"{point.name}: {state.name!r} has an outcome, but {len(results)} of {quorum} results"
+                )
+            return None
+        moment = self._moment(point.name, max(end.at_ms for end in ends if end), arrival.moment.variables)
+        lefts = [join(state, arrival.value, chosen, moment) for chosen in map(list, combinations(results, quorum))]
+        if checkpoint:
+            self._expect(checkpoint, [_outcome(left) for left in lefts])
+            return self._after(checkpoint, state.next)
+        if state.join is not None:
+            self.unsettled.add((point.name, state.join))
+        return self._joined(point, arrival, lefts[0], moment, retries)
 
     def _branches(self, name: Name, arrival: AtFanOut, generation: int) -> Iterable[End | None]:
         state = arrival.state

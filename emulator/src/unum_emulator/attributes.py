@@ -1,0 +1,58 @@
+"""What DynamoDB does with each attribute of a request, without what cannot come to anything.
+
+Most attributes are strings and numbers. They are values without values in them, and no string is malformed; yet
+ministack looks for both in each of them, twice. And it copies the item that an update changes four times, by the
+module `copy`, which keeps account of circles that JSON cannot have.
+"""
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from ministack.services import dynamodb
+
+from unum_emulator.patching import replace
+
+_FLAT = ("S", "N")
+
+
+def install() -> None:
+    """Leave that work out."""
+    nesting_level = replace(dynamodb, "_nesting_level", None)
+    request_values = replace(dynamodb, "_request_values", None)
+
+    def level(value: Any, depth: int = 1) -> int:
+        found: int = depth if _type(value) in _FLAT else nesting_level(value, depth)
+        return found
+
+    def values(request: Mapping[str, Any]) -> list[Any]:
+        """The values that may be malformed or nested."""
+        return [value for value in request_values(request) if _type(value) != "S"]
+
+    replace(dynamodb, "_nesting_level", level)
+    replace(dynamodb, "_request_values", values)
+    replace(dynamodb, "copy", _Copy())
+
+
+class _Copy:
+    """The module `copy`, which is quick with JSON."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(copy, name)
+
+    def deepcopy(self, value: Any) -> Any:
+        return _copied(value)
+
+
+def _copied(value: Any) -> Any:
+    kind = type(value)
+    if kind is dict:
+        return {name: _copied(each) for name, each in value.items()}
+    if kind is list:
+        return [each if type(each) is str else _copied(each) for each in value]
+    return value if kind is str else copy.deepcopy(value)
+
+
+def _type(value: Any) -> Any:
+    """The only type that an attribute has; None for what is no attribute."""
+    return next(iter(value)) if type(value) is dict and len(value) == 1 else None

@@ -1,0 +1,43 @@
+"""EventBridge Scheduler, as far as ministack is another.
+
+A schedule is a resource below its group, by which policies name it; ministack takes all for schedules of the default
+group. What Scheduler replaces in an input it leaves as it is.
+https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoneventbridgescheduler.html
+https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ministack.core import iam_actions
+from ministack.services import eventbridge
+
+from unum_emulator.patching import replace
+
+_SCHEDULE = ":schedule/default/"
+_WORD = re.compile(r"<aws\.scheduler\.(?:schedule-arn|scheduled-time|execution-id|attempt-number)>")
+
+
+def install() -> None:
+    """Have policies see groups, and targets see words replaced."""
+    resource_of, invoke = iam_actions.extract_resource_arn, eventbridge._invoke_target
+
+    def resource(service: str, method: str, path: str, headers: Any, body: bytes, query: Any, *place: str) -> str:
+        found: str = resource_of(service, method, path, headers, body, query, *place)
+        return found.replace(_SCHEDULE, f":schedule/{_group(body, query)}/") if service == "scheduler" else found
+
+    def invoke_target(target: Any, event: Mapping[str, Any], *rule: Any, **options: Any) -> Any:
+        if event.get("Source") == "aws.scheduler" and "Input" in target:
+            target = {**target, "Input": _WORD.sub("replaced", target["Input"])}
+        return invoke(target, event, *rule, **options)
+
+    replace(iam_actions, "extract_resource_arn", resource)
+    replace(eventbridge, "_invoke_target", invoke_target)
+
+
+def _group(body: bytes, query: Mapping[str, Any]) -> str:
+    """The group that a request names: in its body, or in its query."""
+    named = json.loads(body or b"{}").get("GroupName") or query.get("groupName", "default")
+    return str(named[0] if isinstance(named, list) else named)

@@ -1,0 +1,111 @@
+"""A fan-out as it was opened, read again for the branches that begin later: those of a part, and the next in a lane.
+
+A lane is the branches of a Map that begin one when another has ended, because MaxConcurrency lets only so many run at
+once.
+"""
+
+from typing import TypeAlias
+
+from unum_runtime.errors import InconsistentHistory, RefusedDelivery, StoreError
+from unum_runtime.model.checkpoint import Checkpoint, Item, is_stop_record
+from unum_runtime.model.ir import Map
+from unum_runtime.model.naming import Name, Scope, checkpoint_key, join_keys
+from unum_runtime.protocol.look import look
+from unum_runtime.protocol.plan import Commit, Invoke, Open, branch, plan, started_after
+from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.records import replace
+
+Lanes: TypeAlias = dict[Scope, Open]
+"""The fan-outs, one inside the other, of which a delivery goes on from branch to branch."""
+
+
+def origin(rt: Runtime, scope: Scope) -> Open:
+    """The fan-out as its originator committed it.
+
+    Raises:
+        StoreError: the originator's checkpoint is not there.
+        InconsistentHistory: it says something else than the frames.
+    """
+    key = checkpoint_key(rt.workflow.name, scope.origin)
+    return _opened(rt, scope, rt.store.read([key]).get(key))
+
+
+def siblings(rt: Runtime, first: Name, stop: int) -> Open:
+    """The part from branch `first` up to `stop` of a fan-out that was opened.
+
+    It begins even if the fan-out is settled meanwhile: by this event's last delivery, perhaps, in a branch without a
+    Task, which then died before it went on from that.
+
+    Raises:
+        RefusedDelivery: the execution was stopped.
+        StoreError: the originator's checkpoint is not there.
+    """
+    scope, index = Scope.around(first.execution, first.frames), first.frames[-1].index
+    item, settled = _origin_and_around(rt, scope, index)
+    if any(map(is_stop_record, settled)):
+        raise RefusedDelivery(f"{first}: the execution was stopped")
+    return replace(_opened(rt, scope, item), part=range(index, stop))
+
+
+def next_in_lane(rt: Runtime, scope: Scope, index: int, lanes: Lanes) -> list[Invoke | Commit]:
+    """The branch that begins when branch `index` has ended, where only so many run at once.
+
+    None does where this fan-out or one around it is settled, or the execution was stopped; the same request asks that.
+    But one that has begun goes on: it may be what settled the fan-out, in a delivery that went on with it and died.
+
+    Args:
+        rt: the runtime.
+        scope: the fan-out.
+        index: the branch.
+        lanes: told how the fan-out was opened; where it knows that, the request asks for the next branch's outcome.
+    """
+    fan_out = rt.workflow.fan_out(scope.state)
+    if not isinstance(fan_out, Map) or not fan_out.has_limit:
+        return []
+    opened = lanes.get(scope)
+    if opened is not None:
+        return [each for begins in _following(opened, index) for each in _as_needed(rt, begins)]
+    item, settled = _origin_and_around(rt, scope, index)
+    if any(map(is_stop_record, settled)):
+        return []
+    opened = _opened(rt, scope, item)
+    _keep(lanes, opened)
+    following = _following(opened, index)
+    return [each for begins in following for each in _as_needed(rt, begins)] if settled else following
+
+
+def _following(opened: Open, index: int) -> list[Invoke | Commit]:
+    return [branch(opened, following) for following in started_after(opened, index)]
+
+
+def _as_needed(rt: Runtime, begins: Invoke | Commit) -> list[Invoke | Commit]:
+    """`begins`, if its branch has to begin or has begun, with what is seen of that."""
+    found, settled = look(rt, begins.name, begins.state)
+    if any(map(is_stop_record, settled)) or (settled and found is None):
+        return []
+    return [replace(begins, is_new=True) if isinstance(begins, Invoke) and found is None else begins]
+
+
+def _keep(lanes: Lanes, opened: Open) -> None:
+    """Let `lanes` have `opened`, and of others those around it: a delivery may come through any number of them."""
+    depth = len(opened.scope.frames)
+    for other in [scope for scope in lanes if len(scope.frames) >= depth]:
+        del lanes[other]
+    lanes[opened.scope] = opened
+
+
+def _opened(rt: Runtime, scope: Scope, item: Item | None) -> Open:
+    if item is None:
+        raise StoreError(f"{scope.origin}: the checkpoint that opened {scope.state!r} is missing; has it expired?")
+    opened = plan(rt.workflow, Checkpoint.from_item(scope.origin, item))
+    if not isinstance(opened, Open) or opened.scope != scope:
+        raise InconsistentHistory(f"{scope.origin}: expected that it opens {scope}, found {opened}")
+    return opened
+
+
+def _origin_and_around(rt: Runtime, scope: Scope, index: int) -> tuple[Item | None, list[Item]]:
+    """What opened the scope, and what it and those around branch `index` came to, if they are settled."""
+    own = checkpoint_key(rt.workflow.name, scope.origin)
+    around = join_keys(rt.workflow.name, Name(scope.execution, scope.branch(index), step=0))
+    items = rt.store.read([own, *around])
+    return items.get(own), [items[key] for key in around if key in items]

@@ -1,0 +1,71 @@
+"""Deliberate mistakes with quorums, and with branches that meet."""
+
+import pytest
+from mutations import DUPLICATE, NONE, Mutation
+
+from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.envelope import Envelope, Value
+from unum_runtime.model.naming import Scope
+from unum_runtime.protocol import fanin, ingress, meeting, perform
+from unum_runtime.protocol.plan import Commit, Invoke, Meet
+from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.records import replace
+from unum_runtime.simulator import Invariant
+
+
+def failure_counts(patch: pytest.MonkeyPatch) -> None:
+    def fail(rt: Runtime, scope: Scope, index: int, _failure: Failure, *_: object) -> list[Invoke | Commit]:
+        return fanin.complete(rt, scope, index)
+
+    patch.setattr(perform, "fail", fail)
+
+
+def one_failure_fails(patch: pytest.MonkeyPatch) -> None:
+    def fail(rt: Runtime, scope: Scope, _index: int, failure: Failure, *_: object) -> list[Invoke | Commit]:
+        return [fanin._failed(rt, scope, failure, None)]
+
+    patch.setattr(perform, "fail", fail)
+
+
+def one_more_is_needed(patch: pytest.MonkeyPatch) -> None:
+    def is_full(rt: Runtime, scope: Scope, shard: int, done: int) -> bool:
+        return filling(rt, scope, shard, done - 1)
+
+    filling = fanin._is_full
+    patch.setattr(fanin, "_is_full", is_full)
+
+
+def own_meeting_alone(patch: pytest.MonkeyPatch) -> None:
+    def meet(rt: Runtime, effect: Meet) -> list[Invoke]:
+        return [each for each in meeting.meet(rt, effect) if each.name == effect.invoke.name]
+
+    patch.setattr(perform, "meet", meet)
+
+
+def always_with_the_first(patch: pytest.MonkeyPatch) -> None:
+    def neighbours(rt: Runtime, envelope: Envelope) -> Value:
+        *around, own = envelope.name.frames
+        first = replace(envelope.name, frames=(*around, replace(own, index=0)))
+        return meeting.neighbours(rt, replace(envelope, name=first))
+
+    patch.setattr(ingress, "neighbours", neighbours)
+
+
+NEIGHBOUR_MUTATIONS = {
+    "a failure counts for a quorum": Mutation(
+        graph="quorum with a failure", faults=NONE, breaks=Invariant.NO_LOST_WORK, patch=failure_counts
+    ),
+    "one failure fails a quorum": Mutation(
+        graph="quorum with a failure", faults=NONE, breaks=Invariant.CONSISTENT, patch=one_failure_fails
+    ),
+    "a quorum that waits for one more": Mutation(
+        graph="quorum with a failure", faults=NONE, breaks=Invariant.NO_LOST_WORK, patch=one_more_is_needed
+    ),
+    "a meeting that one of both begins": Mutation(
+        graph="meeting", faults=NONE, breaks=Invariant.NO_LOST_WORK, patch=own_meeting_alone
+    ),
+    "a meeting with the first": Mutation(
+        graph="meeting", faults=DUPLICATE, breaks=Invariant.SAME_VIEW, patch=always_with_the_first
+    ),
+}
+"""Every mistake by name."""

@@ -1,0 +1,37 @@
+"""Quorums and meetings, whatever happens."""
+
+import pytest
+from neighbouring import MEETINGS, QUORUMS
+from scenarios import BOTH, CRASH, RANDOM, scenario
+
+from unum_runtime.model.ir import Collection
+from unum_runtime.simulator import Faults, explore, search
+
+PEOPLE = Faults(crashes=2, duplicates=2, throttles=2, nudges=2, redrives=2, concurrency=3)
+LOST = Faults(crashes=1, duplicates=0, throttles=1, losses=1, concurrency=2)
+RUNS = 4
+MAX_STATES = 1_000
+ALL = [*QUORUMS, *MEETINGS]
+
+
+@pytest.mark.parametrize("graph", ["first of two", pytest.param("meeting", marks=pytest.mark.long)])
+def test_every_way_with_one_crash(graph: str) -> None:
+    assert explore(scenario(graph, faults=CRASH)).is_complete
+
+
+@pytest.mark.parametrize("graph", ALL)
+@pytest.mark.parametrize("collection", Collection)
+def test_ways_with_a_crash_and_a_duplicate(graph: str, collection: Collection) -> None:
+    assert explore(scenario(graph, faults=BOTH, collection=collection), max_states=MAX_STATES).states
+
+
+@pytest.mark.parametrize("graph", ALL)
+@pytest.mark.parametrize("way", ["everything", "eager", "stopped", "in one function"])
+def test_by_chance(graph: str, way: str) -> None:
+    assert search(scenario(graph, **RANDOM[way]), range(RUNS)).ends == RUNS
+
+
+@pytest.mark.parametrize("graph", ALL)
+@pytest.mark.parametrize("faults", [PEOPLE, LOST], ids=["nudged and redriven", "lost"])
+def test_what_was_lost_is_found(graph: str, faults: Faults) -> None:
+    assert search(scenario(graph, faults=faults), range(RUNS)).ends == RUNS
