@@ -264,3 +264,16 @@ def test_a_receipt_counts_objects_and_not_what_is_in_them() -> None:
 def test_an_execution_that_does_not_exist_has_no_receipt() -> None:
     with pytest.raises(ExecutionDoesNotExist):
         stored_receipt(MemoryStore(), "w", "nobody")
+
+
+def test_what_is_too_large_for_an_event_took_no_invocation() -> None:
+    several = {"Type": "Pass", "Parameters": {f"text{number}.$": "$" for number in range(6)}, "Next": "Two"}
+    states = {
+        "One": {"Type": "Task", "Resource": "one", "Next": "Several"},
+        "Several": several,
+        "Two": {"Type": "Task", "Resource": "two", "End": True},
+    }
+    workflow = Definition.from_asl({"StartAt": "One", "States": states}).compile("w", None)
+    run = metered(workflow, dict.fromkeys(("one", "two"), lambda event, _: event), "x" * 200_000)
+    assert run.ending.status is Status.FAILED
+    assert stored_receipt(run.store, "w", run.name).invocations == run.usage.invocations == 1

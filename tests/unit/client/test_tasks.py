@@ -1,5 +1,6 @@
 """Answers for Tasks that wait, sent through the door of a real workflow; activities on a queue in moto."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -111,6 +112,16 @@ def test_a_request_that_says_nothing(entry: Door, content: dict[str, Any]) -> No
     answer = door.answer(entry.platform.runtime(), door.request(entry.begun(), **content))
     assert answer["error"] == "ValidationException"
     assert 'expected "token" and one of "output" as JSON text' in answer["message"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"), [({"$unum": 99}, r"event\.\$unum: expected wire version 1, got 99"), ({"request": 3}, "got 3")]
+)
+def test_a_request_of_another_version_does_nothing(entry: Door, wrong: dict[str, Any], told: str) -> None:
+    answer = door.answer(entry.platform.runtime(), door.request(entry.begun(), output="1") | wrong)
+    assert answer["error"] == "ValidationException"
+    assert re.search(told, answer["message"])
+    assert entry.outcome is None
 
 
 @pytest.mark.parametrize("event", [None, "token", [], {}, {"token": "t"}, {"$unum": 1, "start": "e"}])

@@ -149,9 +149,9 @@ class Envelope:
         Raises:
             NotOurEvent: it is of another wire version.
         """
-        if event.get(MARK) != WIRE_VERSION:
-            found = event.get(MARK)
-            raise NotOurEvent(f"event.{MARK}: expected wire version {WIRE_VERSION}, got {json.dumps(found)}")
+        fault = other_version(event)
+        if fault is not None:
+            raise NotOurEvent(fault)
         name = Name(Execution(*event["execution"]), tuple([Frame(*frame) for frame in event["frames"]]), event["step"])
         return cls(
             workflow=event["workflow"],
@@ -164,6 +164,12 @@ class Envelope:
             retries=tuple(event.get("retries", ())),
             job=event.get("job"),
         )
+
+
+def other_version(event: Mapping[str, Json]) -> str | None:
+    """What is wrong with the wire version of `event`; None for ours."""
+    found = event.get(MARK)
+    return None if found == WIRE_VERSION else f"event.{MARK}: expected wire version {WIRE_VERSION}, got {found!r}"
 
 
 def is_envelope(event: Json) -> bool:

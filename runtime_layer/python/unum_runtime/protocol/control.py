@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Began, Failure, Success
-from unum_runtime.model.envelope import MARK, WIRE_VERSION
+from unum_runtime.model.envelope import MARK, WIRE_VERSION, other_version
 from unum_runtime.model.ir import Json
 from unum_runtime.protocol.course import top_level
 from unum_runtime.protocol.fork import Wish, fork
@@ -120,6 +120,7 @@ def parse(event: Json) -> Request:
     """
     if not is_request(event):
         raise ValidationException(f'expected an object with "{MARK}", "control" and "execution"')
+    check_version(event)
     execution, error, cause = event.get("execution"), event.get("error"), event.get("cause")
     if event["control"] not in list(Control):
         raise ValidationException(f"control: expected one of {[*map(str, Control)]}, got {event['control']!r}")
@@ -136,6 +137,17 @@ def parse(event: Json) -> Request:
         handed_on=event.get(HANDED_ON) is True,
         silent_ms=checked_silent_ms(event.get(SILENT, 0)),
     )
+
+
+def check_version(event: Mapping[str, Json]) -> None:
+    """Whether `event` is a request as this version makes it.
+
+    Raises:
+        ValidationException: it is of another wire version.
+    """
+    fault = other_version(event)
+    if fault is not None:
+        raise ValidationException(fault)
 
 
 def runs_on(store: Store, workflow: str, execution_name: str) -> RunsOn:

@@ -11,7 +11,7 @@ from typing import Any
 
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Failure, Success
-from unum_runtime.model.envelope import MARK, WIRE_VERSION
+from unum_runtime.model.envelope import MARK, WIRE_VERSION, other_version
 from unum_runtime.model.ir import Json
 from unum_runtime.protocol import holder, reception
 from unum_runtime.protocol.checkpoint import shortened
@@ -52,6 +52,9 @@ def answer(rt: Runtime, event: Mapping[str, Json]) -> Json:
     Raises:
         UnumError: it is not known whether it was done; the request must be repeated.
     """
+    fault = other_version(event)
+    if fault is not None:
+        return refusal(INVALID_REQUEST, fault)
     try:
         return _answered(rt, event)
     except ClientError as error:
@@ -60,6 +63,8 @@ def answer(rt: Runtime, event: Mapping[str, Json]) -> Json:
 
 def _answered(rt: Runtime, event: Mapping[str, Json]) -> Json:
     request_id = event.get("request", "")
+    if not isinstance(request_id, str):
+        return refusal(INVALID_REQUEST, f"request: expected a text, or nothing, got {request_id!r}")
     match event:
         case {"token": str(token), "output": str(output)}:
             outcome: Any = _success(output)

@@ -20,6 +20,7 @@ from unum_runtime.protocol.plan import (
     Complete,
     Effect,
     Finish,
+    InPlace,
     Invoke,
     Meet,
     Open,
@@ -148,7 +149,8 @@ def _send(rt: Runtime, invokes: list[Invoke], trail: Trail, *, is_all: bool) -> 
 
     If one `is_all` that is left to do, it may be put into the trail instead.
     """
-    now, later, refused, routes = [], [], [], trail.routes
+    now, later, routes = [], [], trail.routes
+    refused: list[Commit] = []
     for effect in invokes:
         event, due_ms = envelope(rt, effect, routes), _due_later(rt, effect)
         if is_all and due_ms is None and _fuses(rt, trail, event):
@@ -157,7 +159,7 @@ def _send(rt: Runtime, invokes: list[Invoke], trail: Trail, *, is_all: bool) -> 
         payload = large.payload(rt, event)
         failure = _unsendable(rt, effect, len(payload))
         if failure is not None:
-            refused.append(Commit(effect.name, effect.state, Phase.LEFT, failure))
+            refused.append(InPlace(effect.name, effect.state, Phase.LEFT, failure))
         elif due_ms is None:
             now.append((_address(rt, effect.state, routes), payload))
         else:

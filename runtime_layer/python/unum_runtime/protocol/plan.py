@@ -135,7 +135,7 @@ class Commit:
 
 
 class InPlace(Commit):
-    """A commit that takes no invocation of its own: a branch ends where it begins."""
+    """A commit that takes no invocation of its own: a branch ends where it begins, or an event cannot be sent."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from unum_runtime.protocol.control import (
     SILENT,
     Control,
     ValidationException,
+    check_version,
     checked_silent_ms,
     is_request,
     request,
@@ -68,6 +69,7 @@ class Sweep:
         Raises:
             ValidationException: it did not make this; says what is wrong.
         """
+        check_version(event)
         silent_ms, nudges, newest = checked_silent_ms(event.get(SILENT)), event.get("nudge"), event.get("newest", LAST)
         if not silent_ms or not isinstance(nudges, bool) or not isinstance(newest, str):
             raise ValidationException(
