@@ -57,7 +57,7 @@ def test_ways_of_lanes(graph: str, fields: dict[str, Any]) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("graph", ["lanes that fail", "limited map without join", "lane of packs that fails"])
+@pytest.mark.parametrize("graph", ["limited map without join", "lane that tolerates failures", "limited map in packs"])
 @pytest.mark.parametrize("in_one_function", [True, False])
 def test_every_way_of_lanes(graph: str, *, in_one_function: bool) -> None:
     assert explore(scenario(graph, faults=CRASH, in_one_function=in_one_function)).is_complete
