@@ -21,8 +21,8 @@ PACKAGE = "unum_runtime"
 WORKFLOWS_FOLDER = "unum_workflows"
 """Where the runtime looks for the IR: beside its package (`unum_runtime.handler.WORKFLOWS_FOLDER`)."""
 
-LEFT_OUT = frozenset({"__pycache__", "client", "simulator"})
-"""Folders of the package that no function needs."""
+LEFT_OUT = frozenset({"__pycache__", "client", "simulator", "memory.py"})
+"""Folders and modules of the package that no function needs."""
 
 _CONTROL = ("control", "control_plane", "versions", "course", "frontier", "nudge", "redrive", "carry", "fork", "sweep")
 

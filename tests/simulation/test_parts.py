@@ -44,7 +44,7 @@ def test_every_way_with_a_crash_and_a_duplicate() -> None:
     assert explore(scenario("map in parts", faults=BOTH, most_begun=MOST_BEGUN)).is_complete
 
 
-@pytest.mark.parametrize("graph", ["lane", "lane that fails"])
+@pytest.mark.parametrize("graph", [pytest.param("lane", marks=pytest.mark.long), "lane that fails"])
 @pytest.mark.parametrize("in_one_function", [True, False])
 def test_every_way_of_a_lane(graph: str, *, in_one_function: bool) -> None:
     assert explore(scenario(graph, faults=CRASH, in_one_function=in_one_function)).is_complete
@@ -53,7 +53,7 @@ def test_every_way_of_a_lane(graph: str, *, in_one_function: bool) -> None:
 @pytest.mark.parametrize("graph", LANES)
 @pytest.mark.parametrize("fields", [{"in_one_function": True}, {"collection": Collection.EAGER}, {}], ids=str)
 def test_ways_of_lanes(graph: str, fields: dict[str, Any]) -> None:
-    assert explore(scenario(graph, faults=BOTH, **fields), max_states=MAX_STATES).states
+    assert explore(scenario(graph, faults=BOTH, **fields), max_states=MAX_STATES // 3).states
 
 
 @pytest.mark.long
