@@ -65,7 +65,7 @@ def test_every_execution_has_one_right_result_whatever_dies(deployment: Deployme
 
 
 def test_a_delivery_dies_that_goes_on_from_branch_to_branch(deployment: Deployment) -> None:
-    client, names = deployment.client("Chaos", "Lanes"), [f"lanes-{number:03d}" for number in range(EXECUTIONS // 3)]
+    client, names = deployment.client("Chaos", "Lanes"), [f"lanes-{number:03d}" for number in range(EXECUTIONS // 5)]
     play(client, names)
     fused = sum(step.fused for name in names for step in steps(client, name))
     assert fused > len(names) * (ITEMS - LANES) * 0.75, "most branches began without an event"
