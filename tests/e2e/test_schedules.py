@@ -17,10 +17,10 @@ from unum_runtime.model.checkpoint import Status
 
 pytestmark = pytest.mark.e2e
 
-LONG_S = 6
+LONG_S = 3
 """What is long in these tests: longer than a delivery takes, and shorter than a test may."""
 
-WAITS_MS = 20_000
+WAITS_MS = 12_000
 TEXT = "<aws.scheduler.attempt-number> & <aws.scheduler.execution-id>"
 
 

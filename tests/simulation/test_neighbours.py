@@ -1,16 +1,16 @@
-"""Quorums and meetings, whatever happens."""
+"""Quorums and meetings, whatever happens; beside what `test_random` does with all graphs."""
 
 import pytest
 from neighbouring import MEETINGS, QUORUMS
-from scenarios import BOTH, CRASH, RANDOM, scenario
+from scenarios import BOTH, CRASH, scenario
 
 from unum_runtime.model.ir import Collection
 from unum_runtime.simulator import Faults, explore, search
 
 PEOPLE = Faults(crashes=2, duplicates=2, throttles=2, nudges=2, redrives=2, concurrency=3)
 LOST = Faults(crashes=1, duplicates=0, throttles=1, losses=1, concurrency=2)
-RUNS = 4
-MAX_STATES = 1_000
+RUNS = 3
+MAX_STATES = 400
 ALL = [*QUORUMS, *MEETINGS]
 
 
@@ -23,12 +23,6 @@ def test_every_way_with_one_crash(graph: str) -> None:
 @pytest.mark.parametrize("collection", Collection)
 def test_ways_with_a_crash_and_a_duplicate(graph: str, collection: Collection) -> None:
     assert explore(scenario(graph, faults=BOTH, collection=collection), max_states=MAX_STATES).states
-
-
-@pytest.mark.parametrize("graph", ALL)
-@pytest.mark.parametrize("way", ["everything", "eager", "stopped", "in one function"])
-def test_by_chance(graph: str, way: str) -> None:
-    assert search(scenario(graph, **RANDOM[way]), range(RUNS)).ends == RUNS
 
 
 @pytest.mark.parametrize("graph", ALL)

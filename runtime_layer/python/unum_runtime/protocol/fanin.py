@@ -62,7 +62,7 @@ def complete(
     """
     if _fills(rt, scope, index, pack):
         return [go_on(rt, scope)]
-    return next_in_lane(rt, scope, index, {} if lanes is None else lanes)
+    return next_in_lane(rt, scope, index, lanes)
 
 
 def complete_again(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[Invoke | Commit]:
@@ -110,7 +110,7 @@ def fail(
     if fan_out.quorum is not None:
         failed = rt.store.add(failed_key(rt.workflow.name, scope), index, expires_at_s=rt.expires_at_s())
         if scope.size - len(failed) >= fan_out.quorum:
-            return next_in_lane(rt, scope, index, {} if lanes is None else lanes)
+            return next_in_lane(rt, scope, index, lanes)
     opened = origin(rt, scope) if fan_out.retry or fan_out.catch else None
     return [_failed(rt, scope, failure, opened)]
 

@@ -47,7 +47,7 @@ def siblings(rt: Runtime, first: Name, stop: int) -> Open:
     return replace(_opened(rt, scope, item), part=range(index, stop))
 
 
-def next_in_lane(rt: Runtime, scope: Scope, index: int, lanes: Lanes) -> list[Invoke | Commit]:
+def next_in_lane(rt: Runtime, scope: Scope, index: int, lanes: Lanes | None) -> list[Invoke | Commit]:
     """The branch that begins when branch `index` has ended, where only so many run at once.
 
     None does where this fan-out or one around it is settled, or the execution was stopped; the same request asks that.
@@ -57,11 +57,13 @@ def next_in_lane(rt: Runtime, scope: Scope, index: int, lanes: Lanes) -> list[In
         rt: the runtime.
         scope: the fan-out.
         index: the branch.
-        lanes: told how the fan-out was opened; where it knows that, the request asks for the next branch's outcome.
+        lanes: of the delivery, if it may go on; told how the fan-out was opened. Where they know that, the request asks
+            for the next branch's outcome.
     """
     fan_out = rt.workflow.fan_out(scope.state)
     if not isinstance(fan_out, Map) or not fan_out.has_limit:
         return []
+    lanes = {} if lanes is None else lanes
     opened = lanes.get(scope)
     if opened is not None:
         return [each for begins in _following(opened, index) for each in _as_needed(rt, begins)]
