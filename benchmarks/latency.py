@@ -401,7 +401,7 @@ def _widths(found: Found) -> list[str]:
 
 _LANES = """\
 Here the function goes on with the next branch where another ends, in the same delivery. The workflow says that its
-results are small."""
+results are small, and that nobody has to ask whether a Task was done before (`Guard.COMMIT`)."""
 
 
 def _fan_rows(fans: Mapping[str, Mapping[int, Fan]]) -> list[str]:

@@ -3,6 +3,9 @@
 from building import Graph, choice, machine, map_, task, varying
 from recovering import fails
 
+from unum_constructs.compiler.options import FunctionOptions
+from unum_runtime.model.ir import Guard
+
 MOST_BEGUN = 2
 
 _IN_PLACE = machine(
@@ -36,6 +39,7 @@ PARTED: dict[str, Graph] = {
 
 _SECOND_FAILS = fails(lambda event, context: event == 2 and context.run == 0)
 _RETRIED = [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 1}]
+_UNGUARDED = dict.fromkeys("be", FunctionOptions(guard=Guard.COMMIT))
 
 LANES: dict[str, Graph] = {
     "lane": Graph(machine(M=map_(machine(B=task("b")), MaxConcurrency=1)), {"b": varying}, [1, 2, 3]),
@@ -64,6 +68,21 @@ LANES: dict[str, Graph] = {
         {"b": _SECOND_FAILS},
         [1, 2, 3],
         small_results=True,
+    ),
+    "unguarded lanes that fail": Graph(
+        machine(
+            M=map_(machine(B=task("b", "E", ResultPath=None), E=task("e")), MaxConcurrency=2, Retry=_RETRIED),
+        ),
+        {"b": varying, "e": _SECOND_FAILS},
+        [1, 2, 3, 4],
+        options=_UNGUARDED,
+    ),
+    "unguarded lane of packs that fails": Graph(
+        machine(M=map_(machine(B=task("b")), MaxConcurrency=1, Retry=_RETRIED)),
+        {"b": _SECOND_FAILS},
+        [1, 2, 3],
+        small_results=True,
+        options=_UNGUARDED,
     ),
     "lane that tolerates failures": Graph(
         machine(

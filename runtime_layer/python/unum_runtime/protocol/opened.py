@@ -4,19 +4,40 @@ A lane is the branches of a Map that begin one when another has ended, because M
 once.
 """
 
-from typing import TypeAlias
-
 from unum_runtime.errors import InconsistentHistory, RefusedDelivery, StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Item, is_stop_record
-from unum_runtime.model.ir import Map
+from unum_runtime.model.ir import Guard, Map, Task
 from unum_runtime.model.naming import Name, Scope, checkpoint_key, join_keys
 from unum_runtime.protocol.look import look
 from unum_runtime.protocol.plan import Commit, Invoke, Open, branch, plan, started_after
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.records import replace
 
-Lanes: TypeAlias = dict[Scope, Open]
-"""The fan-outs, one inside the other, of which a delivery goes on from branch to branch."""
+LOOK_LASTS_MS = 1_000
+"""How old a delivery's look at the fan-outs around it may be where nothing guards the branch that begins."""
+
+
+class Lanes:
+    """The fan-outs, one inside the other, of which a delivery goes on from branch to branch.
+
+    Attributes:
+        looked_ms: when the delivery last asked whether they are settled, in milliseconds since 1970.
+    """
+
+    looked_ms: int = 0
+
+    def __init__(self) -> None:
+        self._opened: dict[Scope, Open] = {}
+
+    def opened(self, scope: Scope) -> Open | None:
+        """How `scope` was opened; None where that was not read yet."""
+        return self._opened.get(scope)
+
+    def keep(self, opened: Open) -> None:
+        """Know `opened`, and of others those around it: a delivery may come through any number of them."""
+        depth = len(opened.scope.frames)
+        self._opened = {scope: other for scope, other in self._opened.items() if len(scope.frames) < depth}
+        self._opened[opened.scope] = opened
 
 
 def origin(rt: Runtime, scope: Scope) -> Open:
@@ -52,6 +73,7 @@ def next_in_lane(rt: Runtime, scope: Scope, index: int, lanes: Lanes | None) -> 
 
     None does where this fan-out or one around it is settled, or the execution was stopped; the same request asks that.
     But one that has begun goes on: it may be what settled the fan-out, in a delivery that went on with it and died.
+    Nobody asks again so soon where the guard of the branch's Task says that nobody asks whether it was done.
 
     Args:
         rt: the runtime.
@@ -63,15 +85,24 @@ def next_in_lane(rt: Runtime, scope: Scope, index: int, lanes: Lanes | None) -> 
     fan_out = rt.workflow.fan_out(scope.state)
     if not isinstance(fan_out, Map) or not fan_out.has_limit:
         return []
-    lanes = {} if lanes is None else lanes
-    opened = lanes.get(scope)
-    if opened is not None:
-        return [each for begins in _following(opened, index) for each in _as_needed(rt, begins)]
+    lanes = lanes or Lanes()
+    now_ms, opened = rt.clock.now_ms(), lanes.opened(scope)
+    if opened is None:
+        lanes.looked_ms = now_ms
+        return _first_in_lane(rt, scope, index, lanes)
+    following = _following(opened, index)
+    if now_ms - lanes.looked_ms < LOOK_LASTS_MS and all(_is_unguarded(rt, begins) for begins in following):
+        return following
+    lanes.looked_ms = now_ms
+    return [each for begins in following for each in _as_needed(rt, begins)]
+
+
+def _first_in_lane(rt: Runtime, scope: Scope, index: int, lanes: Lanes) -> list[Invoke | Commit]:
     item, settled = _origin_and_around(rt, scope, index)
     if any(map(is_stop_record, settled)):
         return []
     opened = _opened(rt, scope, item)
-    _keep(lanes, opened)
+    lanes.keep(opened)
     following = _following(opened, index)
     return [each for begins in following for each in _as_needed(rt, begins)] if settled else following
 
@@ -80,20 +111,17 @@ def _following(opened: Open, index: int) -> list[Invoke | Commit]:
     return [branch(opened, following) for following in started_after(opened, index)]
 
 
+def _is_unguarded(rt: Runtime, begins: Invoke | Commit) -> bool:
+    task = rt.workflow.states[begins.state]
+    return isinstance(begins, Invoke) and isinstance(task, Task) and task.guard is Guard.COMMIT
+
+
 def _as_needed(rt: Runtime, begins: Invoke | Commit) -> list[Invoke | Commit]:
     """`begins`, if its branch has to begin or has begun, with what is seen of that."""
     found, settled = look(rt, begins.name, begins.state)
     if any(map(is_stop_record, settled)) or (settled and found is None):
         return []
     return [replace(begins, is_new=True) if isinstance(begins, Invoke) and found is None else begins]
-
-
-def _keep(lanes: Lanes, opened: Open) -> None:
-    """Let `lanes` have `opened`, and of others those around it: a delivery may come through any number of them."""
-    depth = len(opened.scope.frames)
-    for other in [scope for scope in lanes if len(scope.frames) >= depth]:
-        del lanes[other]
-    lanes[opened.scope] = opened
 
 
 def _opened(rt: Runtime, scope: Scope, item: Item | None) -> Open:

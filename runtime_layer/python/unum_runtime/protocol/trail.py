@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from unum_runtime.model.naming import Frames, Name, Scope, scopes_around
+from unum_runtime.protocol.opened import Lanes
 
 if TYPE_CHECKING:
     from unum_runtime.model.checkpoint import Checkpoint, Item
     from unum_runtime.model.envelope import Envelope
-    from unum_runtime.protocol.opened import Lanes
     from unum_runtime.protocol.plan import BranchFailed, Commit, Complete
 
 
@@ -44,7 +44,7 @@ class Trail:
         self.collected: list[Scope] = []
         self.packs: dict[Frames, Item] = {}
         self.may_go_on = may_go_on
-        self.lanes: Lanes = {}
+        self.lanes = Lanes()
 
     def onward(self, ahead: "Envelope") -> "Trail":
         """The next step of the same delivery, which goes on with `ahead`."""

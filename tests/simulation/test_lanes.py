@@ -1,0 +1,69 @@
+"""How often a delivery that goes on from branch to branch asks whether anybody still needs them."""
+
+import pytest
+from building import Graph, machine, map_, task
+from scenarios import fused
+from stage import PLENTY, Stage
+
+from unum_constructs.compiler.options import FunctionOptions
+from unum_runtime.model.ir import Guard, Json
+from unum_runtime.protocol import opened
+from unum_runtime.simulator import Scenario
+from unum_runtime.simulator.faults import Fault
+from unum_runtime.simulator.moves import Kind, Move, make
+from unum_runtime.simulator.scenario import Context
+
+BRANCHES = 20
+EACH_S = 0.3
+STOPPED_IN = 3
+"""The branch that runs when the execution is stopped, counted from 1."""
+
+
+def taking_time(event: Json, context: Context) -> Json:
+    context.clock.sleep(EACH_S)
+    return event
+
+
+def lane(guard: Guard) -> Stage:
+    """One delivery that goes through all branches, if nothing stops it."""
+    definition = machine(M=map_(machine(B=task("b")), MaxConcurrency=1))
+    workflow = Graph(definition, {}, options={"b": FunctionOptions(guard=guard)}).workflow()
+    functions = {"b": taking_time}
+    given = Scenario(workflow=workflow, functions=functions, input=[*range(BRANCHES)], faults=PLENTY)
+    return Stage(fused(given))
+
+
+def stopped(guard: Guard) -> int:
+    """How many branches run of an execution that is stopped meanwhile."""
+    play = lane(guard)
+    play.run_until("B")
+    play.deliver("B")
+    while len(play.runs_of("B")) < STOPPED_IN:
+        play.fail(Fault.NONE)
+    make(play.world, Move(Kind.STOP, 0))
+    play.finish()
+    play.run()
+    return len(play.runs_of("B"))
+
+
+@pytest.mark.parametrize("guard", Guard)
+def test_what_nobody_stops_is_one_delivery(guard: Guard) -> None:
+    play = lane(guard)
+    play.run_until("B")
+    before = play.world.delivered
+    assert play.result() == [*range(BRANCHES)]
+    assert play.world.delivered == before + 1
+
+
+@pytest.mark.parametrize("guard", [Guard.READ, Guard.LEASE])
+def test_a_guarded_branch_does_not_begin_after_a_stop(guard: Guard) -> None:
+    assert stopped(guard) == STOPPED_IN
+
+
+def test_unguarded_branches_begin_for_a_second_at_most() -> None:
+    assert STOPPED_IN < stopped(Guard.COMMIT) <= STOPPED_IN + 1 / EACH_S
+
+
+def test_otherwise_they_would_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opened, "LOOK_LASTS_MS", 3_600_000)
+    assert stopped(Guard.COMMIT) == BRANCHES
