@@ -196,6 +196,9 @@ def _add_cost(commands: _Commands) -> None:
         action="store_true",
         help="keep what branches come to in packs: UnumWorkflow(small_results=True)",
     )
+    parser.add_argument(
+        "--guard", choices=("read", "commit", "lease"), help="of all functions: UnumWorkflow(guard=...); read without"
+    )
     parser.add_argument("--rate", metavar="R/s", help="executions a second, to tell what a month costs")
     parser.add_argument(
         "--functions", metavar="MODULE", help="handlers to count with, in place of amounts; see unum run"

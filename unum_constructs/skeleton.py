@@ -2,7 +2,8 @@
 
 Tasks hand on texts of a given size, Maps have a given number of branches, loops a given number of rounds, and every
 other Choice takes its first way that does not fail. A loop with a fan-out right before its Choice has one round. What
-the protocol does is left as it is: guards, collection, which states are committed, and what a join has to read.
+the protocol does is left as it is: guards, collection, which states are committed, what a join has to read, and how
+many branches run at once, if that is a number in the definition.
 """
 
 from collections import Counter
@@ -90,7 +91,8 @@ def _bare(workflow: Workflow, state: State, amounts: Amounts) -> State:
             form = Form.DIRECT if bare.form is Form.INVOKE or resource is None else bare.form
             return replace(bare, form=form, resource=resource, assumes_role=False, retry=(), catch=())
         case FanOut():
-            return _bare_fan_out(bare, amounts, is_own_output=workflow.needs_origin(workflow.fan_out(state.name)))
+            is_own_output = workflow.needs_origin(workflow.fan_out(state.name))
+            return _bare_fan_out(bare, amounts, _limit(state), is_own_output=is_own_output)
         case Choice():
             return _decided(workflow, bare)
         case Wait():
@@ -101,16 +103,25 @@ def _bare(workflow: Workflow, state: State, amounts: Amounts) -> State:
     return bare
 
 
-def _bare_fan_out(fan_out: FanOut, amounts: Amounts, *, is_own_output: bool) -> FanOut:
-    """A Map with so many items; where the original's output is made of its input too, so that the join reads that."""
+def _bare_fan_out(fan_out: FanOut, amounts: Amounts, limit: Mapping[str, Json], *, is_own_output: bool) -> FanOut:
+    """A Map with so many items, and its `limit`.
+
+    Where the original's output is made of its input too, it is so here, so that the join reads that.
+    """
     branches = amounts.items if isinstance(fan_out, Map) else 1
     output = {"Output": "x" * (branches * amounts.result_bytes)} if is_own_output else {}
-    data = {"Items": list(range(amounts.items))} if isinstance(fan_out, Map) else {}
+    data = {"Items": list(range(amounts.items)), **limit} if isinstance(fan_out, Map) else {}
     language = Language.JSONATA if isinstance(fan_out, Map) or is_own_output else Language.JSONPATH
     bare = replace(fan_out, data={**data, **output}, language=language, retry=(), catch=())
     if isinstance(bare, Map):
-        return replace(bare, has_limit=False, tolerates=False, reads=False, writes=False)
+        return replace(bare, has_limit=bool(limit), tolerates=False, reads=False, writes=False)
     return bare
+
+
+def _limit(state: State) -> Mapping[str, Json]:
+    """How many branches run at once, if the definition says it; what the data say is not known."""
+    limit = state.data.get("MaxConcurrency")
+    return {"MaxConcurrency": limit} if isinstance(limit, int) and limit > 0 else {}
 
 
 def _decided(workflow: Workflow, choice: Choice) -> Choice:

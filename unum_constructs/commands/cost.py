@@ -23,7 +23,7 @@ from unum_constructs.cost import (
 )
 from unum_constructs.payload import wants_bucket
 from unum_constructs.skeleton import Amounts
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Guard, Json, Task, Workflow
 from unum_runtime.protocol.packing import packed_tasks
 
 _WIDTH = 12
@@ -49,6 +49,8 @@ def _receipt(options: argparse.Namespace) -> Receipt:
     workflow = compiled_or_failed(options.file, options.name)
     if options.small_results:
         workflow = _with_small_results(workflow)
+    if options.guard:
+        workflow = _guarded(workflow, Guard(options.guard))
     amounts = _given(options, "items", "rounds", "result_bytes")
     _check_source(options, amounts)
     functions = options.functions and handlers(options.functions, {task.function for task in workflow.tasks})
@@ -87,6 +89,15 @@ def _with_small_results(workflow: Workflow) -> Workflow:
             "found none, so leave it out"
         )
     return packed
+
+
+def _guarded(workflow: Workflow, guard: Guard) -> Workflow:
+    """`workflow` with this guard of all Tasks that call functions; services are called under the default."""
+    states = {
+        name: replace(state, guard=guard) if isinstance(state, Task) and state.resource is None else state
+        for name, state in workflow.states.items()
+    }
+    return replace(workflow, states=states)
 
 
 def _rate(given: str) -> float:

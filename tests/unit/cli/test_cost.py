@@ -1,7 +1,9 @@
 """``unum cost``: bills from counts, for people and for programs."""
 
 import json
+import re
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,10 @@ STATES = {
 }
 CHAIN = {"StartAt": "One", "States": STATES}
 RATES = ("often", "nan", "inf", "0", "10/m")
+GUARDS = [("--guard", guard) for guard in ("read", "commit", "lease")]
+AT_ONCE = {"MaxConcurrency": 10}
+SMALL = ["--small-results", "--result-bytes", "20"]
+COST_PAGE = Path(__file__).parents[3] / "docs" / "cost.md"
 FUNCTIONS = "def one(event, context): return event\ndef two(event, context): {}\n"
 
 
@@ -69,6 +75,40 @@ def test_small_results_of_nothing_are_refused(unum: Any, file: Any) -> None:
     ran = unum("cost", "chain.json", "--small-results")
     assert (ran.code, ran.out) == (2, "")
     assert "--small-results: expected a Map or Parallel whose branches certainly end with a Task" in ran.err
+
+
+def test_the_guard_of_functions_decides_about_reads_and_claims(unum: Any, file: Any) -> None:
+    file("chain.json", CHAIN)
+    found = (json.loads(unum("cost", "chain.json", "--json", *given).out) for given in ([], *GUARDS))
+    used = [(told["execution"]["usage"]["reads"], told["execution"]["usage"]["writes"]) for told in found]
+    assert used == [(1, 3), (1, 3), (0, 3), (1, 7)]
+
+
+@pytest.mark.parametrize(
+    ("row", "limit", "options"),
+    [
+        ("all branches at once", {}, []),
+        ('`"MaxConcurrency": 10`', AT_ONCE, []),
+        ("and `small_results=True`, results of 20 bytes", AT_ONCE, SMALL),
+        ("and `guard=Guard.COMMIT`", AT_ONCE, [*SMALL, "--guard", "commit"]),
+    ],
+)
+def test_the_docs_say_what_limited_maps_cost(unum: Any, file: Any, row: str, limit: Any, options: list[str]) -> None:
+    (cells,) = re.findall(rf"^\| {re.escape(row)} \| (.*) \|$", COST_PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    work = {"StartAt": "Work", "States": {"Work": {"Type": "Task", "Resource": "work", "End": True}}}
+    each = {"Type": "Map", "ItemProcessor": work, "Next": "Two", **limit}
+    states = {"One": {**STATES["One"], "Next": "Each"}, "Each": each, "Two": STATES["Two"]}
+    file("map.json", {"StartAt": "One", "States": states})
+    told = json.loads(unum("cost", "map.json", "--json", "--items", "100", *options).out)
+    usage, usd = told["execution"]["usage"], told["usd_per_million"]["here"]["total"]
+    assert cells == f"{usage['invocations']} | {usage['reads'] + usage['writes']} | ${usd:.0f}"
+
+
+def test_a_limit_that_the_data_have_is_not_known(unum: Any, file: Any) -> None:
+    processor = {"StartAt": "One", "States": {"One": {**STATES["Two"]}}}
+    each = {"Type": "Map", "ItemProcessor": processor, "MaxConcurrencyPath": "$.limit", "End": True}
+    file("map.json", {"StartAt": "Each", "States": {"Each": each}})
+    assert json.loads(unum("cost", "map.json", "--json").out)["execution"]["usage"]["invocations"] == 11
 
 
 def test_express_is_not_offered_where_it_does_not_run(unum: Any, file: Any) -> None:
