@@ -14,6 +14,7 @@ from unum_runtime.model.metrics import (
     TIMES,
     WORKFLOW,
     Metrics,
+    NodeMetric,
     WorkflowMetric,
     dimension,
 )
@@ -68,8 +69,12 @@ class MeteredWorkflow(Construct):
         """The metric `name` of the Task `node`, one of `NodeMetric`.
 
         Raises:
-            ConstructError: there is no such Task, or Tasks are not counted.
+            ConstructError: there is no such Task or no such metric, or Tasks are not counted.
         """
+        if name not in [*NodeMetric]:
+            raise ConstructError(
+                self, f"metric of {node!r}: expected one of {[str(each) for each in NodeMetric]}, got {name!r}"
+            )
         if self.metrics not in (None, Metrics.NODES):
             raise ConstructError(self, f"metric {name!r} of {node!r}: expected metrics=NODES, got {self.metrics.name}")
         if self.nodes is not None and node not in self.nodes:

@@ -25,6 +25,7 @@ from unum_constructs.failure_handler import FailureHandler
 from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.host import Failures
 from unum_constructs.imported import ImportedWorkflow
+from unum_constructs.kinds import check_kinds
 from unum_constructs.layer import WorkflowLayers
 from unum_constructs.monitoring import MonitoredWorkflow
 from unum_constructs.outputs import add_outputs
@@ -184,6 +185,11 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         tags: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
+        mappings = {"functions": functions, "function_options": function_options, "tags": tags}
+        check_kinds(self, Mapping, mappings)
+        check_kinds(self, bool, {"exported": exported, "small_results": small_results, "fusion": fusion})
+        check_kinds(self, Store, {"store": store})
+        check_kinds(self, Sweep, {"sweep": sweep})
         self._provision = Provision(
             architecture=architecture or lambda_.Architecture.ARM_64,
             log_retention=log_retention,
@@ -367,6 +373,9 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         for each in self.node.root.node.find_all():
             if isinstance(each, UnumWorkflow) and each is not self:
                 yield Other(each.start_alias.function_arn, {*each._hosts.values()})  # noqa: SLF001 - one of its own kind
+
+    def _functions(self) -> Iterator[lambda_.Function]:
+        return (host.function for host in self._hosts.values())
 
     def _timer(self) -> WorkflowTimer | None:
         targets = timer_targets(self._workflow)

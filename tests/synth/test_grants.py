@@ -26,6 +26,28 @@ Grant = Callable[[UnumWorkflow, iam.IGrantable], iam.Grant]
 
 
 @pytest.mark.parametrize(
+    "grant",
+    [
+        UnumWorkflow.grant_start,
+        UnumWorkflow.grant_task_response,
+        UnumWorkflow.grant_stop,
+        lambda flow, own: flow.grant(own, "lambda:GetAlias"),
+    ],
+)
+def test_what_would_be_a_circle_is_refused(grant: Grant) -> None:
+    deployment = Deployment.new()
+    own = function(deployment.stack, "A")
+    flow = deployment.flow(chain("A"), {"A": own})
+    with pytest.raises(
+        ConstructError, match=r"^Stack/Flow: grant: expected no function of the workflow itself, got Stack/A,"
+    ):
+        grant(flow, own)
+    assert flow.grant_read(own).success
+    own.add_environment("TABLE", flow.table.table_name)
+    assert deployment.template, "without a circle"
+
+
+@pytest.mark.parametrize(
     ("grant", "expected"),
     [
         (UnumWorkflow.grant_start, [INVOKE, CREATE]),
