@@ -310,8 +310,8 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             scope: the construct around it.
             construct_id: its id.
             workflow_name: its name.
-            table: the state of executions, or that table's name. An imported table with its `encryption_key`, if it has
-                one of its own: who may use the table has to be allowed to use the key.
+            table: the state of executions, or that table's name or ARN. An imported table with its `encryption_key`, if
+                it has one of its own: who may use the table has to be allowed to use the key.
             start_alias_arn: ARN of its start alias, as the stack's output ``StartAlias`` has it.
             control_alias_arn: that of its control alias, in the output ``ControlAlias``, for `grant_stop` and
                 `grant_redrive`.
@@ -319,6 +319,9 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             payload_bucket: its bucket for large values, or that bucket's name, in the output ``PayloadBucket``.
             same_environment: whether it is of the account and region of this stack, so that event sources can be
                 allowed to start it; found out where both are known.
+
+        Raises:
+            ConstructError: a name or an ARN is none.
         """
         return ImportedWorkflow(
             scope,

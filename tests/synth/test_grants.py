@@ -1,6 +1,7 @@
 """Who else may do what: exactly that, on workflows of this app and on imported ones."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from aws_cdk import App, Environment, Stack
@@ -108,6 +109,27 @@ def imported(stack: Stack) -> IUnumWorkflow:
     return UnumWorkflow.from_workflow_attributes(
         stack, "Flow", workflow_name="Flow", table="table", start_alias_arn=ALIAS, activities={"work": queue}
     )
+
+
+@pytest.mark.parametrize(
+    ("option", "arn"),
+    [
+        ("start_alias_arn", ALIAS.rpartition(":")[0]),
+        ("start_alias_arn", "start-Flow"),
+        ("start_alias_arn", None),
+        ("control_alias_arn", ALIAS.rpartition(":")[0]),
+    ],
+)
+def test_an_address_that_is_no_alias(option: str, arn: Any) -> None:
+    named = {"workflow_name": "Flow", "table": "table", "start_alias_arn": ALIAS, option: arn}
+    with pytest.raises(ConstructError, match=rf"/Flow: {option}: expected arn:PARTITION:.*:ALIAS, got {arn!r}$"):
+        UnumWorkflow.from_workflow_attributes(Stack(), "Flow", **named)
+
+
+def test_a_table_may_be_named_by_its_arn() -> None:
+    arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/table"
+    flow = UnumWorkflow.from_workflow_attributes(Stack(), "F", workflow_name="F", table=arn, start_alias_arn=ALIAS)
+    assert (flow.table.table_name, flow.table.table_arn) == ("table", arn)
 
 
 def test_grants_on_what_is_imported() -> None:
