@@ -23,11 +23,11 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
 
 from unum_constructs.errors import ConstructError
-from unum_constructs.host import Failures, Host, retain_with
+from unum_constructs.host import Failures, Host
 from unum_constructs.layer import WorkflowLayers
 from unum_constructs.python import newest_python
 from unum_constructs.resource import path_of, stack_of
-from unum_constructs.version import nested_in
+from unum_constructs.version import nested_in, retain_with
 from unum_runtime.model.ir import Workflow
 
 _LONGEST_PREFIX = 60
@@ -63,8 +63,9 @@ class DistantFunction(Construct):
         """Have Lambda send failed events of the host's version to the workflow, as `Host.send_failures` does."""
         arn = Fn.split(":", self._host.version_arn_in(Stack.of(self)))
         configuration = failures.configure_named(self, function_name=Fn.select(6, arn), qualifier=Fn.select(7, arn))
+        configuration.node.add_dependency(after)
         # Versions of functions in different stacks may have the same logical id.
-        retain_with(self._host.version, configuration, suffix=f"OnFailure{self.node.addr[-8:]}", after=after)
+        retain_with(self._host.version, configuration, suffix=f"OnFailure{self.node.addr[-8:]}")
 
 
 def known_in(workflow: Construct, hosts: Mapping[str, Host]) -> dict[str, Host | DistantFunction]:

@@ -10,7 +10,7 @@ which hang on versions. So it makes no circle, whatever the workflow is like.
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -20,10 +20,10 @@ from constructs import Construct
 from unum_constructs import permissions
 from unum_constructs.acknowledgments import ALARM, acknowledge
 from unum_constructs.compiler.edges import Operation
-from unum_constructs.host import FailureDestination, async_configuration, retain_with
+from unum_constructs.host import FailureDestination, async_configuration
 from unum_constructs.layer import WorkflowLayer
 from unum_constructs.provided import Provision
-from unum_constructs.version import version_arn
+from unum_constructs.version import retain_with, version_arn
 
 HANDLER = "unum_runtime.failure_handler.handle"
 
@@ -78,7 +78,6 @@ class FailureHandler(Construct):
         # A layer keeps its logical id when its content changes, so the CDK would see the same function.
         self.function.invalidate_version_based_on(layer.digest)
         self.version = self.function.current_version
-        self.version.apply_removal_policy(RemovalPolicy.RETAIN)
         self.version_arn = version_arn(self.version)
         self.alarm = self._alarm()
 
@@ -102,8 +101,8 @@ class FailureHandler(Construct):
             qualifier=self.version.version,
             destination=self._dead_letters.queue_arn,
         )
-        # Lambda refuses a queue that the function's role may not send to.
-        retain_with(self.version, configuration, suffix="OnFailure", after=policy)
+        configuration.node.add_dependency(policy)  # Lambda refuses a queue that the function's role may not send to
+        retain_with(self.version, configuration, suffix="OnFailure")
         # Waits come back to it, and executions of another version have another version of it.
         own = [*permissions.invoking([self]), permissions.reading_aliases(self)]
         permissions.attach(self, "Control", self.function, own)

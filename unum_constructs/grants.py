@@ -1,6 +1,6 @@
 """Who else may do what with a workflow, be it of this app or imported."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
 from aws_cdk import aws_dynamodb as dynamodb
@@ -31,7 +31,8 @@ class IUnumWorkflow(MeteredWorkflow):
     """What there is of every workflow: of one that this app makes, and of one that it imports.
 
     Each grant gives what the calls of `unum_runtime.client` that it names need, on this workflow alone, also where
-    workflows share a table; and the use of the table's key, if that is the user's own.
+    workflows share a table; and the use of the table's key, if that is the user's own. Functions of the workflow itself
+    may be allowed to read, but not to invoke its aliases, which are deployed after them.
 
     Attributes:
         workflow_name: its name, in events and in the table.
@@ -106,9 +107,7 @@ class IUnumWorkflow(MeteredWorkflow):
                 self,
                 "control_alias_arn: expected its ARN, got nothing; import it with the workflow",
             )
-        return iam.Grant.add_to_principal(
-            grantee=grantee, actions=[INVOKE], resource_arns=[self.control_alias.function_arn]
-        )
+        return self._to_functions(grantee, [INVOKE], self.control_alias)
 
     def grant_activity(self, grantee: iam.IGrantable, name: str) -> iam.Grant:
         """Let `grantee` work for the activity `name`: take its Tasks (`get_activity_task`), and answer for them.
@@ -134,26 +133,41 @@ class IUnumWorkflow(MeteredWorkflow):
         Raises:
             ConstructError: there is no action, or one of another service.
         """
-        resources = {"lambda": self.start_alias.function_arn, "dynamodb": self.table.table_arn}
-        if not actions or not {action.partition(":")[0] for action in actions} <= resources.keys():
-            raise ConstructError(self, f"grant: expected actions of {sorted(resources)}, got {[*actions]}")
-        by_service = {
-            arn: [action for action in actions if action.startswith(f"{service}:")]
-            for service, arn in resources.items()
-        }
-        return reduce(
-            iam.Grant.combine,
-            [
-                iam.Grant.add_to_principal(grantee=grantee, actions=chosen, resource_arns=[arn])
-                for arn, chosen in by_service.items()
-                if chosen
-            ],
-        )
+        services = ("dynamodb", "lambda")
+        if not actions or not {action.partition(":")[0] for action in actions} <= {*services}:
+            raise ConstructError(self, f"grant: expected actions of {[*services]}, got {[*actions]}")
+        of_items, of_functions = ([each for each in actions if each.startswith(f"{service}:")] for service in services)
+        given = []
+        if of_functions:
+            given.append(self._to_functions(grantee, of_functions, self.start_alias))
+        if of_items:
+            given.append(
+                iam.Grant.add_to_principal(grantee=grantee, actions=of_items, resource_arns=[self.table.table_arn])
+            )
+        return reduce(iam.Grant.combine, given)
 
     def _invoke(self, grantee: iam.IGrantable) -> iam.Grant:
-        return iam.Grant.add_to_principal(
-            grantee=grantee, actions=[INVOKE], resource_arns=[self.start_alias.function_arn]
-        )
+        return self._to_functions(grantee, [INVOKE], self.start_alias)
+
+    def _to_functions(self, grantee: iam.IGrantable, actions: Sequence[str], alias: lambda_.IFunction) -> iam.Grant:
+        """To do `actions` with `alias`.
+
+        Raises:
+            ConstructError: `grantee` is a function of the workflow, which its aliases come after.
+        """
+        for function in self._functions():
+            if grantee is function:
+                raise ConstructError(
+                    self,
+                    f"grant: expected no function of the workflow itself, got {function.node.path}, which is deployed "
+                    "before what this would let it invoke: CloudFormation refuses the circle; leave that to a function "
+                    "of no Task, or have a Task start executions (`arn:aws:states:::states:startExecution`)",
+                )
+        return iam.Grant.add_to_principal(grantee=grantee, actions=[*actions], resource_arns=[alias.function_arn])
+
+    def _functions(self) -> Iterable[lambda_.Function]:
+        """Where Tasks run, as far as this app makes it."""
+        return ()
 
     def _in_table(
         self,

@@ -94,7 +94,12 @@ def task(
         input: what the function gets: a place in the node's input, or an object with expressions in it.
         timeout_s: how long it may take, in seconds.
         heartbeat_s: how long it may be silent, in seconds.
+
+    Raises:
+        TypeError: `function` is neither.
     """
+    if not (function is None or isinstance(function, str) or hasattr(function, "node")):
+        raise TypeError(f"{name!r}: expected a function of the CDK, or the key of one, got {function!r}")
     fields = {
         **input_fields(input),
         **_number("TimeoutSeconds", timeout_s),
@@ -200,6 +205,9 @@ def fail(error: str | Reference, cause: str | Reference | None = None, *, name: 
         error: its name.
         cause: text for humans.
         name: of the node.
+
+    Raises:
+        TypeError: one of these is neither text nor a place.
     """
     fields = {**_text("Error", error), **({} if cause is None else _text("Cause", cause))}
     return Ending(name=name, fields={"Type": "Fail", **fields})
@@ -234,4 +242,6 @@ def _number(field: str, value: float | Reference | None) -> dict[str, Any]:
 
 
 def _text(field: str, value: str | Reference) -> dict[str, str]:
+    if not isinstance(value, str | Reference):
+        raise TypeError(f"{field.lower()}: expected text, or a place in data, got {value!r}")
     return {f"{field}Path": value.text} if isinstance(value, Reference) else {field: value}

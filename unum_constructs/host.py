@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct, IDependable
 from jsii.errors import JSIIError
@@ -14,7 +14,7 @@ from unum_constructs.acknowledgments import FAILURES_HANDLED, acknowledge
 from unum_constructs.errors import ConstructError
 from unum_constructs.layer import WorkflowLayer, WorkflowLayers
 from unum_constructs.resource import is_token, package_type_of, path_of, resource_of, stack_of, version_of
-from unum_constructs.version import name_after, version_arn, version_output
+from unum_constructs.version import retain_with, version_arn, version_output
 
 ENVIRONMENT_BYTES = 4096
 """The most that Lambda allows. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
@@ -101,7 +101,6 @@ class Host(Construct):
         super().__init__(function, self.ID)
         self.function = function
         self.version = version_of(function)
-        self.version.apply_removal_policy(RemovalPolicy.RETAIN)
         self.version_arn = version_arn(self.version)
         self.references: set[Host] = set()
         self.failures: Failures | None = None
@@ -245,16 +244,8 @@ class Host(Construct):
         configuration = failures.configure_named(
             self.version, function_name=self.function.function_name, qualifier=self.version.version
         )
-        retain_with(self.version, configuration, suffix="OnFailure", after=after)
-
-
-def retain_with(
-    version: lambda_.Version, configuration: lambda_.CfnEventInvokeConfig, *, suffix: str, after: IDependable
-) -> None:
-    """Keep `configuration` as long as `version`, under a logical id that ends in `suffix`."""
-    name_after(version, configuration, suffix)
-    configuration.apply_removal_policy(RemovalPolicy.RETAIN)
-    configuration.node.add_dependency(after)
+        configuration.node.add_dependency(after)
+        retain_with(self.version, configuration, suffix="OnFailure")
 
 
 def async_configuration(

@@ -1,5 +1,6 @@
 """Workflows that another stack has deployed."""
 
+import re
 from collections.abc import Mapping
 
 import jsii
@@ -10,9 +11,13 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct, IValidation
 
+from unum_constructs.errors import ConstructError
 from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.outputs import export_name
+from unum_constructs.resource import is_token
 from unum_constructs.settings import checked_name
+
+_ALIAS = re.compile(r"arn:[^:]+:lambda:[^:]+:[^:]+:function:[^:]+:[^:]+")
 
 
 class ImportedWorkflow(IUnumWorkflow):
@@ -33,7 +38,7 @@ class ImportedWorkflow(IUnumWorkflow):
     ) -> None:
         super().__init__(scope, construct_id)
         self.workflow_name = checked_name(self, workflow_name)
-        self.table = dynamodb.Table.from_table_name(self, "Table", table) if isinstance(table, str) else table
+        self.table = self._table(table) if isinstance(table, str) else table
         self.activities = activities
         self.payload_bucket = (
             s3.Bucket.from_bucket_name(self, "Payloads", payload_bucket)
@@ -41,14 +46,37 @@ class ImportedWorkflow(IUnumWorkflow):
             else payload_bucket
         )
         self.start_alias = lambda_.Function.from_function_attributes(
-            self, "Start", function_arn=start_alias_arn, same_environment=same_environment
+            self,
+            "Start",
+            function_arn=self._qualified("start_alias_arn", start_alias_arn),
+            same_environment=same_environment,
         )
         self.control_alias = None
         if control_alias_arn is not None:
             self.control_alias = lambda_.Function.from_function_attributes(
-                self, "Control", function_arn=control_alias_arn, same_environment=same_environment
+                self,
+                "Control",
+                function_arn=self._qualified("control_alias_arn", control_alias_arn),
+                same_environment=same_environment,
             )
         self.start_alias.node.add_validation(_NotPolled(self.start_alias))
+
+    def _table(self, named: str) -> dynamodb.ITable:
+        """The table that has this name or ARN."""
+        known_by = dynamodb.Table.from_table_arn if named.startswith("arn:") else dynamodb.Table.from_table_name
+        return known_by(self, "Table", named)
+
+    def _qualified(self, option: str, arn: str) -> str:
+        """`arn`, if it is one of an alias, as far as synth knows.
+
+        Raises:
+            ConstructError: it is none; of a function's own ARN, grants would be for what is not published.
+        """
+        if not isinstance(arn, str) or not (is_token(arn) or _ALIAS.fullmatch(arn)):
+            raise ConstructError(
+                self, f"{option}: expected arn:PARTITION:lambda:REGION:ACCOUNT:function:FUNCTION:ALIAS, got {arn!r}"
+            )
+        return arn
 
     @classmethod
     def by_name(cls, scope: Construct, construct_id: str, workflow_name: str) -> "ImportedWorkflow":

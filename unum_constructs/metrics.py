@@ -14,6 +14,7 @@ from unum_runtime.model.metrics import (
     TIMES,
     WORKFLOW,
     Metrics,
+    NodeMetric,
     WorkflowMetric,
     dimension,
 )
@@ -61,19 +62,27 @@ class MeteredWorkflow(Construct):
             ConstructError: nothing is counted.
         """
         if self.metrics is Metrics.NONE:
-            raise ConstructError(self, f"metric {name!r}: expected that executions are counted, got metrics=NONE")
+            raise ConstructError(self, f"metric {str(name)!r}: expected that executions are counted, got metrics=NONE")
         return self._metric(name, {WORKFLOW: self.workflow_name}, options)
 
     def metric_node(self, node: str, name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """The metric `name` of the Task `node`, one of `NodeMetric`.
 
         Raises:
-            ConstructError: there is no such Task, or Tasks are not counted.
+            ConstructError: there is no such Task or no such metric, or Tasks are not counted.
         """
+        if name not in [*NodeMetric]:
+            raise ConstructError(
+                self, f"metric of {node!r}: expected one of {[str(each) for each in NodeMetric]}, got {name!r}"
+            )
         if self.metrics not in (None, Metrics.NODES):
-            raise ConstructError(self, f"metric {name!r} of {node!r}: expected metrics=NODES, got {self.metrics.name}")
+            raise ConstructError(
+                self, f"metric {str(name)!r} of {node!r}: expected metrics=NODES, got {self.metrics.name}"
+            )
         if self.nodes is not None and node not in self.nodes:
-            raise ConstructError(self, f"metric {name!r}: expected one of the Tasks {sorted(self.nodes)}, got {node!r}")
+            raise ConstructError(
+                self, f"metric {str(name)!r}: expected one of the Tasks {sorted(self.nodes)}, got {node!r}"
+            )
         return self._metric(name, {WORKFLOW: self.workflow_name, NODE: dimension(node)}, options)
 
     def metric_started(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:

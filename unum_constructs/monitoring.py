@@ -13,6 +13,7 @@ from unum_constructs.alarms import TIMER_AGE_MIN, Alarms, alarm
 from unum_constructs.dashboard import Parts, rows
 from unum_constructs.failure_handler import FailureHandler
 from unum_constructs.host import Host
+from unum_constructs.kinds import check_kinds
 from unum_constructs.metrics import MeteredWorkflow
 from unum_constructs.sweep import WorkflowSweep
 from unum_constructs.timer import WorkflowTimer
@@ -52,8 +53,9 @@ class MonitoredWorkflow(MeteredWorkflow):
             silent: at how many executions that a sweep finds to stand still one goes off, if there is a sweep.
 
         Raises:
-            ConstructError: executions are not counted.
+            ConstructError: executions are not counted, or `actions` is no sequence.
         """
+        check_kinds(self, Sequence, {"add_alarms: actions": actions})
         scope, over = Construct(self, "Alarms"), period or Duration.minutes(5)
         name = self.workflow_name
         alarms = Alarms(

@@ -57,6 +57,10 @@ def _is_wanted(workflow: Construct, compiled: Workflow, payload: Payload | str, 
         raise ConstructError(workflow, f"payload: expected one of {[str(each) for each in Payload]}, got {payload!r}")
     if payload == Payload.INLINE and bucket is not None:
         raise ConstructError(workflow, 'payload: "inline" uses no bucket, but there is `payload_bucket`; remove one')
+    if bucket is not None and not hasattr(bucket, "bucket_name"):
+        raise ConstructError(
+            workflow, f"payload_bucket: expected an aws_s3.IBucket, got {bucket!r}; see Bucket.from_bucket_name"
+        )
     return bucket is not None or wants_bucket(compiled, payload)
 
 

@@ -14,6 +14,7 @@ from unum_constructs.compiler.resources import SERVICES
 from unum_constructs.definition import Definition
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
+from unum_constructs.kinds import check_kinds, whole_seconds
 from unum_constructs.payload import Payload
 from unum_runtime.model.ir import Collection, Guard, Workflow
 from unum_runtime.protocol.packing import packed_tasks
@@ -169,7 +170,7 @@ def checked_event_age_s(workflow: Construct, max_event_age: Duration | None) -> 
     Raises:
         ConstructError: Lambda does not allow it.
     """
-    seconds = None if max_event_age is None else int(max_event_age.to_seconds())
+    seconds = None if max_event_age is None else whole_seconds(workflow, "max_event_age", max_event_age)
     return _within(workflow, "max_event_age", seconds, EVENT_AGE_S, " s")
 
 
@@ -190,7 +191,7 @@ def checked_timeout_s(workflow: Construct, timeout: Duration | None, defined_s: 
     """
     if timeout is None:
         return defined_s
-    seconds = int(timeout.to_seconds())
+    seconds = whole_seconds(workflow, "timeout", timeout)
     if defined_s is not None:
         raise ConstructError(
             workflow,
@@ -210,10 +211,11 @@ def options_of(
     They are those in `given`, else a function's own, if it has any; `guard` is the guard of all that have none.
 
     Raises:
-        ConstructError: `given` has a key that is no function's.
+        ConstructError: `given` has a key that is no function's, or something else than options.
     """
     for key in given.keys() - functions.keys():
         raise ConstructError(workflow, f"function_options[{key!r}]: expected a key of `functions`, {sorted(functions)}")
+    check_kinds(workflow, FunctionOptions, {f"function_options[{key!r}]": each for key, each in given.items()})
     own = {key: each.function_options for key, each in functions.items() if isinstance(each, UnumFunction)}
     options = dict.fromkeys((*functions, SERVICES), FunctionOptions()) | own | dict(given)
     return {key: _guarded(each, guard) for key, each in options.items()}
@@ -246,7 +248,7 @@ def check_leases(
 
 
 def _outliving_events_s(workflow: Construct, option: str, given: Duration) -> int:
-    seconds = int(given.to_seconds())
+    seconds = whole_seconds(workflow, option, given)
     if seconds <= EVENT_LIFE_S:
         reason = "which is how long an event may live; state must outlive every event that refers to it"
         raise ConstructError(workflow, f"{option}: expected more than {EVENT_LIFE_S} s, {reason}; got {seconds} s")
@@ -255,5 +257,5 @@ def _outliving_events_s(workflow: Construct, option: str, given: Duration) -> in
 
 def _within(workflow: Construct, option: str, value: int | None, allowed: range, unit: str = "") -> int | None:
     if value is not None and (type(value) is not int or value not in allowed):
-        raise ConstructError(workflow, f"{option}: expected {allowed[0]} to {allowed[-1]}{unit}, got {value}{unit}")
+        raise ConstructError(workflow, f"{option}: expected {allowed[0]} to {allowed[-1]}{unit}, got {value!r}{unit}")
     return value

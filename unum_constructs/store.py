@@ -24,6 +24,7 @@ from constructs import Construct
 from unum_constructs.acknowledgments import NO_RECOVERY, TABLE, acknowledge
 from unum_constructs.compiler.edges import Operation
 from unum_constructs.errors import ConstructError
+from unum_constructs.kinds import check_kinds
 from unum_runtime.model.listing import INDEX, PLACE, PROJECTED
 from unum_runtime.model.listing import PARTITION as LISTED_IN
 
@@ -114,6 +115,7 @@ class Store:
         Raises:
             ConstructError: the table is of another kind, or the options cannot be had together.
         """
+        check_kinds(workflow, bool, {"store: list_executions": self.options.get("list_executions")})
         if self.table is None:
             given = {"encryption_key": encryption_key, **self._checked_options(workflow)}
             return _new_table(workflow, construct_id, given, name)

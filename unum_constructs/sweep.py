@@ -16,6 +16,7 @@ from unum_constructs import permissions
 from unum_constructs.errors import ConstructError
 from unum_constructs.failure_handler import FailureHandler
 from unum_constructs.host import Host, async_configuration
+from unum_constructs.kinds import check_kinds, seconds
 from unum_constructs.resource import resource_of
 from unum_constructs.store import may_list
 from unum_runtime.protocol.sweep import Sweep as Request
@@ -63,15 +64,16 @@ class Sweep:
         """Stop where it would find nothing, or what is at work.
 
         Raises:
-            ConstructError: the table does not list executions, or a time is too short.
+            ConstructError: the table does not list executions, a time is too short, or something is of another kind.
         """
         if not may_list(table):
             remedy = "give `store=Store.dynamodb(list_executions=True)`, or the table such an index"
             raise ConstructError(workflow, f"sweep: expected a table that lists executions, got none; {remedy}")
-        interval_s = self.interval.to_milliseconds() / 1000
+        interval_s = seconds(workflow, "sweep: every", self.interval)
         if interval_s < MINUTE_S or interval_s % MINUTE_S:
             raise ConstructError(workflow, f"sweep: every: expected whole minutes, at least one, got {interval_s:g} s")
-        silent_s, (timeout_s, path) = self.silent_for.to_milliseconds() / 1000, max(map(_timeout, hosts))
+        check_kinds(workflow, bool, {"sweep: nudge": self.nudge})
+        silent_s, (timeout_s, path) = seconds(workflow, "sweep: silent_for", self.silent_for), max(map(_timeout, hosts))
         if silent_s <= timeout_s:
             raise ConstructError(
                 workflow,

@@ -10,7 +10,7 @@ from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 import jsii
-from aws_cdk import CfnElement, CfnOutput, Fn, IResolveContext, IStringProducer, Lazy, Stack
+from aws_cdk import CfnOutput, CfnResource, Fn, IResolveContext, IStringProducer, Lazy, RemovalPolicy, Stack
 from aws_cdk import aws_lambda as lambda_
 from constructs import IValidation
 
@@ -26,11 +26,16 @@ class _Synthesis:
 
 
 class _VersionId:
-    """The logical id of one version."""
+    """The logical id of one version.
+
+    Attributes:
+        resource: the version.
+    """
 
     def __init__(self, version: lambda_.Version) -> None:
         self._stack = stack_of(version)
-        self._token = resource_of(version, lambda_.CfnVersion).logical_id
+        self.resource = resource_of(version, lambda_.CfnVersion)
+        self._token = self.resource.logical_id
         self._known: tuple[int, str] | None = None
 
     def followed_by(self, suffix: str) -> str:
@@ -50,12 +55,12 @@ class _ReferencesAreResolved:
     """Notices it, once for each stack: the CDK validates constructs after that, and before it writes templates."""
 
     def __init__(self) -> None:
-        self._named: list[tuple[CfnElement, _VersionId, str]] = []
+        self._named: list[tuple[CfnResource, _VersionId, str]] = []
         self._computed: int | None = None
 
-    def name(self, element: CfnElement, version_id: _VersionId, suffix: str) -> None:
-        """Give `element` an id then."""
-        self._named.append((element, version_id, suffix))
+    def name(self, resource: CfnResource, version_id: _VersionId, suffix: str) -> None:
+        """Give `resource` an id then."""
+        self._named.append((resource, version_id, suffix))
 
     def compute(self) -> None:
         """Compute ids in the order in which none needs another that is not known.
@@ -70,9 +75,14 @@ class _ReferencesAreResolved:
 
     def validate(self) -> list[str]:
         _Synthesis.phase += 1
-        for element, version_id, suffix in self._named:
-            element.override_logical_id(version_id.followed_by(suffix))
+        for resource, version_id, suffix in self._named:
+            resource.override_logical_id(version_id.followed_by(suffix))
+        for each in self._retained():
+            each.apply_removal_policy(RemovalPolicy.RETAIN)
         return []
+
+    def _retained(self) -> dict[CfnResource, None]:
+        return dict.fromkeys(each for named, version_id, _ in self._named for each in (version_id.resource, named))
 
 
 _ids: WeakKeyDictionary[lambda_.Version, _VersionId] = WeakKeyDictionary()
@@ -108,12 +118,12 @@ def logical_id(version: lambda_.Version, suffix: str = "") -> str:
     return Lazy.uncached_string(_LogicalId(_id_of(version), suffix))
 
 
-def name_after(version: lambda_.Version, element: CfnElement, suffix: str) -> None:
-    """Give `element` the logical id of `version`, followed by `suffix`; not before synthesis.
+def retain_with(version: lambda_.Version, resource: CfnResource, suffix: str) -> None:
+    """Retain `version` and `resource`, which gets the logical id of `version`, followed by `suffix`.
 
-    So the CDK does not ask for it each time that it comes by.
+    Not before synthesis: so the CDK does not ask for the id each time that it comes by.
     """
-    _noticed(stack_of(version)).name(element, _id_of(version), suffix)
+    _noticed(stack_of(version)).name(resource, _id_of(version), suffix)
 
 
 def version_arn(version: lambda_.Version) -> str:

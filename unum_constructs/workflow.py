@@ -25,6 +25,7 @@ from unum_constructs.failure_handler import FailureHandler
 from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.host import Failures
 from unum_constructs.imported import ImportedWorkflow
+from unum_constructs.kinds import check_kinds
 from unum_constructs.layer import WorkflowLayers
 from unum_constructs.monitoring import MonitoredWorkflow
 from unum_constructs.outputs import add_outputs
@@ -184,6 +185,11 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         tags: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
+        mappings = {"functions": functions, "function_options": function_options, "tags": tags}
+        check_kinds(self, Mapping, mappings)
+        check_kinds(self, bool, {"exported": exported, "small_results": small_results, "fusion": fusion})
+        check_kinds(self, Store, {"store": store})
+        check_kinds(self, Sweep, {"sweep": sweep})
         self._provision = Provision(
             architecture=architecture or lambda_.Architecture.ARM_64,
             log_retention=log_retention,
@@ -304,8 +310,8 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             scope: the construct around it.
             construct_id: its id.
             workflow_name: its name.
-            table: the state of executions, or that table's name. An imported table with its `encryption_key`, if it has
-                one of its own: who may use the table has to be allowed to use the key.
+            table: the state of executions, or that table's name or ARN. An imported table with its `encryption_key`, if
+                it has one of its own: who may use the table has to be allowed to use the key.
             start_alias_arn: ARN of its start alias, as the stack's output ``StartAlias`` has it.
             control_alias_arn: that of its control alias, in the output ``ControlAlias``, for `grant_stop` and
                 `grant_redrive`.
@@ -313,6 +319,9 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
             payload_bucket: its bucket for large values, or that bucket's name, in the output ``PayloadBucket``.
             same_environment: whether it is of the account and region of this stack, so that event sources can be
                 allowed to start it; found out where both are known.
+
+        Raises:
+            ConstructError: a name or an ARN is none.
         """
         return ImportedWorkflow(
             scope,
@@ -367,6 +376,9 @@ class UnumWorkflow(MonitoredWorkflow, IUnumWorkflow):
         for each in self.node.root.node.find_all():
             if isinstance(each, UnumWorkflow) and each is not self:
                 yield Other(each.start_alias.function_arn, {*each._hosts.values()})  # noqa: SLF001 - one of its own kind
+
+    def _functions(self) -> Iterator[lambda_.Function]:
+        return (host.function for host in self._hosts.values())
 
     def _timer(self) -> WorkflowTimer | None:
         targets = timer_targets(self._workflow)

@@ -10,6 +10,7 @@ from constructs import IConstruct, IValidation, Node
 
 from unum_constructs import cross_stack
 from unum_constructs.errors import ConstructError
+from unum_constructs.grants import IUnumWorkflow
 from unum_constructs.host import HANDLER, IMAGE, Host
 from unum_constructs.resource import (
     is_token,
@@ -24,6 +25,8 @@ from unum_constructs.resource import (
 
 MAX_LAYERS = 5
 """Of one function. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
+
+_STARTING = "a Task starts it by `arn:aws:states:::states:startExecution`, with the ARN of its start alias"
 
 _RUNTIME = re.compile(r"python3\.(1[1-9]|[2-9]\d)")
 
@@ -114,6 +117,10 @@ def _problems(stack: Stack, function: object) -> Iterator[str]:
 
 def _stranger(function: object) -> str:
     expected = "expected an aws_lambda.Function that this app creates, got"
+    if isinstance(function, IUnumWorkflow):
+        return f"{expected} the workflow {function.node.path}; {_STARTING}"
+    if isinstance(function, lambda_.Alias) and isinstance(function.node.scope, IUnumWorkflow):
+        return f"{expected} the start alias of the workflow {function.node.scope.node.path}; {_STARTING}"
     if isinstance(function, lambda_.Version | lambda_.Alias):
         kind = type(function).__name__.lower()
         return f"{expected} the {kind} {function.node.path}; pass its function, the workflow makes versions by itself"
@@ -138,7 +145,8 @@ def _unfit(function: lambda_.Function, resource: lambda_.CfnFunction) -> Iterato
     if node_of(version_of(function)).try_find_child("EventInvokeConfig") is not None:
         yield (
             "its current version has an asynchronous configuration, but failed events must reach the workflow's queue; "
-            "remove `configure_async_invoke` from the version"
+            "remove `configure_async_invoke` from the version, and `max_event_age`, `on_failure`, `on_success` and "
+            "`retry_attempts` from `current_version_options`; the workflow has `max_event_age` and `retry_attempts`"
         )
 
 

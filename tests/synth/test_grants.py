@@ -1,6 +1,7 @@
 """Who else may do what: exactly that, on workflows of this app and on imported ones."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from aws_cdk import App, Environment, Stack
@@ -23,6 +24,28 @@ def who(stack: Stack) -> iam.Role:
 
 
 Grant = Callable[[UnumWorkflow, iam.IGrantable], iam.Grant]
+
+
+@pytest.mark.parametrize(
+    "grant",
+    [
+        UnumWorkflow.grant_start,
+        UnumWorkflow.grant_task_response,
+        UnumWorkflow.grant_stop,
+        lambda flow, own: flow.grant(own, "lambda:GetAlias"),
+    ],
+)
+def test_what_would_be_a_circle_is_refused(grant: Grant) -> None:
+    deployment = Deployment.new()
+    own = function(deployment.stack, "A")
+    flow = deployment.flow(chain("A"), {"A": own})
+    with pytest.raises(
+        ConstructError, match=r"^Stack/Flow: grant: expected no function of the workflow itself, got Stack/A,"
+    ):
+        grant(flow, own)
+    assert flow.grant_read(own).success
+    own.add_environment("TABLE", flow.table.table_name)
+    assert deployment.template, "without a circle"
 
 
 @pytest.mark.parametrize(
@@ -86,6 +109,27 @@ def imported(stack: Stack) -> IUnumWorkflow:
     return UnumWorkflow.from_workflow_attributes(
         stack, "Flow", workflow_name="Flow", table="table", start_alias_arn=ALIAS, activities={"work": queue}
     )
+
+
+@pytest.mark.parametrize(
+    ("option", "arn"),
+    [
+        ("start_alias_arn", ALIAS.rpartition(":")[0]),
+        ("start_alias_arn", "start-Flow"),
+        ("start_alias_arn", None),
+        ("control_alias_arn", ALIAS.rpartition(":")[0]),
+    ],
+)
+def test_an_address_that_is_no_alias(option: str, arn: Any) -> None:
+    named = {"workflow_name": "Flow", "table": "table", "start_alias_arn": ALIAS, option: arn}
+    with pytest.raises(ConstructError, match=rf"/Flow: {option}: expected arn:PARTITION:.*:ALIAS, got {arn!r}$"):
+        UnumWorkflow.from_workflow_attributes(Stack(), "Flow", **named)
+
+
+def test_a_table_may_be_named_by_its_arn() -> None:
+    arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/table"
+    flow = UnumWorkflow.from_workflow_attributes(Stack(), "F", workflow_name="F", table=arn, start_alias_arn=ALIAS)
+    assert (flow.table.table_name, flow.table.table_arn) == ("table", arn)
 
 
 def test_grants_on_what_is_imported() -> None:

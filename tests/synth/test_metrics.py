@@ -91,6 +91,18 @@ def test_a_task_that_is_not_counted_has_no_metrics(metrics: Metrics, node: str, 
         flow.metric_node(node, NodeMetric.TIME)
 
 
+def test_actions_are_several() -> None:
+    flow = flow_of(Deployment.of(chain("A"), "A"))
+    with pytest.raises(ConstructError, match=r"^Stack/Flow: add_alarms: actions: expected a Sequence, got <"):
+        flow.add_alarms(actions=actions.SnsAction(sns.Topic(flow, "Topic")))  # type: ignore[arg-type]
+
+
+def test_a_metric_that_no_task_has() -> None:
+    flow = flow_of(Deployment.of(chain("A"), "A", metrics=Metrics.NODES))
+    with pytest.raises(ConstructError, match=r"metric of 'A': expected one of \['NodeTime', .*\], got 'Errors'"):
+        flow.metric_node("A", "Errors")
+
+
 def test_a_workflow_that_is_not_counted_has_no_metrics_alarms_or_dashboard() -> None:
     flow = flow_of(Deployment.of(chain("A"), "A", metrics=Metrics.NONE))
     for asked in (flow.metric_failed, flow.add_alarms, flow.dashboard):

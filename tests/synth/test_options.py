@@ -117,12 +117,28 @@ def test_architecture_of_the_entry() -> None:
         ({"guard": "x"}, "guard: expected one of ['read', 'commit', 'lease'], got 'x'"),
         ({"log_level": "x"}, "log_level: expected one of ['info', 'warn'], got 'x'"),
         ({"metrics": "x"}, "metrics: expected one of ['none', "),
+        ({"retry_attempts": "2"}, "retry_attempts: expected 0 to 2, got '2'"),
+        ({"functions": []}, "functions: expected a Mapping, got []"),
+        ({"function_options": {"A": {"guard": "read"}}}, "function_options['A']: expected a FunctionOptions, got {'gu"),
+        ({"exported": "false"}, "exported: expected a bool, got 'false'"),
+        ({"fusion": "no"}, "fusion: expected a bool, got 'no'"),
+        ({"store": "dynamodb"}, "store: expected a Store, got 'dynamodb'"),
+        ({"store": Store.dynamodb(list_executions="no")}, "store: list_executions: expected a bool, got 'no'"),
+        ({"sweep": True}, "sweep: expected a Sweep, got True"),
+        ({"tags": ["team"]}, "tags: expected a Mapping, got ['team']"),
+        ({"payload_bucket": "large"}, "payload_bucket: expected an aws_s3.IBucket, got 'large'"),
+        ({"timeout": 60}, "timeout: expected an aws_cdk.Duration, got 60"),
+        ({"timeout": Duration.millis(1500)}, "timeout: expected whole seconds, got 1.5 s"),
+        ({"retention": "7 days"}, "retention: expected an aws_cdk.Duration, got '7 days'"),
+        ({"history_retention": 86400}, "history_retention: expected an aws_cdk.Duration, got 86400"),
+        ({"max_event_age": 60}, "max_event_age: expected an aws_cdk.Duration, got 60"),
         ({"collection": "eager", "fusion": True}, "fusion: expected None or False with collection=Collection.EAGER"),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, Any], reason: str) -> None:
+    deployment = Deployment.new()
     with pytest.raises(ConstructError) as caught:
-        Deployment.of(chain("A"), "A", **options)
+        deployment.flow(chain("A"), **{"functions": {"A": function(deployment.stack, "A")}, **options})
     assert str(caught.value).startswith(f"Stack/Flow: {reason}")
 
 
@@ -131,6 +147,14 @@ def test_name_that_is_a_token() -> None:
     parameter = CfnParameter(deployment.stack, "Name")
     with pytest.raises(ConstructError, match=r"Stack/Flow: workflow_name: expected text, got the token"):
         deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, workflow_name=parameter.value_as_string)
+
+
+def test_time_that_is_a_token() -> None:
+    deployment = Deployment.new()
+    parameter = CfnParameter(deployment.stack, "Limit", type="Number")
+    timeout = Duration.seconds(parameter.value_as_number)
+    with pytest.raises(ConstructError, match=r"^Stack/Flow: timeout: expected a Duration that is known at synth, got"):
+        deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, timeout=timeout)
 
 
 def test_problems_of_the_definition_have_the_path_of_the_construct() -> None:
@@ -217,3 +241,9 @@ def test_a_guard_may_be_given_by_its_text() -> None:
         FunctionOptions(guard="x")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="expected checkpoint=False alone, got guard"):
         FunctionOptions(guard=text, checkpoint=False)
+
+
+@pytest.mark.parametrize("option", ["checkpoint", "memoize"])
+def test_a_text_is_no_truth_value(option: str) -> None:
+    with pytest.raises(ValueError, match=f"^{option}: expected True or False, got 'no'$"):
+        FunctionOptions(**{option: "no"})  # type: ignore[arg-type]

@@ -106,6 +106,23 @@ def test_intervals_are_whole_minutes(interval: Duration) -> None:
         swept(Sweep.every(interval))
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"interval": 60}, "sweep: every: expected an aws_cdk.Duration, got 60"),
+        (
+            {"interval": Duration.hours(1), "silent_for": "1h"},
+            "sweep: silent_for: expected an aws_cdk.Duration, got '1h'",
+        ),
+        ({"interval": Duration.hours(1), "nudge": "no"}, "sweep: nudge: expected a bool, got 'no'"),
+    ],
+)
+def test_what_is_of_another_kind(options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ConstructError) as caught:
+        swept(Sweep.every(**options))
+    assert str(caught.value) == f"Stack/Flow: {reason}"
+
+
 def test_what_runs_is_not_silent() -> None:
     sweep = Sweep.every(Duration.hours(1), silent_for=Duration.seconds(30))
     with pytest.raises(ConstructError, match=r"silent_for: expected more than 30 s, .* Stack/A, got 30 s"):

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from aws_cdk import App, Stack
+from aws_cdk import App, RemovalPolicies, Stack
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sns as sns
 
@@ -66,6 +66,16 @@ def test_versions_and_what_hangs_on_them_are_retained() -> None:
         for path in (f"{key}/CurrentVersion", f"{key}/CurrentVersion/EventInvokeConfig"):
             resource = deployment.resource(path)
             assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("Retain", "Retain")
+
+
+def test_they_are_retained_whatever_aspects_say() -> None:
+    deployment = deployed(chain("A", "B", "C"))
+    RemovalPolicies.of(deployment.stack).destroy()
+    assert deployment.resource("Flow/Table")["DeletionPolicy"] == "Delete", "the aspect does its part"
+    for function_path in (*"ABC", "Flow/OnFailure/Handler"):
+        for path in (f"{function_path}/CurrentVersion", f"{function_path}/CurrentVersion/EventInvokeConfig"):
+            resource = deployment.resource(path)
+            assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("Retain", "Retain"), path
 
 
 def test_failure_configuration_is_as_new_as_its_version() -> None:

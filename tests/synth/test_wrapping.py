@@ -101,6 +101,18 @@ def own_destination(stack: Stack, _: Path) -> Any:
     return made
 
 
+def own_options(stack: Stack, _: Path) -> Any:
+    return existing(stack, current_version_options=lambda_.VersionOptions(retry_attempts=1))
+
+
+def a_workflow(stack: Stack, _: Path) -> Any:
+    return Deployment(stack).flow(chain("A"), {"A": function(stack, "A")}, "Child")
+
+
+def its_start_alias(stack: Stack, folder: Path) -> Any:
+    return a_workflow(stack, folder).start_alias
+
+
 def durable(stack: Stack, _: Path) -> Any:
     config = lambda_.DurableConfig(execution_timeout=Duration.hours(1), retention_period=Duration.days(30))
     return existing(stack, durable_config=config)
@@ -120,7 +132,13 @@ def durable(stack: Stack, _: Path) -> Any:
         (our_handler, "its handler is unum_runtime.handler.handle"),
         (no_module, "expected a handler \"module.function\", got 'handle'"),
         (own_destination, "its current version has an asynchronous configuration"),
+        (
+            own_options,
+            "`on_success` and `retry_attempts` from `current_version_options`",
+        ),
         (durable, "is a durable function"),
+        (a_workflow, "got the workflow Stack/Child; a Task starts it by `arn:aws:states:::states:startExecution`"),
+        (its_start_alias, "got the start alias of the workflow Stack/Child; a Task starts it by"),
     ],
 )
 def test_what_cannot_be_a_node(make: Callable[[Stack, Path], Any], reason: str, tmp_path: Path) -> None:

@@ -20,6 +20,12 @@ from unum_runtime.errors import InvalidExecutionInput, InvalidName, UnumError
 if TYPE_CHECKING:
     from boto3 import Session
 
+_ADDRESSES = ("table", "start_alias", "control_alias", "payload_bucket", "queue_url")
+"""What a stack's outputs say."""
+
+_NO_STACK = "ValidationError"
+"""Source: AWS CloudFormation API Reference, "DescribeStacks"."""
+
 
 def run(options: argparse.Namespace) -> None:
     """Do what ``options.command`` names.
@@ -144,7 +150,7 @@ def located(session: "Session", options: argparse.Namespace) -> Deployed:
     Raises:
         UsageError: they do not name one.
     """
-    return in_stack(session, options) if options.stack else _explicit(options)
+    return _explicit(options) if options.stack is None else in_stack(session, options)
 
 
 def session_of(options: argparse.Namespace) -> "Session":
@@ -181,14 +187,20 @@ def in_stack(session: "Session", options: argparse.Namespace) -> Deployed:
     """The workflow in the stack that `options` name.
 
     Raises:
-        UsageError: the stack has no such workflow, or several.
+        UsageError: there is no such stack, it has no such workflow, or several, or an address is given beside it.
         CommandFailed: AWS does not show the stack.
     """
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as above
 
+    if addresses := [f"--{each.replace('_', '-')}" for each in _ADDRESSES if getattr(options, each, None) is not None]:
+        raise UsageError(
+            f"--stack {options.stack}: its outputs say where the workflow is, got {', '.join(addresses)} as well; "
+            "remove one of both"
+        )
     try:
         stacks = session.client("cloudformation").describe_stacks(StackName=options.stack)["Stacks"]
     except (BotoCoreError, ClientError) as error:
-        raise CommandFailed(f"--stack {options.stack}: {error}") from error
+        is_none = isinstance(error, ClientError) and error.response["Error"]["Code"] == _NO_STACK
+        raise (UsageError if is_none else CommandFailed)(f"--stack {options.stack}: {error}") from error
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", ())}
     return deployed(options.stack, outputs, options.workflow)

@@ -58,7 +58,7 @@ def _show(task: ActivityTask, options: argparse.Namespace) -> None:
 def _connected(options: argparse.Namespace) -> Tasks:
     with needing_boto3():
         session = session_of(options)
-        start_alias, activities = _in_stack(session, options) if options.stack else _explicit(options)
+        start_alias, activities = _explicit(options) if options.stack is None else _in_stack(session, options)
         return Tasks.connect(start_alias=start_alias, activities=activities, session=session)
 
 

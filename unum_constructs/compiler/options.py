@@ -20,7 +20,8 @@ class FunctionOptions:
             is the same and results are kept. Only for functions whose result depends on nothing but their input.
 
     Raises:
-        ValueError: there is no such guard; or without a checkpoint there is nothing to guard or to share.
+        ValueError: there is no such guard; what has to be True or False is neither; or without a checkpoint there is
+            nothing to guard or to share.
     """
 
     guard: Guard | None = None
@@ -30,6 +31,9 @@ class FunctionOptions:
     def __post_init__(self) -> None:
         if self.guard is not None:
             object.__setattr__(self, "guard", _checked_guard(self.guard))
+        for option in ("checkpoint", "memoize"):
+            if type(given := getattr(self, option)) is not bool:
+                raise ValueError(f"{option}: expected True or False, got {given!r}")
         if self.checkpoint:
             return
         if self.guard is Guard.LEASE or self.memoize:

@@ -8,14 +8,14 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from aws_cdk import Duration, Token
+from aws_cdk import Duration, Stack, Token
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import IConstruct
 
 from unum_constructs.frontends.keys import unique_keys
-from unum_constructs.frontends.values import named_functions
+from unum_constructs.frontends.values import TOKEN, named_functions
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
@@ -68,7 +68,7 @@ def read_chainable(
     graph = sfn.StateGraph(start, comment or "")
     if timeout is not None:
         graph.timeout = timeout
-    machine = _plain(graph.to_graph_json(query_language), "$")
+    machine = _plain(graph.to_graph_json(query_language), "$", Stack.of(start))
     if query_language is not None:
         machine = {"QueryLanguage": _LANGUAGES[query_language], **machine}  # which the graph's states now leave out
     if comment is not None:
@@ -119,8 +119,11 @@ def _is_needless(statement: iam.PolicyStatement, functions: Collection[lambda_.F
     return statement.actions == _INVOKE and ours.issuperset(statement.resources)
 
 
-def _plain(value: Json, place: str) -> Json:
+def _plain(value: Json, place: str, stack: Stack) -> Json:
     """`value` with tokens instead of CloudFormation's intrinsic functions, which hand-written states may have.
+
+    Paths stand in it as they are, also where the CDK leaves tokens of them: `sfn.JsonPath` gives nothing else, and
+    payloads are not the only place that people write its paths in.
 
     Raises:
         DefinitionError: an object that the CDK resolves later was lost on the way to Python.
@@ -129,11 +132,13 @@ def _plain(value: Json, place: str) -> Json:
         case dict() if len(value) == 1 and _INTRINSIC.fullmatch(next(iter(value))):
             return Token.as_string(value)
         case dict():
-            return {key: _plain(item, member(place, key)) for key, item in value.items()}
+            return {key: _plain(item, member(place, key), stack) for key, item in value.items()}
         case list():
-            return [_plain(item, element(place, index)) for index, item in enumerate(value)]
+            return [_plain(item, element(place, index), stack) for index, item in enumerate(value)]
         case "<unresolved-token>":
             message = "expected text, a number, an array or an object, got an object that the CDK resolves later; "
             raise DefinitionError((Problem(place, f"{message}write it as a token of text: Token.as_string(...)"),))
+        case str() if TOKEN.fullmatch(value) and sfn.JsonPath.is_encoded_json_path(value):
+            return stack.resolve(value)
         case _:
             return value

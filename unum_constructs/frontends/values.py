@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 from unum_runtime.model.ir import Json
 
-_TOKEN = re.compile(r"\$\{Token\[[^\]]*\]\}")
-_SERVICE = re.compile(rf"arn:{_TOKEN.pattern}:states:::(?=[a-z])")
+TOKEN = re.compile(r"\$\{Token\[[^\]]*\]\}")
+"""How the CDK writes what it resolves later into a text."""
+
+_SERVICE = re.compile(rf"arn:{TOKEN.pattern}:states:::(?=[a-z])")
 _INVOKE = ":states:::lambda:invoke"
 _CONTROL = ("Type", "Next", "Default", "End", "QueryLanguage")
 
@@ -100,7 +102,7 @@ class _Taking:
     def _data(self, value: Json) -> Json:
         match value:
             case str():
-                return _TOKEN.sub(lambda token: self._placeholder(token[0]), _plain_resource(value))
+                return TOKEN.sub(lambda token: self._placeholder(token[0]), _plain_resource(value))
             case dict():
                 return {key: self._data(item) for key, item in value.items()}
             case list():

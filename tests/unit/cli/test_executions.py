@@ -1,14 +1,17 @@
 """Commands for deployed workflows, against DynamoDB in this process."""
 
 import json
+from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
 import boto3
 import pytest
+from botocore.stub import Stubber
 from moto import mock_aws
 
-from unum_constructs.commands.failure import UsageError
+from unum_constructs.commands.executions import in_stack
+from unum_constructs.commands.failure import CommandFailed, UsageError
 from unum_constructs.commands.stack import Deployed, deployed
 from unum_constructs.compiler import compile_workflow
 from unum_runtime.client import Client
@@ -148,6 +151,34 @@ def test_where_the_workflow_is_must_be_said(unum: Any) -> None:
         ran = unum("describe", "good", *arguments)
         assert ran.code == 2
         assert "expected --stack STACK, or --table TABLE and --workflow NAME" in ran.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("describe", "good", "--table", "states"),
+        ("start", "--input", "{}", "--start-alias", "arn"),
+        ("nudge", "good", "--control-alias", "arn"),
+        ("list", "--payload-bucket", "large"),
+        ("send-task-heartbeat", "--token", "t", "--start-alias", "arn"),
+        ("get-activity-task", "resize", "--queue-url", "https://sqs/resize"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_stack_and_an_address(unum: Any, arguments: tuple[str, ...]) -> None:
+    ran = unum(*arguments, "--stack", "Shop")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"--stack Shop: its outputs say where the workflow is, got {arguments[-2]} as well" in ran.err
+
+
+@pytest.mark.parametrize(("code", "kind"), [("ValidationError", UsageError), ("AccessDenied", CommandFailed)])
+def test_a_stack_that_is_not_shown(code: str, kind: type[Exception]) -> None:
+    cloudformation: Any = boto3.client("cloudformation")
+    session: Any = Namespace(client=lambda _name: cloudformation)
+    with Stubber(cloudformation) as stub:
+        stub.add_client_error("describe_stacks", code)
+        with pytest.raises(kind, match=f"^--stack Nowhere: .*{code}"):
+            in_stack(session, Namespace(stack="Nowhere", workflow=None))
 
 
 def test_aws_answers_are_told(unum: Any, monkeypatch: pytest.MonkeyPatch) -> None:

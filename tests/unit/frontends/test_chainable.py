@@ -215,6 +215,25 @@ def test_custom_states_name_functions_by_arn_or_name(stack: Stack) -> None:
     assert {task.function for task in workflow.tasks} == {"Resize"}
 
 
+def test_paths_may_be_written_by_json_path_in_every_field(stack: Stack) -> None:
+    at = sfn.JsonPath.string_at
+    of_each = sfn.Map(stack, "Each", items_path=at("$.pages"), result_path=at("$.sizes"))
+    of_each.item_processor(
+        tasks.LambdaInvoke(stack, "Do", lambda_function=function(stack), output_path=at("$.Payload"))
+    )
+    is_big = sfn.Condition.number_greater_than(at("$.n"), 1)
+    ways = sfn.Choice(stack, "Ways", input_path=at("$.sizes")).when(is_big, sfn.Succeed(stack, "Big"))
+    wait = sfn.Wait(stack, "Wait", time=sfn.WaitTime.seconds_path(at("$.pause")))
+    definition = Definition.from_chainable(of_each.next(wait).next(ways))
+    found = states(definition)
+    assert (found["Each"]["ItemsPath"], found["Each"]["ResultPath"]) == ("$.pages", "$.sizes")
+    assert found["Each"]["ItemProcessor"]["States"]["Do"]["OutputPath"] == "$.Payload"
+    assert found["Wait"]["SecondsPath"] == "$.pause"
+    assert (found["Ways"]["InputPath"], found["Ways"]["Choices"][0]["Variable"]) == ("$.sizes", "$.n")
+    assert compiled(definition).fan_out("Each")
+    assert not definition.values
+
+
 def test_intrinsics_in_hand_written_states_are_values(stack: Stack) -> None:
     given = {"token": Fn.ref("Bucket"), "intrinsic": {"Ref": "Topic"}}
     definition = Definition.from_chainable(pass_with(stack, given))

@@ -384,6 +384,17 @@ GIVEN: Any = "a"
         (lambda: g.fold(g.task("a"), items=GIVEN, initial=0), "expected a place in data"),
         (lambda: g.wait(until=GIVEN), "expected a place in data"),
         (lambda: g.task(5), "expected text as the name of a node, got 5"),  # type: ignore[arg-type]
+        (lambda: g.task(""), "expected text as the name of a node, got ''"),
+        (
+            lambda: g.task("a", print),
+            "'a': expected a function of the CDK, or the key of one, got <built-in function print>",
+        ),  # type: ignore[arg-type]
+        (lambda: g.task("a").retry(KeyError), "'a': expected the name of an error, such as .* got <class 'KeyError'>"),  # type: ignore[arg-type]
+        (lambda: g.task("a").catch(KeyError, then=g.fail("E")), "'a': expected the name of an error"),  # type: ignore[arg-type]
+        (lambda: g.fail(KeyError), "error: expected text, or a place in data, got <class 'KeyError'>"),  # type: ignore[arg-type]
+        (lambda: g.task("a").into(5), "into: expected the name of a field, got 5"),  # type: ignore[arg-type]
+        (lambda: g.task("a", input={"x": f"{g.out['n']} pages"}), r"\$\.n: is no text before .* call\("),
+        (lambda: g.out["n"].matches(str(g.out["m"])), r"\$\.m: is no text before the workflow runs"),
         (lambda: g.task("a", input={1: g.out}), "expected text as the name of a field, got 1"),
         (lambda: g.task("a", input={"x": {1}}), r"expected an expression, a time or JSON, got \{1\}"),
     ],

@@ -58,6 +58,10 @@ class Expression:
     def __bool__(self) -> NoReturn:
         raise TypeError(f"{self.text}: has no truth value before the workflow runs; compare it, as in (it == True)")
 
+    def __str__(self) -> NoReturn:
+        remedy = 'make it of call("Format", "... {} ...", it)'
+        raise TypeError(f"{self.text}: is no text before the workflow runs; in place of an f-string, {remedy}")
+
 
 @dataclass(frozen=True, eq=False)
 class Reference(Expression):

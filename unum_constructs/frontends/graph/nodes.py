@@ -65,7 +65,7 @@ class Step(Piece):
     extensions: Mapping[str, Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str):
+        if not isinstance(self.name, str) or not self.name:
             raise TypeError(f"expected text as the name of a node, got {self.name!r}")
 
     @property
@@ -143,7 +143,7 @@ class Work(Step):
             jitter: the interval is a random part of itself.
         """
         retrier: dict[str, Json] = {
-            "ErrorEquals": list(errors or ("States.ALL",)),
+            "ErrorEquals": self._names(errors),
             "IntervalSeconds": interval_s,
             "MaxAttempts": attempts,
             "BackoffRate": backoff_rate,
@@ -161,10 +161,16 @@ class Work(Step):
                 error takes the place of the node's output.
             into: field of the node's input that takes the error, so that both are the input.
         """
-        fields = {"ErrorEquals": list(errors or ("States.ALL",)), **_into(into)}
+        fields = {"ErrorEquals": self._names(errors), **_into(into)}
         return replace(
             self, handlers=(*self.handlers, Handler(fields=fields, then=None if then is None else nodes_of(then)))
         )
+
+    def _names(self, errors: tuple[str, ...]) -> list[str]:
+        for each in errors:
+            if not isinstance(each, str):
+                raise TypeError(f'{self.name!r}: expected the name of an error, such as "KeyError", got {each!r}')
+        return [*errors] or ["States.ALL"]
 
     def into(self, name: str) -> Self:
         """The same node, whose output is its input with its result in the field `name`."""
@@ -283,4 +289,6 @@ def input_fields(value: Any) -> dict[str, Json]:
 
 
 def _into(name: str | None) -> dict[str, Json]:
+    if not (name is None or isinstance(name, str)):
+        raise TypeError(f"into: expected the name of a field, got {name!r}")
     return {} if name is None else {"ResultPath": Reference("$")[name].text}
