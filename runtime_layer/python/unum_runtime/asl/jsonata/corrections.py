@@ -4,6 +4,7 @@ Source: docs.jsonata.org, and the language's reference implementation, where the
 library only accepts beyond that, such as blanks around the text of a number, is left as it is.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -222,23 +223,43 @@ def _to_millis(timestamp: str | None, picture: str | None) -> Any:
 
 
 def _format_number(value: float | None, picture: str | None, options: Any) -> Any:
-    """Rounds halves to the even neighbour, and what is written, not the next double to it."""
+    """Rounds halves to the even neighbour, and what is written, not the next double to it; ``#.00`` shows no zero."""
     if value is None or picture is None:
         return None
-    exact = Decimal(repr(value))
-    if "e" not in picture:
-        unit = Decimal(1).scaleb(-_places(picture, options or {}))
-        exact = exact.quantize(unit, rounding=ROUND_HALF_EVEN) or exact  # a zero would lose its sign
-    return Functions.format_number(exact, picture, options)
+    exact, shape = Decimal(repr(value)), _Picture(picture, options or {})
+    if "e" in picture:
+        return Functions.format_number(exact, picture, options)
+    unit = Decimal(1).scaleb(-shape.places)
+    rounded = exact.quantize(unit, rounding=ROUND_HALF_EVEN)
+    shown = rounded if rounded or exact >= 0 else -unit / 10  # a zero would lose its sign
+    text = Functions.format_number(shown, picture, options)
+    lone_zero = r"(?<!\d)" + re.escape(shape.zero + shape.point)
+    return text if shape.has_integer else re.sub(lone_zero, shape.point, text, count=1)
 
 
-def _places(picture: str, options: dict[str, str]) -> int:
-    """How many digits of a number `picture` shows after the point."""
-    part = picture.split(options.get("pattern-separator", ";"), maxsplit=1)[0]
-    zero = ord(options.get("zero-digit", "0"))
-    family = {options.get("digit", "#"), *map(chr, range(zero, zero + 10))}
-    shown = sum(character in family for character in part.partition(options.get("decimal-separator", "."))[2])
-    return shown + 2 * (options.get("percent", "%") in part) + 3 * (options.get("per-mille", "‰") in part)
+class _Picture:
+    """What a picture of ``$formatNumber`` asks for.
+
+    Attributes:
+        zero: the digit for 0.
+        point: what stands before the fraction.
+        places: how many digits of a number are shown after its point.
+        has_integer: a digit before the point is always shown.
+    """
+
+    def __init__(self, picture: str, options: dict[str, str]) -> None:
+        self.zero, self.point = options.get("zero-digit", "0"), options.get("decimal-separator", ".")
+        part = picture.split(options.get("pattern-separator", ";"), maxsplit=1)[0]
+        digits = {chr(ord(self.zero) + digit) for digit in range(10)}
+        integer, _, fraction = part.partition(self.point)
+        places = sum(character in {*digits, options.get("digit", "#")} for character in fraction)
+        is_percent, is_per_mille = options.get("percent", "%") in part, options.get("per-mille", "‰") in part
+        self.places = places + 2 * is_percent + 3 * is_per_mille
+        self.has_integer = not digits.isdisjoint(integer)
+
+
+def _format_integer(value: float | None, picture: str | None) -> Any:
+    return None if value is None else Functions.format_integer(math.floor(value), picture)
 
 
 def _function(name: str, signature: str, implementation: Callable[..., Any]) -> _Builtin:
@@ -257,6 +278,7 @@ CORRECTED: dict[str, _Builtin] = {
         ("decodeUrl", "<s-:s>", _decode_url),
         ("toMillis", "<s-s?:n>", _to_millis),
         ("formatNumber", "<n-so?:s>", _format_number),
+        ("formatInteger", "<n-s:s>", _format_integer),
     )
 }
 """By their names, without ``$``."""

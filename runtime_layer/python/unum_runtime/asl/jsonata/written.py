@@ -62,7 +62,7 @@ def _number(value: float) -> str:
         return str(value)
     if not math.isfinite(value):
         raise ValueError(f"{value} is no number of JSON")
-    shortest = Decimal(repr(float(value)))
-    if abs(value) >= _WITH_EXPONENT:
-        return str(shortest.normalize()).lower()
-    return format(shortest, ".0f") if value == int(value) else str(shortest.normalize(_DIGITS)).lower()
+    is_whole = value == int(value)
+    written = (Decimal(repr(float(value))) if is_whole else _DIGITS.create_decimal(Decimal(value))).normalize()
+    is_plain = abs(value) < _WITH_EXPONENT and written == written.to_integral_value()
+    return format(written, "f") if is_plain else str(written).lower()
