@@ -29,6 +29,9 @@ def evaluate(expression: str) -> Any:
         ("-5.5 % 2", -1.5),
         ("7 % -2", 1),
         ("6 / 4", 1.5),
+        ("1e161", 1e161),
+        ("-1e22 + 1", -1e22),
+        ("7 /* days */", 7),
         ("1 in [true]", False),
         ("true in [1, true]", True),
         ("[1] in [[1]]", True),
@@ -171,3 +174,9 @@ def test_failures(expression: str, cause: str) -> None:
 def test_a_wrong_regular_expression_is_refused() -> None:
     with pytest.raises(ExpressionSyntaxError, match="is wrong"):
         Expression("$contains('a', /a{2,1}/)")
+
+
+def test_what_is_no_function_is_refused_without_a_word_in_the_logs(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(QueryEvaluationError, match="T1006"):
+        evaluate("($secret := $states.input.text; $secret(1))")
+    assert capsys.readouterr() == ("", "")

@@ -6,7 +6,7 @@ from typing import Any
 
 from unum_runtime.asl.jsonata import corrections, functions
 from unum_runtime.asl.jsonata.failures import QueryEvaluationError
-from unum_runtime.asl.jsonata.library import JException, Jsonata, Node, Utils, borrowed
+from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Node, Utils, borrowed
 from unum_runtime.asl.jsonata.names import STATES, Names
 from unum_runtime.asl.jsonata.values import NotJson, inward, outward
 from unum_runtime.asl.jsonata.written import text as written
@@ -20,6 +20,7 @@ MAX_STEPS = 500_000
 
 _RANGE_TOO_LONG = "D2014"
 _OUT_OF_RANGE = "D1001"
+_NO_FUNCTION = "T1006"
 _DIVISIONS = ("/", "%")
 _OWN_MESSAGE = frozenset({"D3137", "D3141"})
 """Codes of errors whose text comes from the expression itself."""
@@ -47,7 +48,7 @@ class Expression:
         self.text = text.strip()
         with borrowed():
             try:
-                self._engine = _Engine(self.text, corrections.regex)
+                self._engine = _Engine(_ended(self.text), corrections.regex)
             except RecursionError:
                 raise ExpressionSyntaxError("nested too deeply; use fewer parentheses") from None
             except JException as error:
@@ -96,6 +97,12 @@ class _Engine(Jsonata):  # type: ignore[misc] # the library has no types
     def evaluate_group_expression(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - as the library
         """Gives an empty array a copy, because the library would add an item to it."""
         return super().evaluate_group_expression(expr, Utils.create_sequence() if input == [] else input, environment)
+
+    def apply_inner(self, proc: Any, args: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - as the library
+        """Refuses what is no function; the library prints it before that, and data would be in the logs."""
+        if not (Utils.is_function(proc) or Functions.is_lambda(proc) or Functions.is_regex(proc)):
+            raise JException(_NO_FUNCTION, -1)
+        return super().apply_inner(proc, args, input, environment)
 
     def evaluate_numeric_expression(self, lhs: Any, rhs: Any, op: Any) -> Any:
         """Leaves a remainder its fraction, and has an error of the language for what no double can hold."""
@@ -182,6 +189,11 @@ def _taken(names: Names, name: str) -> Any:
     if name != STATES or names.item is None:
         return value
     return value | {"context": value["context"] | {"Map": {"Item": inward(names.item)}}}
+
+
+def _ended(text: str) -> str:
+    """`text`, behind which the library can read: it stumbles over a comment at the end."""
+    return f"{text} " if text.endswith("*/") else text
 
 
 def _located(error: JException) -> str:
