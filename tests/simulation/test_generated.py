@@ -81,8 +81,8 @@ class Builder:
         if self.draw(st.booleans()):
             return map_(processor, following, MaxConcurrency=limit, **self._recovery(name, following))
         processor["ProcessorConfig"] = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
-        tolerated = self.draw(st.integers(0, 2))
-        return map_(processor, following, ToleratedFailureCount=tolerated, **self._recovery(name, following))
+        tolerated = self.draw(st.sampled_from([{}, *({"ToleratedFailureCount": count} for count in range(3))]))
+        return map_(processor, following, **tolerated, **self._recovery(name, following))
 
     def _recovery(self, name: str, following: str | None) -> dict[str, Json]:
         """Rules for some errors, and variables that some values go into."""

@@ -165,7 +165,7 @@ def test_data_sets_in_jsonata(s3: Any, put: Put) -> None:
     ("key", "error"),
     [
         ("nowhere.json", "States.ItemReaderFailed"),
-        ("bad.json", "ValueError"),
+        ("bad.json", "States.ExceedToleratedFailureThreshold"),
         ("all.json", "States.ResultWriterFailed"),
     ],
 )

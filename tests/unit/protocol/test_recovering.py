@@ -14,6 +14,7 @@ from unum_runtime.simulator.local import Function, LocalWorkflow
 
 EVER = {"ErrorEquals": ["States.ALL"], "MaxAttempts": 9}
 DISTRIBUTED = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+EXCEEDED = "States.ExceedToleratedFailureThreshold"
 
 
 class Flaky(Exception):
@@ -242,6 +243,7 @@ def test_a_fan_out_is_retried_as_often_as_its_retrier_says_and_then_caught() -> 
         ({"ToleratedFailurePercentage": 34}, [1, 3]),
         ({"ToleratedFailurePercentage": 33}, None),
         ({"ToleratedFailureCount": 0}, None),
+        ({}, None),
     ],
 )
 def test_a_map_may_tolerate_failures(tolerated: dict[str, int], expected: Any) -> None:
@@ -252,9 +254,22 @@ def test_a_map_may_tolerate_failures(tolerated: dict[str, int], expected: Any) -
         F=lambda event, _: {1: 1, 3: 3}[event],
     )
     if expected is None:
-        assert error(ending) == "States.ExceedToleratedFailureThreshold"
+        assert error(ending) == EXCEEDED
     else:
         assert ending == succeeded(expected)
+
+
+@pytest.mark.parametrize("branch", [task(), {"Type": "Fail", "Error": "Broken"}])
+@pytest.mark.parametrize(("mode", "name"), [(DISTRIBUTED, EXCEEDED), ({}, "Broken")])
+def test_errors_of_branches_that_are_executions_of_their_own_stay_theirs(
+    branch: dict[str, Any], mode: dict[str, Any], name: str
+) -> None:
+    state = {"Type": "Map", "ItemProcessor": {**machine(B=branch), **mode}, "End": True}
+    state["Catch"] = [{"ErrorEquals": [name], "Next": "D"}]
+    definition = machine(M=state, D={"Type": "Pass", "End": True})
+    ending = run(definition, [1], F=fails_with(Broken()))
+    assert isinstance(ending.outcome, Success)
+    assert ending.outcome.value["Error"] == name
 
 
 def test_an_execution_that_waits_for_too_long_times_out() -> None:

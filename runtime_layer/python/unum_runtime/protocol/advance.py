@@ -175,6 +175,15 @@ def too_many_failed(state: FanOut, value: Json, failed: int, size: int, moment: 
     return (count is not None and failed > count) or (percentage is not None and failed * 100 > percentage * size)
 
 
+def by_branch(state: FanOut, failure: Failure) -> Failure:
+    """What `state` comes to by `failure` of a branch.
+
+    The branches of a distributed Map are executions of their own, whose errors stay theirs: it says that there were
+    more than it tolerates, and that is none if it does not say (developer guide, Tolerated failure threshold).
+    """
+    return exceeded() if isinstance(state, Map) and state.distributed else failure
+
+
 def exceeded() -> Failure:
     """What a Map comes to of which too many branches failed."""
     return Failure("States.ExceedToleratedFailureThreshold", "The specified tolerated failure threshold was exceeded")
@@ -271,8 +280,7 @@ def _visit_fan_out(state: FanOut, value: Json, moment: Moment) -> Arrival | Onwa
     ]
     failures = [end.failure for end in ends if isinstance(end, Failed)]
     if too_many_failed(state, value, len(failures), len(ends), moment):
-        tolerates = isinstance(state, Map) and state.tolerates
-        return fall_back(state, value, exceeded() if tolerates else failures[0], moment)
+        return fall_back(state, value, by_branch(state, failures[0]), moment)
     left = join(state, value, [end.given.value for end in ends if isinstance(end, Ended)], moment)
     if isinstance(left, Failure):
         return fall_back(state, value, left, moment)

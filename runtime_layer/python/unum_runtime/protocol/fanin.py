@@ -25,7 +25,7 @@ from unum_runtime.model.naming import (
     shard_partition,
 )
 from unum_runtime.model.pack import ENDS, is_full, unpacked
-from unum_runtime.protocol.advance import exceeded, join, too_many_failed
+from unum_runtime.protocol.advance import by_branch, exceeded, join, too_many_failed
 from unum_runtime.protocol.checkpoint import verified
 from unum_runtime.protocol.moment import Moment
 from unum_runtime.protocol.opened import Lanes, next_in_lane, origin
@@ -112,7 +112,7 @@ def fail(
         if scope.size - len(failed) >= fan_out.quorum:
             return next_in_lane(rt, scope, index, lanes)
     opened = origin(rt, scope) if fan_out.retry or fan_out.catch else None
-    return [_failed(rt, scope, failure, opened)]
+    return [_failed(rt, scope, by_branch(fan_out, failure), opened)]
 
 
 def go_on(rt: Runtime, scope: Scope) -> Invoke | Commit:

@@ -32,6 +32,7 @@ from unum_runtime.protocol.advance import (
     advance,
     branch_moment,
     branch_start,
+    by_branch,
     exceeded,
     join,
     pass_wait,
@@ -272,7 +273,7 @@ class Reference:
             return self._quorum(point, arrival, ends, state.quorum, retries)
         tolerates = isinstance(state, Map) and state.tolerates
         if failed and not tolerates:
-            return self._failed(checkpoint, arrival, failed, retries)
+            return self._failed(checkpoint, arrival, [_as_of_scope(state, end) for end in failed], retries)
         done = [end for end in ends if end]
         if len(done) < size:
             if self.past.committed(point.name):
@@ -408,6 +409,11 @@ class Reference:
     def _is_late(self, at_ms: int) -> bool:
         deadline = deadline_ms(self.workflow, self.execution)
         return deadline is not None and at_ms >= deadline
+
+
+def _as_of_scope(state: FanOut, end: End) -> End:
+    """How `end`, at which a branch of `state` failed, shows in the scope around."""
+    return replace(end, outcome=by_branch(state, end.outcome)) if isinstance(end.outcome, Failure) else end
 
 
 def _is_as(checkpoint: Checkpoint, phase: Phase, outcome: Outcome, way: Way) -> bool:

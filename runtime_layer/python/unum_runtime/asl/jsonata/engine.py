@@ -1,13 +1,15 @@
 """One JSONata expression: compiled once, evaluated in surroundings that every delivery computes alike."""
 
+import math
 import re
 from typing import Any
 
-from unum_runtime.asl.jsonata import functions
+from unum_runtime.asl.jsonata import corrections, functions
 from unum_runtime.asl.jsonata.failures import QueryEvaluationError
-from unum_runtime.asl.jsonata.library import JException, Jsonata, Node, Utils, borrowed
+from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Node, Utils, borrowed
 from unum_runtime.asl.jsonata.names import STATES, Names
 from unum_runtime.asl.jsonata.values import NotJson, inward, outward
+from unum_runtime.asl.jsonata.written import text as written
 from unum_runtime.model.ir import Json
 
 MAX_DEPTH = 500
@@ -17,6 +19,9 @@ MAX_STEPS = 500_000
 """How many evaluations an expression may take. Steps and not seconds, so that every delivery stops at the same one."""
 
 _RANGE_TOO_LONG = "D2014"
+_OUT_OF_RANGE = "D1001"
+_NO_FUNCTION = "T1006"
+_DIVISIONS = ("/", "%")
 _OWN_MESSAGE = frozenset({"D3137", "D3141"})
 """Codes of errors whose text comes from the expression itself."""
 
@@ -43,7 +48,7 @@ class Expression:
         self.text = text.strip()
         with borrowed():
             try:
-                self._engine = _Engine(self.text)
+                self._engine = _Engine(_ended(self.text), corrections.regex)
             except RecursionError:
                 raise ExpressionSyntaxError("nested too deeply; use fewer parentheses") from None
             except JException as error:
@@ -83,7 +88,7 @@ class Expression:
 
 
 class _Engine(Jsonata):  # type: ignore[misc] # the library has no types
-    """The library's evaluation, but for two places where it is not as careful as is needed here."""
+    """The library's evaluation, but for the places where it differs from the language, or is not careful enough."""
 
     def result(self, frame: "_Frame") -> Any:
         Jsonata.CURRENT.jsonata = self
@@ -93,6 +98,30 @@ class _Engine(Jsonata):  # type: ignore[misc] # the library has no types
         """Gives an empty array a copy, because the library would add an item to it."""
         return super().evaluate_group_expression(expr, Utils.create_sequence() if input == [] else input, environment)
 
+    def apply_inner(self, proc: Any, args: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - as the library
+        """Refuses what is no function; the library prints it before that, and data would be in the logs."""
+        if not (Utils.is_function(proc) or Functions.is_lambda(proc) or Functions.is_regex(proc)):
+            raise JException(_NO_FUNCTION, -1)
+        return super().apply_inner(proc, args, input, environment)
+
+    def evaluate_numeric_expression(self, lhs: Any, rhs: Any, op: Any) -> Any:
+        """Leaves a remainder its fraction, and has an error of the language for what no double can hold."""
+        if op not in _DIVISIONS or not (Utils.is_numeric(lhs) and Utils.is_numeric(rhs)):
+            return super().evaluate_numeric_expression(lhs, rhs, op)
+        if rhs == 0:
+            raise JException(_OUT_OF_RANGE, -1, "NaN" if op == "%" or lhs == 0 else math.copysign(math.inf, lhs))
+        return Utils.convert_number(math.fmod(lhs, rhs) if op == "%" else lhs / rhs)
+
+    def evaluate_includes_expression(self, lhs: Any, rhs: Any) -> Any:
+        """Tells true from 1."""
+        if lhs is None or rhs is None:
+            return False
+        return corrections.is_among(lhs, rhs if isinstance(rhs, list) else [rhs])
+
+    def evaluate_string_concat(self, lhs: Any, rhs: Any) -> str:
+        """Writes values as ``$string`` does."""
+        return (written(lhs) or "") + (written(rhs) or "")
+
     def evaluate_range_expression(self, lhs: Any, rhs: Any) -> Any:
         """Refuses ranges that fill the memory; the library's own limit does not keep that from happening."""
         if isinstance(lhs, int) and isinstance(rhs, int) and rhs - lhs >= functions.MAX_ITEMS:
@@ -100,7 +129,16 @@ class _Engine(Jsonata):  # type: ignore[misc] # the library has no types
         return super().evaluate_range_expression(lhs, rhs)
 
 
-_base = Jsonata.Frame(Jsonata.static_frame)
+class _Base(Jsonata.Frame):  # type: ignore[misc] # the library has no types
+    """The names of all functions that depend on their arguments alone, each made when it is first looked up."""
+
+    def lookup(self, name: str) -> Any:
+        if name not in self.bindings:
+            self.bindings[name] = corrections.builtin(name)
+        return self.bindings[name]
+
+
+_base = _Base(None)
 _base.bindings.update(functions.PURE)
 _base.bindings["eval"] = None  # Step Functions does not have it
 
@@ -151,6 +189,11 @@ def _taken(names: Names, name: str) -> Any:
     if name != STATES or names.item is None:
         return value
     return value | {"context": value["context"] | {"Map": {"Item": inward(names.item)}}}
+
+
+def _ended(text: str) -> str:
+    """`text`, behind which the library can read: it stumbles over a comment at the end."""
+    return f"{text} " if text.endswith("*/") else text
 
 
 def _located(error: JException) -> str:

@@ -11,9 +11,12 @@ from contextlib import contextmanager
 _LIMIT = sys.getrecursionlimit()
 
 try:
-    from jsonata.jexception import JException  # noqa: E402, RUF100 - only now is the limit known
+    from jsonata.functions import Functions  # noqa: E402, RUF100 - only now is the limit known
+    from jsonata.jexception import JException
     from jsonata.jsonata import Jsonata
     from jsonata.parser import Parser
+    from jsonata.regex_engine import RegexFlags
+    from jsonata.signature import Signature
     from jsonata.utils import Utils
 except ModuleNotFoundError as error:
     if error.name != "jsonata":
@@ -25,7 +28,7 @@ except ModuleNotFoundError as error:
 finally:
     sys.setrecursionlimit(_LIMIT)
 
-__all__ = ["JException", "Jsonata", "Node", "Utils", "borrowed"]
+__all__ = ["Functions", "JException", "Jsonata", "Node", "RegexFlags", "Signature", "Utils", "borrowed"]
 
 Node = Parser.Symbol
 """A node of a syntax tree; a function at run time, too."""

@@ -9,6 +9,9 @@ from unum_runtime.model.ir import Json
 _EXACT = 2**53
 """Up to here a float holds every integer, so an integer can stand for it."""
 
+_LONGEST = 10**21
+"""From here on a number is written with an exponent, as JSONata has doubles alone; the library makes them integers."""
+
 
 class NotJson(TypeError):
     """A result is a function, or holds one."""
@@ -35,8 +38,8 @@ def outward(result: Any) -> Json:
         return [outward(inner) for inner in result]
     if result is None or result is Utils.NULL_VALUE:
         return None
-    if isinstance(result, float):
-        return _number(result)
+    if isinstance(result, float) or (isinstance(result, int) and abs(result) > _LONGEST):
+        return _number(float(result))
     if isinstance(result, bool | int | str):
         return result
     raise NotJson(type(result).__name__)

@@ -1,0 +1,284 @@
+"""Functions of JSONata that the library computes otherwise than the language says, computed as it says.
+
+Source: docs.jsonata.org, and the language's reference implementation, where the pages leave something open. What the
+library only accepts beyond that, such as blanks around the text of a number, is left as it is.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Any
+from urllib.parse import unquote
+
+from unum_runtime.asl.jsonata.functions import Function
+from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, RegexFlags, Signature, Utils
+from unum_runtime.asl.jsonata.written import text
+
+_NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
+_RADICES = {"x": 16, "o": 8, "b": 2}
+_RADIX = re.compile(r"0([xob])([0-9a-f]+)", re.IGNORECASE)
+_RESERVED = re.compile("(%(?:3B|2F|3F|3A|40|26|3D|2B|24|2C|23))", re.IGNORECASE)
+"""Escapes of ``;/?:@&=+$,#``, which are never decoded in a whole URL (ECMAScript, decodeURI)."""
+
+_MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
+_REGEX_PART = re.compile(
+    r"\\k<(?P<again>\w+)>|\\(?P<escaped>.)|(?P<open>\[\^?)|(?P<close>\])|\(\?<(?P<group>[A-Za-z_]\w*)>", re.DOTALL
+)
+_ASCII_CLASSES = {"d": "[0-9]", "D": "[^0-9]", "w": "[A-Za-z0-9_]", "W": "[^A-Za-z0-9_]"}
+
+
+class _Builtin(Jsonata.JFunction):  # type: ignore[misc] # the library has no types
+    """A function of the library, which takes null for null and not for an argument that is not there."""
+
+    def __init__(self, native: Any) -> None:
+        super().__init__(native.function, None)
+        self.function_name = native.function_name
+        self.signature = _Signature(native.signature)
+        self._native = native
+
+    def validate(self, args: Any, context: Any) -> Any:
+        return _Validated(super().validate(args, context))
+
+    def call(self, input: Any, args: Any) -> Any:  # noqa: A002 - as the library
+        """Validates arguments that nobody has, which are those that ``$map`` and its like give."""
+        return self._native.call(input, args if isinstance(args, _Validated) else self.validate(args, None))
+
+    def get_number_of_args(self) -> int:
+        return int(self._native.get_number_of_args())
+
+
+class _Validated(list[Any]):
+    """Arguments that fit the function's signature."""
+
+
+class _Signature(Signature):  # type: ignore[misc] # the library has no types
+    """A signature of the library, already read, for which null is a value of its own type."""
+
+    def __init__(self, read: Signature) -> None:
+        self.__dict__.update(vars(read))
+
+    def get_symbol(self, value: Any) -> str:
+        return "l" if value is Utils.NULL_VALUE else str(super().get_symbol(value))
+
+
+def builtin(name: str) -> Any:
+    """The function `name` of the language, without ``$``; None if it has none."""
+    if name in CORRECTED:
+        return CORRECTED[name]
+    native = Jsonata.static_frame.bindings.get(name)
+    return None if native is None else _Builtin(native)
+
+
+def regex(pattern: str, flags: RegexFlags) -> re.Pattern[str]:
+    r"""A regular expression of JSONata, which has ``(?<name>...)``, and for which ``\d`` and ``\w`` are of ASCII."""
+    within = False
+
+    def translated(part: re.Match[str]) -> str:
+        nonlocal within
+        if part["escaped"] in _ASCII_CLASSES:
+            ascii_class = _ASCII_CLASSES[part["escaped"]]
+            return ascii_class if not within else part[0] if "^" in ascii_class else ascii_class[1:-1]
+        if part["open"] and within:
+            return "\\" + part[0]
+        if part["open"] or part["close"]:
+            within = part["close"] is None
+        elif not within and (part["group"] or part["again"]):
+            return f"(?P<{part['group']}>" if part["group"] else f"(?P={part['again']})"
+        return part[0]
+
+    options = (re.IGNORECASE if flags.case_insensitive else 0) | (re.MULTILINE if flags.multiline else 0)
+    return re.compile(_REGEX_PART.sub(translated, pattern), options)
+
+
+def _replace(string: str | None, pattern: Any, replacement: Any, limit: float | None) -> str | None:
+    if string is None or pattern is None or replacement is None:
+        return string
+    if limit is not None and limit < 0:
+        raise JException("D3011", -1, limit)
+    if pattern == "":
+        raise JException("D3010", -1, pattern)
+    pieces, end = [], 0
+    for count, found in enumerate(_found(string, pattern)):
+        if limit is not None and count >= limit:
+            break
+        pieces += [string[end : found.start()], _replaced(found, replacement, is_regex=not isinstance(pattern, str))]
+        end = found.end()
+    return "".join((*pieces, string[end:]))
+
+
+def _found(string: str, pattern: Any) -> Iterator[re.Match[str]]:
+    return (re.compile(re.escape(pattern)) if isinstance(pattern, str) else pattern).finditer(string)
+
+
+def _replaced(found: re.Match[str], replacement: Any, *, is_regex: bool) -> str:
+    if isinstance(replacement, str):
+        return _filled(replacement, found) if is_regex else replacement
+    groups = ["" if group is None else group for group in found.groups()]
+    shown = {"match": found[0], "start": found.start(), "end": found.end(), "groups": groups}
+    result = Functions.func_apply(replacement, [shown])
+    if not isinstance(result, str):
+        raise JException("D3012", -1, result)
+    return result
+
+
+def _filled(template: str, found: re.Match[str]) -> str:
+    """`template` with the groups that ``$1`` and its like stand for: of more digits than there are groups, fewer."""
+    count = len(found.groups())
+
+    def group(mark: re.Match[str]) -> str:
+        digits = mark[1]
+        if digits == "$":
+            return "$"
+        if digits.startswith("0"):
+            return found[0] + digits[1:]
+        width = max(1, len(str(count)))
+        while width > 1 and int(digits[:width]) > count:
+            width -= 1
+        number = int(digits[:width])
+        return ((found[number] or "") if number <= count else "") + digits[width:]
+
+    return re.sub(r"\$(\$|\d+)", group, template, flags=re.ASCII)
+
+
+def _split(string: str | None, pattern: Any, limit: float | None) -> list[str] | None:
+    if string is None or isinstance(pattern, str) or pattern is None:
+        parts: list[str] | None = Functions.split(string, pattern, limit)
+        return parts
+    if limit is not None and limit < 0:
+        raise JException("D3020", -1, limit)
+    pieces, end = [], 0
+    for found in pattern.finditer(string):
+        pieces.append(string[end : found.start()])
+        end = found.end()
+    return [*pieces, string[end:]][: None if limit is None else int(limit)]
+
+
+class _Sorted:
+    """An item that a function compares; the later one of two goes first only if the function says so."""
+
+    def __init__(self, item: Any, comparator: Any) -> None:
+        self.item = item
+        self._comparator = comparator
+
+    def __lt__(self, other: "_Sorted") -> bool:
+        swaps = Functions.func_apply(self._comparator, [other.item, self.item])
+        return swaps > 0 if Utils.is_numeric(swaps) else bool(Functions.to_boolean(swaps))
+
+
+def _sort(items: list[Any] | None, comparator: Any) -> list[Any] | None:
+    if items is None or len(items) < 2:  # noqa: PLR2004 - there is nothing to compare
+        return items
+    if comparator is not None:
+        return [one.item for one in sorted(_Sorted(item, comparator) for item in items)]
+    if not (all(isinstance(item, str) for item in items) or all(map(Utils.is_numeric, items))):
+        raise JException("D3070", -1)
+    return sorted(items)
+
+
+def _distinct(items: Any) -> Any:
+    if not isinstance(items, list) or len(items) < 2:  # noqa: PLR2004 - one is distinct
+        return items
+    results = Utils.create_sequence() if isinstance(items, Utils.JList) else []
+    for item in items:
+        if not is_among(item, results):
+            results.append(item)
+    return results
+
+
+def is_among(item: Any, items: list[Any]) -> bool:
+    """Whether `items` has a value that JSONata holds equal to `item`; Python holds True == 1."""
+    return any(Utils.is_deep_equal(item, other) for other in items)
+
+
+def _number(value: Any) -> float | None:
+    if value is None or not isinstance(value, str):
+        return None if value is None else value + 0
+    if (written := _RADIX.fullmatch(value)) and _fits(written[2], _RADICES[written[1].lower()]):
+        return int(written[2], _RADICES[written[1].lower()])
+    number = float(value) if _NUMBER.fullmatch(value) else float("inf")
+    if number in (float("inf"), float("-inf")):
+        raise JException("D3030", -1, value)
+    return number
+
+
+def _fits(digits: str, radix: int) -> bool:
+    return all(int(digit, 16) < radix for digit in digits)
+
+
+def _decode_url(string: str | None) -> str | None:
+    if string is None:
+        return None
+    parts = _RESERVED.split(string)
+    return "".join(part if index % 2 else unquote(part, errors="strict") for index, part in enumerate(parts))
+
+
+def _to_millis(timestamp: str | None, picture: str | None) -> Any:
+    if timestamp is None or picture is not None:
+        return Functions.datetime_to_millis(timestamp, picture)
+    try:
+        return Functions.datetime_to_millis(f"{timestamp}-01" if _MONTH.fullmatch(timestamp) else timestamp, None)
+    except ValueError:
+        raise JException("D3110", -1, timestamp) from None
+
+
+def _format_number(value: float | None, picture: str | None, options: Any) -> Any:
+    """Rounds halves to the even neighbour, and what is written, not the next double to it; ``#.00`` shows no zero."""
+    if value is None or picture is None:
+        return None
+    exact, shape = Decimal(repr(value)), _Picture(picture, options or {})
+    if "e" in picture:
+        return Functions.format_number(exact, picture, options)
+    unit = Decimal(1).scaleb(-shape.places)
+    rounded = exact.quantize(unit, rounding=ROUND_HALF_EVEN)
+    shown = rounded if rounded or exact >= 0 else -unit / 10  # a zero would lose its sign
+    text = Functions.format_number(shown, picture, options)
+    lone_zero = r"(?<!\d)" + re.escape(shape.zero + shape.point)
+    return text if shape.has_integer else re.sub(lone_zero, shape.point, text, count=1)
+
+
+class _Picture:
+    """What a picture of ``$formatNumber`` asks for.
+
+    Attributes:
+        zero: the digit for 0.
+        point: what stands before the fraction.
+        places: how many digits of a number are shown after its point.
+        has_integer: a digit before the point is always shown.
+    """
+
+    def __init__(self, picture: str, options: dict[str, str]) -> None:
+        self.zero, self.point = options.get("zero-digit", "0"), options.get("decimal-separator", ".")
+        part = picture.split(options.get("pattern-separator", ";"), maxsplit=1)[0]
+        digits = {chr(ord(self.zero) + digit) for digit in range(10)}
+        integer, _, fraction = part.partition(self.point)
+        places = sum(character in {*digits, options.get("digit", "#")} for character in fraction)
+        is_percent, is_per_mille = options.get("percent", "%") in part, options.get("per-mille", "‰") in part
+        self.places = places + 2 * is_percent + 3 * is_per_mille
+        self.has_integer = not digits.isdisjoint(integer)
+
+
+def _format_integer(value: float | None, picture: str | None) -> Any:
+    return None if value is None else Functions.format_integer(math.floor(value), picture)
+
+
+def _function(name: str, signature: str, implementation: Callable[..., Any]) -> _Builtin:
+    return _Builtin(Function(name, signature, implementation))
+
+
+CORRECTED: dict[str, _Builtin] = {
+    name: _function(name, signature, implementation)
+    for name, signature, implementation in (
+        ("string", "<x-b?:s>", text),
+        ("replace", "<s-(sf)(sf)n?:s>", _replace),
+        ("split", "<s-(sf)n?:a<s>>", _split),
+        ("sort", "<af?:a>", _sort),
+        ("distinct", "<x:x>", _distinct),
+        ("number", "<(nsb)-:n>", _number),
+        ("decodeUrl", "<s-:s>", _decode_url),
+        ("toMillis", "<s-s?:n>", _to_millis),
+        ("formatNumber", "<n-so?:s>", _format_number),
+        ("formatInteger", "<n-s:s>", _format_integer),
+    )
+}
+"""By their names, without ``$``."""

@@ -1,0 +1,68 @@
+"""How JSONata writes a value as text, in ``$string`` and with ``&`` (docs.jsonata.org, String functions)."""
+
+import math
+from collections.abc import Iterable
+from decimal import Context, Decimal
+from json.encoder import encode_basestring as _quoted
+from typing import Any
+
+from unum_runtime.asl.jsonata.library import Node, Utils
+
+_LONG = 2**63
+_DIGITS = Context(prec=15)
+"""Of a number with a fraction, so that 0.1 + 0.2 is written as 0.3."""
+
+_WITH_EXPONENT = 1e21
+_INDENT = "  "
+
+
+def text(value: Any, is_pretty: bool | None = None) -> str | None:  # noqa: FBT001 - as expressions call it
+    """`value` as it is if it is a text, else as JSON; None, which is undefined, stays None.
+
+    Raises:
+        ValueError: a number is infinite.
+    """
+    if isinstance(value, Utils.JList) and value.outer_wrapper:
+        value = value[0]
+    if value is None or isinstance(value, str):
+        return value
+    return "" if Utils.is_function(value) or isinstance(value, Node) else _json(value, "\n" if is_pretty else None)
+
+
+def _json(value: Any, line: str | None) -> str:
+    """`line` begins a new line inside what is around `value`; None if all is to be in one line."""
+    if isinstance(value, str):
+        return _quoted(value)
+    inner = None if line is None else line + _INDENT
+    if isinstance(value, dict):
+        colon = ":" if line is None else ": "
+        return _joined("{}", (_quoted(key) + colon + _json(item, inner) for key, item in value.items()), line, inner)
+    if isinstance(value, list):
+        return _joined("[]", (_json(item, inner) for item in value), line, inner)
+    return _scalar(value)
+
+
+def _joined(brackets: str, parts: Iterable[str], line: str | None, inner: str | None) -> str:
+    inside = f",{inner or ''}".join(parts)
+    return brackets[0] + (f"{inner or ''}{inside}{line or ''}" if inside else "") + brackets[1]
+
+
+def _scalar(value: Any) -> str:
+    if value is None or value is Utils.NULL_VALUE:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return _number(value)
+    return '""'  # a function
+
+
+def _number(value: float) -> str:
+    if isinstance(value, int) and -_LONG <= value < _LONG:
+        return str(value)
+    if not math.isfinite(value):
+        raise ValueError(f"{value} is no number of JSON")
+    is_whole = value == int(value)
+    written = (Decimal(repr(float(value))) if is_whole else _DIGITS.create_decimal(Decimal(value))).normalize()
+    is_plain = abs(value) < _WITH_EXPONENT and written == written.to_integral_value()
+    return format(written, "f") if is_plain else str(written).lower()

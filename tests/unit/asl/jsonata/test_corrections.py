@@ -1,0 +1,182 @@
+"""Where the library differs from JSONata: values as docs.jsonata.org and the reference implementation have them."""
+
+import re
+import warnings
+from typing import Any
+
+import pytest
+
+from unum_runtime.asl.jsonata.engine import Expression, ExpressionSyntaxError
+from unum_runtime.asl.jsonata.failures import QueryEvaluationError
+from unum_runtime.asl.jsonata.names import Names
+from unum_runtime.asl.scene import Scene
+
+INPUT = {
+    "text": "żółć 😀",
+    "none": None,
+    "same": [{"of": 1, "at": 0}, {"of": 1, "at": 1}, {"of": 0, "at": 2}],
+}
+
+
+def evaluate(expression: str) -> Any:
+    return Expression(expression).evaluate(Names({"input": INPUT}, Scene({})), "Output")
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("5.5 % 2", 1.5),
+        ("-5.5 % 2", -1.5),
+        ("7 % -2", 1),
+        ("6 / 4", 1.5),
+        ("1e161", 1e161),
+        ("-1e22 + 1", -1e22),
+        ("7 /* days */", 7),
+        ("1 in [true]", False),
+        ("true in [1, true]", True),
+        ("[1] in [[1]]", True),
+        ("null in [null]", True),
+        ("$states.input.nope in [1]", False),
+        ("$distinct([0, false, null, '', 1, true, [1], [true], 1.0])", [0, False, None, "", 1, True, [1], [True]]),
+        ("$distinct(5)", 5),
+    ],
+)
+def test_numbers_and_equality(expression: str, value: Any) -> None:
+    found = evaluate(expression)
+    assert (found, repr(found)) == (value, repr(value))
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("$string([$states.input.text])", '["żółć 😀"]'),
+        ("'' & {'a': $states.input.text}", '{"a":"żółć 😀"}'),
+        ("$string(['\"\\u0001\\n'])", '["\\"\\u0001\\n"]'),
+        ("$string([0.1 + 0.2, 0.00001, 1e-7, -1.5])", "[0.3,0.00001,1e-7,-1.5]"),
+        ("$string([1e15, 1e20, 1e22, 5.0])", "[1000000000000000,100000000000000000000,1e+22,5]"),
+        ("1e15 & ''", "1000000000000000"),
+        ("$string([1e6 / 1e-5, 99.99 % 2.5])", "[100000000000,2.48999999999999]"),
+        ("$string(9007199254740993)", "9007199254740992"),
+        ("$string([$sum, function($x) { $x }, null, true, false])", '["","",null,true,false]'),
+        ("$string($sum)", ""),
+        ("$string({'a': [1, {}], 'b': []}, true)", '{\n  "a": [\n    1,\n    {}\n  ],\n  "b": []\n}'),
+        ("$string($states.input.none) & $states.input.nope", "null"),
+    ],
+)
+def test_values_as_text(expression: str, value: str) -> None:
+    assert evaluate(expression) == value
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        (r"$replace('a\nb', /\n/, '\\n')", "a\\nb"),
+        (r"$replace('say \"x\"', /\"/, '\\\"')", 'say \\"x\\"'),
+        (r"$replace('a.b', /\./, '\\d')", "a\\db"),
+        ("$replace('abab', /a/, 'xa', 2)", "xabxab"),
+        ("$replace('abcabc', /b(c)/, '$$1')", "a$1a$1"),
+        ("$replace('abc', 'b', '$0')", "a$0c"),
+        ("$replace('abc', /b(c)(x)?/, '[$0 $1 $2 $3 $12]')", "a[bc c   c2]"),
+        ("$replace('abc', /b/, '$')", "a$c"),
+        ("$replace('abc', /b/, '$12')", "a2c"),
+        ("$replace('abcb', /b/, function($m) { $m.match & $m.start & $m.end & $count($m.groups) })", "ab120cb340"),
+        ("$replace('abab', /a/, function($m) { '<' & $m.match & '>' }, 1)", "<a>bab"),
+        ("$replace('abab', 'a', 'x', 1)", "xbab"),
+        ("$split('a1b22c', /(\\d)+/)", ["a", "b", "c"]),
+        ("$split('a1b2c', /\\d/, 2)", ["a", "b"]),
+        ("$match('aab', /(?<same>\\w)\\k<same>/).groups", ["a"]),
+        ("$contains('é', /\\w/) or $contains('٣', /\\d/)", False),
+        ("$contains('é', /\\W/) and $contains('é', /[^\\w]/)", True),
+        ("$contains('[]', /^[[a]]$/)", True),
+        ("$contains('A', /a/i) and $contains('x\\na', /^a/m)", True),
+    ],
+)
+def test_texts(expression: str, value: Any) -> None:
+    with warnings.catch_warnings(action="error"):
+        assert evaluate(expression) == value
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("$number('0b11') + $number('0O17') + $number('0X1f')", 49),
+        ("$number('-1.5e2')", -150),
+        ("$number(true)", 1),
+        ("$formatNumber(34.555, '#0.00;(#0.00)')", "34.56"),
+        ("$formatNumber(-34.555, '#0.00;(#0.00)')", "(34.56)"),
+        ("$formatNumber(2.5, '0') & $formatNumber(3.5, '0')", "24"),
+        ("$formatNumber(0.1255, '0.0%')", "12.6%"),
+        ("$formatNumber(-0.5, '#,###.00') & $formatNumber(10.5, '#.0') & $formatNumber(0, '#')", "-.5010.50"),
+        ("$formatNumber(0.5, '00') & $formatNumber(-0.001, '0.00')", "00-0.00"),
+        ("$formatInteger(-0.5, '0') & $formatInteger(2.9, 'w')", "-1two"),
+        ("$formatNumber(1234.5678, '00.000e0')", "12.346e2"),
+        ("$formatNumber(1234.5, '#.##0,00', {'decimal-separator': ',', 'grouping-separator': '.'})", "1.234,50"),
+        ("$toMillis('2017-11')", 1509494400000),
+        ("$toMillis('2017-11-07')", 1510012800000),
+        ("$decodeUrl('https://a.b/%C3%A9%20?x=%26%2f')", "https://a.b/é ?x=%26%2f"),
+        ("$decodeUrlComponent('%26')", "&"),
+    ],
+)
+def test_numbers_times_and_urls(expression: str, value: Any) -> None:
+    assert evaluate(expression) == value
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("$sort($states.input.same, function($l, $r) { $l.of > $r.of }).at", [2, 0, 1]),
+        ("$sort($states.input.same, function($l, $r) { $l.of < $r.of }).at", [0, 1, 2]),
+        ("$sort([3, 1, 2], function($l, $r) { $l - $r })", [1, 2, 3]),
+        ("$sort(['b', 'C', 'a'])", ["C", "a", "b"]),
+        ("$count(null)", 1),
+        ("$zip(null, [1])", [[None, 1]]),
+        ("$map([[1, 2], [3]], $sum)", [3, 3]),
+        ("$map([1, 2], $sum)", [1, 2]),
+        ("$map([1, 2], $power(?, 2))", [1, 4]),
+        ("['b', 'a'] ~> $sort ~> $join('-')", "a-b"),
+        ("['a', 'bc'].$length()", [1, 2]),
+    ],
+)
+def test_arrays(expression: str, value: Any) -> None:
+    assert evaluate(expression) == value
+
+
+@pytest.mark.parametrize(
+    ("expression", "cause"),
+    [
+        ("1 / 0", "D1001"),
+        ("0 / 0", "D1001"),
+        ("1 % 0", "D1001"),
+        ("'a' % 2", "T2001"),
+        ("$sum(null)", "T0412"),
+        ("$join(null)", "T0412"),
+        ("$lookup({'a': 1}, null)", "T0410"),
+        ("$uppercase(null)", "T0410"),
+        ("$sort([true, false])", "D3070"),
+        ("$sort([1, 'a'])", "D3070"),
+        ("$number('1_000')", "D3030"),
+        ("$number('\\uff11')", "D3030"),
+        ("$number('0b12')", "D3030"),
+        ("$number('1e999')", "D3030"),
+        ("$toMillis('tomorrow')", "D3110"),
+        ("$replace('a', '', 'b')", "D3010"),
+        ("$replace('a', 'a', 'b', -1)", "D3011"),
+        ("$replace('a', /a/, function($m) { 5 })", "D3012"),
+        ("$split('a', /a/, -1)", "D3020"),
+        ("$eval('1')", "T1006"),
+    ],
+)
+def test_failures(expression: str, cause: str) -> None:
+    with pytest.raises(QueryEvaluationError, match=re.escape(cause)):
+        evaluate(expression)
+
+
+def test_a_wrong_regular_expression_is_refused() -> None:
+    with pytest.raises(ExpressionSyntaxError, match="is wrong"):
+        Expression("$contains('a', /a{2,1}/)")
+
+
+def test_what_is_no_function_is_refused_without_a_word_in_the_logs(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(QueryEvaluationError, match="T1006"):
+        evaluate("($secret := $states.input.text; $secret(1))")
+    assert capsys.readouterr() == ("", "")
