@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from decimal import ROUND_HALF_EVEN, Decimal
+from itertools import takewhile
 from typing import Any
 from urllib.parse import unquote
 
@@ -22,6 +23,13 @@ _RESERVED = re.compile("(%(?:3B|2F|3F|3A|40|26|3D|2B|24|2C|23))", re.IGNORECASE)
 """Escapes of ``;/?:@&=+$,#``, which are never decoded in a whole URL (ECMAScript, decodeURI)."""
 
 _MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
+_FRACTION = re.compile(r"\.(\d+)(?!.*\.\d)", re.ASCII | re.DOTALL)
+_FRACTION_MARK = re.compile(r"\[f[^\]]*\]")
+_MARK = re.compile(r"(?<!\[)\[([A-Za-z])")
+_NAMED = {"d": "MD", "h": "H", "P": "H"}
+"""What marks of a picture say beside what they are called after: the day of the year, and hours of half a day."""
+
+_WEEKS = frozenset("XxWw")
 _REGEX_PART = re.compile(
     r"\\k<(?P<again>\w+)>|\\(?P<escaped>.)|(?P<open>\[\^?)|(?P<close>\])|\(\?<(?P<group>[A-Za-z_]\w*)>", re.DOTALL
 )
@@ -213,15 +221,6 @@ def _decode_url(string: str | None) -> str | None:
     return "".join(part if index % 2 else unquote(part, errors="strict") for index, part in enumerate(parts))
 
 
-def _to_millis(timestamp: str | None, picture: str | None) -> Any:
-    if timestamp is None or picture is not None:
-        return Functions.datetime_to_millis(timestamp, picture)
-    try:
-        return Functions.datetime_to_millis(f"{timestamp}-01" if _MONTH.fullmatch(timestamp) else timestamp, None)
-    except ValueError:
-        raise JException("D3110", -1, timestamp) from None
-
-
 def _format_number(value: float | None, picture: str | None, options: Any) -> Any:
     """Rounds halves to the even neighbour, and what is written, not the next double to it; ``#.00`` shows no zero."""
     if value is None or picture is None:
@@ -276,9 +275,41 @@ CORRECTED: dict[str, _Builtin] = {
         ("distinct", "<x:x>", _distinct),
         ("number", "<(nsb)-:n>", _number),
         ("decodeUrl", "<s-:s>", _decode_url),
-        ("toMillis", "<s-s?:n>", _to_millis),
         ("formatNumber", "<n-so?:s>", _format_number),
         ("formatInteger", "<n-s:s>", _format_integer),
     )
 }
 """By their names, without ``$``."""
+
+
+def to_millis(now_ms: int) -> _Builtin:
+    """``$toMillis`` at `now_ms`: what comes before all that a picture names, such as the day of a time, is that of now.
+
+    The library takes the time of the machine, which is another at every delivery.
+    """
+
+    def parsed(timestamp: str | None, picture: str | None) -> Any:
+        if timestamp is None:
+            return None
+        try:
+            return Functions.datetime_to_millis(*_complete(timestamp, picture, now_ms))
+        except ValueError:
+            raise JException("D3110", -1, timestamp) from None
+
+    return _function("toMillis", "<s-s?:n>", parsed)
+
+
+def _complete(timestamp: str, picture: str | None, now_ms: int) -> tuple[str, str | None]:
+    """Both such that the library understands them: a month has a day, a moment a beginning, a fraction three digits."""
+    if picture is None:
+        return (f"{timestamp}-01" if _MONTH.fullmatch(timestamp) else timestamp), None
+    if ".[f" in picture:
+        timestamp = _FRACTION.sub(lambda found: f".{found[1]:0<3.3}", timestamp)
+        picture = _FRACTION_MARK.sub("[f001]", picture)
+    named = "".join(_NAMED.get(mark, mark) for mark in _MARK.findall(picture))
+    before = "" if _WEEKS.intersection(named) else "".join(f"[{mark}]/" for mark in takewhile(_not_in(named), "YMDHms"))
+    return Functions.datetime_from_millis(now_ms, before, None) + timestamp, before + picture
+
+
+def _not_in(named: str) -> Callable[[str], bool]:
+    return lambda mark: mark not in named

@@ -138,6 +138,9 @@ class _Base(Jsonata.Frame):  # type: ignore[misc] # the library has no types
         return self.bindings[name]
 
 
+_TO_MILLIS = "toMillis"
+_IMPURE = functions.IMPURE | {_TO_MILLIS}
+
 _base = _Base(None)
 _base.bindings.update(functions.PURE)
 _base.bindings["eval"] = None  # Step Functions does not have it
@@ -161,14 +164,15 @@ class _Frame(Jsonata.Frame):  # type: ignore[misc] # the library has no types
         if name not in self.bindings:
             if self._names.has(name):
                 self.bindings[name] = _taken(self._names, name)
-            elif name in functions.IMPURE:
+            elif name in _IMPURE:
                 self.bindings.update(self._impure())
         return super().lookup(name)
 
-    def _impure(self) -> dict[str, functions.Function]:
+    def _impure(self) -> dict[str, Any]:
         scene, item = self._names.scene, self._names.item
         place = self._field if item is None else f"{self._field}[{item['Index']}]"
-        return functions.time(scene.now_ms) | functions.chance(f"{scene.seed}/{place}")
+        of_time = functions.time(scene.now_ms) | {_TO_MILLIS: corrections.to_millis(scene.now_ms)}
+        return of_time | functions.chance(f"{scene.seed}/{place}")
 
     def _enter(self, _expr: Any, _input: Any, _environment: Any) -> None:
         self._steps += 1
