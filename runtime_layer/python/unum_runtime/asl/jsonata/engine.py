@@ -7,6 +7,7 @@ from typing import Any
 from unum_runtime.asl.jsonata import corrections, functions
 from unum_runtime.asl.jsonata.failures import QueryEvaluationError
 from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Node, Utils, borrowed
+from unum_runtime.asl.jsonata.matching import regex
 from unum_runtime.asl.jsonata.names import STATES, Names
 from unum_runtime.asl.jsonata.values import NotJson, inward, outward
 from unum_runtime.asl.jsonata.written import text as written
@@ -48,7 +49,7 @@ class Expression:
         self.text = text.strip()
         with borrowed():
             try:
-                self._engine = _Engine(_ended(self.text), corrections.regex)
+                self._engine = _Engine(_ended(self.text), regex)
             except RecursionError:
                 raise ExpressionSyntaxError("nested too deeply; use fewer parentheses") from None
             except JException as error:
