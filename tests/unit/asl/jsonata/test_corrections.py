@@ -40,6 +40,9 @@ def evaluate(expression: str) -> Any:
         ("$states.input.nope in [1]", False),
         ("$distinct([0, false, null, '', 1, true, [1], [true], 1.0])", [0, False, None, "", 1, True, [1], [True]]),
         ("$distinct(5)", 5),
+        ("$distinct([1, 1])", [1]),
+        ("$distinct($append([1], [1]))", [1]),
+        ("$distinct($states.input.same.(7))", 7),
     ],
 )
 def test_numbers_and_equality(expression: str, value: Any) -> None:

@@ -100,7 +100,7 @@ def _sort(items: list[Any] | None, comparator: Any) -> list[Any] | None:
 def _distinct(items: Any) -> Any:
     if not isinstance(items, list) or len(items) < 2:  # noqa: PLR2004 - one is distinct
         return items
-    results = Utils.create_sequence() if isinstance(items, Utils.JList) else []
+    results = Utils.create_sequence() if Utils.is_sequence(items) else []
     for item in items:
         if not is_among(item, results):
             results.append(item)
