@@ -11,6 +11,7 @@ from unum_runtime.asl.jsonata.failures import QueryEvaluationError
 from unum_runtime.asl.jsonata.names import Names
 from unum_runtime.asl.scene import Scene
 
+NOW_MS = 1_700_000_000_000  # 2023-11-14T22:13:20Z
 INPUT = {
     "text": "żółć 😀",
     "none": None,
@@ -19,7 +20,7 @@ INPUT = {
 
 
 def evaluate(expression: str) -> Any:
-    return Expression(expression).evaluate(Names({"input": INPUT}, Scene({})), "Output")
+    return Expression(expression).evaluate(Names({"input": INPUT}, Scene({}, now_ms=NOW_MS)), "Output")
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,9 @@ def evaluate(expression: str) -> Any:
         ("$states.input.nope in [1]", False),
         ("$distinct([0, false, null, '', 1, true, [1], [true], 1.0])", [0, False, None, "", 1, True, [1], [True]]),
         ("$distinct(5)", 5),
+        ("$distinct([1, 1])", [1]),
+        ("$distinct($append([1], [1]))", [1]),
+        ("$distinct($states.input.same.(7))", 7),
     ],
 )
 def test_numbers_and_equality(expression: str, value: Any) -> None:
@@ -113,6 +117,15 @@ def test_texts(expression: str, value: Any) -> None:
         ("$formatNumber(1234.5, '#.##0,00', {'decimal-separator': ',', 'grouping-separator': '.'})", "1.234,50"),
         ("$toMillis('2017-11')", 1509494400000),
         ("$toMillis('2017-11-07')", 1510012800000),
+        ("$toMillis('11:30', '[H]:[m]')", 1699961400000),
+        ("$toMillis('1:30 pm', '[h]:[m] [Pn]')", 1699968600000),
+        ("$toMillis('05', '[s]')", 1699999985000),
+        ("$toMillis('24 December', '[D] [MNn]')", 1703376000000),
+        ("$toMillis('1', '[d]')", 1672531200000),
+        ("$toMillis('14.11.2023 22:13:20.5', '[D].[M].[Y] [H]:[m]:[s].[f]')", 1700000000500),
+        ("$toMillis('22:13:20.123456Z', '[H]:[m]:[s].[f000001]Z')", 1700000000123),
+        ("$map(['2017', '2018'], $toMillis)", [1483228800000, 1514764800000]),
+        ("'2017' ~> $toMillis()", 1483228800000),
         ("$decodeUrl('https://a.b/%C3%A9%20?x=%26%2f')", "https://a.b/é ?x=%26%2f"),
         ("$decodeUrlComponent('%26')", "&"),
     ],
@@ -159,6 +172,7 @@ def test_arrays(expression: str, value: Any) -> None:
         ("$number('0b12')", "D3030"),
         ("$number('1e999')", "D3030"),
         ("$toMillis('tomorrow')", "D3110"),
+        ("$toMillis('30.02.2024', '[D].[M].[Y]')", "D3110"),
         ("$replace('a', '', 'b')", "D3010"),
         ("$replace('a', 'a', 'b', -1)", "D3011"),
         ("$replace('a', /a/, function($m) { 5 })", "D3012"),

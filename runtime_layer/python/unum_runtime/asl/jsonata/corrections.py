@@ -6,13 +6,15 @@ library only accepts beyond that, such as blanks around the text of a number, is
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Decimal
+from itertools import takewhile
 from typing import Any
 from urllib.parse import unquote
 
 from unum_runtime.asl.jsonata.functions import Function
-from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, RegexFlags, Signature, Utils
+from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Signature, Utils
+from unum_runtime.asl.jsonata.matching import replace, split
 from unum_runtime.asl.jsonata.written import text
 
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
@@ -22,10 +24,13 @@ _RESERVED = re.compile("(%(?:3B|2F|3F|3A|40|26|3D|2B|24|2C|23))", re.IGNORECASE)
 """Escapes of ``;/?:@&=+$,#``, which are never decoded in a whole URL (ECMAScript, decodeURI)."""
 
 _MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
-_REGEX_PART = re.compile(
-    r"\\k<(?P<again>\w+)>|\\(?P<escaped>.)|(?P<open>\[\^?)|(?P<close>\])|\(\?<(?P<group>[A-Za-z_]\w*)>", re.DOTALL
-)
-_ASCII_CLASSES = {"d": "[0-9]", "D": "[^0-9]", "w": "[A-Za-z0-9_]", "W": "[^A-Za-z0-9_]"}
+_FRACTION = re.compile(r"\.(\d+)(?!.*\.\d)", re.ASCII | re.DOTALL)
+_FRACTION_MARK = re.compile(r"\[f[^\]]*\]")
+_MARK = re.compile(r"(?<!\[)\[([A-Za-z])")
+_NAMED = {"d": "MD", "h": "H", "P": "H"}
+"""What marks of a picture say beside what they are called after: the day of the year, and hours of half a day."""
+
+_WEEKS = frozenset("XxWw")
 
 
 class _Builtin(Jsonata.JFunction):  # type: ignore[misc] # the library has no types
@@ -70,90 +75,6 @@ def builtin(name: str) -> Any:
     return None if native is None else _Builtin(native)
 
 
-def regex(pattern: str, flags: RegexFlags) -> re.Pattern[str]:
-    r"""A regular expression of JSONata, which has ``(?<name>...)``, and for which ``\d`` and ``\w`` are of ASCII."""
-    within = False
-
-    def translated(part: re.Match[str]) -> str:
-        nonlocal within
-        if part["escaped"] in _ASCII_CLASSES:
-            ascii_class = _ASCII_CLASSES[part["escaped"]]
-            return ascii_class if not within else part[0] if "^" in ascii_class else ascii_class[1:-1]
-        if part["open"] and within:
-            return "\\" + part[0]
-        if part["open"] or part["close"]:
-            within = part["close"] is None
-        elif not within and (part["group"] or part["again"]):
-            return f"(?P<{part['group']}>" if part["group"] else f"(?P={part['again']})"
-        return part[0]
-
-    options = (re.IGNORECASE if flags.case_insensitive else 0) | (re.MULTILINE if flags.multiline else 0)
-    return re.compile(_REGEX_PART.sub(translated, pattern), options)
-
-
-def _replace(string: str | None, pattern: Any, replacement: Any, limit: float | None) -> str | None:
-    if string is None or pattern is None or replacement is None:
-        return string
-    if limit is not None and limit < 0:
-        raise JException("D3011", -1, limit)
-    if pattern == "":
-        raise JException("D3010", -1, pattern)
-    pieces, end = [], 0
-    for count, found in enumerate(_found(string, pattern)):
-        if limit is not None and count >= limit:
-            break
-        pieces += [string[end : found.start()], _replaced(found, replacement, is_regex=not isinstance(pattern, str))]
-        end = found.end()
-    return "".join((*pieces, string[end:]))
-
-
-def _found(string: str, pattern: Any) -> Iterator[re.Match[str]]:
-    return (re.compile(re.escape(pattern)) if isinstance(pattern, str) else pattern).finditer(string)
-
-
-def _replaced(found: re.Match[str], replacement: Any, *, is_regex: bool) -> str:
-    if isinstance(replacement, str):
-        return _filled(replacement, found) if is_regex else replacement
-    groups = ["" if group is None else group for group in found.groups()]
-    shown = {"match": found[0], "start": found.start(), "end": found.end(), "groups": groups}
-    result = Functions.func_apply(replacement, [shown])
-    if not isinstance(result, str):
-        raise JException("D3012", -1, result)
-    return result
-
-
-def _filled(template: str, found: re.Match[str]) -> str:
-    """`template` with the groups that ``$1`` and its like stand for: of more digits than there are groups, fewer."""
-    count = len(found.groups())
-
-    def group(mark: re.Match[str]) -> str:
-        digits = mark[1]
-        if digits == "$":
-            return "$"
-        if digits.startswith("0"):
-            return found[0] + digits[1:]
-        width = max(1, len(str(count)))
-        while width > 1 and int(digits[:width]) > count:
-            width -= 1
-        number = int(digits[:width])
-        return ((found[number] or "") if number <= count else "") + digits[width:]
-
-    return re.sub(r"\$(\$|\d+)", group, template, flags=re.ASCII)
-
-
-def _split(string: str | None, pattern: Any, limit: float | None) -> list[str] | None:
-    if string is None or isinstance(pattern, str) or pattern is None:
-        parts: list[str] | None = Functions.split(string, pattern, limit)
-        return parts
-    if limit is not None and limit < 0:
-        raise JException("D3020", -1, limit)
-    pieces, end = [], 0
-    for found in pattern.finditer(string):
-        pieces.append(string[end : found.start()])
-        end = found.end()
-    return [*pieces, string[end:]][: None if limit is None else int(limit)]
-
-
 class _Sorted:
     """An item that a function compares; the later one of two goes first only if the function says so."""
 
@@ -179,7 +100,7 @@ def _sort(items: list[Any] | None, comparator: Any) -> list[Any] | None:
 def _distinct(items: Any) -> Any:
     if not isinstance(items, list) or len(items) < 2:  # noqa: PLR2004 - one is distinct
         return items
-    results = Utils.create_sequence() if isinstance(items, Utils.JList) else []
+    results = Utils.create_sequence() if Utils.is_sequence(items) else []
     for item in items:
         if not is_among(item, results):
             results.append(item)
@@ -211,15 +132,6 @@ def _decode_url(string: str | None) -> str | None:
         return None
     parts = _RESERVED.split(string)
     return "".join(part if index % 2 else unquote(part, errors="strict") for index, part in enumerate(parts))
-
-
-def _to_millis(timestamp: str | None, picture: str | None) -> Any:
-    if timestamp is None or picture is not None:
-        return Functions.datetime_to_millis(timestamp, picture)
-    try:
-        return Functions.datetime_to_millis(f"{timestamp}-01" if _MONTH.fullmatch(timestamp) else timestamp, None)
-    except ValueError:
-        raise JException("D3110", -1, timestamp) from None
 
 
 def _format_number(value: float | None, picture: str | None, options: Any) -> Any:
@@ -270,15 +182,47 @@ CORRECTED: dict[str, _Builtin] = {
     name: _function(name, signature, implementation)
     for name, signature, implementation in (
         ("string", "<x-b?:s>", text),
-        ("replace", "<s-(sf)(sf)n?:s>", _replace),
-        ("split", "<s-(sf)n?:a<s>>", _split),
+        ("replace", "<s-(sf)(sf)n?:s>", replace),
+        ("split", "<s-(sf)n?:a<s>>", split),
         ("sort", "<af?:a>", _sort),
         ("distinct", "<x:x>", _distinct),
         ("number", "<(nsb)-:n>", _number),
         ("decodeUrl", "<s-:s>", _decode_url),
-        ("toMillis", "<s-s?:n>", _to_millis),
         ("formatNumber", "<n-so?:s>", _format_number),
         ("formatInteger", "<n-s:s>", _format_integer),
     )
 }
 """By their names, without ``$``."""
+
+
+def to_millis(now_ms: int) -> _Builtin:
+    """``$toMillis`` at `now_ms`: what comes before all that a picture names, such as the day of a time, is that of now.
+
+    The library takes the time of the machine, which is another at every delivery.
+    """
+
+    def parsed(timestamp: str | None, picture: str | None) -> Any:
+        if timestamp is None:
+            return None
+        try:
+            return Functions.datetime_to_millis(*_complete(timestamp, picture, now_ms))
+        except ValueError:
+            raise JException("D3110", -1, timestamp) from None
+
+    return _function("toMillis", "<s-s?:n>", parsed)
+
+
+def _complete(timestamp: str, picture: str | None, now_ms: int) -> tuple[str, str | None]:
+    """Both such that the library understands them: a month has a day, a moment a beginning, a fraction three digits."""
+    if picture is None:
+        return (f"{timestamp}-01" if _MONTH.fullmatch(timestamp) else timestamp), None
+    if ".[f" in picture:
+        timestamp = _FRACTION.sub(lambda found: f".{found[1]:0<3.3}", timestamp)
+        picture = _FRACTION_MARK.sub("[f001]", picture)
+    named = "".join(_NAMED.get(mark, mark) for mark in _MARK.findall(picture))
+    before = "" if _WEEKS.intersection(named) else "".join(f"[{mark}]/" for mark in takewhile(_not_in(named), "YMDHms"))
+    return Functions.datetime_from_millis(now_ms, before, None) + timestamp, before + picture
+
+
+def _not_in(named: str) -> Callable[[str], bool]:
+    return lambda mark: mark not in named

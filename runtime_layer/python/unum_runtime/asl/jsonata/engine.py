@@ -7,6 +7,7 @@ from typing import Any
 from unum_runtime.asl.jsonata import corrections, functions
 from unum_runtime.asl.jsonata.failures import QueryEvaluationError
 from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Node, Utils, borrowed
+from unum_runtime.asl.jsonata.matching import regex
 from unum_runtime.asl.jsonata.names import STATES, Names
 from unum_runtime.asl.jsonata.values import NotJson, inward, outward
 from unum_runtime.asl.jsonata.written import text as written
@@ -48,7 +49,7 @@ class Expression:
         self.text = text.strip()
         with borrowed():
             try:
-                self._engine = _Engine(_ended(self.text), corrections.regex)
+                self._engine = _Engine(_ended(self.text), regex)
             except RecursionError:
                 raise ExpressionSyntaxError("nested too deeply; use fewer parentheses") from None
             except JException as error:
@@ -138,6 +139,9 @@ class _Base(Jsonata.Frame):  # type: ignore[misc] # the library has no types
         return self.bindings[name]
 
 
+_TO_MILLIS = "toMillis"
+_IMPURE = functions.IMPURE | {_TO_MILLIS}
+
 _base = _Base(None)
 _base.bindings.update(functions.PURE)
 _base.bindings["eval"] = None  # Step Functions does not have it
@@ -161,14 +165,15 @@ class _Frame(Jsonata.Frame):  # type: ignore[misc] # the library has no types
         if name not in self.bindings:
             if self._names.has(name):
                 self.bindings[name] = _taken(self._names, name)
-            elif name in functions.IMPURE:
+            elif name in _IMPURE:
                 self.bindings.update(self._impure())
         return super().lookup(name)
 
-    def _impure(self) -> dict[str, functions.Function]:
+    def _impure(self) -> dict[str, Any]:
         scene, item = self._names.scene, self._names.item
         place = self._field if item is None else f"{self._field}[{item['Index']}]"
-        return functions.time(scene.now_ms) | functions.chance(f"{scene.seed}/{place}")
+        of_time = functions.time(scene.now_ms) | {_TO_MILLIS: corrections.to_millis(scene.now_ms)}
+        return of_time | functions.chance(f"{scene.seed}/{place}")
 
     def _enter(self, _expr: Any, _input: Any, _environment: Any) -> None:
         self._steps += 1
