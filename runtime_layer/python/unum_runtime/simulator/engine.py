@@ -276,7 +276,6 @@ def _fused(world: World, delivery: Delivery, address: str, ahead: Envelope, task
 def _protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | None:
     """Let the real code run; how the execution ended, as whoever stops it is told."""
     scenario = world.scenario
-    functions = frozenset(task.function for task in scenario.workflow.tasks)
     runtime = Runtime(
         workflow=scenario.workflow,
         store=scenario.seen(ports, ports),
@@ -284,8 +283,8 @@ def _protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | None:
         timer=ports,
         clock=ports,
         call=ports.call,
-        hosts=functions,
-        routes={function: function for function in functions},
+        hosts=scenario.hosts,
+        routes=scenario.routes,
         retention_s=scenario.retention_s,
         result_retention_s=scenario.result_retention_s,
         collection=scenario.collection,

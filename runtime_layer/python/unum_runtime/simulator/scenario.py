@@ -159,6 +159,16 @@ class Scenario:
         """Where the execution's start record is."""
         return start_key(self.workflow.name, self.execution_name)
 
+    @cached_property
+    def hosts(self) -> frozenset[str]:
+        """The functions that there are."""
+        return frozenset(task.function for task in self.workflow.tasks)
+
+    @cached_property
+    def routes(self) -> Mapping[str, str]:
+        """Their addresses: here every function has its key for one."""
+        return {function: function for function in self.hosts}
+
     @property
     def start_expires_at_s(self) -> int:
         """When a start record expires that a client writes as everything begins, in seconds since 1970."""

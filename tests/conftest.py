@@ -1,0 +1,18 @@
+"""What all tests share."""
+
+from collections.abc import Iterator
+from functools import cache
+
+import botocore.session
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def models_are_read_once() -> Iterator[None]:
+    """All sessions of botocore share what it reads of services, as the clients of one do; else that is half the time.
+
+    What is read are megabytes of JSON that say what services there are, and nobody changes that.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(botocore.session, "create_loader", cache(botocore.session.create_loader))
+        yield
