@@ -1,10 +1,26 @@
-"""What holds for all tests: properties are tried on the same examples every time, unless others are asked for.
+"""What all tests share.
 
-`make simulate` asks for others, as for longer searches of the protocol.
+Properties are tried on the same examples every time, unless others are asked for, as by `make simulate`.
 """
 
+from collections.abc import Iterator
+from functools import cache
+
+import botocore.session
+import pytest
 from hypothesis import settings
 
 settings.register_profile("same", deadline=None, derandomize=True)  # how long one takes is the machine's matter
 settings.register_profile("others", deadline=None, max_examples=1_000)
 settings.load_profile("same")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def models_are_read_once() -> Iterator[None]:
+    """All sessions of botocore share what it reads of services, as the clients of one do; else that is half the time.
+
+    What is read are megabytes of JSON that say what services there are, and nobody changes that.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(botocore.session, "create_loader", cache(botocore.session.create_loader))
+        yield

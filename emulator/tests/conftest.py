@@ -26,13 +26,14 @@ class Cloud:
 
     def __init__(self, emulator: Emulator) -> None:
         self.emulator = emulator
+        self._session = botocore.session.get_session()
         self.awslambda = self.client("lambda")
         self.sqs = self.client("sqs")
         self.dynamodb = self.client("dynamodb")
         self.logs = self.client("logs")
 
     def client(self, service: str, region: str = "us-east-1", **options: Any) -> Any:
-        return botocore.session.get_session().create_client(
+        return self._session.create_client(
             service,
             endpoint_url=self.emulator.endpoint,
             region_name=region,

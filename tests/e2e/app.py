@@ -14,6 +14,7 @@ from tests.e2e.failures.stack import Failures
 from tests.e2e.guards.stack import Guards
 from tests.e2e.language.stack import Language
 from tests.e2e.nested.stack import Nested
+from tests.e2e.placed.stack import Keyed, Parted
 from tests.e2e.probes.stack import Probes
 from tests.e2e.python import as_the_emulator
 
@@ -34,6 +35,8 @@ for stack in (
     Nested,
     Control,
     Endurance,
+    Keyed,
+    Parted,
 ):
     stack(app, stack.__name__)
 app.synth()

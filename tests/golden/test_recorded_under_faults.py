@@ -35,8 +35,7 @@ def has_events(workflow: Workflow) -> bool:
     )
 
 
-def ending(case: dict[str, Any], seed: int) -> dict[str, Any]:
-    workflow = adapter.compiled(copy.deepcopy(case["definition"]))
+def ending(workflow: Workflow, case: dict[str, Any], seed: int) -> dict[str, Any]:
     functions = adapter.answering(workflow, judge().TaskPlayer(case), case)
     simulation = simulate(workflow, functions, case["input"], faults=FAULTS, seed=seed, runs=1)
     return adapter.described(simulation.ending)
@@ -47,6 +46,7 @@ def test_execution_ends_as_recorded(case: dict[str, Any]) -> None:
     undisturbed = adapter.run(copy.deepcopy(case["definition"]), case["input"], judge().TaskPlayer(case), case)
     if not judge().compare(case, undisturbed)["ok"]:
         pytest.skip("ends otherwise without faults too")
-    seeds = range(SEEDS if has_events(adapter.compiled(case["definition"])) else FEW_SEEDS)
-    different = {seed: found for seed in seeds if not judge().compare(case, found := ending(case, seed))["ok"]}
-    assert different == {}
+    workflow = adapter.compiled(copy.deepcopy(case["definition"]))
+    seeds = range(SEEDS if has_events(workflow) else FEW_SEEDS)
+    endings = {seed: ending(workflow, case, seed) for seed in seeds}
+    assert {seed: found for seed, found in endings.items() if not judge().compare(case, found)["ok"]} == {}

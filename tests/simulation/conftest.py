@@ -32,7 +32,7 @@ LONG = frozenset(
         "test_small_packs_with_a_crash_and_a_duplicate[pairs-results of two sizes]",
     }
 )
-"""Searches of more than three seconds, for `make simulate`; each kind is searched with smaller graphs, too."""
+"""The longest searches, for `make simulate`; each kind is searched with smaller graphs, too."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -124,7 +124,7 @@ USERS_TEST = """
 def run_users_test(pytester: pytest.Pytester, expected: int, *options: str) -> pytest.RunResult:
     pytester.makepyfile(USERS_TEST.replace("EXPECTED", str(expected)))
     installed = any(entry.value == PLUGIN for entry in entry_points(group="pytest11"))
-    return pytester.runpytest_subprocess(*([] if installed else ["-p", PLUGIN]), *options)
+    return pytester.runpytest_inprocess(*([] if installed else ["-p", PLUGIN]), *options)
 
 
 def test_the_plugin_gives_users_the_fixture(pytester: pytest.Pytester) -> None:

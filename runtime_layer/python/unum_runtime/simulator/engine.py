@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from unum_runtime.errors import ExecutionNotRedrivable, InvokeError, LeaseHeldError, RefusedDelivery, StoreError
-from unum_runtime.model.checkpoint import Failure, Item
+from unum_runtime.model.checkpoint import Ending, Item
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import aside_key
@@ -19,6 +19,7 @@ from unum_runtime.protocol.redrive import redrive
 from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.protocol.step import step
 from unum_runtime.protocol.stop import stop as stop_execution
+from unum_runtime.simulator.course import OWN, SENDS, Answer, Course, End, Operation, Primitive
 from unum_runtime.simulator.faults import REDELIVERIES_S
 from unum_runtime.simulator.invariants import (
     Broken,
@@ -33,7 +34,7 @@ from unum_runtime.simulator.invariants import (
     note_kept,
     record_creation,
 )
-from unum_runtime.simulator.ports import SENDS, Answer, Operation, Ports, Primitive, Suspended
+from unum_runtime.simulator.ports import Ports, Suspended
 from unum_runtime.simulator.scenario import REQUEST_ID, Context
 from unum_runtime.simulator.world import Delivery, Event, Part, Record, World
 
@@ -63,7 +64,7 @@ class _TimedOut(BaseException):
 def begin(world: World, event: Event, *, is_copy: bool) -> None:
     """Begin a delivery of `event`, up to its first call."""
     world.delivered += 1
-    part = world.part_of(event)
+    part, course = world.part_of(event), world.course(world.delivered, event)
     delivery = Delivery(
         number=world.delivered,
         is_copy=is_copy,
@@ -72,18 +73,18 @@ def begin(world: World, event: Event, *, is_copy: bool) -> None:
         function=world.function_of(event),
         begun_ms=world.clock.ms,
         committed=frozenset(world.records) if event.asks else frozenset(),
-        pending=_NOTHING,
+        course=course,
     )
     if event.asks == Control.REDRIVE:
         note_kept(world)
     world.say(delivery, lambda: "is delivered once more" if is_copy else "is delivered")
-    _run(world, delivery, [])
+    _run(world, delivery, course)
 
 
 def proceed(world: World, delivery: Delivery, answer: Answer) -> None:
     """Let `delivery` go on with the answer to what it asked for, up to its next call."""
     world.running.remove(delivery)
-    _run(world, replace(delivery, has_begun=True), [*delivery.history, answer])
+    _run(world, delivery, delivery.course.after(answer))
 
 
 def stop(world: World, delivery: Delivery) -> None:
@@ -173,48 +174,90 @@ def describe(operation: Operation) -> str:
     return f"{operation.primitive} {' '.join(_short(value) for value in operation.positional)}"
 
 
-def _run(world: World, delivery: Delivery, history: list[Answer]) -> None:
-    known = len(delivery.history)
-    ports = _ports(world, delivery, history)
+def _run(world: World, delivery: Delivery, course: Course) -> None:
+    """Let `delivery`, which has come as far as `course`, go on by itself."""
+    own = _Own(world, delivery)
     try:
-        _protocol(world, delivery, ports)
-    except Suspended as suspended:
-        digest = hash((delivery.digest, repr(history[known:])))
-        world.running.append(
-            replace(delivery, part=ports.part, history=tuple(history), digest=digest, pending=suspended.operation)
-        )
+        course = _gone_on(course, own)
     except _TimedOut:
         world.say(delivery, lambda: "is killed: its time is over")
         _redeliver(world, delivery)
-    except (InjectedStoreError, InjectedInvokeError) as error:
-        world.say(delivery, partial("fails: {}".format, error))
-        _redeliver(world, delivery)
-    except LeaseHeldError as held:
-        world.say(delivery, partial("is sent back: {}".format, held))
-        _send_back(world, delivery)
-    except (RefusedDelivery, ExecutionNotRedrivable) as refused:
-        world.say(delivery, partial("is refused: {}".format, refused))
-        _finish(world, delivery)
+        return
     except _Found as found:
         raise found.broken from None
-    except Exception as error:
-        raise Broken(
-            Invariant.NO_LOST_WORK, f"{delivery} fails, and so will every other: {type(error).__name__}: {error}"
-        ) from error
+    if isinstance(course.asks, End):
+        _end(world, delivery, course.asks)
     else:
-        world.say(delivery, lambda: "succeeds")
-        _finish(world, delivery)
+        world.running.append(replace(own.delivery, course=course))
 
 
-def _ports(world: World, delivery: Delivery, history: list[Answer]) -> Ports:
-    def user_code(call: Call, event: Json) -> Any:
-        return _user_code(world, replace(delivery, part=ports.part), call, event)
+def _gone_on(course: Course, own: "_Own") -> Course:
+    """How far a delivery comes by itself: to its next call on what all share, or to its end."""
+    while isinstance(course.asks, Operation) and course.asks.primitive in OWN:
+        course = course.after(own(course.asks.kept()))
+    if course.asks is not None:
+        return course
+    ports = Ports(course, own)
+    try:
+        end = End(_protocol(own.world, own.delivery, ports))
+    except Suspended:
+        return ports.course
+    except Exception as error:  # noqa: BLE001 - told apart where the delivery ends
+        end = End(error=error)
+    ports.course.asks = end
+    return ports.course
 
-    def fuses(address: str, event: Envelope, task: Task) -> Part | None:
-        return _fused(world, delivery, address, event, task)
 
-    ports = Ports(history, world.clock.now_ms, user_code, fuses, delivery.begun)
-    return ports
+def _end(world: World, delivery: Delivery, end: End) -> None:
+    match end.error:
+        case None:
+            _check_told(world, delivery, end.told)
+            world.say(delivery, lambda: "succeeds")
+            _finish(world, delivery)
+        case InjectedStoreError() | InjectedInvokeError() as error:
+            world.say(delivery, lambda: f"fails: {error}")
+            _redeliver(world, delivery)
+        case LeaseHeldError() as held:
+            world.say(delivery, lambda: f"is sent back: {held}")
+            _send_back(world, delivery)
+        case RefusedDelivery() | ExecutionNotRedrivable() as refused:
+            world.say(delivery, lambda: f"is refused: {refused}")
+            _finish(world, delivery)
+        case error:
+            raise Broken(
+                Invariant.NO_LOST_WORK, f"{delivery} fails, and so will every other: {type(error).__name__}: {error}"
+            ) from error
+
+
+@dataclass
+class _Own:
+    """What a delivery shares with no other: the time, user code, and whether it goes on with the next event itself.
+
+    Attributes:
+        world: where it runs.
+        delivery: the delivery, with what it is at.
+    """
+
+    world: World
+    delivery: Delivery
+
+    def __call__(self, operation: Operation) -> Answer:
+        """The answer to `operation`."""
+        try:
+            return Answer(operation.primitive, self._value(operation))
+        except Exception as error:  # noqa: BLE001 - whatever user code raises is what the protocol has to see
+            return Answer(operation.primitive, error=error, frames=error.__traceback__)
+
+    def _value(self, operation: Operation) -> Any:
+        match operation.primitive:
+            case Primitive.CLOCK:
+                return self.world.clock.ms
+            case Primitive.USER_CODE:
+                return _user_code(self.world, self.delivery, *operation.positional)
+        part = _fused(self.world, self.delivery, *operation.positional)
+        if part is not None:
+            self.delivery = replace(self.delivery, part=part)
+        return part
 
 
 def _fused(world: World, delivery: Delivery, address: str, ahead: Envelope, task: Task) -> Part | None:
@@ -230,9 +273,9 @@ def _fused(world: World, delivery: Delivery, address: str, ahead: Envelope, task
     return world.part_of(event)
 
 
-def _protocol(world: World, delivery: Delivery, ports: Ports) -> None:
+def _protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | None:
+    """Let the real code run; how the execution ended, as whoever stops it is told."""
     scenario = world.scenario
-    functions = frozenset(task.function for task in scenario.workflow.tasks)
     runtime = Runtime(
         workflow=scenario.workflow,
         store=scenario.seen(ports, ports),
@@ -240,8 +283,8 @@ def _protocol(world: World, delivery: Delivery, ports: Ports) -> None:
         timer=ports,
         clock=ports,
         call=ports.call,
-        hosts=functions,
-        routes={function: function for function in functions},
+        hosts=scenario.hosts,
+        routes=scenario.routes,
         retention_s=scenario.retention_s,
         result_retention_s=scenario.result_retention_s,
         collection=scenario.collection,
@@ -254,11 +297,13 @@ def _protocol(world: World, delivery: Delivery, ports: Ports) -> None:
     elif delivery.event.asks == Control.REDRIVE:
         redrive(runtime, scenario.execution_name)
     elif delivery.event.asks == Control.STOP:
-        _stop_execution(world, runtime, _asked(delivery).failure)
+        assert world.execution is not None  # noqa: S101 - only what has begun is stopped
+        return stop_execution(runtime, world.execution, _asked(delivery).failure).ending
     elif delivery.event.envelope is None:
         scenario.entry(runtime, REQUEST_ID, json.loads(delivery.event.payload))
     else:
-        step(runtime, delivery.event.envelope)
+        step(runtime, Envelope.from_json(json.loads(delivery.event.payload)))  # user code may change what is read
+    return None
 
 
 def _asked(delivery: Delivery) -> Request:
@@ -266,13 +311,13 @@ def _asked(delivery: Delivery) -> Request:
     return parse(json.loads(delivery.event.payload))
 
 
-def _stop_execution(world: World, runtime: Runtime, failure: Failure) -> None:
-    assert world.execution is not None  # noqa: S101 - only what has begun is stopped
-    found = stop_execution(runtime, world.execution, failure).ending
+def _check_told(world: World, delivery: Delivery, told: Ending | None) -> None:
+    if delivery.event.asks != Control.STOP:
+        return
     was_redriven = world.left.redrives < world.scenario.faults.redrives  # since the end that was found, perhaps
-    if found != world.ending and not was_redriven:
-        detail = f"whoever stopped the execution was told {found}, but it ended with {world.ending}"
-        raise _Found(Broken(Invariant.ONE_RESULT, detail))
+    if told != world.ending and not was_redriven:
+        detail = f"whoever stopped the execution was told {told}, but it ended with {world.ending}"
+        raise Broken(Invariant.ONE_RESULT, detail)
 
 
 def _user_code(world: World, delivery: Delivery, call: Call, event: Json) -> Any:
@@ -280,7 +325,7 @@ def _user_code(world: World, delivery: Delivery, call: Call, event: Json) -> Any
     assert invocation is not None  # noqa: S101 - user code runs in executions that are recorded
     work = (invocation, call.state)
     run = world.runs.get(work, 0)
-    world.runs[work] = run + 1
+    world.runs = world.runs.plus(work, run + 1)
     world.say(delivery, lambda: f"user code of {call.state} with {_short(event)}")
     try:
         check_run(world, delivery, call, event)
@@ -324,6 +369,3 @@ def _send_back(world: World, delivery: Delivery) -> None:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"
-
-
-_NOTHING = Operation(Primitive.READ, ((),), {})

@@ -8,13 +8,13 @@ from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Success, to_text
 from unum_runtime.model.envelope import Envelope, Stored
 from unum_runtime.model.ir import Collection, Guard, Json
-from unum_runtime.model.naming import Key, Name, checkpoint_key, execution_partition, job_partition, memo_key
+from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, execution_partition, job_partition, memo_key
 from unum_runtime.protocol.control import Control
 from unum_runtime.protocol.runtime import Call, Later
 from unum_runtime.simulator.comparison import explains, same_json
+from unum_runtime.simulator.course import Answer, Primitive
 from unum_runtime.simulator.faults import RUN_S
 from unum_runtime.simulator.past import Author, Past
-from unum_runtime.simulator.ports import Answer, Primitive
 from unum_runtime.simulator.recovery import Due, deadline_ms, due_retry
 from unum_runtime.simulator.reference import Reference, Unexplained
 from unum_runtime.simulator.world import Delivery, Event, Kept, Record, Work, World
@@ -72,8 +72,10 @@ def record_creation(world: World, key: Key, record: Record) -> None:
     Raises:
         Broken: something else was created there before.
     """
-    before = world.records.setdefault(key, record)
-    if before.item != record.item:
+    before = world.records.get(key)
+    if before is None:
+        world.records = world.records.plus(key, record)
+    elif before.item != record.item:
         raise Broken(Invariant.CONSISTENT, f"{key}: a second outcome was committed, {record.item}, after {before.item}")
 
 
@@ -215,11 +217,12 @@ def check_again(world: World, delivery: Delivery, event: Event) -> None:
     Raises:
         Broken: neither by a retrier of the Task nor by its user code; or not at that time.
     """
-    tried = [position for position, answer in enumerate(delivery.history) if answer.primitive is Primitive.USER_CODE]
+    answers = delivery.course.history
+    tried = [position for position, answer in enumerate(answers) if answer.primitive is Primitive.USER_CODE]
     if not tried or event.envelope is None or event.envelope.name != world.own_name(delivery.part.event):
         return
-    since_ms = [answer.value for answer in delivery.history[tried[-1] :] if answer.primitive is Primitive.CLOCK]
-    due = _due_again(world, delivery, event.envelope, delivery.history[tried[-1]])
+    since_ms = [answer.value for answer in answers[tried[-1] :] if answer.primitive is Primitive.CLOCK]
+    due = _due_again(world, delivery, event.envelope, answers[tried[-1]])
     deadline = deadline_ms(world.scenario.workflow, event.envelope.name.execution)
     ready_ms = event.ready_ms or world.clock.ms
     if due.retries != event.retries or due.bounded(ready_ms, (min(since_ms), world.clock.ms), deadline) != ready_ms:
@@ -313,8 +316,10 @@ def _due_again(world: World, delivery: Delivery, again: Envelope, answer: Answer
 
 
 def _check_idempotency_key(world: World, work: Work, key: str) -> None:
-    seen = world.idempotency_keys.setdefault(work, key)
-    if seen != key:
+    seen = world.idempotency_keys.get(work)
+    if seen is None:
+        world.idempotency_keys = world.idempotency_keys.plus(work, key)
+    elif seen != key:
         raise Broken(Invariant.SAME_VIEW, f"{work}: the idempotency key was {seen}, and now is {key}")
     others = [other for other, used in world.idempotency_keys.items() if used == key and other != work]
     if others:
@@ -364,8 +369,29 @@ def _is_same(expected: Ending, found: Ending) -> bool:
 
 
 def _failure_free(world: World) -> tuple[Reference, Ending | None]:
-    """The failure-free run with what is committed now, and how it ends."""
+    """The failure-free run with what is committed now, and how it ends.
+
+    Worlds with the same records have the same one; but for those with objects, of which the records say only names.
+    """
+    known = world.failure_free.get(world.records.digest)
+    if known is not None and world.scenario.least_bytes is None:
+        return known
+    reference = Reference(world.scenario.workflow, _execution(world), _past(world))
+    try:
+        found = reference, reference.run(world.scenario.input)
+    except Unexplained as error:
+        raise Broken(Invariant.CONSISTENT, str(error)) from None
+    world.failure_free[world.records.digest] = found
+    return found
+
+
+def _execution(world: World) -> Execution:
     assert world.execution is not None  # noqa: S101 - something was committed
+    return world.execution
+
+
+def _past(world: World) -> Past:
+    """What is committed now."""
     workflow = world.scenario.workflow
 
     def found(name: Name) -> Checkpoint | None:
@@ -383,8 +409,4 @@ def _failure_free(world: World) -> tuple[Reference, Ending | None]:
     def author(name: Name) -> Author:
         return world.records[checkpoint_key(workflow.name, name)].author
 
-    reference = Reference(workflow, world.execution, Past(committed, stopped, author, world.scenario.retention_s))
-    try:
-        return reference, reference.run(world.scenario.input)
-    except Unexplained as error:
-        raise Broken(Invariant.CONSISTENT, str(error)) from None
+    return Past(committed, stopped, author, world.scenario.retention_s)

@@ -8,8 +8,8 @@ from typing import assert_never
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.protocol.control import Control
 from unum_runtime.simulator import engine
+from unum_runtime.simulator.course import READS, SENDS, Answer
 from unum_runtime.simulator.faults import EVENT_AGE_S, RUN_S, Fault
-from unum_runtime.simulator.ports import READS, SENDS, Answer
 from unum_runtime.simulator.scenario import BEGUN_MS
 from unum_runtime.simulator.world import Delivery, Event, World
 

@@ -1,117 +1,41 @@
 """What a delivery is given for store, invoker, clock and user code, so that it can be stopped and copied at every call.
 
-A delivery is a pure function of the answers that its calls got. So it needs no thread: to let it do its next call, the
-real protocol code is run again from its beginning, with the recorded answers, until it asks for something new. A
-delivery that is stopped is data, and copying the world copies it.
+A delivery is a pure function of the answers that its calls got. So it needs no thread: to learn what it asks for after
+others, the real protocol code is run again from its beginning, with the recorded answers, until it asks for something
+new. A delivery that is stopped is data, and copying the world copies it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any
 
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Key
 from unum_runtime.protocol.runtime import Call
-from unum_runtime.store.base import Store
-
-
-class Primitive(StrEnum):
-    """What a delivery may call."""
-
-    CREATE = "create"
-    READ = "read"
-    QUERY = "query"
-    EXTEND = "extend"
-    ADD = "add"
-    COLLECT = "collect"
-    ACQUIRE = "acquire"
-    RENEW = "renew"
-    RELEASE = "release"
-    PUT = "put"
-    GET = "get"
-    INVOKE = "invoke"
-    SCHEDULE = "schedule"
-    CLOCK = "clock"
-    FUSE = "fuse"
-    USER_CODE = "user code"
-
-
-READS = frozenset({Primitive.READ, Primitive.QUERY, Primitive.GET})
-"""Calls without an effect."""
-
-SENDS = frozenset({Primitive.INVOKE, Primitive.SCHEDULE})
-"""Calls that send events."""
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """A call on what all deliveries share: a point where the scheduler decides what happens next."""
-
-    primitive: Primitive
-    positional: tuple[Any, ...]
-    named: dict[str, Any]
-
-    def on(self, store: Store) -> Any:
-        """Call it on `store`."""
-        return getattr(store, self.primitive)(*self.positional, **self.named)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a call came to: a value, or an error with the frames that it had."""
-
-    primitive: Primitive
-    value: Any = None
-    error: Exception | None = None
-    frames: TracebackType | None = None
-
-    def give(self) -> Any:
-        """Return the value or raise the error, every time alike."""
-        if self.error is not None:
-            raise self.error.with_traceback(self.frames)
-        return self.value
-
-    def __repr__(self) -> str:
-        return f"{self.primitive}: {self.value!r}, {self.error!r}"
-
-
-History: TypeAlias = tuple[Answer, ...]
+from unum_runtime.simulator.course import Answer, Course, Operation, Primitive
 
 
 class Suspended(BaseException):
     """The delivery asks for something that has no answer yet."""
-
-    def __init__(self, operation: Operation) -> None:
-        self.operation = operation
 
 
 class Diverged(Exception):
     """With the same answers the code asked for something else than before, so it depends on more than its ports."""
 
 
-@dataclass
 class Ports:
     """Store, objects, invoker, timer and clock of one delivery.
 
     Attributes:
-        history: the answers so far; grows by those that need no decision: the time and user code's results.
-        now_ms_here: tells the time.
-        user_code: runs a user's function.
-        fuses_here: what the delivery is at if it goes on with an event itself; None if it does not.
-        part: what the delivery is at.
+        course: how far the delivery has come; goes on by calls that are its own affair.
     """
 
-    history: list[Answer]
-    now_ms_here: Callable[[], int]
-    user_code: Callable[[Call, Json], Any]
-    fuses_here: Callable[[str, Envelope, Task], Any]
-    part: Any
-    _position: int = 0
-    _stopped: BaseException | None = None
+    def __init__(self, course: Course, own: Callable[[Operation], Answer]) -> None:
+        self.course = course
+        self._own_answer = own
+        self._left = iter(course.history)
+        self._stopped: BaseException | None = None
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
         """See `Store.create`."""
@@ -176,45 +100,44 @@ class Ports:
 
     def now_ms(self) -> int:
         """See `Clock.now_ms`."""
-        now_ms: int = self._own(Primitive.CLOCK, self.now_ms_here)
+        now_ms: int = self._own(Operation(Primitive.CLOCK, (), {}))
         return now_ms
 
     def call(self, call: Call, event: Json) -> Any:
         """See `Runtime.call`."""
-        return self._own(Primitive.USER_CODE, lambda: self.user_code(call, event))
+        return self._own(Operation(Primitive.USER_CODE, (call, event), {}))
 
     def fuses(self, address: str, event: Envelope, task: Task) -> bool:
         """See `Runtime.fuses`."""
-        part = self._own(Primitive.FUSE, lambda: self.fuses_here(address, event, task))
-        self.part = part or self.part
-        return part is not None
+        return self._own(Operation(Primitive.FUSE, (address, event, task), {})) is not None
 
     def _shared(self, primitive: Primitive, *positional: Any, **named: Any) -> Any:
-        if self._position == len(self.history):
-            # Once stopped, always: blocks that are left by it may ask for more, for example to release something.
-            self._stopped = self._stopped or Suspended(Operation(primitive, positional, named))
+        known = self._known(primitive)
+        if known is not None:
+            return known.give()
+        self.course.asks = Operation(primitive, positional, named)
+        self._stopped = Suspended()
+        raise self._stopped
+
+    def _own(self, operation: Operation) -> Any:
+        known = self._known(operation.primitive)
+        if known is not None:
+            return known.give()
+        self.course.asks = operation.kept()
+        try:
+            answer = self._own_answer(operation)
+        except BaseException as stopped:
+            self._stopped = stopped
+            raise
+        self.course = self.course.after(answer)
+        return answer.give()
+
+    def _known(self, primitive: Primitive) -> Answer | None:
+        """The answer that the call got before; None if it was never done."""
+        # Once stopped, always: blocks that are left by it may ask for more, for example to release something.
+        if self._stopped is not None:
             raise self._stopped
-        return self._next(primitive).give()
-
-    def _own(self, primitive: Primitive, compute: Callable[[], Any]) -> Any:
-        if self._position == len(self.history):
-            try:
-                self.history.append(_answer(primitive, compute))
-            except BaseException as stopped:
-                self._stopped = stopped
-                raise
-        return self._next(primitive).give()
-
-    def _next(self, primitive: Primitive) -> Answer:
-        answer = self.history[self._position]
-        if answer.primitive is not primitive:
-            raise Diverged(f"call {self._position}: expected {answer.primitive} as before, got {primitive}")
-        self._position += 1
+        answer = next(self._left, None)
+        if answer is not None and answer.primitive is not primitive:
+            raise Diverged(f"with the same answers, expected {answer.primitive} as before, got {primitive}")
         return answer
-
-
-def _answer(primitive: Primitive, compute: Callable[[], Any]) -> Answer:
-    try:
-        return Answer(primitive, compute())
-    except Exception as error:  # noqa: BLE001 - whatever user code raises is what the protocol has to see
-        return Answer(primitive, error=error, frames=error.__traceback__)

@@ -3,12 +3,14 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from unum_runtime.clock import Clock
 from unum_runtime.model.envelope import named_start, start_request
 from unum_runtime.model.identity import event_name
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Json, Task, Workflow
+from unum_runtime.model.naming import Key, start_key
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Call, Runtime
 from unum_runtime.protocol.start import resume, start
 from unum_runtime.simulator.faults import RUN_S, Faults
@@ -147,10 +149,25 @@ class Scenario:
         assert handler is not None  # noqa: S101 - checked when the scenario was made
         return handler
 
-    @property
+    @cached_property
     def execution_name(self) -> str:
         """The name that the execution has to get."""
         return event_name(self.input) or REQUEST_ID
+
+    @cached_property
+    def start_key(self) -> Key:
+        """Where the execution's start record is."""
+        return start_key(self.workflow.name, self.execution_name)
+
+    @cached_property
+    def hosts(self) -> frozenset[str]:
+        """The functions that there are."""
+        return frozenset(task.function for task in self.workflow.tasks)
+
+    @cached_property
+    def routes(self) -> Mapping[str, str]:
+        """Their addresses: here every function has its key for one."""
+        return {function: function for function in self.hosts}
 
     @property
     def start_expires_at_s(self) -> int:

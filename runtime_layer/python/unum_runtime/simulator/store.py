@@ -1,7 +1,7 @@
 """The store in memory, with what a simulation needs beside the contract: copies, and a look at everything."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Self
 
 from unum_runtime.clock import Clock
@@ -40,14 +40,12 @@ class SimulatedStore(MemoryStore):
 
     def copy(self, clock: Clock) -> Self:
         """The same content, under another clock."""
-        return replace(
-            self,
-            clock=clock,
-            _items=dict(self._items),
-            _sets=dict(self._sets),
-            _leases=dict(self._leases),
-            _objects=dict(self._objects),
-        )
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.clock = clock
+        other._items, other._sets = {**self._items}, {**self._sets}
+        other._leases, other._objects = {**self._leases}, {**self._objects}
+        return other
 
     def expiries(self) -> Iterator[tuple[Key, int]]:
         """Every key that is not absent, and from when on it will be, in seconds since 1970."""

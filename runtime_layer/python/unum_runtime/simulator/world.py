@@ -1,9 +1,7 @@
 """The state of a simulation: a value that can be copied and compared."""
 
-import copy
 import json
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self, TypeAlias
 
@@ -11,12 +9,14 @@ from unum_runtime.model.checkpoint import Ending, Item, Status, start_record, st
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.ir import Json, Pattern, Task
 from unum_runtime.model.listing import stored_item
-from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, start_key
+from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key
 from unum_runtime.model.pack import unpacked
 from unum_runtime.protocol.control import Control, is_request, request
+from unum_runtime.simulator.course import SENDS, Course, Operation
+from unum_runtime.simulator.facts import Facts
 from unum_runtime.simulator.faults import EVENT_AGE_S, Faults
 from unum_runtime.simulator.past import Author
-from unum_runtime.simulator.ports import SENDS, History, Operation
+from unum_runtime.simulator.reference import Reference
 from unum_runtime.simulator.scenario import BEGUN_MS, Scenario, VirtualClock
 from unum_runtime.simulator.store import SimulatedStore
 from unum_runtime.store.base import Store
@@ -95,10 +95,7 @@ class Delivery:
         function: where it runs; None where that cannot matter.
         begun_ms: when it began, in milliseconds since 1970.
         committed: what was committed then, if somebody asks with it.
-        history: the answers that it got.
-        digest: tells histories apart.
-        pending: what it asks for.
-        has_begun: one of its shared calls was done.
+        course: how far it has come.
     """
 
     number: int
@@ -107,11 +104,8 @@ class Delivery:
     part: Part
     function: str | None
     begun_ms: int
-    history: History = ()
-    digest: int = 0
-    pending: Operation
+    course: Course
     committed: frozenset[Key] = frozenset()
-    has_begun: bool = False
 
     def __str__(self) -> str:
         return f"{self.id} of {self.part.event}"
@@ -120,6 +114,12 @@ class Delivery:
     def event(self) -> Event:
         """What it delivers."""
         return self.begun.event
+
+    @property
+    def pending(self) -> Operation:
+        """What it asks for."""
+        assert isinstance(self.course.asks, Operation)  # noqa: S101 - it has not ended
+        return self.course.asks
 
     @property
     def id(self) -> str:
@@ -132,11 +132,11 @@ class Delivery:
 
         The first call: the delivery might as well have begun just now. Sending events: they can be delivered late.
         """
-        return not self.has_begun or self.pending.primitive in SENDS
+        return not self.course.has_begun or self.pending.primitive in SENDS
 
     def key(self) -> tuple[object, ...]:
         """What makes a difference to what can follow."""
-        return (self.begun, self.is_copy, self.part, self.begun_ms, self.digest)
+        return (self.begun, self.is_copy, self.part, self.begun_ms, self.course.digest)
 
 
 Work: TypeAlias = tuple[Name, str]
@@ -206,6 +206,8 @@ class World:
         ending: how the execution ended, as first seen; of one that was redriven, since then.
         kept: what the redrives of the last fan-out that failed have to keep.
         looked_at: tries whose jobs somebody was sent to look at.
+        courses: how deliveries have begun in any world that was gone on with from the same one.
+        failure_free: the failure-free run with some records, by their digest, for as many worlds.
         log: a line for each thing that happens; None where nobody reads them.
     """
 
@@ -218,13 +220,15 @@ class World:
     dead: list[Event] = field(default_factory=list)
     running: list[Delivery] = field(default_factory=list)
     delivered: int = 0
-    runs: dict[Work, int] = field(default_factory=dict)
-    idempotency_keys: dict[Work, str] = field(default_factory=dict)
-    records: dict[Key, Record] = field(default_factory=dict)
+    runs: Facts[Work, int] = field(default_factory=Facts)
+    idempotency_keys: Facts[Work, str] = field(default_factory=Facts)
+    records: Facts[Key, Record] = field(default_factory=Facts)
     execution: Execution | None = None
     ending: Ending | None = None
     kept: Kept = field(default_factory=Kept)
     looked_at: frozenset[Try] = frozenset()
+    courses: dict[tuple[int, bytes], Course] = field(default_factory=dict)
+    failure_free: dict[int, tuple[Reference, Ending | None]] = field(default_factory=dict)
     log: list[str] | None = None
 
     @classmethod
@@ -250,30 +254,22 @@ class World:
 
     def copy(self) -> "World":
         """The same world, to go on from in another way."""
-        other = copy.copy(self)
+        other = object.__new__(World)
+        other.__dict__.update(self.__dict__)
         other.clock = VirtualClock(self.clock.ms)
         other.store = self.store.copy(other.clock)
         other.waiting, other.done, other.dead = [*self.waiting], [*self.done], [*self.dead]
         other.running = [*self.running]
-        other.runs, other.idempotency_keys = {**self.runs}, {**self.idempotency_keys}
-        other.records = {**self.records}
         other.log = None
         return other
 
     def digest(self) -> int:
         """A number that tells whether two worlds can go on in the same ways."""
         again = self.done if self.left.duplicates else []
-        deliveries = (delivery.key() for delivery in self.running)
-        events = (frozenset(Counter(kept).items()) for kept in (self.waiting, again, self.dead))
-        running = frozenset(Counter(deliveries).items())
-        facts = (
-            frozenset(self.runs.items()),
-            frozenset(self.records.items()),
-            repr(self.ending),
-            self.kept,
-            self.looked_at,
-        )
-        return hash((self.clock.ms, self.store.digest(), *events, running, self.left, facts))
+        deliveries = [delivery.key() for delivery in self.running]
+        bags = (_bag(kept) for kept in (self.waiting, again, self.dead, deliveries))
+        facts = (self.runs.digest, self.records.digest, repr(self.ending), self.kept, self.looked_at)
+        return hash((self.clock.ms, self.store.digest(), *bags, self.left, facts))
 
     @property
     def view(self) -> Store:
@@ -283,7 +279,7 @@ class World:
     @property
     def start_key(self) -> Key:
         """Where the execution's start record is."""
-        return start_key(self.scenario.workflow.name, self.scenario.execution_name)
+        return self.scenario.start_key
 
     def say(self, who: object, what: Callable[[], str]) -> None:
         """Add a line to the log, if there is one."""
@@ -292,8 +288,10 @@ class World:
 
     def find_execution(self) -> None:
         """Learn the execution's identity from its start record."""
+        if self.execution is not None:
+            return
         item = self.store.read([self.start_key]).get(self.start_key)
-        if self.execution is None and item is not None:
+        if item is not None:
             self.execution = started_execution(self.scenario.execution_name, item)
 
     def own_name(self, event: Event) -> Name | None:
@@ -310,6 +308,14 @@ class World:
         key = None if name is None else checkpoint_key(self.scenario.workflow.name, name)
         knew = name is not None and key in unpacked(self.store.query(key.partition), name.execution) if key else False
         return Part(event, knew, self.is_stopped, self._try_of(event) in self.looked_at)
+
+    def course(self, number: int, event: Event) -> Course:
+        """The course of delivery `number`, of `event`, before its first call.
+
+        Two deliveries of one world never share a course: each has the code run for itself, so it shows where that
+        depends on more than its answers.
+        """
+        return self.courses.setdefault((number, event.payload), Course())
 
     def note_sent(self, event: Event) -> None:
         """Remember of a look at a job that it was sent."""
@@ -352,3 +358,8 @@ class World:
     def is_over(self) -> bool:
         """Whether nothing is left that the platform owes the execution."""
         return not self.waiting and not self.running
+
+
+def _bag(kept: Iterable[object]) -> int:
+    """A number that tells what is kept apart, in whatever order."""
+    return hash(tuple(sorted(map(hash, kept))))
