@@ -11,10 +11,9 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_constructs.acknowledgments import ACTIVITIES, acknowledge
+from unum_constructs.compiler.resources import activities
 from unum_constructs.queues import new_queue
 from unum_runtime.model.ir import Pattern, Workflow
-
-ACTIVITY = "activity:"
 
 
 def answered_functions(workflow: Workflow) -> tuple[str, ...]:
@@ -26,8 +25,7 @@ def new_activities(
     scope: Construct, construct_id: str, workflow: Workflow, encryption_key: kms.IKey | None
 ) -> Mapping[str, sqs.Queue]:
     """A queue for each activity of `workflow`, by name."""
-    resources = dict.fromkeys(task.resource or "" for task in workflow.tasks)
-    names = [each.removeprefix(ACTIVITY) for each in resources if each.startswith(ACTIVITY)]
+    names = activities(workflow)
     place = Construct(scope, construct_id) if names else scope
     if names:
         acknowledge(place, ACTIVITIES)

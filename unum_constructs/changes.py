@@ -17,6 +17,7 @@ from unum_constructs.compiler.edges import (
     timed_functions,
     uses_timer,
 )
+from unum_constructs.compiler.resources import SERVICES, activities
 from unum_constructs.compiler.started import arguments_of
 from unum_constructs.waits import waits_long
 from unum_runtime.model.ir import Form, Json, State, Workflow
@@ -60,7 +61,13 @@ def changes(old: Workflow, new: Workflow) -> list[Change]:
 
     How long state is kept is no part of a workflow, and so not of what is compared.
     """
-    found = [*_functions(old, new), *_permissions(old, new), *_workflow(old, new), *_states(old, new)]
+    found = [
+        *_functions(old, new),
+        *_permissions(old, new),
+        *_shared(old, new),
+        *_workflow(old, new),
+        *_states(old, new),
+    ]
     order = list(Effect)
     return sorted(found, key=lambda change: order.index(change.effect))
 
@@ -89,12 +96,19 @@ def _permissions(old: Workflow, new: Workflow) -> Iterator[Change]:
             yield _lost(function, "to send events for later")
         if function in set(parting_functions(old)) - set(parting_functions(new)) - set(timed_functions(new)):
             yield _lost(function, "to invoke itself for parts of a Map")
+
+
+def _shared(old: Workflow, new: Workflow) -> Iterator[Change]:
+    """What all executions have that goes, and has no versions."""
     if uses_timer(old) and not uses_timer(new):
         message = "goes with its queue: what waits, or is to be tried again, is not delivered any more"
         yield Change(Effect.BREAKS, "timer", message)
     elif waits_long(old) and not waits_long(new):
         message = "go with their group: what still has long to wait is not delivered any more"
         yield Change(Effect.BREAKS, "schedules", message)
+    for activity in sorted(set(activities(old)) - set(activities(new))):
+        message = "goes with its queue: what waits there is given to no worker any more"
+        yield Change(Effect.BREAKS, f"activity {activity}", message)
     for action, resource in sorted(_calls(old) - _calls(new)):
         yield Change(
             Effect.BREAKS, "services", f"the function that calls them is not allowed {action} on {resource} any more"
@@ -168,8 +182,11 @@ def _shown(value: Json) -> str:
 _LONGEST = 60
 
 
+_OWN = {ENTRY: "the entry function", SERVICES: "the function that calls services"}
+
+
 def _called(function: str) -> str:
-    return "the entry function" if function == ENTRY else f"function {function}"
+    return _OWN.get(function, f"function {function}")
 
 
 def _lost(function: str, what: str) -> Change:

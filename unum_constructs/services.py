@@ -7,7 +7,6 @@ from aws_cdk import Annotations, Aws, Fn
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from unum_constructs.callbacks import ACTIVITY
 from unum_constructs.compiler.service_permissions import Statement
 from unum_constructs.compiler.started import arguments_of
 from unum_constructs.compiler.task_permissions import OWN_ALIAS, task_statements
@@ -76,7 +75,7 @@ def _merged(workflow: Workflow, aliases: Collection[str]) -> Mapping[tuple[str, 
 
 def _statements(workflow: Workflow, aliases: Collection[str]) -> Iterator[tuple[Task, Statement]]:
     for task in workflow.tasks:
-        if task.form is Form.SERVICE and not str(task.resource).startswith(ACTIVITY):
+        if task.form is Form.SERVICE:
             yield from ((task, statement) for statement in task_statements(task, _parameters(task), aliases))
 
 

@@ -12,7 +12,7 @@ from unum_constructs.compiler.jsonata import is_expression
 from unum_constructs.compiler.part import Part
 from unum_constructs.compiler.report import Feature, Report, did_you_mean, shown
 from unum_constructs.compiler.tokens import is_token
-from unum_runtime.model.ir import Form, Json, Language, Pattern
+from unum_runtime.model.ir import Form, Json, Language, Pattern, Workflow
 
 SERVICES = "$services"
 """Key of the function that calls services for all Tasks of a workflow."""
@@ -40,10 +40,19 @@ _FORMS = (
     'or "arn:aws:states:::" and the action of a service, such as "dynamodb:putItem"'
 )
 _OWN_ROLE = "let the function assume the role; or name a function that is no part of the workflow, by its ARN"
-_INVOKE, _ACTIVITY = "lambda:invoke", "activity:"
+ACTIVITY = "activity:"
+"""What the resource of a Task that waits in an activity begins with; its name follows."""
+
+_INVOKE = "lambda:invoke"
 _OPTIONS = frozenset(("ClientContext", "InvocationType", "LogType", "Qualifier"))
 _PAYLOAD = ("Payload", "Payload.$")
 _NAMES = ("FunctionName", "FunctionName.$")
+
+
+def activities(workflow: Workflow) -> tuple[str, ...]:
+    """The names of the activities that Tasks of `workflow` wait in."""
+    resources = dict.fromkeys(task.resource or "" for task in workflow.tasks)
+    return tuple(each.removeprefix(ACTIVITY) for each in resources if each.startswith(ACTIVITY))
 
 
 class Call(NamedTuple):
@@ -83,7 +92,7 @@ class Resources:
         if match is None:
             return self._direct(resource, task)
         call, pattern = _split(match["call"])
-        if call.startswith(_ACTIVITY):
+        if call.startswith(ACTIVITY):
             refuse_credentials(task, "remove it: nothing is called")
             return Call(SERVICES, Form.SERVICE, call, Pattern.CALLBACK)
         if call == _INVOKE and pattern is not Pattern.SYNC:

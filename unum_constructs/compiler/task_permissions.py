@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from unum_constructs.compiler.dataset_permissions import dataset_statements
+from unum_constructs.compiler.resources import ACTIVITY
 from unum_constructs.compiler.service_arns import ANY, literals
 from unum_constructs.compiler.service_permissions import Statement, iam_statements
 from unum_constructs.compiler.started import started, starts_itself
@@ -14,7 +15,7 @@ OWN_ALIAS = "Unum::StartAlias"
 
 
 def task_statements(task: Task, arguments: Json, aliases: Collection[str] = ()) -> Iterator[Statement]:
-    """What the function must be allowed for `task`.
+    """What the function must be allowed for `task`; nothing where it waits in an activity, which is no service.
 
     A role that is assumed has the permissions for the call itself; whose they are, only its owner knows.
 
@@ -25,6 +26,8 @@ def task_statements(task: Task, arguments: Json, aliases: Collection[str] = ()) 
     """
     if task.resource in DATA_SET_TASKS:
         yield from dataset_statements(arguments)
+    elif str(task.resource).startswith(ACTIVITY):
+        return
     elif task.assumes_role:
         role = literals(arguments["Credentials"]).get("rolearn") or ANY
         yield Statement(("sts:AssumeRole",), (role,), is_wide=role == ANY)

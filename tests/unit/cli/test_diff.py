@@ -50,6 +50,15 @@ def test_a_function_and_an_edge_that_go_break_what_runs() -> None:
     assert told(Effect.REMOVED, CHAIN, SHORT) == {"state B": "was a Task"}
 
 
+def test_an_activity_that_goes_takes_its_queue_along() -> None:
+    waiting = machine(A=task("a", Next="B"), B=task("arn:aws:states:::activity:resize"))
+    broken = told(Effect.BREAKS, waiting, machine(A=task("a")))
+    assert broken["activity resize"].startswith("goes with its queue")
+    assert "cannot go on" in broken["the function that calls services"]
+    assert told(Effect.BREAKS, machine(A=task("a")), waiting) == {}
+    assert told(Effect.BREAKS, waiting, waiting) == {}
+
+
 def test_what_is_added_breaks_nothing() -> None:
     new = machine(A=task("a", Next="B"), B=task("b", Next="C"), C=task("c", Next="D"), D=task("d"))
     assert told(Effect.BREAKS, CHAIN, new) == {}

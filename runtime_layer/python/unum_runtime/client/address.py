@@ -1,7 +1,11 @@
 """Where a workflow on AWS is: what `Client.connect` wants to know."""
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict
+
+from unum_runtime.errors import ClientError
+from unum_runtime.protocol.record import is_name
 
 if TYPE_CHECKING:
     from typing import Required
@@ -31,3 +35,32 @@ class Address(TypedDict, total=False):
     retention_s: int
     activities: Mapping[str, str] | None
     payload_bucket: str | None
+
+
+_UNQUALIFIED = re.compile(r"arn:[^:]+:lambda:[^:]*:[^:]*:function:[^:]+")
+
+
+def check_address(*, table: object, workflow: object, retention_s: object, **aliases: object) -> None:
+    """Stop if a workflow cannot be there.
+
+    Args:
+        table: name or ARN.
+        workflow: name.
+        retention_s: seconds.
+        aliases: the start alias and others, by the arguments that give them; None for those that are not known.
+
+    Raises:
+        ClientError: an argument is none of these, or a function is named instead of its alias: that is not published,
+            so that nothing would come of what is sent there.
+    """
+    if not isinstance(table, str) or not table:
+        raise ClientError(f"table: expected the name or ARN of the workflow's table, got {table!r}")
+    if not is_name(workflow):
+        raise ClientError(f"workflow: expected 1 to 80 characters from A-Z a-z 0-9 - _, got {workflow!r}")
+    if type(retention_s) is not int or retention_s < 1:
+        raise ClientError(f"retention_s: expected at least 1 second, got {retention_s!r}")
+    for option, arn in aliases.items():
+        if arn is not None and (not isinstance(arn, str) or not arn or _UNQUALIFIED.fullmatch(arn)):
+            raise ClientError(
+                f"{option}: expected arn:PARTITION:lambda:REGION:ACCOUNT:function:FUNCTION:ALIAS, got {arn!r}"
+            )

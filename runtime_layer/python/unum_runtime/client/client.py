@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client import history
+from unum_runtime.client.address import check_address
 from unum_runtime.client.control import Control, Waits
 from unum_runtime.client.listing import ExecutionPage, Listing
 from unum_runtime.client.map_runs import MapRun, map_runs
@@ -91,7 +92,17 @@ class Client:
             control_alias: ARN of its control alias; None for a client that controls nothing.
             payload_bucket: name of its bucket for large values, if it has one; without, they cannot be read, and inputs
                 may have 380 KB.
+
+        Raises:
+            ClientError: the workflow cannot be there; says which argument is wrong.
         """
+        check_address(
+            table=table,
+            workflow=workflow,
+            retention_s=retention_s,
+            start_alias=start_alias,
+            control_alias=control_alias,
+        )
         # Only here, so that everything else of the client runs where no AWS client is installed.
         import boto3  # noqa: PLC0415 - see above
         from botocore.config import Config  # noqa: PLC0415 - the same
