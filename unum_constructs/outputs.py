@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
+from unum_constructs.errors import ConstructError
+
 EXPORTED = ("StartAlias", "ControlAlias", "Table")
 """What other stacks have to know of a workflow."""
 
@@ -25,9 +27,23 @@ def add_outputs(workflow: Construct, outputs: Mapping[str, tuple[str, str]], *, 
         workflow: the workflow.
         outputs: what is told.
         exported_as: name of the workflow, where other stacks are to find it by that.
+
+    Raises:
+        ConstructError: another workflow of the stack is exported under that name.
     """
+    if exported_as:
+        _claim_export(workflow, exported_as)
     path = workflow.node.path.removeprefix(Stack.of(workflow).node.path)
     for kind, (value, description) in outputs.items():
         name = export_name(exported_as, kind) if exported_as and kind in EXPORTED else None
         output = CfnOutput(workflow, f"{kind}Output", value=value, description=description, export_name=name)
         output.override_logical_id(re.sub(r"[^A-Za-z0-9]", "", path) + kind)
+
+
+def _claim_export(workflow: Construct, name: str) -> None:
+    stack, claimed = Stack.of(workflow), f"UnumExported-{name}"
+    if stack.node.try_find_child(claimed) is not None:
+        raise ConstructError(
+            workflow, f"exported: another workflow of the stack is exported as {name!r}; change `workflow_name`"
+        )
+    Construct(stack, claimed)

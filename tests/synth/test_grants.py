@@ -188,3 +188,11 @@ def test_a_workflow_is_found_by_its_name() -> None:
     (_, alias), (_, table) = web.statements("Who/DefaultPolicy")
     assert alias == ["unum:my::flow:StartAlias"]
     assert table == ["arn:AWS::Partition:dynamodb:AWS::Region:AWS::AccountId:table/unum:my::flow:Table"]
+
+
+def test_a_stack_exports_a_name_once() -> None:
+    deployment = Deployment.new()
+    where = {"workflow_name": "orders", "exported": True}
+    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, "One", **where)
+    with pytest.raises(ConstructError, match=r"Two.*exported: another workflow of the stack is exported as 'orders'"):
+        deployment.flow(chain("B"), {"B": function(deployment.stack, "B")}, "Two", **where)
