@@ -10,11 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import cold_start
-import compiling
 import costs
 import dataflow
 import large_join
-import latency
 import operations
 import overhead
 import report
@@ -28,6 +26,8 @@ def main() -> None:
     parser.add_argument("--only-ours", action="store_true", help="leave the peers out: they need an environment")
     parser.add_argument("--output", type=Path, default=PAGE, help="folder for the pages and their charts")
     options = parser.parse_args()
+    import latency  # noqa: PLC0415 - it loads the CDK, which takes seconds
+
     options.output.mkdir(parents=True, exist_ok=True)
     found = measured(only_ours=options.only_ours)
     page = report.page(found)
@@ -40,6 +40,8 @@ def main() -> None:
 
 def measured(*, only_ours: bool) -> report.Found:
     """Everything that is measured without the emulator."""
+    import compiling  # noqa: PLC0415 - as above
+
     return report.Found(
         date=f"{datetime.now(UTC):%Y-%m-%d}",
         machine=machine(),
