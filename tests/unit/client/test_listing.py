@@ -302,6 +302,12 @@ def test_a_paginator_gives_every_page(many: Executions) -> None:
     assert names == many.names(Status.FAILED)
 
 
+def test_a_status_may_be_text(many: Executions) -> None:
+    assert all(many.client.list(str(status)) == many.client.list(status) for status in Status)
+
+
 def test_a_status_that_there_is_not(many: Executions) -> None:
+    with pytest.raises(ClientError, match=r"^status: expected one of \['RUNNING', .*got 'DONE'"):
+        many.client.list("DONE")
     with pytest.raises(ClientError, match=r"statusFilter: expected one of \['RUNNING', .*got 'DONE'"):
         StepFunctionsClient(many.client).list_executions(statusFilter="DONE")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from unum_runtime.client import history
 from unum_runtime.client.address import check_address
 from unum_runtime.client.control import Control, Waits
-from unum_runtime.client.listing import ExecutionPage, Listing
+from unum_runtime.client.listing import ExecutionPage, Listing, checked_status
 from unum_runtime.client.map_runs import MapRun, map_runs
 from unum_runtime.client.pages import checked_size
 from unum_runtime.client.pauses import Pauses, Waiter
@@ -225,7 +225,7 @@ class Client:
         found = history.redrives(self.store, self.workflow, self._record(name).name.execution)
         return tuple(moment(step.committed_ms) for step in found)
 
-    def list(self, status: Status | None = None, *, limit: int = 0, token: str | None = None) -> ExecutionPage:
+    def list(self, status: Status | str | None = None, *, limit: int = 0, token: str | None = None) -> ExecutionPage:
         """A page of the executions that there are, newest first; it may lag a little behind what happens.
 
         Args:
@@ -235,13 +235,14 @@ class Client:
 
         Raises:
             InvalidToken: `token` is of no page of this list.
-            ClientError: no page may have so many.
+            ClientError: there is no such status, or no page may have so many.
             NoIndex: the table has no index for lists; says how to get it.
             StoreError: the index could not be read.
         """
         if self.index is None:
             raise NoIndex("index: expected the store's, got None; this client cannot list executions")
-        return Listing(self.index, self.workflow).page(status, limit=checked_size(limit), token=token)
+        listing = Listing(self.index, self.workflow)
+        return listing.page(checked_status(status), limit=checked_size(limit), token=token)
 
     def steps(self, name: str) -> Iterator[Step]:
         """Every committed step, those inside a fan-out right after the step that opened it.

@@ -14,13 +14,25 @@ from typing import NamedTuple
 
 from unum_runtime.client.pages import LARGEST_PAGE, new_token, token_content
 from unum_runtime.client.records import moment
-from unum_runtime.errors import InvalidToken
+from unum_runtime.errors import ClientError, InvalidToken
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.listing import LAST, Kind, execution_at
 from unum_runtime.protocol.listed import Entry, Listed
 from unum_runtime.store.base import Index
 
 _PLACE = re.compile(r"\d{13}/[A-Za-z0-9_-]{1,80}")
+
+
+def checked_status(given: str | None, parameter: str = "status") -> Status | None:
+    """The status that `given` names; None for any.
+
+    Raises:
+        ClientError: there is none.
+    """
+    try:
+        return None if given is None else Status(given)
+    except ValueError:
+        raise ClientError(f"{parameter}: expected one of {[*map(str, Status)]}, got {given!r}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from unum_runtime.client.arns import Arns, InvalidArn, ResourceNotFound, StateMa
 from unum_runtime.client.client import Client
 from unum_runtime.client.events import events
 from unum_runtime.client.journal import HistoryEvent, without_data
-from unum_runtime.client.listing import ListedExecution
+from unum_runtime.client.listing import ListedExecution, checked_status
 from unum_runtime.client.map_run_shapes import DescribeMapRunOutput, ListMapRunsOutput, described, listed
 from unum_runtime.client.map_runs import MapRun
 from unum_runtime.client.pages import Page
@@ -266,7 +266,7 @@ class StepFunctionsClient:
             NoIndex: the table has no index for lists; says how to get it.
         """
         self._arns.check_state_machine(stateMachineArn)
-        status = None if statusFilter is None else _status(statusFilter)
+        status = checked_status(statusFilter, "statusFilter")
         page = self._client.list(status, limit=maxResults, token=nextToken)
         shown: ListExecutionsOutput = {"executions": [self._listed(each) for each in page.executions]}
         return shown if page.token is None else {**shown, "nextToken": page.token}
@@ -443,13 +443,6 @@ class Paginator:
         while "nextToken" in page:
             page = self.operation(**{"maxResults": size, **arguments, "nextToken": page["nextToken"]})
             yield page
-
-
-def _status(text: str) -> Status:
-    try:
-        return Status(text)
-    except ValueError as error:
-        raise ClientError(f"statusFilter: expected one of {[*map(str, Status)]}, got {text!r}") from error
 
 
 def _parsed(text: str) -> Json:
