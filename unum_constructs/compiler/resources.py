@@ -12,7 +12,7 @@ from unum_constructs.compiler.jsonata import is_expression
 from unum_constructs.compiler.part import Part
 from unum_constructs.compiler.report import Feature, Report, did_you_mean, shown
 from unum_constructs.compiler.tokens import is_token
-from unum_runtime.model.ir import Form, Json, Language, Pattern, Workflow
+from unum_runtime.model.ir import ACTIVITY, Form, Json, Language, Pattern, Workflow
 
 SERVICES = "$services"
 """Key of the function that calls services for all Tasks of a workflow."""
@@ -40,9 +40,6 @@ _FORMS = (
     'or "arn:aws:states:::" and the action of a service, such as "dynamodb:putItem"'
 )
 _OWN_ROLE = "let the function assume the role; or name a function that is no part of the workflow, by its ARN"
-ACTIVITY = "activity:"
-"""What the resource of a Task that waits in an activity begins with; its name follows."""
-
 _INVOKE = "lambda:invoke"
 _OPTIONS = frozenset(("ClientContext", "InvocationType", "LogType", "Qualifier"))
 _PAYLOAD = ("Payload", "Payload.$")

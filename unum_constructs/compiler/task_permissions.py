@@ -3,12 +3,11 @@
 from collections.abc import Collection, Iterator
 
 from unum_constructs.compiler.dataset_permissions import dataset_statements
-from unum_constructs.compiler.resources import ACTIVITY
 from unum_constructs.compiler.service_arns import ANY, literals
 from unum_constructs.compiler.service_permissions import Statement, iam_statements
 from unum_constructs.compiler.started import started, starts_itself
 from unum_runtime.aws.services.workflows import is_start_alias
-from unum_runtime.model.ir import DATA_SET_TASKS, Json, Task
+from unum_runtime.model.ir import ACTIVITY, DATA_SET_TASKS, Json, Task
 
 OWN_ALIAS = "Unum::StartAlias"
 """In place of the ARN of the workflow's own start alias stands ``${Unum::StartAlias}``."""

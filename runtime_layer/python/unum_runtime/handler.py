@@ -27,12 +27,11 @@ from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import InvokeError, LeaseHeldError, NoRoute, NotOurEvent, RefusedDelivery, StoreError
 from unum_runtime.model.envelope import START, Envelope, is_envelope, named_start, start_writer
 from unum_runtime.model.identity import started_by
-from unum_runtime.model.ir import Home, Json, Pattern, Workflow
+from unum_runtime.model.ir import ACTIVITY, Home, Json, Pattern, Workflow
 from unum_runtime.model.log_level import ROUTINE, LogLevel
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import response_alias
 from unum_runtime.protocol import door
-from unum_runtime.protocol.elsewhere import ACTIVITY
 from unum_runtime.protocol.fusion import Fusion
 from unum_runtime.protocol.lease import maintain_by_default
 from unum_runtime.protocol.runtime import Call, Elsewhere, Invoker, NoTimer, Runtime, Timer, sends_all

@@ -14,7 +14,7 @@ from unum_runtime.client.past import failed_with
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Success, to_text
 from unum_runtime.model.envelope import Value
-from unum_runtime.model.ir import Form, Home, Json, Language, Pattern, Task, Workflow
+from unum_runtime.model.ir import ACTIVITY, Form, Home, Json, Language, Pattern, Task, Workflow
 from unum_runtime.model.naming import Name
 from unum_runtime.protocol import handover
 from unum_runtime.protocol.compiled import compiled
@@ -39,7 +39,6 @@ _SUFFIXES: Mapping[Pattern, str] = {
     Pattern.SYNC: ".sync",
     Pattern.CALLBACK: ".waitForTaskToken",
 }
-_ACTIVITY = "activity:"
 
 
 class Kind(NamedTuple):
@@ -65,7 +64,7 @@ def kind_of(task: Task, home: Home) -> Kind:
         return Kind("LambdaFunction", {}, {"resource": task.function}, "input")
     if resource is not None and resource.startswith("arn:"):
         return Kind("LambdaFunction", {}, {"resource": resource}, "input")
-    if resource is not None and resource.startswith(_ACTIVITY):
+    if resource is not None and resource.startswith(ACTIVITY):
         return Kind("Activity", {}, {"resource": home.arn(resource)}, "input")
     service, _, action = (resource or "lambda:invoke").rpartition(":")
     where = {"resourceType": service, "resource": action + _SUFFIXES[task.pattern]}

@@ -48,6 +48,9 @@ class Form(StrEnum):
     """Any other ``Resource``: a function of ours calls the service, with the parameters, and gives its response."""
 
 
+ACTIVITY = "activity:"
+"""What the `Task.resource` begins with of a Task that waits in an activity for a worker; its name follows."""
+
 READ_ITEMS = "map:readItems"
 """The `Task.resource` that reads the items of the Map after it."""
 

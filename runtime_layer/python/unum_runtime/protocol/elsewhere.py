@@ -20,15 +20,12 @@ from unum_runtime.digest import sha256
 from unum_runtime.errors import RefusedDelivery, StatesError
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success, to_text
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Json, Pattern, State, Task
+from unum_runtime.model.ir import ACTIVITY, Json, Pattern, State, Task
 from unum_runtime.model.naming import Key, Name, answer_key, lease_key, pending_key
 from unum_runtime.protocol.checkpoint import WITHOUT_BUCKET
 from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import Elsewhere, Later, Runtime
 from unum_runtime.records import NamedTuple, replace
-
-ACTIVITY = "activity:"
-"""What the resource of a Task begins with that a worker asks for."""
 
 NUDGE: Mapping[str, Json] = {"is_over": True}
 """The job of an event that goes on from a result which was handed in."""
