@@ -8,6 +8,8 @@ FLOOR := .venv-floor
 LOCK = $(UV) pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --python-version 3.11 --quiet
 OLDEST_CDK := $(shell sed -n 's/.*"aws-cdk-lib>=\([^,]*\),.*/\1/p' pyproject.toml)
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
+OWN := unum-runtime unum-compiler unum-cli
+PROJECTS := pyproject.toml runtime_layer/pyproject.toml unum_compiler/pyproject.toml unum_cli/pyproject.toml emulator/pyproject.toml
 CORE := structure permissions cross_stack
 SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop control leases fusion packing large) tests/unit/protocol/test_lease_failures.py tests/golden/test_recorded_under_faults.py
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
@@ -77,13 +79,13 @@ emulator: setup  ## a shell in which AWS is the emulator
 
 setup: .venv/ready $(EMULATOR)/ready node_modules/.ready
 
-.venv/ready: requirements.txt pyproject.toml runtime_layer/pyproject.toml emulator/pyproject.toml
+.venv/ready: requirements.txt $(PROJECTS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"Python 3.11 or newer is needed, {sys.executable} is {sys.version.split()[0]}: make PYTHON=python3.11")'
 	@echo "Installing Python packages into .venv (about a minute, once) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@test -x $(UV) || $(BIN)/python -m pip install --disable-pip-version-check --quiet uv==$(UV_VERSION)
 	$(UV) pip sync --python $(BIN)/python requirements.txt
-	$(UV) pip install --python $(BIN)/python --quiet --no-deps --no-build-isolation -e runtime_layer -e . -e emulator
+	$(UV) pip install --python $(BIN)/python --quiet --no-deps --no-build-isolation -e runtime_layer -e unum_compiler -e unum_cli -e . -e emulator
 	@touch $@
 
 $(EMULATOR)/ready: emulator/requirements.txt emulator/pyproject.toml .venv/ready
@@ -105,7 +107,7 @@ node_modules/.ready: package.json package-lock.json
 	@touch $@
 
 lock: .venv/ready  ## resolve the dependencies anew
-	$(LOCK) pyproject.toml --group dev --group docs --no-emit-package unum-runtime -o requirements.txt
+	$(LOCK) pyproject.toml --group dev --group docs $(OWN:%=--no-emit-package %) -o requirements.txt
 	$(LOCK) emulator/requirements.in -o emulator/requirements.txt
 
 format: setup

@@ -25,10 +25,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from unum_constructs.bytecode import this_python
-from unum_constructs.compiler import compile_workflow
-from unum_constructs.interpreters import compiled
-from unum_constructs.layer_content import Content, compilable, deployed, layer_content, runtime_folder
+from unum_compiler import compile_workflow
+from unum_constructs.layer.bytecode import this_python
+from unum_constructs.layer.content import Content, compilable, deployed, layer_content, runtime_folder
+from unum_constructs.layer.interpreters import compiled
 
 PYTHON = Path(__file__).parents[1] / "emulator" / ".venv" / "bin" / "python"
 MACHINE = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "a", "End": True}}}
@@ -181,7 +181,14 @@ def _environment(folder: Path, kind: Kind, runtime_api: int, services: int) -> d
 def modules(folder: Path) -> dict[str, float]:
     """The modules that take longest to import, in ms without what they import in turn: medians of 5 processes."""
     times: dict[str, list[float]] = {}
-    command = [PYTHON, "-S", "-X", "importtime", "-c", "import awslambdaric.bootstrap, unum_runtime.handler"]
+    command = [
+        PYTHON,
+        "-S",
+        "-X",
+        "importtime",
+        "-c",
+        "import awslambdaric.bootstrap, unum_runtime.functions.task_function",
+    ]
     environment = _environment(folder, KINDS["layer"], 0, 0)
     del environment["UNUM_WORKFLOWS"], environment["UNUM_HANDLER"]
     for _ in range(5):

@@ -22,8 +22,8 @@ from aws_cdk import aws_lambda as lambda_
 from jsii._kernel.providers import process
 from timing import microseconds
 
+from unum_compiler import compile_workflow
 from unum_constructs import Definition, UnumFunction, UnumWorkflow
-from unum_constructs.compiler import compile_workflow
 
 STATES = (10, 100, 1_000)
 TARGET_MS = 0.5

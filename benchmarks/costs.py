@@ -13,12 +13,12 @@ from pathlib import Path
 
 from workloads import Workload, chain, in_one_function, map_of, with_small_results
 
-from unum_constructs import graph as g
-from unum_constructs.cost import MILLION, Bill, Receipt, estimate, total
-from unum_constructs.definition import Definition
-from unum_constructs.frontends.files import read_file
-from unum_constructs.prices import list_prices
-from unum_constructs.skeleton import Amounts
+from unum_compiler import graph as g
+from unum_compiler.cost.estimate import MILLION, Bill, Receipt, estimate, total
+from unum_compiler.cost.prices import list_prices
+from unum_compiler.cost.skeleton import Amounts
+from unum_compiler.definition import Definition
+from unum_compiler.frontends.files import read_file
 from unum_runtime.model.ir import Guard
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

@@ -15,10 +15,10 @@ from pathlib import Path
 from case import EXECUTION_NAME, INPUT, OUTPUT, PARAMETERS, RESULT, TASK
 from timing import microseconds
 
-from unum_constructs.compiler import compile_workflow
+from unum_compiler import compile_workflow
 from unum_runtime.asl.languages import program
 from unum_runtime.model.naming import Execution
-from unum_runtime.protocol.moment import Moment
+from unum_runtime.protocol.planning.evaluation import Moment
 
 BUDGET_US = 60
 MOTO = "moto[stepfunctions]==5.2.5"

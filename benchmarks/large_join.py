@@ -22,7 +22,7 @@ from workloads import gathered
 from unum_runtime.clock import SkippingClock
 from unum_runtime.model.ir import Collection
 from unum_runtime.simulator.local import LocalWorkflow
-from unum_runtime.store.large import LargeItems
+from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryStore
 
 MEGABYTE = 1_000_000

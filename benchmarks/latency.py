@@ -3,7 +3,8 @@
     python benchmarks/latency.py [--json] [--runs 5] [--widths 2,10,...] [--output FOLDER]
 
 Workflows and state machines of one definition have the same functions, and are executed in one run. Step Functions is
-ministack's without its pause of 0.15 s before each execution, which `unum_emulator.stepfunctions` takes out.
+ministack's without its pause of 0.15 s before each execution, which
+`unum_emulator.aws_services.stepfunctions` takes out.
 """
 
 import argparse
@@ -35,7 +36,7 @@ from unum_runtime.client import Client
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
 from unum_runtime.store.dynamodb import DynamoStore
-from unum_runtime.wire.clients import wire_client
+from unum_runtime.wire.service_clients import wire_client
 
 ROOT = Path(__file__).parents[1]
 EMULATOR_PYTHON = ROOT / "emulator" / ".venv" / "bin" / "python"

@@ -24,10 +24,10 @@ from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Guard, Json
 from unum_runtime.model.naming import Key
-from unum_runtime.protocol.fusion import Fusion
+from unum_runtime.protocol.delivery.deliver import step
+from unum_runtime.protocol.delivery.fusion import Fusion
+from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Call, Runtime, silent
-from unum_runtime.protocol.start import start
-from unum_runtime.protocol.step import step
 from unum_runtime.store.memory import MemoryStore
 
 HOP = "chain hop, 1 KB"
@@ -116,7 +116,7 @@ def _run(workload: Workload, value: Json) -> tuple[MemoryStore, list[dict[str, A
 
 
 def _in_delivery(fixed: Runtime, workload: Workload) -> Runtime:
-    """The runtime as `unum_runtime.handler` makes it for each delivery."""
+    """The runtime as `unum_runtime.functions.task_function` makes it for each delivery."""
     return fixed.in_delivery(
         call=lambda call, value: workload.functions[call.state](value, None),
         log=silent,
@@ -126,7 +126,7 @@ def _in_delivery(fixed: Runtime, workload: Workload) -> Runtime:
 
 
 def _fixed(workload: Workload, store: MemoryStore, sink: Sink) -> Runtime:
-    """The runtime as `unum_runtime.handler` makes it once for each function version."""
+    """The runtime as `unum_runtime.functions.task_function` makes it once for each function version."""
     functions = frozenset(task.function for task in workload.workflow.tasks)
     return Runtime(
         workflow=workload.workflow,

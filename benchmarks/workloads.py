@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from unum_constructs.compiler import compile_workflow
+from unum_compiler import compile_workflow
 from unum_runtime.model.ir import Guard, Json, Task, Workflow
 from unum_runtime.simulator.local import Function
 

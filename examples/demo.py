@@ -17,14 +17,14 @@ import time
 from pathlib import Path
 from typing import Any, TextIO
 
+from unum_cli.commands.stack import deployed
+from unum_cli.picture.draw import draw
 from unum_constructs import Definition
-from unum_constructs.commands.stack import deployed
 from unum_emulator import cdk
 from unum_emulator.process import Emulator, EmulatorError
 from unum_runtime.client import Client, Description
-from unum_runtime.client.amounts import duration_text
-from unum_runtime.client.live import LiveTable
-from unum_runtime.client.picture.draw import draw
+from unum_runtime.client.terminal.amounts import duration_text
+from unum_runtime.client.terminal.live import LiveTable
 from unum_runtime.errors import UnumError
 from unum_runtime.model.checkpoint import Status
 

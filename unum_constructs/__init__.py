@@ -6,8 +6,11 @@ Names are resolved when they are used (PEP 562), so that the compiler and the co
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from unum_constructs._former_names import former_names
+from unum_runtime.former_names import redirect
+
 if TYPE_CHECKING:
-    from unum_constructs.compiler.options import FunctionOptions
+    from unum_compiler.options import FunctionOptions
     from unum_constructs.definition import Definition
     from unum_constructs.errors import ConstructError
     from unum_constructs.function import UnumFunction
@@ -47,7 +50,7 @@ _MODULES = {
     "Collection": "unum_runtime.model.ir",
     "ConstructError": "unum_constructs.errors",
     "Definition": "unum_constructs.definition",
-    "FunctionOptions": "unum_constructs.compiler.options",
+    "FunctionOptions": "unum_compiler.options",
     "Guard": "unum_runtime.model.ir",
     "IUnumWorkflow": "unum_constructs.grants",
     "LogLevel": "unum_runtime.model.log_level",
@@ -63,6 +66,8 @@ _MODULES = {
     "WorkflowMetric": "unum_runtime.model.metrics",
     "start_event": "unum_runtime.model.envelope",
 }
+
+redirect(former_names())
 
 
 def __getattr__(name: str) -> object:

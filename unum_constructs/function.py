@@ -10,12 +10,12 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from unum_constructs.acknowledgments import DEFAULT_RUNTIME, LOG_GROUP, NETWORK, ROLE, acknowledge
-from unum_constructs.compiler.options import FunctionOptions
-from unum_constructs.encryption import allow_logs
+from unum_compiler.options import FunctionOptions
+from unum_constructs.cdk.encryption import allow_logs
+from unum_constructs.cdk.lambda_runtimes import DEFAULT_PYTHON
+from unum_constructs.cdk.nag import DEFAULT_RUNTIME, LOG_GROUP, NETWORK, ROLE, acknowledge
+from unum_constructs.cdk.resource_checks import check_key
 from unum_constructs.errors import ConstructError
-from unum_constructs.placed import check_key
-from unum_constructs.python import DEFAULT_PYTHON
 from unum_runtime.model.ir import Guard
 
 MEMORY_MB = 256

@@ -11,8 +11,8 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 
-from unum_constructs.compiler.edges import Operation
-from unum_constructs.encryption import (
+from unum_compiler.analysis.edges import Operation
+from unum_constructs.cdk.encryption import (
     READING_ITEMS,
     READING_OBJECTS,
     RECEIVING,
@@ -21,10 +21,10 @@ from unum_constructs.encryption import (
     Actions,
     using,
 )
+from unum_constructs.cdk.lookup import path_of
 from unum_constructs.errors import ConstructError
 from unum_constructs.metrics import MeteredWorkflow
-from unum_constructs.permissions import INVOKE, objects_of
-from unum_constructs.resource import path_of
+from unum_constructs.resources.permissions import INVOKE, objects_of
 from unum_constructs.store import ACTIONS, index_arn, may_list, within
 from unum_runtime.model.naming import execution_partition_prefix, start_partition_prefix
 

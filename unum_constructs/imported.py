@@ -11,13 +11,13 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct, IValidation
 
+from unum_constructs.assembly.options import checked_name
+from unum_constructs.cdk.argument_checks import check_mappings
+from unum_constructs.cdk.lookup import is_token
+from unum_constructs.cdk.outputs import export_name
+from unum_constructs.cdk.resource_checks import check_is_table
 from unum_constructs.errors import ConstructError
 from unum_constructs.grants import IUnumWorkflow
-from unum_constructs.kinds import check_mappings
-from unum_constructs.outputs import export_name
-from unum_constructs.placed import check_is_table
-from unum_constructs.resource import is_token
-from unum_constructs.settings import checked_name
 from unum_runtime.model.naming import control_alias, start_alias
 
 _ALIAS = re.compile(r"arn:[^:]+:lambda:[^:]+:[^:]+:function:[^:]+:[^:]+")

@@ -21,13 +21,13 @@ from aws_cdk.aws_dynamodb import (
 from aws_cdk.aws_kms import IKey
 from constructs import Construct
 
-from unum_constructs.acknowledgments import NO_RECOVERY, TABLE, acknowledge
-from unum_constructs.compiler.edges import Operation
+from unum_compiler.analysis.edges import Operation
+from unum_constructs.cdk.argument_checks import check_kinds
+from unum_constructs.cdk.nag import NO_RECOVERY, TABLE, acknowledge
+from unum_constructs.cdk.resource_checks import check_key, check_table
 from unum_constructs.errors import ConstructError
-from unum_constructs.kinds import check_kinds
-from unum_constructs.placed import check_key, check_table
-from unum_runtime.model.listing import INDEX, PLACE, PROJECTED
-from unum_runtime.model.listing import PARTITION as LISTED_IN
+from unum_runtime.model.list_index import INDEX, PLACE, PROJECTED
+from unum_runtime.model.list_index import PARTITION as LISTED_IN
 
 PARTITION, SORT, EXPIRY = "pk", "sk", "ttl"
 """Attributes that `unum_runtime.store.dynamodb` uses."""

@@ -12,14 +12,14 @@ from aws_cdk import aws_scheduler_targets as targets
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from unum_constructs import permissions
+from unum_constructs.cdk.argument_checks import check_kinds, seconds
+from unum_constructs.cdk.lookup import resource_of
 from unum_constructs.errors import ConstructError
-from unum_constructs.failure_handler import FailureHandler
-from unum_constructs.host import Host, async_configuration
-from unum_constructs.kinds import check_kinds, seconds
-from unum_constructs.resource import resource_of
+from unum_constructs.hosting.host import Host, async_configuration
+from unum_constructs.resources import permissions
+from unum_constructs.resources.failure_handler import FailureHandler
 from unum_constructs.store import may_list
-from unum_runtime.protocol.sweep import Sweep as Request
+from unum_runtime.protocol.control.sweep import Sweep as Request
 
 MINUTE_S = 60
 

@@ -14,29 +14,15 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from unum_constructs import callbacks, cross_stack
-from unum_constructs.acknowledgments import DEAD_LETTERS, acknowledge
-from unum_constructs.assembly import Assembly
-from unum_constructs.calling import CallingWorkflow
-from unum_constructs.compiler.edges import ENTRY
-from unum_constructs.compiler.options import FunctionOptions
-from unum_constructs.definition import Definition
-from unum_constructs.errors import ConstructError
-from unum_constructs.failure_handler import FailureHandler
-from unum_constructs.grants import IUnumWorkflow
-from unum_constructs.host import Failures
-from unum_constructs.imported import ImportedWorkflow
-from unum_constructs.kinds import check_kinds, check_mappings
-from unum_constructs.layer import WorkflowLayers
-from unum_constructs.monitoring import MonitoredWorkflow
-from unum_constructs.outputs import add_outputs
-from unum_constructs.payload import Payload
-from unum_constructs.payloads import bucket_for
-from unum_constructs.program import Other, compiled
-from unum_constructs.provided import Provision
-from unum_constructs.queues import new_queue
-from unum_constructs.resource import path_of, resource_of, stack_of
-from unum_constructs.settings import (
+from unum_compiler.analysis.edges import ENTRY
+from unum_compiler.analysis.waits import waits_long
+from unum_compiler.definition import Definition
+from unum_compiler.options import FunctionOptions
+from unum_compiler.payload import Payload
+from unum_constructs.assembly import cross_stack
+from unum_constructs.assembly.binding import Other, compiled
+from unum_constructs.assembly.function_settings import Assembly
+from unum_constructs.assembly.options import (
     check_leases,
     checked_attempts,
     checked_choice,
@@ -52,13 +38,28 @@ from unum_constructs.settings import (
     checked_timeout_s,
     options_of,
 )
-from unum_constructs.size import check_size
+from unum_constructs.assembly.template_size import check_size
+from unum_constructs.assembly.wiring import Wiring, timer_targets, wire
+from unum_constructs.cdk.argument_checks import check_kinds, check_mappings
+from unum_constructs.cdk.lookup import path_of, resource_of, stack_of
+from unum_constructs.cdk.nag import DEAD_LETTERS, acknowledge
+from unum_constructs.cdk.outputs import add_outputs
+from unum_constructs.cdk.queues import new_queue
+from unum_constructs.errors import ConstructError
+from unum_constructs.grants import IUnumWorkflow
+from unum_constructs.hosting.host import Failures
+from unum_constructs.imported import ImportedWorkflow
+from unum_constructs.layer.workflow_layer import WorkflowLayers
+from unum_constructs.monitoring.workflow_monitoring import MonitoredWorkflow
+from unum_constructs.resources import activities
+from unum_constructs.resources.failure_handler import FailureHandler
+from unum_constructs.resources.own_functions import Provision
+from unum_constructs.resources.payload_bucket import bucket_for
+from unum_constructs.resources.service_calls import CallingWorkflow
+from unum_constructs.resources.task_response_url import new_task_response_url
+from unum_constructs.resources.timer import WorkflowTimer
 from unum_constructs.store import Store, claim_name, index_arn
 from unum_constructs.sweep import Sweep, WorkflowSweep
-from unum_constructs.task_response_url import new_task_response_url
-from unum_constructs.timer import WorkflowTimer
-from unum_constructs.waits import waits_long
-from unum_constructs.wiring import Wiring, timer_targets, wire
 from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection, Guard
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
@@ -249,7 +250,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         self.layer = layers.first
         self.failure_queue = new_queue(self, "Failures", encryption_key=encryption_key)
         acknowledge(self.failure_queue, DEAD_LETTERS)
-        self.activities = callbacks.new_activities(self, "Activities", self._workflow, encryption_key)
+        self.activities = activities.new_activities(self, "Activities", self._workflow, encryption_key)
         self.timer = self._timer()
         kept_s = checked_retention_s(self, retention)
         self.payload_bucket = bucket_for(
@@ -353,7 +354,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         Raises:
             ConstructError: no Task of the definition waits for anybody.
         """
-        if not callbacks.answered_functions(self._workflow):
+        if not activities.answered_functions(self._workflow):
             raise ConstructError(
                 self, "add_task_response_url: no Task of the definition waits for an answer; remove it"
             )

@@ -19,11 +19,11 @@ from botocore.config import Config
 from moto import mock_aws
 
 from unum_emulator.process import Emulator
-from unum_runtime.model.listing import INDEX, PARTITION, PLACE, PROJECTED
+from unum_runtime.model.list_index import INDEX, PARTITION, PLACE, PROJECTED
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.memory import MemoryStore
-from unum_runtime.wire.clients import WireClient, wire_client
+from unum_runtime.wire.service_clients import WireClient, wire_client
 
 REGION = "us-east-1"
 EMULATED = ("emulator", "emulator-wire")

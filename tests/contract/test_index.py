@@ -9,7 +9,7 @@ from moto import mock_aws
 from tests.contract.conftest import MovableClock
 from unum_runtime.errors import NoIndex, StoreError
 from unum_runtime.model.checkpoint import Status, start_record
-from unum_runtime.model.listing import Kind, execution_at, partition, place, shard_of, stored_item
+from unum_runtime.model.list_index import Kind, execution_at, partition, place, shard_of, stored_item
 from unum_runtime.model.naming import Execution, Key, start_key
 from unum_runtime.store.base import Index, Store
 from unum_runtime.store.dynamodb import DynamoStore

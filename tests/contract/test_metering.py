@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from unum_constructs.compiler import compile_workflow
+from unum_compiler import compile_workflow
 from unum_runtime.model.ir import Collection, Guard, Json, Task, Workflow
 from unum_runtime.simulator.local import Function, LocalWorkflow
 from unum_runtime.simulator.metering import StillClock, Usage, metered

@@ -8,11 +8,11 @@ import pytest
 from moto import mock_aws
 
 from tests.contract.conftest import MovableClock
-from unum_runtime.aws.payloads import S3Objects
+from unum_runtime.aws.object_bucket import S3Objects
 from unum_runtime.errors import StoreError
 from unum_runtime.model.naming import Key
 from unum_runtime.store.base import Store
-from unum_runtime.store.large import LargeItems
+from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects, MemoryStore
 from unum_runtime.store.objects import Objects
 

@@ -1,7 +1,7 @@
 """The Python of the functions that the end-to-end tests deploy."""
 
 from unum_constructs import function
-from unum_constructs.bytecode import this_python
+from unum_constructs.layer.bytecode import this_python
 
 
 def as_the_emulator() -> None:

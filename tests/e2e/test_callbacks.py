@@ -17,7 +17,7 @@ from botocore.awsrequest import AWSRequest
 from tests.e2e.conftest import Deployment
 from unum_emulator.process import Emulator
 from unum_runtime.client import Client, Description
-from unum_runtime.client.tasks import Tasks
+from unum_runtime.client.task_responses import Tasks
 from unum_runtime.errors import InvalidToken, InvokeError, TaskTimedOut
 from unum_runtime.model.checkpoint import Status
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.e2e
 
 ANSWER = """
 import json, sys
-from unum_runtime.client.tasks import Tasks
+from unum_runtime.client.task_responses import Tasks
 Tasks.connect(start_alias=sys.argv[1]).send_task_success(sys.argv[2], json.dumps({"by": "another process"}))
 """
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.e2e.chaos.stack import LANES
 from tests.e2e.conftest import Deployment
-from unum_runtime.client import history
 from unum_runtime.client.client import Client
+from unum_runtime.client.reading import stored_steps
 from unum_runtime.model.checkpoint import Checkpoint, Status, Success
 
 EXECUTIONS = int(os.environ.get("UNUM_EXECUTIONS", "60"))
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.e2e
 
 def steps(client: Client, name: str) -> list[Checkpoint]:
     """What an execution has committed."""
-    execution = history.start_record(client.store, client.workflow, name).name.execution
-    return [*history.steps(client.store, client.workflow, execution)]
+    execution = stored_steps.start_record(client.store, client.workflow, name).name.execution
+    return [*stored_steps.steps(client.store, client.workflow, execution)]
 
 
 def committed(client: Client, name: str) -> dict[str, list[Any]]:

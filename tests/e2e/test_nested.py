@@ -8,10 +8,11 @@ import pytest
 
 from tests.e2e.conftest import Deployment
 from tests.e2e.timers import forwarder_of, idle
-from unum_runtime.client import Client, Description, history
+from unum_runtime.client import Client, Description
+from unum_runtime.client.reading import stored_steps
 from unum_runtime.model.checkpoint import Status, Success
 from unum_runtime.model.envelope import Envelope, Value
-from unum_runtime.protocol.frontier import WaitsFor
+from unum_runtime.protocol.history.pending import WaitsFor
 
 pytestmark = pytest.mark.e2e
 
@@ -45,7 +46,7 @@ def test_a_second_delivery_starts_no_second_child(deployment: Deployment, client
     client.wait("first", timeout_s=90)
     known = next(step.checkpoint for step in client.steps(first.name) if step.state == "Json")
     client.start({"case": "json", "n": 1, "key": "twice"}, name="twice")
-    execution = history.start_record(client.store, client.workflow, "twice").name.execution
+    execution = stored_steps.start_record(client.store, client.workflow, "twice").name.execution
     event = Envelope(
         workflow=client.workflow,
         digest=known.digest,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import pythons, readme
-from unum_constructs.python import DEFAULT_PYTHON
+from unum_constructs.cdk.lambda_runtimes import DEFAULT_PYTHON
 
 pytestmark = [pytest.mark.e2e, pytest.mark.enable_socket]
 

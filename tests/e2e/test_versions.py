@@ -10,8 +10,8 @@ import pytest
 
 from tests.e2e.conftest import ROOT, Deployment
 from tests.e2e.versions.executions import Executions, trail
-from unum_constructs.changes import Effect, changes
-from unum_constructs.definition import Definition
+from unum_compiler.analysis.changes import Effect, changes
+from unum_compiler.definition import Definition
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
 from unum_runtime.client import Description

@@ -9,7 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from unum_constructs.definition import Definition
+from unum_compiler.definition import Definition
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.simulator.local import LocalWorkflow
 

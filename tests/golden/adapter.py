@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import boto3
 from moto import mock_aws
 
-from unum_constructs.definition import Definition
+from unum_compiler.definition import Definition
 from unum_runtime.aws import items
 from unum_runtime.errors import DefinitionError, StatesError
 from unum_runtime.model.checkpoint import Ending, Success

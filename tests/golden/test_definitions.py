@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from unum_constructs.definition import Definition
+from unum_compiler.definition import Definition
 from unum_runtime.model.ir import Workflow
 
 DEFINITIONS = sorted(Path(__file__).with_name("definitions").glob("*.asl.json"))

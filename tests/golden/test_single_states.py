@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from tests.golden.recordings import cases, judge, needed
-from unum_constructs.commands.single import given
-from unum_constructs.commands.states import workflow_around
+from unum_cli.commands.single_states import workflow_around
+from unum_cli.commands.state_test import given
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Home, Json
 from unum_runtime.simulator import single

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from unum_constructs import graph as g
-from unum_constructs.compiler import compile_workflow
-from unum_constructs.compiler.options import FunctionOptions
-from unum_constructs.definition import Definition
+from unum_compiler import compile_workflow
+from unum_compiler import graph as g
+from unum_compiler.definition import Definition
+from unum_compiler.options import FunctionOptions
 from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Json, Workflow
 from unum_runtime.simulator.scenario import Context, Function
 

@@ -7,15 +7,16 @@ import pytest
 from mutations import NONE, Mutation
 
 from unum_runtime.model.ir import Collection
-from unum_runtime.protocol import collect, fanin, perform, stop
+from unum_runtime.protocol.control import stop
+from unum_runtime.protocol.delivery import collect, join, perform
 from unum_runtime.simulator import Faults, Invariant
 
 STOP = Faults(crashes=0, duplicates=0, stops=1)
 
 
 def failed_scope_is_not_collected(patch: pytest.MonkeyPatch) -> None:
-    failed = fanin._failed
-    patch.setattr(fanin, "_failed", lambda *given: replace(failed(*given), joins=None))
+    failed = join._failed
+    patch.setattr(join, "_failed", lambda *given: replace(failed(*given), joins=None))
 
 
 def straggler_does_not_tidy_up(patch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from building import Graph, machine, map_, pass_, task, varying
 
-from unum_constructs.compiler.options import FunctionOptions
+from unum_compiler.options import FunctionOptions
 from unum_runtime.model.ir import Guard, Json
-from unum_runtime.protocol import carry, frontier, nudge, redrive
-from unum_runtime.protocol.plan import branch
+from unum_runtime.protocol.control import nudge, redrive, redrive_fan_out
+from unum_runtime.protocol.history import pending
+from unum_runtime.protocol.planning.plan import branch
 from unum_runtime.simulator.scenario import Context
 
 FIRST_ROUND = 3
@@ -108,7 +109,7 @@ def carries_after_the_commit(patch: pytest.MonkeyPatch) -> None:
         found = committing(rt, checkpoint, listed)
         for each in kept:
             if each[0] is rt:  # others are of runs that were stopped before they came so far
-                carry.carry(*each)
+                redrive_fan_out.carry(*each)
         return found
 
     patch.setattr(redrive, "carry", lambda *what: kept.append(what))
@@ -136,10 +137,10 @@ def nudges_what_has_committed(patch: pytest.MonkeyPatch) -> None:
 
     def all_again(self: Any, index: int, last: Any) -> Any:
         yield from begun(self, index, last)
-        yield frontier._missing(self.rt, branch(self.opened, index), 0)
+        yield pending._missing(self.rt, branch(self.opened, index), 0)
 
-    begun = frontier._Survey._begun
-    patch.setattr(frontier._Survey, "_begun", all_again)
+    begun = pending._Survey._begun
+    patch.setattr(pending._Survey, "_begun", all_again)
 
 
 def nudges_without_counting(patch: pytest.MonkeyPatch) -> None:

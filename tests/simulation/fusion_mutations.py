@@ -7,26 +7,28 @@ from mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
 from part_mutations import lane_stops_where_it_settles
 from test_leases import StolenStore
 
+from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import LeaseHeldError
 from unum_runtime.model.checkpoint import Checkpoint, Item
 from unum_runtime.model.ir import Collection, Pattern, Task
 from unum_runtime.model.naming import Name, Scope
-from unum_runtime.protocol import checkpoint, fanin, fusion, opened, perform, plan, step
+from unum_runtime.protocol.delivery import commit, deliver, fusion, join, perform
+from unum_runtime.protocol.delivery.delivery_state import Trail
+from unum_runtime.protocol.fanout import lanes
+from unum_runtime.protocol.planning import plan
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.protocol.trail import Trail
-from unum_runtime.records import replace
 from unum_runtime.simulator import Invariant
 
 ONE = {"in_one_function": True}
 
 
 def without_checkpoint(patch: pytest.MonkeyPatch) -> None:
-    create = checkpoint.create
+    create = commit.create
 
     def skip(rt: Runtime, made: Checkpoint) -> Item | None:
         return None if isinstance(plan.plan(rt.workflow, made), plan.Invoke) else create(rt, made)
 
-    patch.setattr(checkpoint, "create", skip)
+    patch.setattr(commit, "create", skip)
 
 
 def in_any_function(patch: pytest.MonkeyPatch) -> None:
@@ -34,12 +36,12 @@ def in_any_function(patch: pytest.MonkeyPatch) -> None:
 
 
 def without_a_look(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(step, "is_first", lambda *_: True)
+    patch.setattr(deliver, "is_first", lambda *_: True)
 
 
 def without_a_look_after_a_lease(patch: pytest.MonkeyPatch) -> None:
     is_first = fusion.is_first
-    patch.setattr(step, "is_first", lambda rt, trail, _done, ahead: is_first(rt, trail, ahead, ahead))
+    patch.setattr(deliver, "is_first", lambda rt, trail, _done, ahead: is_first(rt, trail, ahead, ahead))
 
 
 def waits_for_whoever_has_the_lease(patch: pytest.MonkeyPatch) -> None:
@@ -48,7 +50,7 @@ def waits_for_whoever_has_the_lease(patch: pytest.MonkeyPatch) -> None:
     def held(*_: Any) -> None:
         raise LeaseHeldError("another delivery works on it")
 
-    patch.setattr(step, "send", held)
+    patch.setattr(deliver, "send", held)
 
 
 def whatever_is_collected(patch: pytest.MonkeyPatch) -> None:
@@ -60,16 +62,16 @@ def whatever_is_collected(patch: pytest.MonkeyPatch) -> None:
 
 def lane_without_a_look(patch: pytest.MonkeyPatch) -> None:
     def next_in_lane(*given: Any) -> list[plan.Invoke | plan.Commit]:
-        found = opened.next_in_lane(*given)
+        found = lanes.next_in_lane(*given)
         return [replace(each, is_new=True) if isinstance(each, plan.Invoke) else each for each in found]
 
-    patch.setattr(fanin, "next_in_lane", next_in_lane)
+    patch.setattr(join, "next_in_lane", next_in_lane)
 
 
 def lane_looked_at_too_early(patch: pytest.MonkeyPatch) -> None:
-    def complete(rt: Runtime, scope: Scope, index: int, pack: Item | None, lanes: opened.Lanes) -> list[Any]:
-        started = opened.next_in_lane(rt, scope, index, lanes)
-        return [fanin.go_on(rt, scope)] if fanin._fills(rt, scope, index, pack) else started
+    def complete(rt: Runtime, scope: Scope, index: int, pack: Item | None, own: lanes.Lanes) -> list[Any]:
+        started = lanes.next_in_lane(rt, scope, index, own)
+        return [join.go_on(rt, scope)] if join._fills(rt, scope, index, pack) else started
 
     patch.setattr(perform, "complete", complete)
 

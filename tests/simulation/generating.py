@@ -15,16 +15,18 @@ from recovering import catch, retry, wait, waits_for_job
 from scenarios import fused
 from test_leases import CarelessStore, DeafStore, GenerousStore, StolenStore
 
-from unum_constructs.compiler import compile_workflow
-from unum_constructs.compiler.options import FunctionOptions
-from unum_constructs.frontends.extensions import extended
+from unum_compiler import compile_workflow
+from unum_compiler.frontends.extensions import extended
+from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model import naming
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Guard, Json, Pattern, Workflow
-from unum_runtime.protocol import advance, collect, course, fanin
+from unum_runtime.protocol.delivery import collect, join
+from unum_runtime.protocol.history import steps
+from unum_runtime.protocol.planning import advance
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Later
 from unum_runtime.simulator import Context, Faults, Scenario
-from unum_runtime.simulator.store import SimulatedStore
+from unum_runtime.simulator.simulated_store import SimulatedStore
 
 HOUR_S = 3600
 MAX_ITEMS = 3
@@ -36,7 +38,7 @@ PASSED_ON = "i"
 Choose: TypeAlias = Callable[[Sequence[Any]], Any]
 """Picks one of several things; of those that are simpler, the first."""
 
-_SHARDED: tuple[ModuleType, ...] = (naming, course, fanin, collect, advance)
+_SHARDED: tuple[ModuleType, ...] = (naming, steps, join, collect, advance)
 _STORES = [*[SimulatedStore] * 4, GenerousStore, StolenStore, CarelessStore, DeafStore]
 _DISTRIBUTED = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
 _TOLERATED: list[dict[str, Json]] = [

@@ -6,7 +6,7 @@ from packing import PACKED
 from parting import LANES, PARTED
 from recovering import RECOVERING
 
-from unum_constructs.compiler.options import FunctionOptions
+from unum_compiler.options import FunctionOptions
 from unum_runtime.model.ir import Guard, Json
 from unum_runtime.simulator.scenario import Context
 

@@ -10,25 +10,26 @@ from mutations import Mutation
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Json, State
-from unum_runtime.protocol import job, run, step
+from unum_runtime.protocol.delivery import deliver, run_task
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.waiting import service_job
 from unum_runtime.simulator import Faults, Invariant
 
 CRASH = Faults(crashes=1, duplicates=0)
 DUPLICATE = Faults(crashes=0, duplicates=1)
 STOP = Faults(crashes=0, duplicates=0, stops=1)
-next_look = job.next_look
+next_look = service_job.next_look
 
 
 def nothing_stored(patch: pytest.MonkeyPatch) -> None:
     def unstored(rt: Runtime, _envelope: Envelope, found: Mapping[str, Json], due_ms: int) -> Json:
-        return {**found, "term": 0, "until": due_ms + job.TERM_MS, "by": rt.delivery}
+        return {**found, "term": 0, "until": due_ms + service_job.TERM_MS, "by": rt.delivery}
 
-    patch.setattr(run, "next_look_at_job", unstored)
+    patch.setattr(run_task, "next_look_at_job", unstored)
 
 
 def started_whatever_is_stored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(run, "resumed", lambda _rt, envelope, _task: envelope)
+    patch.setattr(run_task, "resumed", lambda _rt, envelope, _task: envelope)
 
 
 def a_term_is_of_its_delivery(patch: pytest.MonkeyPatch) -> None:
@@ -36,7 +37,7 @@ def a_term_is_of_its_delivery(patch: pytest.MonkeyPatch) -> None:
         before = envelope.job and {**envelope.job, "by": rt.delivery}
         return next_look(rt, replace(envelope, job=before), found, due_ms)
 
-    patch.setattr(run, "next_look_at_job", own)
+    patch.setattr(run_task, "next_look_at_job", own)
 
 
 def who_has_begun_the_term_before_goes_on(patch: pytest.MonkeyPatch) -> None:
@@ -44,10 +45,10 @@ def who_has_begun_the_term_before_goes_on(patch: pytest.MonkeyPatch) -> None:
 
     def first(rt: Runtime, envelope: Envelope, found: Mapping[str, Json], due_ms: int) -> Json:
         before = envelope.job and {**envelope.job, "by": "nobody"}
-        known = rt.store.read([job._key(rt, envelope, (before or {"term": -1})["term"] + 1)])
+        known = rt.store.read([service_job._key(rt, envelope, (before or {"term": -1})["term"] + 1)])
         return None if known else next_look(rt, replace(envelope, job=before), found, due_ms)
 
-    patch.setattr(run, "next_look_at_job", first)
+    patch.setattr(run_task, "next_look_at_job", first)
 
 
 def what_nobody_waits_for_is_kept(patch: pytest.MonkeyPatch) -> None:
@@ -57,8 +58,8 @@ def what_nobody_waits_for_is_kept(patch: pytest.MonkeyPatch) -> None:
         if not isinstance(sys.exception(), RefusedDelivery):
             forget(rt, envelope, state)
 
-    forget = step._forget
-    patch.setattr(step, "_forget", unless_refused)
+    forget = deliver._forget
+    patch.setattr(deliver, "_forget", unless_refused)
 
 
 JOB_MUTATIONS: dict[str, Mutation] = {

@@ -9,9 +9,9 @@ from mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
 from unum_runtime.simulator import Invariant, scenario
-from unum_runtime.simulator.store import SimulatedStore
-from unum_runtime.store import large
-from unum_runtime.store.large import LargeItems
+from unum_runtime.simulator.simulated_store import SimulatedStore
+from unum_runtime.store import large_items
+from unum_runtime.store.large_items import LargeItems
 
 EVERYTHING: dict[str, Any] = {"least_bytes": 1}
 
@@ -22,7 +22,7 @@ class ForgetfulObjects(SimulatedStore):
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
         winner = super().create(key, item, expires_at_s=expires_at_s)
         if winner is not None:
-            for _, reference in large.references(item):
+            for _, reference in large_items.references(item):
                 self._objects.pop(reference, None)
         return winner
 
@@ -51,13 +51,13 @@ def events_refer_to_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def objects_expire_as_items_do(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(scenario, "lasting_days", lambda retention_s: retention_s // large.DAY_S)
+    patch.setattr(scenario, "lasting_days", lambda retention_s: retention_s // large_items.DAY_S)
 
 
 def name_without_content(patch: pytest.MonkeyPatch) -> None:
     """Deliveries overwrite each other's objects, also when one has won."""
-    patch.setattr(large, "_digest", lambda _: "output")
-    patch.setattr(large, "object_folder", lambda _, partition: partition)
+    patch.setattr(large_items, "_digest", lambda _: "output")
+    patch.setattr(large_items, "object_folder", lambda _, partition: partition)
 
 
 LARGE_MUTATIONS: dict[str, Mutation] = {

@@ -16,27 +16,14 @@ from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Phase
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection, Json
 from unum_runtime.model.naming import Frame, Key, Name, Scope
-from unum_runtime.protocol import (
-    checkpoint,
-    collect,
-    fanin,
-    ingress,
-    lease,
-    look,
-    moment,
-    opened,
-    perform,
-    plan,
-    recover,
-    run,
-    runtime,
-    start,
-    step,
-)
+from unum_runtime.protocol import runtime
+from unum_runtime.protocol.delivery import collect, commit, deliver, ingress, join, lease, perform, run_task, start
+from unum_runtime.protocol.delivery.delivery_state import Trail
+from unum_runtime.protocol.fanout import lanes, lookup
+from unum_runtime.protocol.planning import evaluation, plan, retry
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.protocol.trail import Trail
 from unum_runtime.simulator import Faults, Invariant, engine
-from unum_runtime.simulator.store import SimulatedStore
+from unum_runtime.simulator.simulated_store import SimulatedStore
 
 HOUR_S = 3600
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -112,24 +99,24 @@ class DeletingStore(SimulatedStore):
 
 
 def join_whatever_is_there(patch: pytest.MonkeyPatch) -> None:
-    branches = fanin._branches
+    branches = join._branches
 
     def present(rt: Runtime, scope: Scope) -> Iterator[Checkpoint | None]:
         return (found for found in branches(rt, scope) if found is not None)
 
-    patch.setattr(fanin, "_branches", present)
+    patch.setattr(join, "_branches", present)
 
 
 def join_without_order(patch: pytest.MonkeyPatch) -> None:
-    branches = fanin._branches
-    patch.setattr(fanin, "_branches", lambda rt, scope: reversed(list(branches(rt, scope))))
+    branches = join._branches
+    patch.setattr(join, "_branches", lambda rt, scope: reversed(list(branches(rt, scope))))
 
 
 def loser_stops(patch: pytest.MonkeyPatch) -> None:
     def lost(*_arguments: object) -> Checkpoint:
         raise RefusedDelivery("somebody else was faster")
 
-    patch.setattr(checkpoint, "verified", lost)
+    patch.setattr(commit, "verified", lost)
 
 
 def known_outcome_stops(patch: pytest.MonkeyPatch) -> None:
@@ -141,15 +128,15 @@ def known_outcome_stops(patch: pytest.MonkeyPatch) -> None:
             raise RefusedDelivery("done already")
         return found
 
-    patch.setattr(step, "look_up", ready_or_nothing)
+    patch.setattr(deliver, "look_up", ready_or_nothing)
 
 
 def guard_ignored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(step, "look_up", lambda rt, envelope, task, **_: ingress.look_up(rt, envelope, task, fresh=True))
+    patch.setattr(deliver, "look_up", lambda rt, envelope, task, **_: ingress.look_up(rt, envelope, task, fresh=True))
 
 
 def no_deadline(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(step, "admit", lambda rt, envelope: rt.workflow.states[envelope.state])
+    patch.setattr(deliver, "admit", lambda rt, envelope: rt.workflow.states[envelope.state])
 
 
 def deadline_without_end(patch: pytest.MonkeyPatch) -> None:
@@ -162,13 +149,13 @@ def short_life(patch: pytest.MonkeyPatch) -> None:
 
 
 def plan_from_own_outcome(patch: pytest.MonkeyPatch) -> None:
-    def commit(rt: Runtime, effect: plan.Commit, trail: Trail) -> plan.Effect:
-        own = checkpoint.draft(rt, effect)
-        checkpoint.commit(rt, effect, trail)
+    def broken(rt: Runtime, effect: plan.Commit, trail: Trail) -> plan.Effect:
+        own = commit.draft(rt, effect)
+        commit.commit(rt, effect, trail)
         return plan.plan(rt.workflow, own)
 
-    patch.setattr(step, "commit", commit)
-    patch.setattr(perform, "commit", commit)
+    patch.setattr(deliver, "commit", broken)
+    patch.setattr(perform, "commit", broken)
 
 
 def invoke_before_commit(patch: pytest.MonkeyPatch) -> None:
@@ -176,9 +163,9 @@ def invoke_before_commit(patch: pytest.MonkeyPatch) -> None:
         task = ingress.admit(rt, envelope)
         effect = ingress.look_up(rt, envelope, task, fresh=fresh)
         if isinstance(effect, Value):
-            outcome = run.run(rt, envelope, task, effect)
-            perform.perform(rt, Trail(envelope.routes), plan.plan(rt.workflow, checkpoint.draft(rt, outcome)))
-            effect = checkpoint.commit(rt, outcome, Trail(envelope.routes))
+            outcome = run_task.run(rt, envelope, task, effect)
+            perform.perform(rt, Trail(envelope.routes), plan.plan(rt.workflow, commit.draft(rt, outcome)))
+            effect = commit.commit(rt, outcome, Trail(envelope.routes))
         perform.perform(rt, Trail(envelope.routes), effect)
 
     patch.setattr(engine, "step", work)
@@ -186,14 +173,14 @@ def invoke_before_commit(patch: pytest.MonkeyPatch) -> None:
 
 
 def complete_before_commit(patch: pytest.MonkeyPatch) -> None:
-    def commit(rt: Runtime, effect: plan.Commit, trail: Trail) -> plan.Effect:
-        following = plan.plan(rt.workflow, checkpoint.draft(rt, effect))
+    def broken(rt: Runtime, effect: plan.Commit, trail: Trail) -> plan.Effect:
+        following = plan.plan(rt.workflow, commit.draft(rt, effect))
         if isinstance(following, plan.Complete):
             scope = Scope.around(following.execution, following.frames)
-            fanin._fills(rt, scope, following.frames[-1].index)
-        return checkpoint.commit(rt, effect, trail)
+            join._fills(rt, scope, following.frames[-1].index)
+        return commit.commit(rt, effect, trail)
 
-    patch.setattr(step, "commit", commit)
+    patch.setattr(deliver, "commit", broken)
 
 
 def keys_without_frames(patch: pytest.MonkeyPatch) -> None:
@@ -201,7 +188,7 @@ def keys_without_frames(patch: pytest.MonkeyPatch) -> None:
         frames = tuple(Frame(frame.state, frame.iteration, 0, 0, frame.size) for frame in name.frames)
         return naming.checkpoint_key(workflow, replace(name, frames=frames))
 
-    for module in (checkpoint, collect, ingress, look, opened):
+    for module in (commit, collect, ingress, lookup, lanes):
         patch.setattr(module, "checkpoint_key", key)
 
 
@@ -214,7 +201,7 @@ def scopes_without_iteration(patch: pytest.MonkeyPatch) -> None:
 
 
 def outcome_of_any_size(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(checkpoint, "MAX_OUTCOME_BYTES", 10**9)
+    patch.setattr(commit, "MAX_OUTCOME_BYTES", 10**9)
 
 
 def result_beside_outcome(patch: pytest.MonkeyPatch) -> None:
@@ -222,12 +209,12 @@ def result_beside_outcome(patch: pytest.MonkeyPatch) -> None:
 
 
 def idempotency_key_of_the_delivery(patch: pytest.MonkeyPatch) -> None:
-    call = run._Try._call
-    patch.setattr(run._Try, "_call", lambda *given: replace(call(*given), idempotency_key=str(uuid.uuid4())))
+    call = run_task._Try._call
+    patch.setattr(run_task._Try, "_call", lambda *given: replace(call(*given), idempotency_key=str(uuid.uuid4())))
 
 
 def time_of_the_delivery(patch: pytest.MonkeyPatch) -> None:
-    joined = fanin.joined
+    joined = join.joined
     patch.setattr(ingress, "joined", lambda rt, scope: replace(joined(rt, scope), as_of_ms=None))
 
 
@@ -244,46 +231,46 @@ def idempotency_key_of_the_attempt(patch: pytest.MonkeyPatch) -> None:
         made = made_by(*given)
         return replace(made, idempotency_key=f"{made.idempotency_key} {made.attempt}")
 
-    made_by = run._Try._call
-    patch.setattr(run._Try, "_call", call)
+    made_by = run_task._Try._call
+    patch.setattr(run_task._Try, "_call", call)
 
 
 def retries_uncounted(patch: pytest.MonkeyPatch) -> None:
-    again = run._Try._again
-    patch.setattr(run._Try, "_again", lambda own, due_ms, _, job: again(own, due_ms, own.envelope.retries, job))
+    again = run_task._Try._again
+    patch.setattr(run_task._Try, "_again", lambda own, due_ms, _, job: again(own, due_ms, own.envelope.retries, job))
 
 
 def caught_before_retried(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(recover.recovery, "next_retry", lambda *_: None)
+    patch.setattr(retry.recovery, "next_retry", lambda *_: None)
 
 
 def caught_without_variables(patch: pytest.MonkeyPatch) -> None:
-    def recovered(*given: Any, **named: Any) -> recover.Recovery:
-        found = recover.recover(*given, **named)
-        is_caught = isinstance(found, recover.Settled)
+    def recovered(*given: Any, **named: Any) -> retry.Recovery:
+        found = retry.recover(*given, **named)
+        is_caught = isinstance(found, retry.Settled)
         return replace(found, way=replace(found.way, variables={})) if is_caught else found
 
-    patch.setattr(run, "recover", recovered)
+    patch.setattr(run_task, "recover", recovered)
 
 
 def joined_without_variables(patch: pytest.MonkeyPatch) -> None:
-    joined = fanin.joined
+    joined = join.joined
 
     def forgetful(rt: Runtime, scope: Scope) -> plan.Commit:
         found = joined(rt, scope)
         return replace(found, way=replace(found.way, variables={}))
 
-    patch.setattr(fanin, "joined", forgetful)
+    patch.setattr(join, "joined", forgetful)
     patch.setattr(ingress, "joined", forgetful)
 
 
 def retry_without_commit(patch: pytest.MonkeyPatch) -> None:
-    def commit(rt: Runtime, effect: plan.Commit, trail: Trail) -> plan.Effect:
+    def broken(rt: Runtime, effect: plan.Commit, trail: Trail) -> plan.Effect:
         if effect.phase is Phase.RETRIED:
-            return plan.plan(rt.workflow, checkpoint.draft(rt, effect))
-        return checkpoint.commit(rt, effect, trail)
+            return plan.plan(rt.workflow, commit.draft(rt, effect))
+        return commit.commit(rt, effect, trail)
 
-    patch.setattr(perform, "commit", commit)
+    patch.setattr(perform, "commit", broken)
 
 
 def scopes_without_generation(patch: pytest.MonkeyPatch) -> None:
@@ -299,7 +286,7 @@ def sets_without_generation(patch: pytest.MonkeyPatch) -> None:
     def key(workflow: str, scope: Scope, shard: int) -> Key:
         return naming.completion_key(workflow, replace(scope, iteration=0, generation=0), shard)
 
-    patch.setattr(fanin, "completion_key", key)
+    patch.setattr(join, "completion_key", key)
 
 
 def nothing_waits(patch: pytest.MonkeyPatch) -> None:
@@ -318,19 +305,19 @@ def deadline_from_sending(patch: pytest.MonkeyPatch) -> None:
 
 
 def timeout_ignored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(moment.Moment, "is_late_at", lambda _moment, _ms: False)
+    patch.setattr(evaluation.Moment, "is_late_at", lambda _moment, _ms: False)
 
 
 def tolerated_failures_counted_twice(patch: pytest.MonkeyPatch) -> None:
-    too_many = fanin.too_many_failed
+    too_many = join.too_many_failed
     patch.setattr(
-        fanin, "too_many_failed", lambda state, value, failed, *around: too_many(state, value, 2 * failed, *around)
+        join, "too_many_failed", lambda state, value, failed, *around: too_many(state, value, 2 * failed, *around)
     )
 
 
 def tolerated_failure_fails(patch: pytest.MonkeyPatch) -> None:
     def fail(rt: Runtime, scope: Scope, _index: int, failure: Failure, *_: Any) -> list[plan.Commit]:
-        return [fanin._failed(rt, scope, failure, fanin.origin(rt, scope))]
+        return [join._failed(rt, scope, failure, join.origin(rt, scope))]
 
     patch.setattr(perform, "fail", fail)
 

@@ -3,26 +3,27 @@
 import pytest
 from mutations import DUPLICATE, NONE, Mutation
 
+from unum_runtime.cold_start.records import replace
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.naming import Scope
-from unum_runtime.protocol import fanin, ingress, meeting, perform
-from unum_runtime.protocol.plan import Commit, Invoke, Meet
+from unum_runtime.protocol.delivery import ingress, join, perform
+from unum_runtime.protocol.fanout import neighbours
+from unum_runtime.protocol.planning.plan import Commit, Invoke, Meet
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.records import replace
 from unum_runtime.simulator import Invariant
 
 
 def failure_counts(patch: pytest.MonkeyPatch) -> None:
     def fail(rt: Runtime, scope: Scope, index: int, _failure: Failure, *_: object) -> list[Invoke | Commit]:
-        return fanin.complete(rt, scope, index)
+        return join.complete(rt, scope, index)
 
     patch.setattr(perform, "fail", fail)
 
 
 def one_failure_fails(patch: pytest.MonkeyPatch) -> None:
     def fail(rt: Runtime, scope: Scope, _index: int, failure: Failure, *_: object) -> list[Invoke | Commit]:
-        return [fanin._failed(rt, scope, failure, None)]
+        return [join._failed(rt, scope, failure, None)]
 
     patch.setattr(perform, "fail", fail)
 
@@ -31,24 +32,24 @@ def one_more_is_needed(patch: pytest.MonkeyPatch) -> None:
     def is_full(rt: Runtime, scope: Scope, shard: int, done: int) -> bool:
         return filling(rt, scope, shard, done - 1)
 
-    filling = fanin._is_full
-    patch.setattr(fanin, "_is_full", is_full)
+    filling = join._is_full
+    patch.setattr(join, "_is_full", is_full)
 
 
 def own_meeting_alone(patch: pytest.MonkeyPatch) -> None:
     def meet(rt: Runtime, effect: Meet) -> list[Invoke]:
-        return [each for each in meeting.meet(rt, effect) if each.name == effect.invoke.name]
+        return [each for each in neighbours.meet(rt, effect) if each.name == effect.invoke.name]
 
     patch.setattr(perform, "meet", meet)
 
 
 def always_with_the_first(patch: pytest.MonkeyPatch) -> None:
-    def neighbours(rt: Runtime, envelope: Envelope) -> Value:
+    def with_the_first(rt: Runtime, envelope: Envelope) -> Value:
         *around, own = envelope.name.frames
         first = replace(envelope.name, frames=(*around, replace(own, index=0)))
-        return meeting.neighbours(rt, replace(envelope, name=first))
+        return neighbours.neighbours(rt, replace(envelope, name=first))
 
-    patch.setattr(ingress, "neighbours", neighbours)
+    patch.setattr(ingress, "neighbours", with_the_first)
 
 
 NEIGHBOUR_MUTATIONS = {

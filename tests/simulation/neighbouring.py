@@ -3,7 +3,7 @@
 from building import Graph, varying
 from recovering import fails
 
-from unum_constructs import graph as g
+from unum_compiler import graph as g
 
 _THREE = g.parallel(g.task("a"), g.task("b"), g.task("c"))
 _EACH = g.map(g.task("a"), items=g.out)

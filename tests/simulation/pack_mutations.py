@@ -8,12 +8,14 @@ from unum_runtime.model import pack
 from unum_runtime.model.checkpoint import Checkpoint, Item
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Execution, Key, Name
-from unum_runtime.protocol import checkpoint, collect, course, fanin, look, packing
-from unum_runtime.protocol.packing import Place
-from unum_runtime.protocol.plan import Effect
+from unum_runtime.protocol.delivery import collect, commit, join
+from unum_runtime.protocol.fanout import lookup, packing
+from unum_runtime.protocol.fanout.packing import Place
+from unum_runtime.protocol.history import steps
+from unum_runtime.protocol.planning.plan import Effect
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator import Invariant
-from unum_runtime.simulator.store import SimulatedStore
+from unum_runtime.simulator.simulated_store import SimulatedStore
 
 
 class FillingTwiceStore(SimulatedStore):
@@ -42,18 +44,18 @@ def what_lies_aside_counts(patch: pytest.MonkeyPatch) -> None:
         return dict(sorted((unpacked(items, execution) | aside).items()))
 
     unpacked = pack.unpacked
-    for module in (fanin, course):
+    for module in (join, steps):
         patch.setattr(module, "unpacked", all_of_it)
 
 
 def effects_before_the_entry(patch: pytest.MonkeyPatch) -> None:
     """Whoever has set an outcome aside goes on from it, although another may be in the pack."""
 
-    def commit(rt: Runtime, place: Place, made: Checkpoint, following: Effect) -> tuple[Item | None, Item]:
+    def broken(rt: Runtime, place: Place, made: Checkpoint, following: Effect) -> tuple[Item | None, Item]:
         winner, found = packing.commit_packed(rt, place, made, following)
         return (None if pack.packed(made, place.slot, place.state) is None else winner), found
 
-    patch.setattr(checkpoint, "commit_packed", commit)
+    patch.setattr(commit, "commit_packed", broken)
 
 
 def failures_count_as_completed(patch: pytest.MonkeyPatch) -> None:
@@ -61,12 +63,12 @@ def failures_count_as_completed(patch: pytest.MonkeyPatch) -> None:
 
 
 def packs_count_when_they_are_begun(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(fanin, "is_full", lambda *_: True)
+    patch.setattr(join, "is_full", lambda *_: True)
 
 
 def look_up_beside_the_pack(patch: pytest.MonkeyPatch) -> None:
     """The guard looks where the outcome would be without packs."""
-    patch.setattr(look, "place_of", lambda *_: None)
+    patch.setattr(lookup, "place_of", lambda *_: None)
 
 
 def loser_of_a_place_stops(patch: pytest.MonkeyPatch) -> None:
@@ -75,7 +77,7 @@ def loser_of_a_place_stops(patch: pytest.MonkeyPatch) -> None:
             raise RefusedDelivery("done already")
         return None
 
-    patch.setattr(look, "find_packed", find)
+    patch.setattr(lookup, "find_packed", find)
 
 
 def packs_are_not_collected(patch: pytest.MonkeyPatch) -> None:

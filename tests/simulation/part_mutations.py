@@ -8,9 +8,10 @@ from parting import MOST_BEGUN
 
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.naming import Name, checkpoint_key
-from unum_runtime.protocol import ingress, opened, perform
-from unum_runtime.protocol.look import Seen
-from unum_runtime.protocol.plan import Invoke, Open, parts
+from unum_runtime.protocol.delivery import ingress, perform
+from unum_runtime.protocol.fanout import lanes
+from unum_runtime.protocol.fanout.lookup import Seen
+from unum_runtime.protocol.planning.plan import Invoke, Open, parts
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator import Faults, Invariant
 
@@ -25,13 +26,13 @@ def part_not_begun_again(patch: pytest.MonkeyPatch) -> None:
         key = checkpoint_key(rt.workflow.name, first)
         if key in rt.store.read([key]):
             raise RefusedDelivery("done already")
-        return opened.siblings(rt, first, stop)
+        return lanes.siblings(rt, first, stop)
 
     patch.setattr(ingress, "siblings", siblings)
 
 
 def settled_part_stops(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(opened, "is_stop_record", lambda _item: True)
+    patch.setattr(lanes, "is_stop_record", lambda _item: True)
 
 
 def last_part_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -45,8 +46,8 @@ def lane_stops_where_it_settles(patch: pytest.MonkeyPatch) -> None:
     def look(rt: Runtime, name: Name, state: str) -> Seen:
         return None, looking(rt, name, state)[1]
 
-    looking = opened.look
-    patch.setattr(opened, "look", look)
+    looking = lanes.look
+    patch.setattr(lanes, "look", look)
 
 
 PART_MUTATIONS = {

@@ -3,7 +3,7 @@
 from building import Graph, choice, machine, map_, task, varying
 from recovering import fails
 
-from unum_constructs.compiler.options import FunctionOptions
+from unum_compiler.options import FunctionOptions
 from unum_runtime.model.ir import Guard
 
 MOST_BEGUN = 2

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from building import Graph, choice, machine, map_, parallel, pass_, task, varying
 
-from unum_constructs.compiler.options import FunctionOptions
+from unum_compiler.options import FunctionOptions
 from unum_runtime.model.ir import Guard, Json
 from unum_runtime.protocol.runtime import Later
 from unum_runtime.simulator.scenario import Context, Function

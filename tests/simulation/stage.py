@@ -7,10 +7,10 @@ from enum import Enum
 from unum_runtime.model.checkpoint import Ending, Success
 from unum_runtime.model.ir import Json
 from unum_runtime.simulator import Faults, Scenario
-from unum_runtime.simulator.course import Primitive
 from unum_runtime.simulator.exploration import rest
 from unum_runtime.simulator.faults import Fault
 from unum_runtime.simulator.moves import Kind, Move, make, moves
+from unum_runtime.simulator.recorded_calls import Primitive
 from unum_runtime.simulator.world import Delivery, Event, World
 
 HOURS_S, DAYS_S = 5 * 3600, 8 * 24 * 3600

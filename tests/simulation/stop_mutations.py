@@ -9,9 +9,13 @@ from mutations import CRASH, Mutation
 from unum_runtime.model import naming
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Status, stop_record
 from unum_runtime.model.naming import Name
-from unum_runtime.protocol import checkpoint, look, plan, run, runtime, step, stop
+from unum_runtime.protocol import runtime
+from unum_runtime.protocol.control import stop
+from unum_runtime.protocol.delivery import commit, deliver, run_task
+from unum_runtime.protocol.delivery.delivery_state import Trail
+from unum_runtime.protocol.fanout import lookup
+from unum_runtime.protocol.planning import plan
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.protocol.trail import Trail
 from unum_runtime.simulator import Faults, Invariant
 
 STOP = Faults(crashes=0, duplicates=0, stops=1)
@@ -32,25 +36,25 @@ def stop_after_the_next_step(patch: pytest.MonkeyPatch) -> None:
 
 
 def nobody_looks_around(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(look, "join_keys", lambda *_: ())
+    patch.setattr(lookup, "join_keys", lambda *_: ())
 
 
 def only_the_next_fan_out_is_looked_at(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(look, "join_keys", lambda workflow, name: naming.join_keys(workflow, name)[-1:])
+    patch.setattr(lookup, "join_keys", lambda workflow, name: naming.join_keys(workflow, name)[-1:])
 
 
 def branches_begin_without_a_look(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(look, "join_keys", lambda workflow, name: naming.join_keys(workflow, name) if name.step else ())
+    patch.setattr(lookup, "join_keys", lambda workflow, name: naming.join_keys(workflow, name) if name.step else ())
 
 
 def loser_to_a_stop_goes_on(patch: pytest.MonkeyPatch) -> None:
-    def commit(rt: Runtime, effect: plan.Commit, trail: Trail) -> plan.Effect:
-        following = checkpoint.commit(rt, effect, trail)
+    def broken(rt: Runtime, effect: plan.Commit, trail: Trail) -> plan.Effect:
+        following = commit.commit(rt, effect, trail)
         if isinstance(following, plan.Finish) and following.ending.status is Status.ABORTED:
-            return plan.plan(rt.workflow, checkpoint.draft(rt, effect))
+            return plan.plan(rt.workflow, commit.draft(rt, effect))
         return following
 
-    patch.setattr(step, "commit", commit)
+    patch.setattr(deliver, "commit", broken)
 
 
 def step_for_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:
@@ -58,13 +62,13 @@ def step_for_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:
 
 
 def names_shared_with_idempotency_keys(patch: pytest.MonkeyPatch) -> None:
-    made_by = run._Try._call
+    made_by = run_task._Try._call
 
     def call(own: Any, *given: Any) -> runtime.Call:
         key = f"{own.envelope.workflow}/{own.envelope.name}"
         return replace(made_by(own, *given), idempotency_key=key)
 
-    patch.setattr(run._Try, "_call", call)
+    patch.setattr(run_task._Try, "_call", call)
 
 
 STOP_MUTATIONS: dict[str, Mutation] = {

@@ -10,8 +10,8 @@ from scenarios import CRASH, DUPLICATE, STOP, scenario
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.ir import Json
 from unum_runtime.simulator import Context, Faults, Figures, Scenario, Violation, engine, explore, invariants
-from unum_runtime.simulator.course import Answer, Course, Operation
 from unum_runtime.simulator.ports import Ports
+from unum_runtime.simulator.recorded_calls import Answer, Course, Operation
 from unum_runtime.simulator.world import Delivery, World
 
 

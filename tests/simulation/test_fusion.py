@@ -10,11 +10,11 @@ from stage import PLENTY, Stage
 
 from unum_runtime.model.checkpoint import Ending, Failure, Success
 from unum_runtime.model.ir import Json
-from unum_runtime.protocol import fusion, perform
+from unum_runtime.protocol.delivery import fusion, perform
 from unum_runtime.simulator import Scenario, explore
-from unum_runtime.simulator.course import Primitive
 from unum_runtime.simulator.faults import Fault
 from unum_runtime.simulator.invariants import Broken
+from unum_runtime.simulator.recorded_calls import Primitive
 from unum_runtime.simulator.scenario import Context
 
 MAX_STATES = 2_500

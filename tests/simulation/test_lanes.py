@@ -5,9 +5,9 @@ from building import Graph, machine, map_, task
 from scenarios import fused
 from stage import PLENTY, Stage
 
-from unum_constructs.compiler.options import FunctionOptions
+from unum_compiler.options import FunctionOptions
 from unum_runtime.model.ir import Guard, Json
-from unum_runtime.protocol import opened
+from unum_runtime.protocol.fanout import lanes
 from unum_runtime.simulator import Scenario
 from unum_runtime.simulator.faults import Fault
 from unum_runtime.simulator.moves import Kind, Move, make
@@ -75,5 +75,5 @@ def test_unguarded_branches_begin_for_a_second_at_most() -> None:
 
 
 def test_otherwise_they_would_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opened, "LOOK_LASTS_MS", 3_600_000)
+    monkeypatch.setattr(lanes, "LOOK_LASTS_MS", 3_600_000)
     assert runs(stopped(Guard.COMMIT)) == BRANCHES

@@ -1,7 +1,7 @@
 """A loop that is longer than Step Functions allows: 25,000 events are the most that an execution of it may have."""
 
 from unum_constructs import Definition
-from unum_runtime.client import history
+from unum_runtime.client.reading import stored_steps
 from unum_runtime.model.checkpoint import Ending, Status, Success
 from unum_runtime.model.naming import Execution
 from unum_runtime.simulator.local import LocalWorkflow
@@ -36,6 +36,6 @@ def test_a_loop_of_30_000_rounds_with_a_wait_in_each_ends() -> None:
 
 
 def _committed_ms(local: LocalWorkflow) -> list[int]:
-    started_ms = history.start_record(local.store, "polling", "long").committed_ms
-    steps = history.steps(local.store, "polling", Execution("long", started_ms))
+    started_ms = stored_steps.start_record(local.store, "polling", "long").committed_ms
+    steps = stored_steps.steps(local.store, "polling", Execution("long", started_ms))
     return [step.committed_ms for step in steps]

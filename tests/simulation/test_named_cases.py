@@ -10,8 +10,8 @@ from stage import PLENTY, Order, Stage
 from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.model.ir import Collection
 from unum_runtime.simulator import Context, Scenario
-from unum_runtime.simulator.course import Primitive
 from unum_runtime.simulator.faults import Fault
+from unum_runtime.simulator.recorded_calls import Primitive
 
 ORDERS = pytest.mark.parametrize("order", Order)
 COLLECTIONS = pytest.mark.parametrize("collection", Collection)

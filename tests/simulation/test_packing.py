@@ -11,7 +11,7 @@ from scenarios import BOTH, CRASH, RANDOM, scenario
 from unum_runtime.model import naming
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Collection
-from unum_runtime.protocol.packing import packed_tasks
+from unum_runtime.protocol.fanout.packing import packed_tasks
 from unum_runtime.simulator import Faults, Scenario, explore, search
 from unum_runtime.simulator.exploration import random_run
 

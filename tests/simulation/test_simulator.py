@@ -110,7 +110,7 @@ def test_a_repaired_protocol_passes_the_old_trace(monkeypatch: pytest.MonkeyPatc
 
 
 USERS_TEST = """
-    from unum_constructs.compiler import compile_workflow
+    from unum_compiler import compile_workflow
 
     definition = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "a", "End": True}}}
 

@@ -8,8 +8,9 @@ from building import Graph
 from recovering import RECOVERING
 from scenarios import scenario
 
-from unum_runtime.protocol import nudge, silence
-from unum_runtime.protocol.frontier import WaitsFor
+from unum_runtime.protocol.control import nudge
+from unum_runtime.protocol.history import overdue
+from unum_runtime.protocol.history.pending import WaitsFor
 from unum_runtime.simulator import Faults, Invariant, Scenario, Violation, explore, search
 
 LOST = Faults(crashes=0, duplicates=0, vanishes=1)
@@ -47,14 +48,14 @@ def finds_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def waits_for_ever(patch: pytest.MonkeyPatch) -> None:
     """A Task with retriers may take any time."""
-    patch.setattr(silence, "longest_wait_ms", lambda retriers: 10**12 if retriers else 0)
+    patch.setattr(overdue, "longest_wait_ms", lambda retriers: 10**12 if retriers else 0)
 
 
 def leaves_jobs_alone(patch: pytest.MonkeyPatch) -> None:
     """A job may take any time, as if nothing told whether anybody looks at it."""
-    expected = silence._expected_ms
+    expected = overdue._expected_ms
     patch.setattr(
-        silence, "_expected_ms", lambda flow, each: None if each.waits_for is WaitsFor.JOB else expected(flow, each)
+        overdue, "_expected_ms", lambda flow, each: None if each.waits_for is WaitsFor.JOB else expected(flow, each)
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.interpreters import FOLDERS
+from unum_constructs.layer.interpreters import FOLDERS
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,7 +12,7 @@ from aws_cdk.assertions import Template
 
 from tests.synth.machines import Machine
 from unum_constructs import Definition, UnumFunction, UnumWorkflow
-from unum_constructs.layer import SLOWER_STARTS
+from unum_constructs.layer.workflow_layer import SLOWER_STARTS
 
 CODE = "def handle(event, context):\n    return event\n"
 

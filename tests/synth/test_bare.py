@@ -5,9 +5,9 @@ import io
 import tokenize
 
 from tests.synth.machines import chain
-from unum_constructs.bare import bare
-from unum_constructs.compiler import compile_workflow
-from unum_constructs.layer_content import layer_content, runtime_folder
+from unum_compiler import compile_workflow
+from unum_constructs.layer.content import layer_content, runtime_folder
+from unum_constructs.layer.strip import bare
 
 IN_LAYER = compile_workflow(chain("A"), name="Flow", functions=None)
 

@@ -22,14 +22,14 @@ from aws_cdk import App, Stack
 
 from tests import pythons
 from tests.synth.machines import chain, machine
-from unum_constructs import interpreters
-from unum_constructs.bare import bare
-from unum_constructs.bytecode import _WithoutAnnotations, compiled, this_python
-from unum_constructs.compiler import compile_workflow
-from unum_constructs.interpreters import FOLDERS
-from unum_constructs.layer import WorkflowLayer
-from unum_constructs.layer_content import Content, compilable, deployed, digest, layer_content, runtime_folder
-from unum_runtime import handler
+from unum_compiler import compile_workflow
+from unum_constructs.layer import interpreters
+from unum_constructs.layer.bytecode import _WithoutAnnotations, compiled, this_python
+from unum_constructs.layer.content import Content, compilable, deployed, digest, layer_content, runtime_folder
+from unum_constructs.layer.interpreters import FOLDERS
+from unum_constructs.layer.strip import bare
+from unum_constructs.layer.workflow_layer import WorkflowLayer
+from unum_runtime.functions import task_function
 from unum_runtime.model.ir import Workflow
 
 SOURCES_KB, LAYER_KB, SERVICES_KB, JSONATA_KB = 160, 215, 240, 300
@@ -59,7 +59,8 @@ def runtime(tmp_path: Path) -> Path:
 def test_content(workflow: Workflow) -> None:
     content = layer_content(workflow, runtime_folder())
     assert (
-        Workflow.from_json(content[f"python/{handler.WORKFLOWS_FOLDER}/Flow.json"].decode()).digest == workflow.digest
+        Workflow.from_json(content[f"python/{task_function.WORKFLOWS_FOLDER}/Flow.json"].decode()).digest
+        == workflow.digest
     )
     assert "python/unum_runtime/handler.py" in content
     assert "python/unum_runtime/__init__.py" in content
@@ -101,8 +102,8 @@ def test_a_layer_with_jsonata_evaluates_it(python: str, tmp_path: Path) -> None:
     content = layer_content(compile_workflow(definition, name="Flow", functions=None), runtime_folder())
     code = """
 from unum_runtime.asl.languages import program
-from unum_runtime.asl.scene import Scene
-from unum_runtime.handler import load_workflow
+from unum_runtime.asl.expression_context import Scene
+from unum_runtime.functions.task_function import load_workflow
 print(program(load_workflow("Flow").states["P"]).leave(1, 1, Scene({}, {}, 0, "")).value)
 """
     assert ran(made(content, python), tmp_path, code) == "2\n"
@@ -122,7 +123,7 @@ loaded = []
 for module in {modules}:
     try: loaded.append(import_module(module))
     except ModuleNotFoundError as error: assert error.name.startswith("botocore"), error
-name = import_module("unum_runtime.handler").load_workflow("Flow").name
+name = import_module("unum_runtime.functions.task_function").load_workflow("Flow").name
 print(len(loaded), *{{each.__spec__.origin[-4:] for each in loaded}}, name)
 """
     loaded, suffix, name = ran(content, tmp_path, code, "-S", executable=str(executable)).split()
@@ -142,7 +143,7 @@ def modules_in(content: Content, *folders: str) -> set[str]:
 
 INTRINSICS, SERVICES = (
     ("asl/jsonpath/intrinsics/",),
-    ("aws/services/", "aws/items/", "aws/activities.py", "service_function.py"),
+    ("aws/services/", "aws/items/", "aws/activities.py", "functions/service_function.py", "service_function.py"),
 )
 SCHEDULES = ("aws/schedules.py",)
 
@@ -154,7 +155,7 @@ def test_what_only_some_workflows_need_is_there_for_these(state: Any, folders: t
     assert all(modules_in(with_it, folder) for folder in folders)
 
 
-NEVER_NEEDED = {"unum_runtime.aws.activities", "unum_runtime.aws.schedules", "unum_runtime.service_function"}
+NEVER_NEEDED = {"unum_runtime.aws.activities", "unum_runtime.aws.schedules", "unum_runtime.functions.service_function"}
 """What workflows without Tasks that call services and without long waits do not need."""
 
 
@@ -216,7 +217,10 @@ def ran(content: Content, folder: Path, code: str, *options: str, executable: st
 
 def test_what_is_left_out_is_not_needed(workflow: Workflow, tmp_path: Path) -> None:
     content = layer_content(workflow, runtime_folder())
-    assert ran(content, tmp_path, "import unum_runtime.handler as h; print(h.load_workflow('Flow').name)") == "Flow\n"
+    assert (
+        ran(content, tmp_path, "import unum_runtime.functions.task_function as h; print(h.load_workflow('Flow').name)")
+        == "Flow\n"
+    )
 
 
 @pytest.mark.parametrize("python", [PYTHON, SOURCES])
@@ -232,15 +236,15 @@ def test_all_that_lambda_calls_can_be_loaded(python: str, tmp_path: Path) -> Non
 def test_bytecode_takes_the_place_of_sources(workflow: Workflow, tmp_path: Path) -> None:
     content = made(layer_content(workflow, runtime_folder()))
     assert not [path for path in content if path.endswith(".py")]
-    code = "import unum_runtime.handler as h; print(h.__spec__.origin, h.handle.__code__.co_filename)"
-    own = str(tmp_path / "python" / "unum_runtime" / "handler.pyc")
-    assert ran(content, tmp_path, code) == f"{own} /opt/python/unum_runtime/handler.py\n"
+    code = "import unum_runtime.functions.task_function as h; print(h.__spec__.origin, h.handle.__code__.co_filename)"
+    own = str(tmp_path / "python" / "unum_runtime" / "functions" / "task_function.pyc")
+    assert ran(content, tmp_path, code) == f"{own} /opt/python/unum_runtime/functions/task_function.py\n"
 
 
 def test_modules_are_in_one_file(workflow: Workflow) -> None:
     content = made(layer_of(**IN_JSONATA))
     names = sorted(Path(path).name for path in content if not path.endswith((".bundle", "/LICENSE")))
-    assert names == ["Flow.json", "__init__.pyc", "bundle.pyc"]
+    assert names == ["Flow.json", "__init__.pyc", "__init__.pyc", "bundle.pyc"]
     (path,) = bundles(content)
     assert path not in bundles(made(layer_content(workflow, runtime_folder())))
 
@@ -255,7 +259,11 @@ def test_a_function_may_have_the_layers_of_two_workflows(order: int, tmp_path: P
     both = [made(layer_of(**state)) for state in (INTRINSIC, IN_JSONATA)][::order]
     content = {**both[0], **both[1]}
     assert len(bundles(content)) == 2
-    modules = ["unum_runtime.asl.jsonpath.intrinsics.calls", "unum_runtime.asl.jsonata.program", "unum_runtime.handler"]
+    modules = [
+        "unum_runtime.asl.jsonpath.intrinsics.calls",
+        "unum_runtime.asl.jsonata.program",
+        "unum_runtime.functions.task_function",
+    ]
     code = f"from importlib import import_module as m; print(all(m(name) for name in {modules}))"
     assert ran(content, tmp_path, code) == "True\n"
 
@@ -275,7 +283,7 @@ def test_a_package_of_the_functions_own_comes_before_that_of_the_layer(tmp_path:
 def test_tracebacks_of_a_layer_say_where_in_the_sources(workflow: Workflow, tmp_path: Path) -> None:
     content = made(layer_content(workflow, runtime_folder()))
     code = """
-import traceback, unum_runtime.handler as h
+import traceback, unum_runtime.functions.task_function as h
 try: h.load_workflow("None")
 except FileNotFoundError as error: print(*traceback.extract_tb(error.__traceback__)[-1][:3])
 """
@@ -351,7 +359,7 @@ def spans(code: CodeType) -> list[tuple[int, int, int | None]]:
 
 def test_all_lines_of_the_runtime_stay_and_no_annotations(workflow: Workflow, tmp_path: Path) -> None:
     content = layer_content(workflow, runtime_folder())
-    for path in ("step", "run", "advance"):
+    for path in ("delivery/deliver", "delivery/run_task", "planning/advance"):
         source = content[f"python/unum_runtime/protocol/{path}.py"]
         small, plain = marshal.loads(compiled(source, "m")[16:]), compile(source, "m", "exec", optimize=2)  # noqa: S302
         pairs = list(zip(codes(small), codes(plain), strict=True))
@@ -360,7 +368,7 @@ def test_all_lines_of_the_runtime_stay_and_no_annotations(workflow: Workflow, tm
             if ours.co_name != "<module>" and ours.co_flags & CO_OPTIMIZED:  # what is defined inside has annotations
                 assert spans(ours) == spans(theirs)
             assert all(column is None for *_, column in ours.co_positions())
-    code = "from unum_runtime.protocol.step import step; print(step.__annotations__, step.__doc__)"
+    code = "from unum_runtime.protocol.delivery.deliver import step; print(step.__annotations__, step.__doc__)"
     assert ran(made(content), tmp_path, code) == "{} None\n"
 
 
@@ -369,7 +377,7 @@ def test_nobody_uses_the_types_that_bytecode_has_no_more() -> None:
     everything = {**layer_of(**SERVICE), **layer_of(**INTRINSIC), **layer_of(**IN_JSONATA)}
     modules = {module_name(path): ast.parse(data) for path, data in everything.items() if path.endswith(".py")}
     types = {(name, each) for name, module in modules.items() for each in types_of(module)}
-    assert {("unum_runtime.model.ir", "Json"), ("unum_runtime.asl.jsonpath.reader", "_Part")} <= types
+    assert {("unum_runtime.model.ir", "Json"), ("unum_runtime.asl.jsonpath.text_reader", "_Part")} <= types
     for module in modules.values():
         known = types_of(module) | {each for origin, each in imported_names(module) if (origin, each) in types}
         bare = ast.parse(ast.unparse(_WithoutAnnotations().visit(module)))
@@ -395,7 +403,9 @@ def imported_names(module: ast.Module) -> set[tuple[str, str]]:
 
 
 def test_bytecode_loads_nothing_for_types(tmp_path: Path) -> None:
-    code = "import sys, unum_runtime.handler; print({'typing', 'dataclasses', 'inspect'} & {*sys.modules})"
+    code = (
+        "import sys, unum_runtime.functions.task_function; print({'typing', 'dataclasses', 'inspect'} & {*sys.modules})"
+    )
     assert ran(made(layer_of(Type="Pass")), tmp_path, code, "-S") == "set()\n"
 
 

@@ -10,12 +10,12 @@ from aws_cdk import aws_lambda as lambda_
 from tests import pythons
 from tests.synth.deployment import Deployment, function
 from tests.synth.machines import chain
-from unum_constructs import bytecode, interpreters
-from unum_constructs.bytecode import this_python
-from unum_constructs.compiler import compile_workflow
-from unum_constructs.interpreters import FOLDERS
-from unum_constructs.layer import WorkflowLayer
-from unum_constructs.layer_content import Content, compilable, deployed, digest, layer_content, runtime_folder
+from unum_compiler import compile_workflow
+from unum_constructs.layer import bytecode, interpreters
+from unum_constructs.layer.bytecode import this_python
+from unum_constructs.layer.content import Content, compilable, deployed, digest, layer_content, runtime_folder
+from unum_constructs.layer.interpreters import FOLDERS
+from unum_constructs.layer.workflow_layer import WorkflowLayer
 from unum_runtime.model.ir import Workflow
 
 PYTHON = str(this_python())

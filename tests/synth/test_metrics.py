@@ -14,8 +14,8 @@ from aws_cdk import aws_sns as sns
 from tests.synth.deployment import Deployment, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import chain, machine, task
+from unum_compiler.cost.prices import list_prices
 from unum_constructs import ConstructError, Metrics, NodeMetric, Store, Sweep, UnumWorkflow, WorkflowMetric
-from unum_constructs.prices import list_prices
 
 WAITING = machine(
     A=task("A", "W"), W={"Type": "Wait", "Seconds": 60, "Next": "B"}, B={**task("B"), "Retry": [{"ErrorEquals": ["E"]}]}

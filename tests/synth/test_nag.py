@@ -21,7 +21,8 @@ from examples.text_processing.stack import TextProcessing
 from examples.word_count.stack import WordCount
 from tests.synth.deployment import CODE, Deployment, function
 from tests.synth.machines import a_map, chain, machine, task
-from unum_constructs import Collection, Store, UnumWorkflow, callbacks, failure_handler, permissions, schedules, timer
+from unum_constructs import Collection, Store, UnumWorkflow
+from unum_constructs.resources import activities, failure_handler, permissions, schedules, timer
 from unum_runtime.model.metrics import Metrics
 
 Options = Mapping[str, Any]
@@ -179,7 +180,7 @@ def any_schedule(patch: pytest.MonkeyPatch) -> None:
 
 
 def without_tls(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(callbacks, "new_queue", lambda scope, name, **_: sqs.Queue(scope, name))
+    patch.setattr(activities, "new_queue", lambda scope, name, **_: sqs.Queue(scope, name))
 
 
 def without_dead_letters(patch: pytest.MonkeyPatch) -> None:

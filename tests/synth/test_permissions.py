@@ -7,8 +7,8 @@ from aws_cdk import aws_lambda as lambda_
 
 from tests.synth.deployment import CODE, Deployment, as_list, flat, function
 from tests.synth.machines import a_map, chain, choice, machine, task
+from unum_compiler.analysis.edges import Operation
 from unum_constructs import Store
-from unum_constructs.compiler.edges import Operation
 from unum_constructs.store import ACTIONS
 
 COMMIT = ["dynamodb:PutItem"]

@@ -11,7 +11,7 @@ from tests.synth.deployment import Deployment, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import chain
 from unum_constructs import ConstructError, Store, Sweep
-from unum_runtime.protocol.sweep import Sweep as Request
+from unum_runtime.protocol.control.sweep import Sweep as Request
 
 HOURLY = Sweep.every(Duration.hours(1))
 

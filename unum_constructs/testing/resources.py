@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from unum_constructs.compiler.edges import ENTRY
+from unum_compiler.analysis.edges import ENTRY
 from unum_constructs.testing.normalization import HasTemplate, plain
 from unum_runtime.model.naming import start_alias
 

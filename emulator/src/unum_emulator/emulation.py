@@ -13,28 +13,26 @@ from ministack import app
 from ministack.core import lambda_runtime
 from ministack.services import lambda_svc
 
-from unum_emulator import (
-    actions,
-    attributes,
+from unum_emulator.aws_lambda import event_sources, invoke_api, qualifiers
+from unum_emulator.aws_lambda.destinations import Destinations
+from unum_emulator.aws_lambda.event_queue import AsyncEvents
+from unum_emulator.aws_lambda.executor import Executor
+from unum_emulator.aws_lambda.fast_path import ShortWay
+from unum_emulator.aws_lambda.logs import FunctionLogs
+from unum_emulator.aws_lambda.pool import SandboxPool
+from unum_emulator.aws_services import (
     cloudformation,
-    event_sources,
-    invoke_api,
+    dynamodb_attributes,
+    iam_actions,
     leading_keys,
-    qualifiers,
+    parsing_cache,
     schedules,
     stepfunctions,
-    texts,
     transport,
 )
-from unum_emulator.answers import WholeAnswers
-from unum_emulator.async_events import AsyncEvents
-from unum_emulator.destinations import Destinations
-from unum_emulator.executor import Executor
-from unum_emulator.logs import FunctionLogs
+from unum_emulator.aws_services.responses import WholeAnswers
 from unum_emulator.patching import replace
-from unum_emulator.pool import SandboxPool
 from unum_emulator.settings import Settings
-from unum_emulator.short_way import ShortWay
 
 _GAPS = (
     invoke_api,
@@ -43,11 +41,11 @@ _GAPS = (
     cloudformation,
     stepfunctions,
     transport,
-    actions,
+    iam_actions,
     leading_keys,
-    texts,
+    parsing_cache,
     schedules,
-    attributes,
+    dynamodb_attributes,
 )
 # Longer than clients keep connections that they do not use.
 _KEEP_ALIVE_S = 75

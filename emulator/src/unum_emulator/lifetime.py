@@ -1,7 +1,7 @@
 """The emulator ends with whoever started it, and nothing outlives it.
 
 ministack's workers can outlive the server. Here function processes have process groups of their own, which the
-pool kills, and the kernel kills them if the emulator itself is killed (`unum_emulator.worker`); whatever
+pool kills, and the kernel kills them if the emulator itself is killed (`unum_emulator.aws_lambda.worker`); whatever
 else ministack starts shares the emulator's group.
 """
 

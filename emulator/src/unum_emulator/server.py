@@ -12,8 +12,8 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
+from unum_emulator.aws_lambda.packages import discard
 from unum_emulator.lifetime import Lifetime
-from unum_emulator.packages import discard
 from unum_emulator.patching import require_version
 from unum_emulator.settings import ACCOUNT, HOST, REGION, Settings
 

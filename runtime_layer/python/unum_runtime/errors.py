@@ -24,7 +24,7 @@ UnumError
     └── WaitTimedOut
 """
 
-from unum_runtime.records import dataclass
+from unum_runtime.cold_start.records import dataclass
 
 
 class UnumError(Exception):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.e2e.conftest import Deployment
-from unum_runtime.client.tasks import Tasks
+from unum_runtime.client.task_responses import Tasks
 
 ENDS: Mapping[int, Sequence[str]] = {
     1: ("Recover", "Conclude"),

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from unum_runtime.asl.failures import NoChoiceMatched, RuntimeFailure
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonpath.conditions import Condition, choose, compile_condition
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.states_errors import NoChoiceMatched, RuntimeFailure
 from unum_runtime.asl.timestamps import instant
 from unum_runtime.errors import DefinitionError
 

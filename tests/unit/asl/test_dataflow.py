@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from unum_runtime.asl.failures import ResultPathMatchFailure, RuntimeFailure
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonpath.dataflow import (
     DataFlow,
     check_reference,
@@ -13,7 +13,7 @@ from unum_runtime.asl.jsonpath.dataflow import (
     output,
     select,
 )
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.states_errors import ResultPathMatchFailure, RuntimeFailure
 from unum_runtime.errors import DefinitionError
 
 SCENE = Scene({"Execution": {"Id": "e1"}}, {"v": {"id": 7}})

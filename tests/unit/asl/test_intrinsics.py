@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unum_runtime.asl.failures import IntrinsicFailure, RuntimeFailure
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonpath.expressions import compile_expression, paths_of
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.states_errors import IntrinsicFailure, RuntimeFailure
 
 SCENE = Scene({"Execution": {"Name": "run-1"}}, {"v": {"n": 4}}, seed="e/1")
 JSON = st.recursive(

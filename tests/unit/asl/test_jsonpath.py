@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from unum_runtime.asl.failures import NoChoiceMatched, ResultPathMatchFailure, RuntimeFailure
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonpath.program import JsonPathProgram
 from unum_runtime.asl.languages import program
 from unum_runtime.asl.program import Left
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.states_errors import NoChoiceMatched, ResultPathMatchFailure, RuntimeFailure
 from unum_runtime.model.ir import Catcher, Form, Json, Task
 
 SCENE = Scene({"Execution": {"Name": "run"}}, {"old": 1, "n": 2}, now_ms=1_000, seed="e/1")

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unum_runtime.asl.failures import ResultPathMatchFailure
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.paths import PathNotFound, find, parse, put, read
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.states_errors import ResultPathMatchFailure
 
 SHOP: dict[str, Any] = {
     "books": [

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonpath.conditions import compile_condition
 from unum_runtime.asl.jsonpath.dataflow import compile_data_flow
 from unum_runtime.asl.jsonpath.program import JsonPathProgram
-from unum_runtime.asl.scene import Scene
 from unum_runtime.errors import DefinitionError, StatesError
 
 BESIDE = Path(__file__).parents[4] / "shared" / "asl-cases"

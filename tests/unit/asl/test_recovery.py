@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.recovery import Again, catcher, longest_wait_ms, matches, next_retry
-from unum_runtime.asl.scene import Scene
 from unum_runtime.model.ir import Catcher, Retrier
 
 SCENE = Scene({}, seed="e/1")

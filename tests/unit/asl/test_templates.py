@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unum_runtime.asl.failures import RuntimeFailure
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonpath.templates import Template, compile_template
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.states_errors import RuntimeFailure
 from unum_runtime.errors import DefinitionError
 
 BARE = Scene({})

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from tests.unit.aws.scheduler import GROUP, Scheduler
-from unum_runtime.aws import clients
+from unum_runtime.aws import client_factory
 from unum_runtime.aws.schedules import Schedules
 from unum_runtime.aws.timer import SqsTimer
 
@@ -82,7 +82,7 @@ def forgotten() -> Iterator[None]:
 
 
 def forget_clients() -> None:
-    for each in vars(clients).values():
+    for each in vars(client_factory).values():
         if hasattr(each, "cache_clear"):
             each.cache_clear()
 

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.platform import Platform, chain
-from unum_constructs.compiler.options import FunctionOptions
+from unum_compiler.options import FunctionOptions
 from unum_runtime.aws.embedded_metrics import THROTTLED, EmbeddedMetrics
-from unum_runtime.client import history
+from unum_runtime.client.reading import stored_steps
 from unum_runtime.model.checkpoint import Failure, Status, start_record
 from unum_runtime.model.ir import Guard
 from unum_runtime.model.metrics import Metrics, dimension
 from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.protocol.runtime import EVENT_LIFE_S
-from unum_runtime.protocol.start import resume
-from unum_runtime.protocol.stop import stop
 
 CAUGHT = {"Catch": [{"ErrorEquals": ["ZeroDivisionError"], "Next": "C"}]}
 RETRIED = {"Retry": [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 2}]}
@@ -165,7 +165,7 @@ def test_a_start_that_a_client_recorded_counts_when_it_is_delivered() -> None:
 def test_an_execution_that_was_stopped_counts_when_a_delivery_finds_out() -> None:
     platform = platform_of(chain("A", "B"), A=echo, B=echo)
     platform.start()
-    record = history.start_record(platform.memory, "w", "e")
+    record = stored_steps.start_record(platform.memory, "w", "e")
     stop(platform.runtime(), record.name.execution, Failure("Enough", None))
     assert counted(platform)["ExecutionsAborted", "w"] == 0
     platform.deliver_all()

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from moto import mock_aws
 
 from tests.unit.aws.scheduler import Scheduler, replaced
-from unum_runtime.aws import forwarder as module
 from unum_runtime.aws import schedules as tested
-from unum_runtime.aws.forwarder import Forwarder
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.aws.schedules import LONG_S, LONGEST_IN_QUEUE_S, MAX_INPUT_BYTES, Schedules, to_input
 from unum_runtime.aws.timer import MAX_DELAY_S, Delayed, SqsTimer
 from unum_runtime.aws.undelivered import Undelivered
+from unum_runtime.functions import timer_function as module
+from unum_runtime.functions.timer_function import Forwarder
 
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:f:7"
 DAY_MS = 86_400_000

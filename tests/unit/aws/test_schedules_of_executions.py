@@ -9,19 +9,19 @@ import pytest
 
 from tests.unit.aws.scheduler import Scheduler
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.aws.forwarder import Forwarder
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.aws.schedules import Schedules
 from unum_runtime.aws.timer import SqsTimer
 from unum_runtime.aws.undelivered import Undelivered
 from unum_runtime.errors import RefusedDelivery
+from unum_runtime.functions.timer_function import Forwarder
 from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.protocol import redrive as redriving
-from unum_runtime.protocol.frontier import WaitsFor
-from unum_runtime.protocol.nudge import nudge
-from unum_runtime.protocol.redrive import redrive
-from unum_runtime.protocol.stop import stop
+from unum_runtime.protocol.control import redrive as redriving
+from unum_runtime.protocol.control.nudge import nudge
+from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.history.pending import WaitsFor
 from unum_runtime.store.memory import MemoryStore
 
 DAY_S = 86_400

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.cli import main
+from unum_cli.main import main
 
 
 @dataclass(frozen=True)

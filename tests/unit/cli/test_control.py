@@ -11,13 +11,13 @@ from moto import mock_aws
 from tests.unit.protocol.mapping import deliver_all, deployed, lose
 from tests.unit.protocol.platform import Platform, chain
 from tests.unit.protocol.watching import watching
-from unum_constructs.commands.dead_letters import last_errors
+from unum_cli.commands.dead_letters import last_errors
 from unum_runtime.aws.timer import Delayed
 from unum_runtime.client.control import Control
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Began
-from unum_runtime.protocol import control
-from unum_runtime.protocol.door import refusal
+from unum_runtime.protocol.control import operator_requests
+from unum_runtime.protocol.requests.start_alias import refusal
 
 ADDRESS = ("--table", "states", "--workflow", "w", "--control-alias", "alias", "--region", "us-east-1")
 
@@ -31,7 +31,9 @@ class Alias:
     def call(self, address: str, payload: bytes) -> Any:
         assert address == "alias"
         try:
-            return control.answer(self._platform.runtime(), control.parse(json.loads(payload)), Began("v", {}))
+            return operator_requests.answer(
+                self._platform.runtime(), operator_requests.parse(json.loads(payload)), Began("v", {})
+            )
         except ClientError as error:
             return refusal(type(error).__name__, str(error))
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.cli import _AMOUNTS
-from unum_constructs.cost import DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_S
-from unum_constructs.skeleton import Amounts
+from unum_cli.main import _AMOUNTS
+from unum_compiler.cost.estimate import DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_S
+from unum_compiler.cost.skeleton import Amounts
 
 STATES = {
     "One": {"Type": "Task", "Resource": "one", "Next": "Two"},

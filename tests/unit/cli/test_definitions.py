@@ -12,7 +12,7 @@ import pytest
 
 from unum_runtime.model.ir import Workflow
 
-UNUM = "import sys; from unum_constructs.cli import main; sys.exit(main(sys.argv[1:]))"
+UNUM = "import sys; from unum_cli.main import main; sys.exit(main(sys.argv[1:]))"
 GOOD = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "F", "End": True}}}
 ROLE = {"RoleArn": "arn:aws:iam::1:role/r"}
 CATCH = [{"ErrorEquals": ["States.ALL"], "Next": "W"}]
@@ -235,7 +235,7 @@ def test_help_is_no_error(unum: Any) -> None:
 
 def test_compile_loads_nothing_that_it_does_not_need() -> None:
     code = (
-        "import sys; from unum_constructs.cli import main; main(['compile', 'orders.asl.json']); "
+        "import sys; from unum_cli.main import main; main(['compile', 'orders.asl.json']); "
         "needless = {'aws_cdk', 'jsii', 'boto3', 'botocore', 'jsonata', 'yaml'} & sys.modules.keys(); "
         "print(sorted(needless), file=sys.stderr)"
     )

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.changes import Effect, changes
-from unum_constructs.compiler import compile_workflow
+from unum_compiler import compile_workflow
+from unum_compiler.analysis.changes import Effect, changes
 from unum_runtime.model.ir import Collection, Guard, Workflow
 
 

@@ -10,12 +10,12 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from unum_constructs.commands.executions import in_stack
-from unum_constructs.commands.failure import CommandFailed, UsageError
-from unum_constructs.commands.stack import Deployed, deployed
-from unum_constructs.compiler import compile_workflow
+from unum_cli.commands.command_errors import CommandFailed, UsageError
+from unum_cli.commands.executions import in_stack
+from unum_cli.commands.stack import Deployed, deployed
+from unum_compiler import compile_workflow
 from unum_runtime.client import Client
-from unum_runtime.model.listing import INDEX, PARTITION, PLACE, PROJECTED
+from unum_runtime.model.list_index import INDEX, PARTITION, PLACE, PROJECTED
 from unum_runtime.simulator.local import LocalWorkflow
 from unum_runtime.store.dynamodb import DynamoStore
 

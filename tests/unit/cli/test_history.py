@@ -9,7 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from unum_constructs.compiler import compile_workflow
+from unum_compiler import compile_workflow
 from unum_runtime.simulator.local import LocalWorkflow
 from unum_runtime.store.dynamodb import DynamoStore
 

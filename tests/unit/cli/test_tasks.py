@@ -9,7 +9,7 @@ import pytest
 from moto import mock_aws
 
 from tests.unit.client.doors import ALIAS, Door
-from unum_constructs.commands.stack import deployed
+from unum_cli.commands.stack import deployed
 from unum_runtime.aws.activities import Activities
 from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.model.checkpoint import Failure, Success
@@ -117,7 +117,7 @@ def test_a_worker_takes_a_task_as_json(unum: Any, entry: Door, queue_url: str) -
 
 
 def test_nothing_to_do(unum: Any, queue_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unum_runtime.client.tasks.POLL_S", 0)
+    monkeypatch.setattr("unum_runtime.client.task_responses.POLL_S", 0)
     ran = unum("get-activity-task", "work", "--queue-url", queue_url, *WHERE)
     assert (ran.code, ran.out) == (0, "")
     assert ran.err.startswith("nothing to do in activity work")

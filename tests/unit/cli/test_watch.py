@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.platform import Platform, chain
-from unum_constructs.commands import watch
+from unum_cli.commands import watch
 from unum_runtime.client import Client
-from unum_runtime.client.pauses import Waiter
+from unum_runtime.client.polling import Waiter
 
 ADDRESS = ("--table", "states", "--workflow", "w")
 DEFINITION = chain("A", "B")

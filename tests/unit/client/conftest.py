@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.compiler import compile_workflow
+from unum_compiler import compile_workflow
 from unum_runtime.client import Client
-from unum_runtime.client.pauses import Waiter
+from unum_runtime.client.polling import Waiter
 from unum_runtime.model.envelope import named_start
 from unum_runtime.simulator.local import LocalWorkflow
 

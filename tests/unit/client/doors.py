@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.unit.protocol.platform import Platform
 from unum_runtime.errors import InvokeError
-from unum_runtime.protocol import door
+from unum_runtime.protocol.requests import start_alias
 from unum_runtime.protocol.runtime import Elsewhere
 
 ALIAS = "arn:aws:lambda:us-east-1:000000000000:function:entry:start"
@@ -43,12 +43,12 @@ class Door:
     def call(self, address: str, payload: bytes) -> Any:
         assert address == ALIAS
         event = json.loads(payload)
-        assert door.is_request(event)
+        assert start_alias.is_request(event)
         self.requests.append(event)
         failure = self.failures.pop(0) if self.failures else None
         if failure == "before":
             raise InvokeError("throttled")
-        answer = json.loads(json.dumps(door.answer(self.platform.runtime(), event)))
+        answer = json.loads(json.dumps(start_alias.answer(self.platform.runtime(), event)))
         if failure == "after":
             raise InvokeError("connection closed")
         return answer

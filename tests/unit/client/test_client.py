@@ -23,8 +23,8 @@ from unum_runtime.errors import (
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import start_key
-from unum_runtime.protocol.start import resume
-from unum_runtime.protocol.step import step
+from unum_runtime.protocol.delivery.deliver import step
+from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.simulator.local import Queue
 
 Deploy = Callable[..., Any]

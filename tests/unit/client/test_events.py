@@ -9,11 +9,11 @@ from typing import Any
 import botocore.session
 import pytest
 
-from unum_constructs.compiler import compile_workflow
-from unum_constructs.compiler.options import FunctionOptions
-from unum_runtime.client import history
-from unum_runtime.client.events import events
-from unum_runtime.client.journal import HistoryEvent, without_data
+from unum_compiler import compile_workflow
+from unum_compiler.options import FunctionOptions
+from unum_runtime.client.events.history_events import events
+from unum_runtime.client.events.journal import HistoryEvent, without_data
+from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Checkpoint, Phase
 from unum_runtime.model.ir import Collection, Guard, Workflow
@@ -58,8 +58,8 @@ def executed(
     workflow = compile_workflow(definition, name="w", functions=handlers, options=options or {})
     local = LocalWorkflow(workflow, handlers, collection=collection)
     local.run("e", value)
-    record = history.start_record(local.store, "w", "e")
-    return workflow, [record, *history.steps(local.store, "w", record.name.execution)]
+    record = stored_steps.start_record(local.store, "w", "e")
+    return workflow, [record, *stored_steps.steps(local.store, "w", record.name.execution)]
 
 
 def told(workflow: Workflow, checkpoints: Iterable[Checkpoint], now_ms: int = 0) -> list[HistoryEvent]:

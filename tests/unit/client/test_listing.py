@@ -13,11 +13,11 @@ import pytest
 from botocore.validate import validate_parameters
 
 from unum_runtime.client import Client
-from unum_runtime.client.listing import ListedExecution
+from unum_runtime.client.reading.execution_list import ListedExecution
 from unum_runtime.client.stepfunctions import StepFunctionsClient
 from unum_runtime.errors import ClientError, InvalidToken, NoIndex
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Phase, Status, Success, start_record
-from unum_runtime.model.listing import SHARDS, Kind, entry, shard_of, stored_item
+from unum_runtime.model.list_index import SHARDS, Kind, entry, shard_of, stored_item
 from unum_runtime.model.naming import Execution, Name, checkpoint_key
 from unum_runtime.store.memory import MemoryStore
 

@@ -7,16 +7,16 @@ import pytest
 from botocore.validate import validate_parameters
 
 from tests.unit.protocol.platform import Platform, chain
-from unum_constructs.definition import Definition
+from unum_compiler.definition import Definition
 from unum_runtime.client import Client
-from unum_runtime.client.arns import Arns, InvalidArn, ResourceNotFound
-from unum_runtime.client.map_run_shapes import described
-from unum_runtime.client.map_runs import Counts, MapRun, Tolerance
+from unum_runtime.client.boto3_shapes.arns import Arns, InvalidArn, ResourceNotFound
+from unum_runtime.client.boto3_shapes.map_run_shapes import described
+from unum_runtime.client.reading.map_runs import Counts, MapRun, Tolerance
 from unum_runtime.client.stepfunctions import StepFunctionsClient
 from unum_runtime.errors import ClientError, InvalidToken
 from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.model.ir import Collection, Home
-from unum_runtime.protocol.stop import stop
+from unum_runtime.protocol.control.stop import stop
 from unum_runtime.simulator.local import LocalWorkflow
 
 HERE = Home(region="us-east-1")

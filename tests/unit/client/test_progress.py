@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.compiler import compile_workflow
-from unum_runtime.client import history
-from unum_runtime.client.progress import Progress, Reach, progress
+from unum_compiler import compile_workflow
+from unum_runtime.client.reading import stored_steps
+from unum_runtime.client.reading.progress import Progress, Reach, progress
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Checkpoint, Collected
 from unum_runtime.model.ir import Workflow
@@ -29,8 +29,8 @@ def executed(definition: dict[str, Any], value: Any, **functions: Any) -> tuple[
     handlers = {"same": lambda event, _: event, "crash": crash, **functions}
     local = LocalWorkflow(compile_workflow(definition, name="w", functions=handlers), handlers)
     local.run("e", value)
-    record = history.start_record(local.store, "w", "e")
-    return local.workflow, [record, *history.steps(local.store, "w", record.name.execution)]
+    record = stored_steps.start_record(local.store, "w", "e")
+    return local.workflow, [record, *stored_steps.steps(local.store, "w", record.name.execution)]
 
 
 def crash(_event: Any, _context: Any) -> Any:

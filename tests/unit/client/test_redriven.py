@@ -6,14 +6,15 @@ import pytest
 
 from tests.unit.protocol.mapping import deliver_all, deployed, mapped
 from tests.unit.protocol.platform import Platform
-from unum_runtime.client import Client, history
-from unum_runtime.client.events import events
-from unum_runtime.client.progress import progress
-from unum_runtime.client.records import Description
+from unum_runtime.client import Client
+from unum_runtime.client.descriptions import Description
+from unum_runtime.client.events.history_events import events
+from unum_runtime.client.reading import stored_steps
+from unum_runtime.client.reading.progress import progress
 from unum_runtime.client.stepfunctions import StepFunctionsClient
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Home
-from unum_runtime.protocol.redrive import redrive
+from unum_runtime.protocol.control.redrive import redrive
 
 
 @pytest.fixture
@@ -34,13 +35,13 @@ def failed() -> Platform:
 
 
 def steps(platform: Platform) -> list[Any]:
-    record = history.start_record(platform.memory, "w", "e")
-    return [record, *history.steps(platform.memory, "w", record.name.execution)]
+    record = stored_steps.start_record(platform.memory, "w", "e")
+    return [record, *stored_steps.steps(platform.memory, "w", record.name.execution)]
 
 
 def described(platform: Platform) -> Description:
-    record = history.start_record(platform.memory, "w", "e")
-    return Description.of(record, history.last_step(platform.memory, "w", record.name.execution))
+    record = stored_steps.start_record(platform.memory, "w", "e")
+    return Description.of(record, stored_steps.last_step(platform.memory, "w", record.name.execution))
 
 
 def test_it_runs_again_and_ends_again(failed: Platform) -> None:

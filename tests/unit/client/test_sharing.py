@@ -11,14 +11,14 @@ import pytest
 from tests.unit.protocol.counting import CountingStore
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.client import Client
-from unum_runtime.client.pauses import Waiter
+from unum_runtime.client.polling import Waiter
 from unum_runtime.client.sharing import START_LEASE_MS
 from unum_runtime.clock import SystemClock
 from unum_runtime.errors import InvokeError, LeaseHeldError, StoreError, WaitTimedOut
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.envelope import Writer, named_start, start_request, start_writer
 from unum_runtime.model.naming import lease_key, start_key
-from unum_runtime.protocol.start import resume
+from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.store.memory import MemoryStore
 
 LEASE = lease_key(start_key("w", "n"))

@@ -17,12 +17,12 @@ from botocore.validate import validate_parameters
 from tests.unit.client.doors import ALIAS, Door
 from unum_runtime.aws.activities import Activities
 from unum_runtime.client import Client
+from unum_runtime.client.boto3_shapes.exceptions import Exceptions
+from unum_runtime.client.boto3_shapes.unsupported import UNSUPPORTED
 from unum_runtime.client.control import Control
-from unum_runtime.client.exceptions import Exceptions
-from unum_runtime.client.pauses import Waiter
+from unum_runtime.client.polling import Waiter
 from unum_runtime.client.stepfunctions import StepFunctionsClient
-from unum_runtime.client.tasks import Tasks
-from unum_runtime.client.unsupported import UNSUPPORTED
+from unum_runtime.client.task_responses import Tasks
 from unum_runtime.errors import ClientError, WaitTimedOut
 from unum_runtime.model.ir import Home
 

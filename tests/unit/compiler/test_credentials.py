@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.compiler import compile_workflow
-from unum_constructs.compiler.started import arguments_of
-from unum_constructs.compiler.task_permissions import task_statements
+from unum_compiler import compile_workflow
+from unum_compiler.services.started_workflows import arguments_of
+from unum_compiler.services.task_permissions import task_statements
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.ir import Form, Json, Task, Workflow

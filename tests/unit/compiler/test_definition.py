@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.definition import Definition
+from unum_compiler.definition import Definition
 from unum_runtime.errors import DefinitionError, Problem
 
 ARN = "${Token[TOKEN.11]}"

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.compiler.machines import FUNCTIONS, VALUE, machines, runnable
-from unum_constructs.compiler import compile_workflow
-from unum_constructs.compiler.edges import (
+from unum_compiler import compile_workflow
+from unum_compiler.analysis.edges import (
     ENTRY,
     Operation,
     function_edges,
@@ -27,17 +27,17 @@ from unum_constructs.compiler.edges import (
     timed_functions,
     uses_timer,
 )
-from unum_constructs.compiler.options import FunctionOptions
-from unum_constructs.compiler.resources import SERVICES
-from unum_runtime.client import history
+from unum_compiler.options import FunctionOptions
+from unum_compiler.parsing.task_resources import SERVICES
+from unum_runtime.client.reading import stored_steps
 from unum_runtime.clock import SystemClock
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Guard, Workflow
 from unum_runtime.model.naming import Key
+from unum_runtime.protocol.delivery.deliver import step
+from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.runtime import Call, NoTimer, Runtime
-from unum_runtime.protocol.start import start
-from unum_runtime.protocol.step import step
 from unum_runtime.store.memory import MemoryStore
 
 LOADED = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -367,6 +367,6 @@ def test_routes_and_permissions_suffice_for_the_runtime(machine: dict[str, Any],
         with suppress(RefusedDelivery):  # of a branch beside one that has failed
             step(deployment.runtimes[function], Envelope.from_json(json.loads(payload)))
         delivered += 1
-    execution = history.start_record(deployment.store, "w", "x").name.execution
-    assert deployment.events or history.ending(deployment.store, "w", execution) is not None
+    execution = stored_steps.start_record(deployment.store, "w", "x").name.execution
+    assert deployment.events or stored_steps.ending(deployment.store, "w", execution) is not None
     event(f"events delivered: about {delivered // 5 * 5}")

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.compiler.machines import FUNCTIONS, machines
-from unum_constructs.compiler import compile_workflow
-from unum_constructs.definition import Definition
+from unum_compiler import compile_workflow
+from unum_compiler.definition import Definition
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Workflow
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.compiler import compile_workflow
+from unum_compiler import compile_workflow
 from unum_runtime.errors import DefinitionError, Problem
 
 
@@ -101,7 +101,7 @@ def test_a_machine_in_jsonata_has_no_states_in_jsonpath() -> None:
 def test_the_language_is_loaded_only_where_it_is_used() -> None:
     code = f"""
 import sys
-from unum_constructs.compiler import compile_workflow
+from unum_compiler import compile_workflow
 compile_workflow({scope(A=state("Pass", Output=1))}, name="w", functions=None)
 sys.exit("jsonata" in sys.modules)
 """

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.compiler import compile_workflow
-from unum_constructs.compiler.resources import SERVICES
+from unum_compiler import compile_workflow
+from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.model.ir import Catcher, Form, Language, Map, Parallel, Pattern, Retrier, Task, Wait, Workflow
 
 INVOKE = "arn:aws:states:::lambda:invoke"

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.compiler import compile_workflow
-from unum_constructs.definition import Definition
+from unum_compiler import compile_workflow
+from unum_compiler.definition import Definition
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import State, Task, Work, Workflow
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.compiler import compile_workflow
+from unum_compiler import compile_workflow
 from unum_runtime.errors import DefinitionError, Problem
 
 

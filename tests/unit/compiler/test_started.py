@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.compiler import compile_workflow
-from unum_constructs.compiler.edges import recursive_functions
-from unum_constructs.compiler.resources import SERVICES
-from unum_constructs.compiler.started import arguments_of, starts_itself
-from unum_constructs.compiler.task_permissions import task_statements
+from unum_compiler import compile_workflow
+from unum_compiler.analysis.edges import recursive_functions
+from unum_compiler.parsing.task_resources import SERVICES
+from unum_compiler.services.started_workflows import arguments_of, starts_itself
+from unum_compiler.services.task_permissions import task_statements
 from unum_runtime.model.ir import Task
 
 ALIAS = "arn:aws:lambda:eu-west-1:123456789012:function:f:start-Child"

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.compiler import compile_workflow
-from unum_constructs.compiler.options import FunctionOptions
+from unum_compiler import compile_workflow
+from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import DefinitionError
 
 WITHOUT = {"f": FunctionOptions(checkpoint=False)}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.definition import Definition
+from unum_compiler.definition import Definition
 
 SEND = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
 INVOKE = "arn:aws:states:::lambda:invoke.waitForTaskToken"

@@ -14,7 +14,7 @@ from aws_cdk import aws_stepfunctions as sfn
 from aws_cdk import aws_stepfunctions_tasks as tasks
 from constructs import Construct
 
-from unum_constructs.definition import Definition
+from unum_compiler.definition import Definition
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Form, Language, Pattern, Wait, Workflow
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from unum_constructs import graph as g
-from unum_constructs.compiler import compile_workflow
-from unum_constructs.definition import Definition
-from unum_constructs.frontends.extensions import extended
+from unum_compiler import compile_workflow
+from unum_compiler import graph as g
+from unum_compiler.definition import Definition
+from unum_compiler.frontends.extensions import extended
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.checkpoint import Ending, Failure, Success
 from unum_runtime.model.ir import Json

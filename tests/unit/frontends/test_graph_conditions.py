@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unum_constructs import graph as g
+from unum_compiler import graph as g
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonpath.conditions import compile_condition
-from unum_runtime.asl.scene import Scene
 from unum_runtime.model.ir import Json
 
 Tested = tuple[g.Condition, Callable[[dict[str, Any]], bool]]

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from unum_constructs import graph as g
-from unum_constructs.definition import Definition
+from unum_compiler import graph as g
+from unum_compiler.definition import Definition
 
 GUIDE = Path(__file__).parents[3] / "docs" / "graph.md"
 

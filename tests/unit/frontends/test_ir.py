@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.compiler.options import FunctionOptions
-from unum_constructs.definition import Definition
-from unum_constructs.frontends.ir_schema import KINDS, TOP_LEVEL, ir_schema
+from unum_compiler.definition import Definition
+from unum_compiler.frontends.ir_schema import KINDS, TOP_LEVEL, ir_schema
+from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model import ir
 from unum_runtime.model.ir import Guard, Workflow

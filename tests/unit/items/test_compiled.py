@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.unit.items.conftest import BUCKET, Put
-from unum_constructs.definition import Definition
+from unum_compiler.definition import Definition
 from unum_runtime.aws import items
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.checkpoint import Success

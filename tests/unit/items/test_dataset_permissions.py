@@ -1,7 +1,7 @@
 import pytest
 
-from unum_constructs.compiler.dataset_permissions import dataset_statements
-from unum_constructs.compiler.services import Statement
+from unum_compiler.services.dataset_permissions import dataset_statements
+from unum_compiler.services.service_tasks import Statement
 from unum_runtime.model.ir import Json
 
 GET = "arn:aws:states:::s3:getObject"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.items.conftest import BUCKET, Put
-from unum_constructs.compiler.dataset_tasks import entered, entrances, task_names, with_tasks
+from unum_compiler.checks.dataset_tasks import entered, entrances, task_names, with_tasks
 from unum_runtime.aws import items
 from unum_runtime.model.checkpoint import Ending, Failure, Success
 from unum_runtime.model.ir import (

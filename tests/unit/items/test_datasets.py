@@ -2,9 +2,9 @@
 
 import pytest
 
-from unum_constructs.compiler.datasets import check_datasets
-from unum_constructs.compiler.part import Part
-from unum_constructs.compiler.report import Report
+from unum_compiler.parsing.datasets import check_datasets
+from unum_compiler.parsing.object_reader import Part
+from unum_compiler.problems import Report
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json, Language
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.items.conftest import BUCKET, Put
 from unum_runtime.aws import items
-from unum_runtime.aws.items.failures import ItemReaderFailed
+from unum_runtime.aws.items.reader_errors import ItemReaderFailed
 from unum_runtime.model.ir import Json
 
 GET = "arn:aws:states:::s3:getObject"

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.golden.recordings import cases, needed
-from unum_constructs.compiler.dataset_tasks import with_tasks
+from unum_compiler.checks.dataset_tasks import with_tasks
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.languages import program
-from unum_runtime.asl.scene import Scene
 from unum_runtime.aws import items
 from unum_runtime.errors import StatesError
 from unum_runtime.model.ir import Json, Map

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.items.conftest import BUCKET
 from unum_runtime.aws import items
-from unum_runtime.aws.items.failures import ResultWriterFailed
+from unum_runtime.aws.items.reader_errors import ResultWriterFailed
 from unum_runtime.model.ir import Json
 
 RESULTS = [[{"n": 1}, {"n": 2}], [], "three"]

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.unit.protocol.platform import Platform, chain
-from unum_constructs.compiler.options import FunctionOptions
+from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Guard
-from unum_runtime.protocol import holder
+from unum_runtime.protocol.requests import task_token
 from unum_runtime.protocol.runtime import Elsewhere
 
 ASK = "arn:aws:states:::lambda:invoke.waitForTaskToken"
@@ -43,7 +43,7 @@ class Asking:
 
     def answer(self, token: str, result: Any = "yes", request: str = "") -> None:
         outcome = result if isinstance(result, Failure) else Success(result)
-        holder.hand_in(self.platform.runtime(), token, outcome, request)
+        task_token.hand_in(self.platform.runtime(), token, outcome, request)
 
     def answered(self, token: str, result: Any = "yes", request: str = "") -> None:
         """The answer, and all that follows."""
@@ -51,7 +51,7 @@ class Asking:
         self.platform.deliver_all()
 
     def beat(self, token: str) -> None:
-        holder.beat(self.platform.runtime(), token)
+        task_token.beat(self.platform.runtime(), token)
 
     def pass_time(self, seconds: float) -> None:
         """Time passes; what is due is delivered, in order."""

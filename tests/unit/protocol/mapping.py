@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.unit.protocol.platform import Function, Platform, chain
-from unum_constructs.compiler.options import FunctionOptions
+from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.envelope import Envelope

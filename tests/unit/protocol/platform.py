@@ -7,16 +7,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from unum_constructs.compiler import compile_workflow
-from unum_constructs.compiler.options import FunctionOptions
-from unum_runtime.client import history
+from unum_compiler import compile_workflow
+from unum_compiler.options import FunctionOptions
+from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, Ending
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Workflow
+from unum_runtime.protocol.delivery.deliver import step
+from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.runtime import Call, Runtime
-from unum_runtime.protocol.start import start
-from unum_runtime.protocol.step import step
 from unum_runtime.store.memory import MemoryStore
 
 Function = Callable[[Any], Any]
@@ -93,12 +93,12 @@ class Platform:
         return self.ending(name)
 
     def ending(self, name: str = "e") -> Ending | None:
-        record = history.start_record(self.memory, "w", name)
-        return history.ending(self.memory, "w", record.name.execution)
+        record = stored_steps.start_record(self.memory, "w", name)
+        return stored_steps.ending(self.memory, "w", record.name.execution)
 
     def steps(self, name: str = "e") -> list[Checkpoint]:
-        record = history.start_record(self.memory, "w", name)
-        return list(history.steps(self.memory, "w", record.name.execution))
+        record = stored_steps.start_record(self.memory, "w", name)
+        return list(stored_steps.steps(self.memory, "w", record.name.execution))
 
     def messages(self) -> list[str]:
         return [message for message, _ in self.logged]

@@ -10,8 +10,9 @@ from unum_constructs import Definition
 from unum_runtime.model.checkpoint import TOMBSTONE
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection
-from unum_runtime.protocol import frontier, nudge
-from unum_runtime.protocol.nudge import missing
+from unum_runtime.protocol.control import nudge
+from unum_runtime.protocol.control.nudge import missing
+from unum_runtime.protocol.history import pending
 from unum_runtime.protocol.runtime import Call, Later
 
 JOB = {"Type": "Task", "Resource": "arn:aws:states:::ecs:runTask.sync", "Parameters": {"TaskDefinition": "t"}}
@@ -63,7 +64,7 @@ class Watching(Platform):
         ((_, look),) = self.later
         return look
 
-    def found(self) -> frontier.Missing:
+    def found(self) -> pending.Missing:
         (found,) = missing(self.runtime(), "e")
         return found
 

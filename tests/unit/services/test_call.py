@@ -12,8 +12,8 @@ from botocore.exceptions import EndpointConnectionError
 from botocore.stub import Stubber
 
 from unum_runtime.aws.services import Clients, call
-from unum_runtime.aws.services.failures import failure
-from unum_runtime.aws.services.resource import parse
+from unum_runtime.aws.services.error_names import failure
+from unum_runtime.aws.services.operation import parse
 from unum_runtime.errors import StatesError
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.compiler.services import check_parameters, iam_statements, known, misspelled
+from unum_compiler.services.service_tasks import check_parameters, iam_statements, known, misspelled
 from unum_runtime.aws.services.integrations import OPTIMIZED
 from unum_runtime.aws.services.jobs import JOBS
 from unum_runtime.model.ir import Pattern

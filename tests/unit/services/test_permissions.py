@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from unum_constructs.compiler.services import iam_statements
+from unum_compiler.services.service_tasks import iam_statements
 from unum_runtime.model.ir import Pattern
 
 HERE = "${AWS::Region}:${AWS::AccountId}"

@@ -18,8 +18,8 @@ from botocore.stub import Stubber
 
 from unum_runtime.aws.services import Clients, call, poll
 from unum_runtime.aws.services.jobs import JOBS
-from unum_runtime.aws.services.resource import parse
-from unum_runtime.aws.services.words import folded
+from unum_runtime.aws.services.operation import parse
+from unum_runtime.aws.services.spelling import folded
 from unum_runtime.errors import StatesError
 
 BESIDE = Path(__file__).parents[4] / "shared" / "asl-cases"

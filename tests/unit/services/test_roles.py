@@ -9,11 +9,11 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.session import Session
 
-from unum_runtime import service_function
 from unum_runtime.aws.services import Clients, Roles, call
 from unum_runtime.aws.services.roles import MARGIN_MS, MOST_KEPT
 from unum_runtime.clock import SkippingClock
 from unum_runtime.errors import StatesError
+from unum_runtime.functions import service_function
 from unum_runtime.model.ir import Pattern
 from unum_runtime.protocol.runtime import Call, Later
 

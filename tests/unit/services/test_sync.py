@@ -12,8 +12,8 @@ from botocore.stub import Stubber
 
 from unum_runtime.aws.services import Clients, Running, begin, delay_ms, poll, stop
 from unum_runtime.aws.services.jobs import JOBS
-from unum_runtime.aws.services.resource import parse
-from unum_runtime.aws.services.words import folded
+from unum_runtime.aws.services.operation import parse
+from unum_runtime.aws.services.spelling import folded
 from unum_runtime.errors import StatesError
 from unum_runtime.model.ir import Json
 

@@ -11,14 +11,14 @@ from botocore.awsrequest import AWSResponse
 from botocore.session import Session
 
 from tests.unit.protocol.platform import MovableClock, Platform, chain
-from unum_runtime import service_function
 from unum_runtime.aws.services import Clients
 from unum_runtime.errors import StatesError
+from unum_runtime.functions import service_function
 from unum_runtime.model.envelope import named_start
 from unum_runtime.model.ir import Json, Pattern
-from unum_runtime.protocol import door
+from unum_runtime.protocol.delivery.start import resume
+from unum_runtime.protocol.requests import start_alias
 from unum_runtime.protocol.runtime import Call, Later
-from unum_runtime.protocol.start import resume
 
 ALIAS = "arn:aws:lambda:us-east-1:123456789012:function:child:start-w"
 HERE = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
@@ -53,7 +53,7 @@ class Child:
         if request.headers.get("X-Amz-Invocation-Type") in ("Event", b"Event"):
             self.started.append(str(named_start(event)))
             return response(202, None)
-        return response(200, door.answer(self.platform.runtime(), event))
+        return response(200, start_alias.answer(self.platform.runtime(), event))
 
     def go_on(self) -> None:
         for name in self.started:

@@ -10,8 +10,8 @@ from botocore.session import get_session
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unum_runtime.wire.call_errors import Unsupported
 from unum_runtime.wire.endpoints import endpoint
-from unum_runtime.wire.failures import Unsupported
 from unum_runtime.wire.routes import Proxy, route_to
 
 LOADER = get_session().get_component("data_loader")

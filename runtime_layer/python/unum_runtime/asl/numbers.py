@@ -7,10 +7,10 @@ import math
 from collections.abc import Callable, Mapping
 
 from unum_runtime.asl.batches import MOST_BYTES
-from unum_runtime.asl.failures import RuntimeFailure, excerpt
 from unum_runtime.asl.serialize import dumps
+from unum_runtime.asl.states_errors import RuntimeFailure, excerpt
+from unum_runtime.cold_start.records import dataclass
 from unum_runtime.model.ir import Json
-from unum_runtime.records import dataclass
 
 _LONGEST_S = 99_999_999
 

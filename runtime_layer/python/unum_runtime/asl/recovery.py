@@ -6,9 +6,9 @@ Names in ``ErrorEquals`` are compared as they are, but for four that stand for s
 import math
 from collections.abc import Sequence
 
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.expression_context import Scene
+from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.model.ir import Catcher, Retrier
-from unum_runtime.records import NamedTuple
 
 ALL = "States.ALL"
 TASK_FAILED = "States.TaskFailed"

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.errors import InvokeError, StatesError
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Json
-from unum_runtime.records import NamedTuple
-from unum_runtime.wire.failures import call_errors
+from unum_runtime.wire.call_errors import call_errors
 
 
 class SqsClient(Protocol):

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.ir import Json
-from unum_runtime.wire.failures import call_errors
+from unum_runtime.wire.call_errors import call_errors
 
 LONGEST_CALL_S = 310
 """How long the slowest function of ours may take, and a little more, in seconds."""

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from unum_runtime.clock import Clock
+from unum_runtime.cold_start.records import dataclass
 from unum_runtime.model.ir import Json, Task, Workflow
 from unum_runtime.model.metrics import NAMESPACE, NODE, TIMES, WORKFLOW, Metrics, NodeMetric, WorkflowMetric, dimension
-from unum_runtime.records import dataclass
 
 THROTTLED = "Lambda.TooManyRequestsException"
 """What an event came to that Lambda has thrown away because it could run no more of the function.

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import InvokeError
-from unum_runtime.records import dataclass
-from unum_runtime.wire.failures import call_errors
+from unum_runtime.wire.call_errors import call_errors
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from unum_runtime.aws.timer import MAX_DELAY_S, Delayed
-from unum_runtime.digest import sha256
+from unum_runtime.cold_start.digest import sha256
+from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import InvokeError
-from unum_runtime.records import dataclass
-from unum_runtime.wire.failures import call_errors, error_code
+from unum_runtime.wire.call_errors import call_errors, error_code
 
 LONG_S = 1_800
 """From when on a schedule is cheaper for what is left to wait, in seconds.

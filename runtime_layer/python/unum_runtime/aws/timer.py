@@ -1,4 +1,4 @@
-"""Events that have to wait: kept in an SQS queue, behind which `unum_runtime.aws.forwarder` hands them on.
+"""Events that have to wait: kept in an SQS queue, behind which `unum_runtime.functions.timer_function` hands them on.
 
 A message may be delayed for 15 minutes at most, so the forwarder sends again what has to wait for longer. A message has
 the address of the version that it is for, so that queue and forwarder are the same for all versions.
@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from unum_runtime.clock import Clock
+from unum_runtime.cold_start.records import NamedTuple, dataclass
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Json
-from unum_runtime.records import NamedTuple, dataclass
-from unum_runtime.wire.failures import call_errors
+from unum_runtime.wire.call_errors import call_errors
 
 MAX_DELAY_S = 900
 """Source: Amazon SQS API Reference, SendMessage, DelaySeconds."""

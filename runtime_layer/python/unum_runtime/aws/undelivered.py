@@ -9,11 +9,11 @@ from typing import Any
 
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.aws.timer import Delayed
+from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Json
-from unum_runtime.records import dataclass
-from unum_runtime.wire.failures import call_errors, error_code
+from unum_runtime.wire.call_errors import call_errors, error_code
 
 NO_ANSWER = "SdkClientException"
 """What Step Functions calls it when Lambda's API does not answer. Source: AWS Step Functions Developer Guide, "Handle

@@ -1,6 +1,6 @@
 """What starts executions and looks at them."""
 
 from unum_runtime.client.client import Client
-from unum_runtime.client.records import Description, Started, Step, StepStatus
+from unum_runtime.client.descriptions import Description, Started, Step, StepStatus
 
 __all__ = ["Client", "Description", "Started", "Step", "StepStatus"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from unum_runtime.errors import ClientError
 from unum_runtime.model.naming import control_alias, start_alias
-from unum_runtime.protocol.record import is_name
+from unum_runtime.protocol.history.start_records import is_name
 
 if TYPE_CHECKING:
     from typing import Required

@@ -7,28 +7,28 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from unum_runtime.client import history
 from unum_runtime.client.address import check_address, check_queues
 from unum_runtime.client.control import Control, Waits
-from unum_runtime.client.listing import ExecutionPage, Listing, checked_status
-from unum_runtime.client.map_runs import MapRun, map_runs
-from unum_runtime.client.pages import checked_size
-from unum_runtime.client.pauses import Pauses, Waiter
-from unum_runtime.client.progress import Progress, progress
-from unum_runtime.client.records import Description, Started, Step, moment
+from unum_runtime.client.descriptions import Description, Started, Step, moment
+from unum_runtime.client.polling import Pauses, Waiter
+from unum_runtime.client.reading import stored_steps
+from unum_runtime.client.reading.execution_list import ExecutionPage, Listing, checked_status
+from unum_runtime.client.reading.map_runs import MapRun, map_runs
+from unum_runtime.client.reading.page_tokens import checked_size
+from unum_runtime.client.reading.progress import Progress, progress
 from unum_runtime.client.sharing import START_LEASE_MS, Sharing
-from unum_runtime.client.tasks import ActivityTask, Tasks
+from unum_runtime.client.task_responses import ActivityTask, Tasks
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import ClientError, NoIndex, StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Status, start_record, to_text
 from unum_runtime.model.envelope import Writer, start_request
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution, Name, lease_key, start_key
-from unum_runtime.protocol.lease import Lease, maintain_by_default
-from unum_runtime.protocol.record import checked_input, checked_name, recorded
+from unum_runtime.protocol.delivery.lease import Lease, maintain_by_default
+from unum_runtime.protocol.history.start_records import checked_input, checked_name, recorded
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Invoker
 from unum_runtime.store.base import Index, Store
-from unum_runtime.store.large import LargeItems
+from unum_runtime.store.large_items import LargeItems
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -119,7 +119,7 @@ class Client:
         table_store = DynamoStore(dynamodb, table)
         store: Store = table_store
         if payload_bucket is not None:
-            from unum_runtime.aws.payloads import S3Objects  # noqa: PLC0415 - the same
+            from unum_runtime.aws.object_bucket import S3Objects  # noqa: PLC0415 - the same
 
             objects: Any = session.client("s3", config=config)
             store = LargeItems(table_store, S3Objects(lambda: objects, payload_bucket), workflow)
@@ -224,7 +224,7 @@ class Client:
         Raises:
             ExecutionDoesNotExist: there is none of that name.
         """
-        found = history.redrives(self.store, self.workflow, self._record(name).name.execution)
+        found = stored_steps.redrives(self.store, self.workflow, self._record(name).name.execution)
         return tuple(moment(step.committed_ms) for step in found)
 
     def list(self, status: Status | str | None = None, *, limit: int = 0, token: str | None = None) -> ExecutionPage:
@@ -267,7 +267,7 @@ class Client:
             ClientError: it runs on another version.
         """
         record = self._record(name)
-        steps = history.steps(self.store, self.workflow, record.name.execution)
+        steps = stored_steps.steps(self.store, self.workflow, record.name.execution)
         return progress(definition, chain([record], steps))
 
     def map_runs(self, name: str, definition: Workflow) -> Sequence[MapRun]:
@@ -282,7 +282,9 @@ class Client:
             ClientError: it runs on another version.
         """
         record = self._record(name)
-        return map_runs(definition, chain([record], history.steps(self.store, self.workflow, record.name.execution)))
+        return map_runs(
+            definition, chain([record], stored_steps.steps(self.store, self.workflow, record.name.execution))
+        )
 
     def watch(self, name: str, *, timeout_s: float | None = None) -> Iterator[Step]:
         """Each step once, as it commits, until the execution has ended.
@@ -437,14 +439,14 @@ class Client:
         return recorded(self.store, self.workflow, draft, expires_at_s=expires_at_s)
 
     def _record(self, name: str) -> Checkpoint:
-        return history.start_record(self.store, self.workflow, name)
+        return stored_steps.start_record(self.store, self.workflow, name)
 
     def _last(self, record: Checkpoint) -> Checkpoint | None:
-        return history.last_step(self.store, self.workflow, record.name.execution)
+        return stored_steps.last_step(self.store, self.workflow, record.name.execution)
 
     def _steps(self, execution: Execution) -> Iterator[Checkpoint]:
         """All steps; a stop record is none, for it is of no state."""
-        listed = history.steps(self.store, self.workflow, execution)
+        listed = stored_steps.steps(self.store, self.workflow, execution)
         return (checkpoint for checkpoint in listed if not checkpoint.is_stop)
 
     def _describe(self, record: Checkpoint) -> Description:

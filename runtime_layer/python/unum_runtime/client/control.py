@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client.address import check_alias
-from unum_runtime.client.records import Started, moment
-from unum_runtime.client.tasks import Caller
+from unum_runtime.client.descriptions import Started, moment
+from unum_runtime.client.task_responses import Caller
 from unum_runtime.errors import (
     ClientError,
     ExecutionAlreadyExists,
@@ -20,10 +20,10 @@ from unum_runtime.errors import (
 )
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Json
-from unum_runtime.protocol import control
-from unum_runtime.protocol.control import ValidationException, VersionGone
-from unum_runtime.protocol.frontier import WaitsFor
-from unum_runtime.protocol.record import checked_input, checked_name
+from unum_runtime.protocol.control import operator_requests
+from unum_runtime.protocol.control.operator_requests import ValidationException, VersionGone
+from unum_runtime.protocol.history.pending import WaitsFor
+from unum_runtime.protocol.history.start_records import checked_input, checked_name
 
 if TYPE_CHECKING:
     from boto3 import Session
@@ -127,7 +127,7 @@ class Control:
             ExecutionDoesNotExist: there is none of that name.
             InvokeError: it is not known whether it was stopped; call again.
         """
-        return moment(self._ask(control.Control.STOP, name, error=error, cause=cause)["stopped_ms"])
+        return moment(self._ask(operator_requests.Control.STOP, name, error=error, cause=cause)["stopped_ms"])
 
     def redrive(self, name: str) -> datetime:
         """Let an execution that failed go on: what has succeeded is kept, and what failed runs again.
@@ -144,7 +144,7 @@ class Control:
             VersionGone: nothing is left of the version that it runs on.
             InvokeError: it is not known whether it goes on; call again.
         """
-        return moment(self._ask(control.Control.REDRIVE, name)["redriven_ms"])
+        return moment(self._ask(operator_requests.Control.REDRIVE, name)["redriven_ms"])
 
     def nudge(self, name: str) -> Waits:
         """Send what an execution waits for once more, unless somebody has its token; jobs are looked at.
@@ -162,7 +162,7 @@ class Control:
             VersionGone: nothing is left of the version that it runs on.
             InvokeError: it is not known whether everything was sent; call again.
         """
-        return _waits(self._ask(control.Control.NUDGE, name))
+        return _waits(self._ask(operator_requests.Control.NUDGE, name))
 
     def why(self, name: str) -> Waits:
         """What an execution waits for; nothing is sent.
@@ -172,7 +172,7 @@ class Control:
             VersionGone: nothing is left of the version that it runs on.
             InvokeError: it is not known; call again.
         """
-        return _waits(self._ask(control.Control.WHY, name))
+        return _waits(self._ask(operator_requests.Control.WHY, name))
 
     def fork(
         self,
@@ -204,16 +204,16 @@ class Control:
         """
         content = {} if input is _AS_BEFORE else {"input": checked_input(input)}
         asked = {"node": from_node, "name": checked_name(new_name), "visit": visit, **content}
-        answer = self._ask(control.Control.FORK, name, **asked)
+        answer = self._ask(operator_requests.Control.FORK, name, **asked)
         return Started(name=answer["execution"], started_at=moment(answer["started_ms"]), is_new=True)
 
-    def _ask(self, what: control.Control, execution: str, /, **content: Json) -> Json:
+    def _ask(self, what: operator_requests.Control, execution: str, /, **content: Json) -> Json:
         """Ask for `what`, and return the answer.
 
         Raises:
             ClientError: it cannot be done.
         """
-        event = to_text(control.request(what, execution, **content)).encode()
+        event = to_text(operator_requests.request(what, execution, **content)).encode()
         answer = self.caller.call(self.control_alias, event)
         if "error" in answer:
             raise _ERRORS.get(answer["error"], ClientError)(answer["message"])

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from unum_runtime.client.pauses import Pauses
+from unum_runtime.client.polling import Pauses
 from unum_runtime.model.envelope import Writer
-from unum_runtime.protocol.lease import Lease
+from unum_runtime.protocol.delivery.lease import Lease
 
 START_LEASE_MS = 60_000
 """For how long a client claims a start at once; longer than the platform needs to begin with it."""

@@ -10,12 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Never
 
-from unum_runtime.client import history
-from unum_runtime.client.arns import Arns, ResourceNotFound, activity_name, home_of
-from unum_runtime.client.client import Client
-from unum_runtime.client.events import events
-from unum_runtime.client.exceptions import Exceptions
-from unum_runtime.client.execution_shapes import (
+from unum_runtime.client.boto3_shapes.arns import Arns, ResourceNotFound, activity_name, home_of
+from unum_runtime.client.boto3_shapes.exceptions import Exceptions
+from unum_runtime.client.boto3_shapes.execution_shapes import (
     DescribeExecutionOutput,
     ExecutionListItem,
     GetExecutionHistoryOutput,
@@ -24,14 +21,17 @@ from unum_runtime.client.execution_shapes import (
     StartExecutionOutput,
     StopExecutionOutput,
 )
-from unum_runtime.client.journal import HistoryEvent, without_data
-from unum_runtime.client.listing import ListedExecution, checked_status
-from unum_runtime.client.map_run_shapes import DescribeMapRunOutput, ListMapRunsOutput, described, listed
-from unum_runtime.client.map_runs import MapRun
-from unum_runtime.client.pages import Page
-from unum_runtime.client.records import Description
-from unum_runtime.client.tasks import ActivityTask
-from unum_runtime.client.unsupported import UNSUPPORTED
+from unum_runtime.client.boto3_shapes.map_run_shapes import DescribeMapRunOutput, ListMapRunsOutput, described, listed
+from unum_runtime.client.boto3_shapes.unsupported import UNSUPPORTED
+from unum_runtime.client.client import Client
+from unum_runtime.client.descriptions import Description
+from unum_runtime.client.events.history_events import events
+from unum_runtime.client.events.journal import HistoryEvent, without_data
+from unum_runtime.client.reading import stored_steps
+from unum_runtime.client.reading.execution_list import ListedExecution, checked_status
+from unum_runtime.client.reading.map_runs import MapRun
+from unum_runtime.client.reading.page_tokens import Page
+from unum_runtime.client.task_responses import ActivityTask
 from unum_runtime.errors import ClientError, InvalidExecutionInput
 from unum_runtime.model.checkpoint import Status, to_text
 from unum_runtime.model.ir import Home, Json, Workflow
@@ -325,8 +325,8 @@ class StepFunctionsClient:
         """
         definition = self._needed_definition("a history")
         store, workflow = self._client.store, self._client.workflow
-        record = history.start_record(store, workflow, self._arns.name_of(executionArn))
-        steps = history.steps(store, workflow, record.name.execution)
+        record = stored_steps.start_record(store, workflow, self._arns.name_of(executionArn))
+        steps = stored_steps.steps(store, workflow, record.name.execution)
         return events(definition, [record, *steps], now_ms=self._client.clock.now_ms())
 
     def can_paginate(self, operation_name: str) -> bool:

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+from unum_runtime.cold_start.records import NamedTuple, dataclass, field
 from unum_runtime.errors import StoreError
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import PACK_SIZE, START_STEP, Execution, Name, Scope
-from unum_runtime.records import NamedTuple, dataclass, field
 
 Item: TypeAlias = dict[str, str | int]
 """A stored item without its key: flat, so that every backend can hold it."""
@@ -24,7 +24,7 @@ PACKED_VALUES = tuple(f"v{slot}" for slot in range(PACK_SIZE))
 """Attributes of a pack that hold values, by the place of the branch."""
 
 REFERENCE = "_ref"
-"""Ends the name of an attribute that refers to a text which is stored elsewhere (`unum_runtime.store.large`)."""
+"""Ends the name of an attribute that refers to a text which is stored elsewhere (`unum_runtime.store.large_items`)."""
 
 VALUES = ("value", "variables", "final_value")
 """Attributes with what users' data comes to, as JSON text: their size is up to the users."""

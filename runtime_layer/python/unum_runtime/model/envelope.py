@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from unum_runtime.cold_start.records import NamedTuple, dataclass, field
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.model.checkpoint import REFERENCE, Success, to_text
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, Frame, Name, Scope
-from unum_runtime.records import NamedTuple, dataclass, field
 
 WIRE_VERSION = 1
 MARK = "$unum"

@@ -7,7 +7,7 @@ Guide, "Using Lambda with ..." of each service; Amazon EventBridge User Guide, "
 import re
 from collections.abc import Callable, Mapping
 
-from unum_runtime.digest import sha256
+from unum_runtime.cold_start.digest import sha256
 from unum_runtime.model.envelope import is_start_event
 from unum_runtime.model.ir import Json
 

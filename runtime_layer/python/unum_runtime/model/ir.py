@@ -13,8 +13,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from unum_runtime.digest import sha256
-from unum_runtime.records import dataclass, fields
+from unum_runtime.cold_start.digest import sha256
+from unum_runtime.cold_start.records import dataclass, fields
 
 IR_VERSION = 1
 

@@ -12,8 +12,8 @@ the scope that fan-out N opened in branch 7 of fan-out M.
 from functools import lru_cache
 from typing import TypeAlias
 
-from unum_runtime.digest import sha256
-from unum_runtime.records import NamedTuple, dataclass
+from unum_runtime.cold_start.digest import sha256
+from unum_runtime.cold_start.records import NamedTuple, dataclass
 
 SHARD_SIZE = 256
 """Branches per completion shard: as many indexes as keep the shard's item near 1 KB, one DynamoDB write unit."""

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from unum_runtime.clock import Clock
+from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.errors import NoRoute
 from unum_runtime.model.envelope import START, Envelope
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Json, Pattern, Task, Workflow
 from unum_runtime.model.naming import Execution
-from unum_runtime.records import dataclass, field
 from unum_runtime.store.base import Store
-from unum_runtime.store.large import LargeItems
+from unum_runtime.store.large_items import LargeItems
 
 EVENT_LIFE_S = 8 * 3600
 """How long an event may be delivered: Lambda keeps one for 6 hours at most, retries and clocks' differences included.

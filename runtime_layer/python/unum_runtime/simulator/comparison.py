@@ -4,7 +4,7 @@ import json
 
 from unum_runtime.model.checkpoint import Failure, Outcome, Success, to_text
 from unum_runtime.model.ir import Json
-from unum_runtime.protocol.plan import MAX_OUTCOME_BYTES
+from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 
 LIMIT = "States.DataLimitExceeded"
 

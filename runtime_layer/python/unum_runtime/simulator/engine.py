@@ -19,14 +19,13 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import aside_key
 from unum_runtime.model.pack import ENDS, entry
-from unum_runtime.protocol.control import Control, Request, parse
-from unum_runtime.protocol.fusion import Fusion
-from unum_runtime.protocol.nudge import nudge
-from unum_runtime.protocol.redrive import redrive
+from unum_runtime.protocol.control.nudge import nudge
+from unum_runtime.protocol.control.operator_requests import Control, Request, parse
+from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.stop import stop as stop_execution
+from unum_runtime.protocol.delivery.deliver import step
+from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.runtime import Call, Runtime
-from unum_runtime.protocol.step import step
-from unum_runtime.protocol.stop import stop as stop_execution
-from unum_runtime.simulator.course import OWN, SENDS, Answer, Course, End, Operation, Primitive
 from unum_runtime.simulator.faults import REDELIVERIES_S
 from unum_runtime.simulator.invariants import (
     Broken,
@@ -42,6 +41,7 @@ from unum_runtime.simulator.invariants import (
     record_creation,
 )
 from unum_runtime.simulator.ports import Ports, Suspended
+from unum_runtime.simulator.recorded_calls import OWN, SENDS, Answer, Course, End, Operation, Primitive
 from unum_runtime.simulator.scenario import REQUEST_ID, Context
 from unum_runtime.simulator.world import Delivery, Event, Part, Record, World
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from unum_runtime.model.checkpoint import Ending
-from unum_runtime.protocol.control import Control
+from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.simulator.engine import begin
 from unum_runtime.simulator.faults import NO_FAULTS
 from unum_runtime.simulator.invariants import Broken, check_end

@@ -3,22 +3,22 @@
 from collections.abc import Iterator, Sequence
 from enum import Enum
 
-from unum_runtime.client import history
+from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Success, to_text
 from unum_runtime.model.envelope import Envelope, Stored
 from unum_runtime.model.ir import Collection, Guard, Json
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, execution_partition, job_partition, memo_key
-from unum_runtime.protocol.control import Control
+from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.protocol.runtime import Call, Later
+from unum_runtime.simulator.committed_past import Author, Past
 from unum_runtime.simulator.comparison import explains, same_json
-from unum_runtime.simulator.course import Answer, Primitive
+from unum_runtime.simulator.expected_recovery import Due, deadline_ms, due_retry
 from unum_runtime.simulator.faults import RUN_S
-from unum_runtime.simulator.past import Author, Past
-from unum_runtime.simulator.recovery import Due, deadline_ms, due_retry
+from unum_runtime.simulator.recorded_calls import Answer, Primitive
 from unum_runtime.simulator.reference import Reference, Unexplained
 from unum_runtime.simulator.world import Delivery, Event, Kept, Place, Record, Work, World
-from unum_runtime.store.large import references, resolved
+from unum_runtime.store.large_items import references, resolved
 
 LONGEST_MS = 10**12
 """Longer than anything waits."""
@@ -270,7 +270,7 @@ def _result_keys(world: World) -> list[Key]:
     """Where the result is."""
     workflow = world.scenario.workflow
     assert world.execution is not None  # noqa: S101 - it has ended
-    last = history.last_step(world.view, workflow.name, world.execution)
+    last = stored_steps.last_step(world.view, workflow.name, world.execution)
     if last is None:
         return []
     return [checkpoint_key(workflow.name, last.name)]
@@ -297,7 +297,7 @@ def _note_redrive(world: World, delivery: Delivery) -> None:
 def _committed(world: World) -> Iterator[Checkpoint]:
     """All steps that are stored."""
     assert world.execution is not None  # noqa: S101 - somebody asks for it
-    return history.steps(world.view, world.scenario.workflow.name, world.execution)
+    return stored_steps.steps(world.view, world.scenario.workflow.name, world.execution)
 
 
 def _is_kept(world: World, name: Name) -> bool:
@@ -374,7 +374,7 @@ def _check_expiry(world: World) -> None:
 
 
 def _ending(world: World) -> Ending | None:
-    return world.execution and history.ending(world.view, world.scenario.workflow.name, world.execution)
+    return world.execution and stored_steps.ending(world.view, world.scenario.workflow.name, world.execution)
 
 
 def _is_same(expected: Ending, found: Ending) -> bool:

@@ -7,16 +7,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from unum_runtime.client import history
+from unum_runtime.client.reading import stored_steps
 from unum_runtime.clock import SkippingClock
 from unum_runtime.errors import InconsistentHistory, RefusedDelivery
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Json, Task, Workflow
-from unum_runtime.protocol.fusion import Fusion
+from unum_runtime.protocol.delivery.deliver import step
+from unum_runtime.protocol.delivery.fusion import Fusion
+from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Call, Runtime
-from unum_runtime.protocol.start import start
-from unum_runtime.protocol.step import step
 from unum_runtime.store.base import Store
 from unum_runtime.store.memory import MemoryStore
 
@@ -121,8 +121,8 @@ class LocalWorkflow:
         Raises:
             InconsistentHistory: it has not ended.
         """
-        record = history.start_record(self.store, self.workflow.name, execution_name)
-        ending = history.ending(self.store, self.workflow.name, record.name.execution)
+        record = stored_steps.start_record(self.store, self.workflow.name, execution_name)
+        ending = stored_steps.ending(self.store, self.workflow.name, record.name.execution)
         if ending is None:
             raise InconsistentHistory(f"{execution_name}: no event is left, but the execution has not ended")
         return ending

@@ -15,13 +15,13 @@ from unum_runtime.clock import SkippingClock
 from unum_runtime.model.checkpoint import Ending, Item
 from unum_runtime.model.ir import Collection, Json, Workflow
 from unum_runtime.model.naming import Key
-from unum_runtime.protocol.fusion import Fusion
+from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.simulator.capacity import PAGE_BYTES, item_size, read_units, set_size, write_units
 from unum_runtime.simulator.local import Function, LocalWorkflow, Queue
 from unum_runtime.store.base import Store
 from unum_runtime.store.dynamodb import BATCH_SIZE, EXPIRY, OWNER, UNTIL_MS
-from unum_runtime.store.large import LargeItems
+from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.memory import MemoryObjects, MemoryStore
 
 

@@ -6,10 +6,10 @@ from enum import StrEnum
 from typing import assert_never
 
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.protocol.control import Control
+from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.simulator import engine
-from unum_runtime.simulator.course import READS, SENDS, Answer
 from unum_runtime.simulator.faults import EVENT_AGE_S, RUN_S, Fault
+from unum_runtime.simulator.recorded_calls import READS, SENDS, Answer
 from unum_runtime.simulator.scenario import BEGUN_MS
 from unum_runtime.simulator.world import Delivery, Event, World
 

@@ -13,7 +13,7 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Key
 from unum_runtime.protocol.runtime import Call
-from unum_runtime.simulator.course import Answer, Course, Operation, Primitive
+from unum_runtime.simulator.recorded_calls import Answer, Course, Operation, Primitive
 
 
 class Suspended(BaseException):

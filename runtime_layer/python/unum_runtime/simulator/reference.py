@@ -22,7 +22,7 @@ from unum_runtime.model.checkpoint import (
 )
 from unum_runtime.model.ir import FanOut, Json, Map, Task, Workflow
 from unum_runtime.model.naming import Execution, Frame, Frames, Name
-from unum_runtime.protocol.advance import (
+from unum_runtime.protocol.planning.advance import (
     Arrival,
     AtFanOut,
     AtTask,
@@ -38,13 +38,13 @@ from unum_runtime.protocol.advance import (
     pass_wait,
     too_many_failed,
 )
-from unum_runtime.protocol.moment import INPUT, REDRIVES, Moment
-from unum_runtime.protocol.plan import budget_exceeded, out_of_time
+from unum_runtime.protocol.planning.evaluation import INPUT, REDRIVES, Moment
+from unum_runtime.protocol.planning.plan import budget_exceeded, out_of_time
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
+from unum_runtime.simulator.committed_past import Past
 from unum_runtime.simulator.comparison import LIMIT, explains, same_json
-from unum_runtime.simulator.past import Past
-from unum_runtime.simulator.points import End, Point, Visit
-from unum_runtime.simulator.recovery import Failing, deadline_ms
+from unum_runtime.simulator.expected_recovery import Failing, deadline_ms
+from unum_runtime.simulator.reference_points import End, Point, Visit
 
 
 class Unexplained(Exception):

@@ -11,12 +11,12 @@ from unum_runtime.model.envelope import named_start, start_request
 from unum_runtime.model.identity import event_name
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Json, Task, Workflow
 from unum_runtime.model.naming import Key, start_key
+from unum_runtime.protocol.delivery.start import resume, start
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Call, Runtime
-from unum_runtime.protocol.start import resume, start
 from unum_runtime.simulator.faults import RUN_S, Faults
-from unum_runtime.simulator.store import SimulatedStore
+from unum_runtime.simulator.simulated_store import SimulatedStore
 from unum_runtime.store.base import Store
-from unum_runtime.store.large import DAY_S, LargeItems, lasting_days
+from unum_runtime.store.large_items import DAY_S, LargeItems, lasting_days
 from unum_runtime.store.objects import Objects
 
 BEGUN_MS = 1_800_000_000_000

@@ -9,10 +9,10 @@ from uuid import uuid4
 from unum_runtime.clock import SystemClock
 from unum_runtime.model.ir import FanOut, Json, Map, Pattern, State, Task, Work, Workflow
 from unum_runtime.model.naming import Execution
-from unum_runtime.protocol.moment import INPUT, Moment
-from unum_runtime.simulator.mocked import check_result
-from unum_runtime.simulator.trial import Given, Level, Mock, Validation
-from unum_runtime.simulator.visit import Staged, Visit
+from unum_runtime.protocol.planning.evaluation import INPUT, Moment
+from unum_runtime.simulator.state_test.mock_checks import check_result
+from unum_runtime.simulator.state_test.state_visit import Staged, Visit
+from unum_runtime.simulator.state_test.test_input import Given, Level, Mock, Validation
 
 __all__ = ["Given", "Level", "Mock", "Validation", "test_state"]
 

@@ -8,17 +8,17 @@ from typing import NamedTuple, Self, TypeAlias
 from unum_runtime.model.checkpoint import Ending, Item, Status, start_record, started_execution, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.ir import Json, Pattern, Task
-from unum_runtime.model.listing import stored_item
+from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key
 from unum_runtime.model.pack import unpacked
-from unum_runtime.protocol.control import Control, is_request, request
-from unum_runtime.simulator.course import SENDS, Course, Operation
+from unum_runtime.protocol.control.operator_requests import Control, is_request, request
+from unum_runtime.simulator.committed_past import Author
 from unum_runtime.simulator.facts import Facts
 from unum_runtime.simulator.faults import EVENT_AGE_S, Faults
-from unum_runtime.simulator.past import Author
+from unum_runtime.simulator.recorded_calls import SENDS, Course, Operation
 from unum_runtime.simulator.reference import Reference
 from unum_runtime.simulator.scenario import BEGUN_MS, Scenario, VirtualClock
-from unum_runtime.simulator.store import SimulatedStore
+from unum_runtime.simulator.simulated_store import SimulatedStore
 from unum_runtime.store.base import Store
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from unum_runtime.model.checkpoint import Item
-from unum_runtime.model.listing import FIRST, LAST
+from unum_runtime.model.list_index import FIRST, LAST
 from unum_runtime.model.naming import Key
 
 MAX_ITEM_BYTES = 400_000
@@ -135,7 +135,7 @@ class Store(Protocol):
 
 
 class Index(Protocol):
-    """The items of a store that lists show, which are those with the attributes of `unum_runtime.model.listing`.
+    """The items of a store that lists show, which are those with the attributes of `unum_runtime.model.list_index`.
 
     Nothing that an execution comes to depends on it, so it may lag behind the store.
     """
@@ -146,7 +146,7 @@ class Index(Protocol):
         """The items of one partition of the index, newest first; each has what a list needs, and maybe more.
 
         Args:
-            partition: see `unum_runtime.model.listing.partition`.
+            partition: see `unum_runtime.model.list_index.partition`.
             oldest: the lowest place, included.
             newest: the highest place, included.
             limit: how many at most, the newest of all; None for all.

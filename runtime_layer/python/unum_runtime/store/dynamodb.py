@@ -6,13 +6,13 @@ from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
 from unum_runtime.clock import Clock, SystemClock
+from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.errors import NoIndex, StoreError
 from unum_runtime.model.checkpoint import MEMBERS, OUTCOME, TOMBSTONE, Item
-from unum_runtime.model.listing import FIRST, INDEX, LAST, PLACE, PROJECTED
-from unum_runtime.model.listing import PARTITION as LISTED_IN
+from unum_runtime.model.list_index import FIRST, INDEX, LAST, PLACE, PROJECTED
+from unum_runtime.model.list_index import PARTITION as LISTED_IN
 from unum_runtime.model.naming import Key
-from unum_runtime.records import dataclass, field
-from unum_runtime.wire.failures import call_errors, error_code, error_response
+from unum_runtime.wire.call_errors import call_errors, error_code, error_response
 
 PARTITION, SORT, EXPIRY = "pk", "sk", "ttl"
 OWNER, UNTIL_MS = "owner", "until"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from unum_runtime.clock import Clock, SystemClock
 from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import MEMBERS, OUTCOME, TOMBSTONE, Item
-from unum_runtime.model.listing import FIRST, LAST, PARTITION, PLACE
+from unum_runtime.model.list_index import FIRST, LAST, PARTITION, PLACE
 from unum_runtime.model.naming import Key
 from unum_runtime.store.base import MAX_ITEM_BYTES
 

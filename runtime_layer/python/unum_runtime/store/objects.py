@@ -7,8 +7,8 @@ from typing import Protocol
 class Objects(Protocol):
     """Shared content of any size; safe to use from several threads.
 
-    Names are made of what is stored under them (`unum_runtime.store.large`), so no name ever has two contents. Objects
-    are never deleted here; they expire, later than anything that refers to them.
+    Names are made of what is stored under them (`unum_runtime.store.large_items`), so no name ever has two contents.
+    Objects are never deleted here; they expire, later than anything that refers to them.
     """
 
     def put(self, name: str, content: bytes) -> None:

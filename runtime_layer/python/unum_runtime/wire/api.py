@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from unum_runtime.wire.backoff import MAX_ATTEMPTS, is_transient, pause_s
+from unum_runtime.wire.call_errors import CallError
 from unum_runtime.wire.connections import Connections
-from unum_runtime.wire.failures import CallError
 from unum_runtime.wire.responses import Response
-from unum_runtime.wire.retries import MAX_ATTEMPTS, is_transient, pause_s
 from unum_runtime.wire.routes import Route
 from unum_runtime.wire.signing import Signer
 

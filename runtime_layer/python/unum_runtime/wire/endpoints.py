@@ -5,7 +5,7 @@ Source: AWS SDKs and Tools Reference Guide, "Service-specific endpoints" and "Du
 
 from collections.abc import Mapping
 
-from unum_runtime.wire.failures import Unsupported
+from unum_runtime.wire.call_errors import Unsupported
 
 _SUFFIXES = {
     "cn": ("amazonaws.com.cn", "api.amazonwebservices.com.cn"),

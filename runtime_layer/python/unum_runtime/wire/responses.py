@@ -7,7 +7,7 @@ Source: RFC 9112, "HTTP/1.1".
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
-from unum_runtime.records import NamedTuple
+from unum_runtime.cold_start.records import NamedTuple
 
 _LONGEST_LINE = 65536
 _OK, _NO_CONTENT = 200, 204  # `http.HTTPStatus` is an enumeration that takes long to make

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from unum_runtime.records import NamedTuple
-from unum_runtime.wire.failures import Unsupported
+from unum_runtime.cold_start.records import NamedTuple
+from unum_runtime.wire.call_errors import Unsupported
 
 _PORTS = {"http": 80, "https": 443}
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache, reduce
 from urllib.parse import quote
 
-from unum_runtime.records import NamedTuple
+from unum_runtime.cold_start.records import NamedTuple
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 

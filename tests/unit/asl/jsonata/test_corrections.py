@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonata.engine import Expression, ExpressionSyntaxError
-from unum_runtime.asl.jsonata.failures import QueryEvaluationError
 from unum_runtime.asl.jsonata.names import Names
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 
 NOW_MS = 1_700_000_000_000  # 2023-11-14T22:13:20Z
 INPUT = {

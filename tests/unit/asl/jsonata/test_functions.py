@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import unum_runtime
-from unum_runtime.asl.jsonata.failures import QueryEvaluationError
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonata.program import JsonataProgram
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 
 UNDEFINED = "returned nothing"
 
@@ -104,7 +104,7 @@ def test_the_language_is_loaded_for_the_first_expression_only_and_leaves_the_pro
     code = """
 import sys
 from unum_runtime.asl.jsonata.program import JsonataProgram
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.expression_context import Scene
 limit, scene = sys.getrecursionlimit(), Scene({})
 JsonataProgram({"Output": {"a": 1}}).leave(None, None, scene)
 assert "jsonata" not in sys.modules

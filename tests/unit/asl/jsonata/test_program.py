@@ -2,11 +2,11 @@ from typing import Any
 
 import pytest
 
-from unum_runtime.asl.failures import NoChoiceMatched
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonata import engine
-from unum_runtime.asl.jsonata.failures import QueryEvaluationError
 from unum_runtime.asl.jsonata.program import JsonataProgram
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
+from unum_runtime.asl.states_errors import NoChoiceMatched
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Catcher
 

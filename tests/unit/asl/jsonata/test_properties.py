@@ -5,11 +5,11 @@ from typing import Any
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonata.check import check_expression, reads
-from unum_runtime.asl.jsonata.failures import QueryEvaluationError
 from unum_runtime.asl.jsonata.program import JsonataProgram
+from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 from unum_runtime.asl.jsonata.templates import inside
-from unum_runtime.asl.scene import Scene
 from unum_runtime.errors import DefinitionError
 
 NAMES = st.sampled_from(["a", "b", "c"])

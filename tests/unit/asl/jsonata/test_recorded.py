@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonata.program import JsonataProgram
 from unum_runtime.asl.jsonpath.program import JsonPathProgram
-from unum_runtime.asl.scene import Scene
 from unum_runtime.errors import StatesError
 
 BESIDE = Path(__file__).parents[5] / "shared" / "asl-cases"

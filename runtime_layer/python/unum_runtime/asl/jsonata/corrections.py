@@ -12,10 +12,10 @@ from itertools import takewhile
 from typing import Any
 from urllib.parse import unquote
 
-from unum_runtime.asl.jsonata.functions import Function
 from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Signature, Utils
 from unum_runtime.asl.jsonata.matching import replace, split
-from unum_runtime.asl.jsonata.written import text
+from unum_runtime.asl.jsonata.states_functions import Function
+from unum_runtime.asl.jsonata.string_form import text
 
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
 _RADICES = {"x": 16, "o": 8, "b": 2}

@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from unum_runtime.asl.jsonata import corrections, functions
-from unum_runtime.asl.jsonata.failures import QueryEvaluationError
+from unum_runtime.asl.jsonata import corrections, states_functions
 from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Node, Utils, borrowed
 from unum_runtime.asl.jsonata.matching import regex
 from unum_runtime.asl.jsonata.names import STATES, Names
+from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
+from unum_runtime.asl.jsonata.string_form import text as written
 from unum_runtime.asl.jsonata.values import NotJson, inward, outward
-from unum_runtime.asl.jsonata.written import text as written
 from unum_runtime.model.ir import Json
 
 MAX_DEPTH = 500
@@ -124,7 +124,7 @@ class _Engine(Jsonata):  # type: ignore[misc] # the library has no types
 
     def evaluate_range_expression(self, lhs: Any, rhs: Any) -> Any:
         """Refuses ranges that fill the memory; the library's own limit does not keep that from happening."""
-        if isinstance(lhs, int) and isinstance(rhs, int) and rhs - lhs >= functions.MAX_ITEMS:
+        if isinstance(lhs, int) and isinstance(rhs, int) and rhs - lhs >= states_functions.MAX_ITEMS:
             raise JException(_RANGE_TOO_LONG, -1, rhs - lhs + 1)
         return super().evaluate_range_expression(lhs, rhs)
 
@@ -154,13 +154,13 @@ class _Base(Jsonata.Frame):  # type: ignore[misc] # the library has no types
 
 
 _TO_MILLIS = "toMillis"
-_IMPURE = functions.IMPURE | {_TO_MILLIS}
+_IMPURE = states_functions.IMPURE | {_TO_MILLIS}
 
 _base = _Base(None)
-_base.bindings.update(functions.PURE)
+_base.bindings.update(states_functions.PURE)
 _base.bindings["eval"] = None  # Step Functions does not have it
 
-BUILT_IN = frozenset({*Jsonata.static_frame.bindings, *functions.PURE, *functions.IMPURE}) - {"eval"}
+BUILT_IN = frozenset({*Jsonata.static_frame.bindings, *states_functions.PURE, *states_functions.IMPURE}) - {"eval"}
 """Names of all functions that expressions may call without defining them."""
 
 
@@ -186,8 +186,8 @@ class _Frame(Jsonata.Frame):  # type: ignore[misc] # the library has no types
     def _impure(self) -> dict[str, Any]:
         scene, item = self._names.scene, self._names.item
         place = self._field if item is None else f"{self._field}[{item['Index']}]"
-        of_time = functions.time(scene.now_ms) | {_TO_MILLIS: corrections.to_millis(scene.now_ms)}
-        return of_time | functions.chance(f"{scene.seed}/{place}")
+        of_time = states_functions.time(scene.now_ms) | {_TO_MILLIS: corrections.to_millis(scene.now_ms)}
+        return of_time | states_functions.chance(f"{scene.seed}/{place}")
 
     def _enter(self, _expr: Any, _input: Any, _environment: Any) -> None:
         self._steps += 1

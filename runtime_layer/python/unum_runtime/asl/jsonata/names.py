@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.expression_context import Scene
+from unum_runtime.cold_start.records import dataclass, field, replace
 from unum_runtime.model.ir import Json
-from unum_runtime.records import dataclass, field, replace
 
 STATES = "states"
 """The reserved variable (specification, Reserved "states" Variable with JSONata)."""

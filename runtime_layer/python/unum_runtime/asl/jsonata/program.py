@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 
 from unum_runtime.asl.batches import MOST_BYTES, batches
-from unum_runtime.asl.failures import NoChoiceMatched
-from unum_runtime.asl.jsonata.failures import QueryEvaluationError
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonata.names import Names
+from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 from unum_runtime.asl.jsonata.templates import Template, inside
 from unum_runtime.asl.numbers import given
 from unum_runtime.asl.program import Left
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.states_errors import NoChoiceMatched
 from unum_runtime.asl.timestamps import instant, milliseconds
+from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.model.ir import Catcher, Json
-from unum_runtime.records import NamedTuple
 
 _MAX_SECONDS = 99_999_999
 

@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import TypeAlias
 
 from unum_runtime.asl.jsonata.names import Names
+from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
-from unum_runtime.records import dataclass
 
 _OPEN, _CLOSE = "{%", "%}"
 

@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TypeAlias, TypeVar
 
-from unum_runtime.asl.failures import NoChoiceMatched, RuntimeFailure
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonpath.operators import OPERATORS
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.paths import Path, PathNotFound, parse, read
 from unum_runtime.asl.places import element, member
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.states_errors import NoChoiceMatched, RuntimeFailure
+from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
-from unum_runtime.records import dataclass
 
 _Test: TypeAlias = Callable[[Json, Scene], bool]
 """Whether a rule holds for (effective input, scene)."""

@@ -8,15 +8,15 @@ give a copy, or the raw input, which ResultPath needs afterwards, changes with i
 
 from collections.abc import Callable, Mapping
 
-from unum_runtime.asl.failures import RuntimeFailure
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.paths import Path, PathNotFound, parse, put, read
 from unum_runtime.asl.jsonpath.templates import Template, compile_template
 from unum_runtime.asl.places import member
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.states_errors import RuntimeFailure
+from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
-from unum_runtime.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

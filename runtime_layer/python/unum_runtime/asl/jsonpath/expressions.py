@@ -6,9 +6,9 @@ An expression is compiled to a callable once, and called with the input and the 
 from collections.abc import Callable
 from typing import TypeAlias
 
-from unum_runtime.asl.failures import RuntimeFailure
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonpath.paths import Path, PathNotFound, parse, read
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.states_errors import RuntimeFailure
 from unum_runtime.model.ir import Json
 
 Expression: TypeAlias = Callable[[Json, Scene], Json]

@@ -9,8 +9,8 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.model.ir import Json
-from unum_runtime.records import dataclass, field
 
 Key: TypeAlias = str | int
 """The name of a field, or the index of an item."""

@@ -6,13 +6,13 @@
 from collections.abc import Mapping
 
 from unum_runtime.asl.batches import batches
-from unum_runtime.asl.failures import RuntimeFailure, excerpt
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonpath.dataflow import select
 from unum_runtime.asl.jsonpath.templates import Template
 from unum_runtime.asl.numbers import number
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.states_errors import RuntimeFailure, excerpt
+from unum_runtime.cold_start.records import replace
 from unum_runtime.model.ir import Json
-from unum_runtime.records import replace
 
 
 def listed(found: Json, path: str) -> list[dict[str, Json]]:

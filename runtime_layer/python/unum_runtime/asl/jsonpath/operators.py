@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from unum_runtime.asl.jsonpath.wildcards import matcher
 from unum_runtime.asl.timestamps import instant
+from unum_runtime.cold_start.records import dataclass
 from unum_runtime.model.ir import Json
-from unum_runtime.records import dataclass
 
 ValueTest: TypeAlias = Callable[[Json], bool]
 """Whether something holds for a value."""

@@ -9,8 +9,7 @@ import json
 import re
 
 from unum_runtime.asl.jsonpath.filters import RELATIONS, Filter, Key, all_of, any_of, compares, exists, negated
-from unum_runtime.asl.jsonpath.reader import PathSyntaxError, Reader
-from unum_runtime.asl.jsonpath.steps import (
+from unum_runtime.asl.jsonpath.path_steps import (
     Step,
     between,
     child,
@@ -22,6 +21,7 @@ from unum_runtime.asl.jsonpath.steps import (
     subset,
     where,
 )
+from unum_runtime.asl.jsonpath.text_reader import PathSyntaxError, Reader
 from unum_runtime.model.ir import Json
 
 __all__ = ["RESERVED_VARIABLE", "PathParser", "PathSyntaxError"]

@@ -7,13 +7,13 @@ any of the machinery for wildcards, slices, filters and descent.
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
-from unum_runtime.asl.failures import ResultPathMatchFailure, excerpt
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonpath.filters import Key, follow
+from unum_runtime.asl.jsonpath.path_steps import Step
 from unum_runtime.asl.jsonpath.path_syntax import PathParser
-from unum_runtime.asl.jsonpath.steps import Step
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.states_errors import ResultPathMatchFailure, excerpt
+from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.model.ir import Json
-from unum_runtime.records import dataclass, field
 
 _CACHED_PATHS = 4096
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from unum_runtime.asl.failures import RuntimeFailure, excerpt
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonpath.conditions import Condition, choose
 from unum_runtime.asl.jsonpath.dataflow import DataFlow, effective_input, output, place, select
 from unum_runtime.asl.jsonpath.expressions import compile_expression
@@ -10,7 +10,7 @@ from unum_runtime.asl.jsonpath.items import batched, entered, listed
 from unum_runtime.asl.jsonpath.templates import Template
 from unum_runtime.asl.numbers import number
 from unum_runtime.asl.program import Left
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.states_errors import RuntimeFailure, excerpt
 from unum_runtime.asl.timestamps import instant, milliseconds
 from unum_runtime.model.ir import Catcher, Json
 

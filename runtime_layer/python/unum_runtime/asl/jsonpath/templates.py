@@ -2,13 +2,13 @@
 
 from functools import cached_property
 
+from unum_runtime.asl.expression_context import Scene
 from unum_runtime.asl.jsonpath.expressions import Expression, compile_expression
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.places import element, member
-from unum_runtime.asl.scene import Scene
+from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
-from unum_runtime.records import dataclass
 
 _DYNAMIC = ".$"
 

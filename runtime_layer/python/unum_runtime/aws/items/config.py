@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from unum_runtime.asl.failures import excerpt
-from unum_runtime.aws.items.failures import ItemReaderFailed
+from unum_runtime.asl.states_errors import excerpt
+from unum_runtime.aws.items.reader_errors import ItemReaderFailed
 from unum_runtime.model.ir import Json
 
 DELIMITERS: Mapping[str, str] = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}

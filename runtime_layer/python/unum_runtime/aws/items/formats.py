@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import BinaryIO, NoReturn, TypeAlias
 
-from unum_runtime.asl.failures import excerpt
+from unum_runtime.asl.states_errors import excerpt
 from unum_runtime.aws.items.config import ReaderConfig
 from unum_runtime.model.ir import Json
 

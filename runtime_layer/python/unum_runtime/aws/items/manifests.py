@@ -6,8 +6,8 @@ Source: Amazon S3 User Guide, "Locating your inventory list"; Amazon Athena User
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from unum_runtime.aws.items.dataset_objects import Objects
 from unum_runtime.aws.items.formats import parsed, rows
-from unum_runtime.aws.items.objects import Objects
 from unum_runtime.model.ir import Json
 
 _CSV = "CSV"

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from unum_runtime.asl.failures import excerpt
+from unum_runtime.asl.states_errors import excerpt
 from unum_runtime.aws.items.config import ATHENA, ReaderConfig
-from unum_runtime.aws.items.failures import ItemReaderFailed
+from unum_runtime.aws.items.dataset_objects import Objects
 from unum_runtime.aws.items.formats import items
 from unum_runtime.aws.items.manifests import athena_files, inventory
-from unum_runtime.aws.items.objects import Objects
+from unum_runtime.aws.items.reader_errors import ItemReaderFailed
 from unum_runtime.model.ir import Json
 
 _LIST = ":listObjectsV2"

@@ -7,8 +7,8 @@ from uuid import NAMESPACE_URL, uuid5
 from botocore.exceptions import BotoCoreError, ClientError
 
 from unum_runtime.asl.serialize import dumps
-from unum_runtime.aws.items.failures import ResultWriterFailed
-from unum_runtime.aws.items.shaping import text_of, transformed
+from unum_runtime.aws.items.reader_errors import ResultWriterFailed
+from unum_runtime.aws.items.result_shapes import text_of, transformed
 from unum_runtime.model.ir import Json
 
 _KNOWN = ("Bucket", "Prefix", "ExpectedBucketOwner")

@@ -4,10 +4,10 @@ It is imported only in the function that a workflow provisions for its service T
 Developer Guide, "Integrating services with Step Functions".
 """
 
-from unum_runtime.aws.services.call import call
-from unum_runtime.aws.services.clients import Clients
+from unum_runtime.aws.services.boto_clients import Clients
+from unum_runtime.aws.services.nested_executions import addressed
 from unum_runtime.aws.services.roles import Roles
+from unum_runtime.aws.services.service_call import call
 from unum_runtime.aws.services.sync import Running, begin, delay_ms, poll, stop
-from unum_runtime.aws.services.workflows import addressed
 
 __all__ = ["Clients", "Roles", "Running", "addressed", "begin", "call", "delay_ms", "poll", "stop"]

@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable, Mapping
 
 from unum_runtime.asl.serialize import dumps
-from unum_runtime.aws.services.clients import Clients
-from unum_runtime.aws.services.request import request
-from unum_runtime.aws.services.resource import Resource, parse
+from unum_runtime.aws.services.api_request import request
+from unum_runtime.aws.services.boto_clients import Clients
+from unum_runtime.aws.services.operation import Resource, parse
 from unum_runtime.aws.services.shapes import BadParameter
-from unum_runtime.aws.services.words import folded
+from unum_runtime.aws.services.spelling import folded
 from unum_runtime.errors import StatesError
 from unum_runtime.model.ir import Json
 

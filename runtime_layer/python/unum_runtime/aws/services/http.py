@@ -15,8 +15,8 @@ from botocore.exceptions import BotoCoreError
 
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.aws.services.adjust import parsed
-from unum_runtime.aws.services.clients import Clients
-from unum_runtime.aws.services.connections import Authorized, authorize
+from unum_runtime.aws.services.boto_clients import Clients
+from unum_runtime.aws.services.eventbridge_connection import Authorized, authorize
 from unum_runtime.aws.services.shapes import BadParameter
 from unum_runtime.errors import StatesError
 from unum_runtime.model.ir import Json

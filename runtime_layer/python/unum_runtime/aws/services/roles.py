@@ -7,9 +7,9 @@ import re
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from unum_runtime.aws.services.clients import Clients, Keys
+from unum_runtime.aws.services.boto_clients import Clients, Keys
+from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.errors import StatesError
-from unum_runtime.records import NamedTuple
 
 MARGIN_MS = 300_000
 """How long before they expire credentials are not used any more: clocks differ, and requests take time."""

@@ -10,7 +10,7 @@ from botocore.utils import parse_timestamp
 
 from unum_runtime.asl.places import element, member
 from unum_runtime.asl.serialize import dumps
-from unum_runtime.aws.services.words import capitalized, field_name, folded
+from unum_runtime.aws.services.spelling import capitalized, field_name, folded
 from unum_runtime.errors import StatesError
 from unum_runtime.model.ir import Json
 

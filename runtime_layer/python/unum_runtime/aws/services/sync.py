@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from unum_runtime.asl.serialize import dumps
-from unum_runtime.aws.services import workflows
+from unum_runtime.aws.services import nested_executions
 from unum_runtime.aws.services.adjust import field, parsed
-from unum_runtime.aws.services.call import call
-from unum_runtime.aws.services.clients import Clients
+from unum_runtime.aws.services.api_request import request
+from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.aws.services.jobs import JOBS, Job
-from unum_runtime.aws.services.request import request
-from unum_runtime.aws.services.resource import Resource, parse
+from unum_runtime.aws.services.operation import Resource, parse
+from unum_runtime.aws.services.service_call import call
 from unum_runtime.errors import StatesError
 from unum_runtime.model.ir import Json
 
@@ -50,8 +50,8 @@ def begin(resource: str, parameters: Json, *, clients: Clients, token: str) -> J
         raise StatesError("States.TaskFailed", dumps(response))
     templates = JOBS[called.name].handle
     handle = {name: _filled(template, (response, parameters)) for name, template in templates.items()}
-    alias = workflows.start_alias(called, parameters)
-    return handle | {workflows.ALIAS: alias} if alias else handle
+    alias = nested_executions.start_alias(called, parameters)
+    return handle | {nested_executions.ALIAS: alias} if alias else handle
 
 
 def poll(resource: str, handle: Json, *, clients: Clients) -> Running | Json:
@@ -81,7 +81,7 @@ def stop(resource: str, handle: Json, *, clients: Clients) -> None:
     """
     called = parse(resource)
     job = JOBS[called.name]
-    if job.stop and workflows.ALIAS not in handle:  # what a workflow has started goes on
+    if job.stop and nested_executions.ALIAS not in handle:  # what a workflow has started goes on
         parameters = {name: _filled(template, (handle,)) for name, template in job.stopped.items()}
         request(replace(called, operation=job.stop), parameters, clients)
 
@@ -93,8 +93,8 @@ def delay_ms(resource: str, polls: int) -> int:
 
 def _description(called: Resource, job: Job, handle: Mapping[str, Json], clients: Clients) -> dict[str, Json]:
     """How the job is, without what an integration says of the HTTP response."""
-    if workflows.ALIAS in handle:
-        return workflows.describe(handle, clients)
+    if nested_executions.ALIAS in handle:
+        return nested_executions.describe(handle, clients)
     description = request(replace(called, operation=job.describe), handle, clients)
     return {name: value for name, value in description.items() if not name.startswith("Sdk")}
 

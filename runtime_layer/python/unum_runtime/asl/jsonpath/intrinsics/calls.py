@@ -4,11 +4,11 @@ from collections.abc import Callable
 from itertools import count
 from typing import TypeAlias
 
-from unum_runtime.asl.failures import IntrinsicFailure, RuntimeFailure
-from unum_runtime.asl.jsonpath.intrinsics.functions import FUNCTIONS
+from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.jsonpath.intrinsics.implementations import FUNCTIONS
 from unum_runtime.asl.jsonpath.intrinsics.syntax import Argument, Call, Literal, parse_call
 from unum_runtime.asl.jsonpath.paths import Path, PathNotFound, read
-from unum_runtime.asl.scene import Scene
+from unum_runtime.asl.states_errors import IntrinsicFailure, RuntimeFailure
 from unum_runtime.model.ir import Json
 
 _Compiled: TypeAlias = Callable[[Json, Scene], Json]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from unum_runtime.asl.jsonpath.intrinsics.functions import FUNCTIONS, Function
+from unum_runtime.asl.jsonpath.intrinsics.implementations import FUNCTIONS, Function
 from unum_runtime.asl.jsonpath.intrinsics.text import places, unescape
 from unum_runtime.asl.jsonpath.path_syntax import PathParser
 from unum_runtime.asl.jsonpath.paths import Path, parse

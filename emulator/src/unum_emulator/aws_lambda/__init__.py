@@ -1,0 +1,1 @@
+"""Lambda in the emulator: sandboxes, the Runtime API, asynchronous events."""

@@ -1,0 +1,151 @@
+"""Where asynchronous events end: on-success and on-failure destinations, and dead-letter queues.
+
+ministack's record lacks the request id, the version and the true number of attempts, and its dead-letter
+queues get that record instead of the event. AWS documents the record at
+https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html
+and the dead-letter queue's attributes at
+https://docs.aws.amazon.com/lambda/latest/dg/invocation-dlq.html
+As on AWS the function's role sends the record, so that a missing permission shows.
+"""
+
+import functools
+import json
+import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+import botocore.session
+from botocore.exceptions import BotoCoreError, ClientError
+
+from unum_emulator.aws_lambda.async_event import AsyncEvent, Policy
+from unum_emulator.aws_lambda.function import role_credentials
+
+logger = logging.getLogger(__name__)
+
+
+class Condition(StrEnum):
+    """Why an event ended."""
+
+    SUCCESS = "Success"
+    RETRIES_EXHAUSTED = "RetriesExhausted"
+    EVENT_AGE_EXCEEDED = "EventAgeExceeded"
+
+
+class Destinations:
+    """Sends records to queues, topics, functions and event buses."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._endpoint = endpoint
+        self._client = functools.lru_cache(maxsize=64)(self._new_client)
+
+    def send_success(self, event: AsyncEvent, policy: Policy, result: Mapping[str, Any]) -> None:
+        """Report an event that the function processed."""
+        if policy.on_success:
+            self._send(policy.on_success, event, _record(event, Condition.SUCCESS, result))
+
+    def send_failure(
+        self, event: AsyncEvent, policy: Policy, condition: Condition, result: Mapping[str, Any] | None
+    ) -> None:
+        """Report an event that Lambda gave up.
+
+        Args:
+            event: what was not processed.
+            policy: where it goes to; both a destination and a dead-letter queue may be configured.
+            condition: why it was given up.
+            result: what the last attempt returned, None without one.
+        """
+        error = json.dumps((result or {}).get("body"))[:500]
+        logger.warning("%s: event %s ended with %s: %s", event.function, event.identity.request_id, condition, error)
+        if policy.on_failure:
+            self._send(policy.on_failure, event, _record(event, condition, result))
+        if policy.dead_letter_queue:
+            self._dead_letter(policy.dead_letter_queue, event, result)
+
+    def _send(self, target: str, event: AsyncEvent, record: Mapping[str, Any]) -> None:
+        body = json.dumps(record)
+        match target.split(":")[2]:
+            case "sqs":
+                self._call(event, "sqs", "send_message", QueueUrl=self._queue_url(target), MessageBody=body)
+            case "sns":
+                self._call(event, "sns", "publish", TopicArn=target, Message=body)
+            case "lambda":
+                self._call(event, "lambda", "invoke", FunctionName=target, InvocationType="Event", Payload=body)
+            case "events":
+                self._call(event, "events", "put_events", Entries=[_bus_entry(target, record, body)])
+            case service:
+                logger.error("%s: destinations of %s are not emulated, the record is lost", event.function, service)
+
+    def _dead_letter(self, target: str, event: AsyncEvent, result: Mapping[str, Any] | None) -> None:
+        body = json.dumps(event.payload)
+        attributes = _dead_letter_attributes(event, result)
+        if target.split(":")[2] == "sqs":
+            url = self._queue_url(target)
+            self._call(event, "sqs", "send_message", QueueUrl=url, MessageBody=body, MessageAttributes=attributes)
+        else:
+            self._call(event, "sns", "publish", TopicArn=target, Message=body, MessageAttributes=attributes)
+
+    def _call(self, event: AsyncEvent, service: str, operation: str, **arguments: Any) -> None:
+        credentials = role_credentials(event.func["config"])
+        client = self._client(service, event.function.region, *credentials.values())
+        try:
+            getattr(client, operation)(**arguments)
+        except (ClientError, BotoCoreError):
+            logger.exception("%s: the record of event %s is lost", event.function, event.identity.request_id)
+
+    def _new_client(self, service: str, region: str, key: str, secret: str, token: str | None = None) -> Any:
+        return botocore.session.get_session().create_client(
+            service,
+            endpoint_url=self._endpoint,
+            region_name=region,
+            aws_access_key_id=key,
+            aws_secret_access_key=secret,
+            aws_session_token=token,
+        )
+
+    def _queue_url(self, arn: str) -> str:
+        account, name = arn.split(":")[4:6]
+        return f"{self._endpoint}/{account}/{name}"
+
+
+def _record(event: AsyncEvent, condition: Condition, result: Mapping[str, Any] | None) -> dict[str, Any]:
+    function = event.function
+    record = {
+        "version": "1.0",
+        "timestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z",
+        "requestContext": {
+            "requestId": event.identity.request_id,
+            "functionArn": f"{function.unqualified}:{function.qualifier or '$LATEST'}",
+            "condition": condition,
+            "approximateInvokeCount": event.attempts,
+        },
+        "requestPayload": event.payload,
+    }
+    if result is None:
+        return record
+    response = {"statusCode": 200, "executedVersion": event.func["config"]["Version"]}
+    if result.get("error"):
+        response["functionError"] = "Unhandled"
+    return {**record, "responseContext": response, "responsePayload": result.get("body")}
+
+
+def _bus_entry(bus: str, record: Mapping[str, Any], body: str) -> dict[str, Any]:
+    outcome = "Success" if record["requestContext"]["condition"] == Condition.SUCCESS else "Failure"
+    return {
+        "Source": "lambda",
+        "DetailType": f"Lambda Function Invocation Result - {outcome}",
+        "Resources": [bus, record["requestContext"]["functionArn"]],
+        "Detail": body,
+        "EventBusName": bus,
+    }
+
+
+def _dead_letter_attributes(event: AsyncEvent, result: Mapping[str, Any] | None) -> dict[str, Any]:
+    body = (result or {}).get("body")
+    message = body.get("errorMessage", "") if isinstance(body, dict) else ""
+    return {
+        "RequestID": {"DataType": "String", "StringValue": event.identity.request_id},
+        "ErrorCode": {"DataType": "Number", "StringValue": "200"},
+        "ErrorMessage": {"DataType": "String", "StringValue": message[:1024] or "Unknown"},
+    }

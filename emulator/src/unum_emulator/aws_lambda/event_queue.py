@@ -1,0 +1,106 @@
+"""Lambda's queue for asynchronous events.
+
+"Lambda places the event in a queue and returns a success response", retries function errors twice, returns
+throttled events to the queue "for up to 6 hours" without counting, and sends what cannot be processed to the
+on-failure destination of the version or alias that was invoked.
+https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
+A reserved concurrency of 0 sends events there without any attempt.
+https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
+ministack starts a thread for each event, counts a throttle as a failed attempt, and knows the configuration
+of the unpublished function alone. The delays here are 1 s and 2 s, not 1 and 2 minutes.
+"""
+
+import heapq
+import itertools
+import logging
+import queue
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ministack.services import lambda_svc
+
+from unum_emulator import patching
+from unum_emulator.aws_lambda import invocation
+from unum_emulator.aws_lambda.async_event import AsyncEvent, Policy
+from unum_emulator.aws_lambda.destinations import Condition, Destinations
+from unum_emulator.aws_lambda.executor import patience
+from unum_emulator.aws_lambda.recursion import stopped_error
+
+logger = logging.getLogger(__name__)
+
+RETRY_DELAYS_S = (1.0, 2.0)
+_THROTTLE_DELAY_S = 0.2
+
+
+class AsyncEvents:
+    """Events that are due, those that are not yet, and the threads that deliver them."""
+
+    def __init__(self, dispatchers: int, destinations: Destinations) -> None:
+        self._dispatchers = dispatchers
+        self._destinations = destinations
+        self._due: queue.SimpleQueue[AsyncEvent] = queue.SimpleQueue()
+        self._later: list[tuple[float, int, AsyncEvent]] = []
+        self._order = itertools.count()
+        self._changed = threading.Condition()
+
+    def install(self) -> None:
+        """Take the place of ministack's threads and start the dispatchers."""
+        patching.replace(lambda_svc, "invoke_async_with_retry", self.accept)
+        threading.Thread(target=self._await_later, daemon=True, name="async-later").start()
+        for number in range(self._dispatchers):
+            threading.Thread(target=self._dispatch, daemon=True, name=f"async-{number}").start()
+
+    def accept(self, func: Mapping[str, Any], event: Any) -> None:
+        """Queue an event, under the identity that the API gave it."""
+        self._due.put(AsyncEvent(func, event, invocation.ongoing()))
+
+    def _put_later(self, event: AsyncEvent, delay_s: float) -> None:
+        with self._changed:
+            heapq.heappush(self._later, (time.monotonic() + delay_s, next(self._order), event))
+            self._changed.notify()
+
+    def _await_later(self) -> None:
+        with self._changed:
+            while True:
+                wait_s = self._later[0][0] - time.monotonic() if self._later else None
+                if wait_s is None or wait_s > 0:
+                    self._changed.wait(wait_s)
+                else:
+                    self._due.put(heapq.heappop(self._later)[2])
+
+    def _dispatch(self) -> None:
+        while True:
+            event = self._due.get()
+            try:
+                lambda_svc._run_with_function_config_scope(event.func, self._deliver, event)
+            except Exception:  # one event must not end the thread that delivers all later ones
+                logger.exception("%s: event %s is lost", event.function, event.identity.request_id)
+
+    def _deliver(self, event: AsyncEvent) -> None:
+        policy = Policy.of(event)
+        if event.function.base_record().get("concurrency") == 0:
+            self._destinations.send_failure(event, policy, Condition.RETRIES_EXHAUSTED, None)
+        elif event.identity.lineage.exceeds(event.function):
+            result = {"body": stopped_error(event.function), "error": True}
+            self._destinations.send_failure(event, policy, Condition.RETRIES_EXHAUSTED, result)
+        elif time.monotonic() - event.accepted_s > policy.age_s:
+            self._destinations.send_failure(event, policy, Condition.EVENT_AGE_EXCEEDED, None)
+        else:
+            self._attempt(event, policy)
+
+    def _attempt(self, event: AsyncEvent, policy: Policy) -> None:
+        with patience(), invocation.under(event.identity):
+            result = lambda_svc._execute_function(event.func, event.payload)
+        if result.get("throttle"):
+            self._put_later(event, _THROTTLE_DELAY_S)
+            return
+        event = replace(event, attempts=event.attempts + 1)
+        if not result.get("error"):
+            self._destinations.send_success(event, policy, result)
+        elif event.attempts <= policy.retries:
+            self._put_later(event, RETRY_DELAYS_S[event.attempts - 1])
+        else:
+            self._destinations.send_failure(event, policy, Condition.RETRIES_EXHAUSTED, result)

@@ -1,0 +1,80 @@
+"""Runs Python functions in sandboxes, in the place of ministack's own executor.
+
+Restores the invocation semantics that hang on the process: one request id for all retries of an event, the
+caller's version or alias in the context, the exception's class as `errorType`, one log stream per sandbox.
+https://docs.aws.amazon.com/lambda/latest/dg/python-context.html
+https://docs.aws.amazon.com/lambda/latest/dg/python-exceptions.html
+"""
+
+import contextvars
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ministack.services import lambda_svc
+
+from unum_emulator.aws_lambda.function import FunctionRef, FunctionVersion
+from unum_emulator.aws_lambda.invocation import ongoing
+from unum_emulator.aws_lambda.logs import FunctionLogs
+from unum_emulator.aws_lambda.pool import SandboxPool
+from unum_emulator.aws_lambda.runtime_api import Delivery
+from unum_emulator.aws_lambda.sandbox import Outcome, SandboxGoneError
+from unum_emulator.patching import replace
+
+Result = dict[str, Any]
+
+_patient: contextvars.ContextVar[bool] = contextvars.ContextVar("patient", default=False)
+
+
+@contextmanager
+def patience() -> Iterator[None]:
+    """Mark the invocations within as ones that may wait for a sandbox for as long as it takes."""
+    token = _patient.set(True)
+    try:
+        yield
+    finally:
+        _patient.reset(token)
+
+
+class Executor:
+    """Runs invocations whose concurrency ministack has counted already."""
+
+    def __init__(self, pool: SandboxPool, logs: FunctionLogs) -> None:
+        self._pool = pool
+        self._logs = logs
+
+    def install(self) -> None:
+        """Take over Python functions; other runtimes keep ministack's executors."""
+        original = replace(lambda_svc, "_execute_function_dispatch", None)
+
+        def dispatch(func: Result, config: Result, event: Any, request_id: str, started: float) -> Result:
+            if func.get("code_zip") and config.get("Runtime", "").startswith("python"):
+                return self._execute(func, event)
+            result: Result = original(func, config, event, request_id, started)
+            return result
+
+        replace(lambda_svc, "_execute_function_dispatch", dispatch)
+
+    def _execute(self, func: Result, event: Any) -> Result:
+        function = FunctionVersion.of(func)
+        invocation = ongoing()
+        arn = func["config"]["FunctionArn"]
+        delivery = Delivery(
+            payload=json.dumps(event).encode(),
+            request_id=invocation.request_id,
+            invoked_function_arn=arn,
+            trace_id=invocation.lineage.entering(FunctionRef.parse(arn)).header(),
+            timeout_s=function.timeout_s,
+        )
+        outcome, log = self._run(function, delivery)
+        return {"body": outcome.body, "log": log, **({"error": True} if outcome.failed else {})}
+
+    def _run(self, function: FunctionVersion, delivery: Delivery) -> tuple[Outcome, str]:
+        while True:
+            with self._pool.lease(function, patient=_patient.get()) as sandbox:
+                try:
+                    outcome = sandbox.invoke(delivery)
+                except SandboxGoneError:
+                    continue
+                return outcome, self._logs.write(sandbox, delivery.request_id, outcome)

@@ -1,0 +1,123 @@
+"""Requests of a step are answered as soon as they are read, past ASGI and what ministack does for any other service.
+
+A step of a workflow reads an item, writes one, and sends an event. The way to what answers that took longer than the
+answer: a task of the loop, messages for head and body, and questions about every other service. Where IAM is enforced,
+all requests take ministack's own way, on which the caller is pinned.
+"""
+
+import contextvars
+import json
+import logging
+import zlib
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from typing import Any
+from uuid import uuid4
+
+from ministack.core import responses, router
+from ministack.services import dynamodb
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+
+from unum_emulator.aws_lambda import invoke_api
+from unum_emulator.aws_services.responses import WholeAnswers
+
+logger = logging.getLogger(__name__)
+
+_OPERATIONS = {
+    b"DynamoDB_20120810.PutItem": dynamodb._put_item,
+    b"DynamoDB_20120810.GetItem": dynamodb._get_item,
+    b"DynamoDB_20120810.UpdateItem": dynamodb._update_item,
+    b"DynamoDB_20120810.DeleteItem": dynamodb._delete_item,
+    b"DynamoDB_20120810.Query": dynamodb._query,
+    b"DynamoDB_20120810.BatchGetItem": dynamodb._batch_get_item,
+}
+
+Response = tuple[int, Mapping[str, str], bytes]
+Answer = Callable[[bytes], Response]
+
+
+class ShortWay(WholeAnswers):
+    """uvicorn's protocol, which knows requests that can be answered without waiting for anything."""
+
+    _answer: Answer | None = None
+    """What answers the request; None for one that takes the long way."""
+
+    def on_headers_complete(self) -> None:
+        """Find out which way the request goes."""
+        self._answer, self._body = self._short_way(), bytearray()
+        if self._answer is None:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Gather the body."""
+        if self._answer is None:
+            super().on_body(body)
+        else:
+            self._body += body
+
+    def on_message_complete(self) -> None:
+        """Answer the request, in a context that ends with it."""
+        if self._answer is None:
+            super().on_message_complete()
+        else:
+            response = contextvars.copy_context().run(_scoped, self._answer, dict(self.headers), bytes(self._body))
+            self.transport.write_whole(_written(*response))
+
+    def _short_way(self) -> Answer | None:
+        """What answers the request, if nothing decides about the answer but itself and no earlier one waits for its."""
+        waits = self.expect_100_continue or (self.cycle is not None and not self.cycle.response_complete)
+        if waits or self.parser.get_method() != b"POST" or not self.parser.should_keep_alive():
+            return None
+        headers = dict(self.headers)
+        if b"content-encoding" in headers:
+            return None
+        if self.url == b"/":
+            operation = _OPERATIONS.get(headers.get(b"x-amz-target", b""))
+            return operation and partial(_items, operation)
+        if headers.get(b"x-amz-invocation-type") == b"Event":
+            function = invoke_api.invoked(self.url.decode("latin-1"))
+            return partial(_event, function, headers) if function else None
+        return None
+
+
+def _scoped(answer: Answer, headers: Mapping[bytes, bytes], body: bytes) -> Response:
+    """Answer in the account and region of the caller."""
+    access_key, region = _caller(headers.get(b"authorization", b"").split(b",")[0])
+    responses.set_request_account_id(access_key)
+    responses.set_request_region(region)
+    try:
+        return answer(body)
+    except Exception as error:  # what ministack answers in this case
+        logger.exception("%s", answer)
+        return 500, {}, json.dumps({"__type": "InternalError", "message": str(error)}).encode()
+
+
+@lru_cache
+def _caller(credential: bytes) -> tuple[str, str]:
+    """Access key and region, of which clients have few."""
+    headers = {"authorization": credential.decode("latin-1")}
+    return router.extract_access_key_id(headers, {}), router.extract_region(headers, {})
+
+
+def _items(operation: Callable[[Any], Any], body: bytes) -> Response:
+    try:
+        request = json.loads(body or b"{}")
+    except json.JSONDecodeError:
+        refused: Response = responses.error_response_json("SerializationException", "Invalid JSON", 400)
+        return refused
+    status, fields, content = operation(request)
+    return status, {**fields, "x-amzn-requestid": str(uuid4()), "x-amz-crc32": str(zlib.crc32(content))}, content
+
+
+def _event(function: str, headers: Mapping[bytes, bytes], body: bytes) -> Response:
+    request_id = str(uuid4())
+    names = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}
+    status, fields, content = invoke_api.accept(request_id, function, names, body)
+    responses.fix_error_content_type("lambda", status, fields)
+    return status, {**fields, "x-amzn-requestid": request_id}, content
+
+
+def _written(status: int, fields: Mapping[str, str], content: bytes) -> bytes:
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    head += f"content-length: {len(content)}\r\n\r\n"
+    return b"".join((STATUS_LINE[status], head.encode("latin-1"), content))

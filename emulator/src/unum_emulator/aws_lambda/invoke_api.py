@@ -1,0 +1,108 @@
+"""The Invoke API in front of ministack's: quotas, request ids, and the chain of requests.
+
+https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
+ministack gives the caller another request id than the handler, so that nobody can tell what belongs together.
+"""
+
+import json
+import re
+from collections.abc import Coroutine, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from ministack import app
+from ministack.services import lambda_svc
+
+from unum_emulator.aws_lambda import invocation, payload_quotas, recursion
+from unum_emulator.aws_lambda.function import FunctionRef
+from unum_emulator.aws_lambda.invocation import Invocation, InvocationType
+from unum_emulator.aws_lambda.recursion import Lineage
+from unum_emulator.patching import replace
+
+_INVOKE_PATH = re.compile(r"/\d{4}-\d{2}-\d{2}/functions/(?P<function>[^/?]+)/invocations/?")
+
+
+def install() -> None:
+    """Stand before ministack's Lambda API; only Invoke is touched."""
+    _identify_invocations()
+    _refuse_payloads()
+    replace(lambda_svc, "_recursive_loop_drop", _recursive_loop_drop)
+
+
+def invoked(path: str) -> str | None:
+    """Return the name or ARN of the function that a path asks to invoke, None if it asks for something else."""
+    found = _INVOKE_PATH.fullmatch(path)
+    return unquote(found["function"]) if found else None
+
+
+def accept(request_id: str, function: str, headers: Mapping[str, str], body: bytes) -> payload_quotas.Response:
+    """Answer who sends an event, as ministack's dispatcher does after it has found out that it is one.
+
+    Args:
+        request_id: what the answer and the handler's context will have.
+        function: name or ARN.
+        headers: those of the request, with names in small letters.
+        body: the payload.
+    """
+    if refused := payload_quotas.refusal(body, InvocationType.EVENT):
+        return refused
+    name, qualifier = lambda_svc._resolve_request_scoped_name_and_qualifier(function)
+    with invocation.under(Invocation(request_id, Lineage.parse(headers.get(recursion.HEADER)))):
+        answer: payload_quotas.Response = _at_once(
+            lambda_svc._invoke(name, json.loads(body or b"{}"), headers, qualifier)
+        )
+        return answer
+
+
+def _at_once(work: Coroutine[Any, Any, Any]) -> Any:
+    """Run what is a coroutine by its form alone."""
+    try:
+        work.send(None)
+    except StopIteration as returned:
+        return returned.value
+    raise RuntimeError(f"{work}: expected to end without waiting")
+
+
+def _identify_invocations() -> None:
+    """Let the request id of the answer be the one that the handler sees."""
+    original = replace(app, "_dispatch_service_request", None)
+
+    async def dispatch(
+        method: str, path: str, headers: Mapping[str, str], body: bytes, query: Any, request_id: str
+    ) -> Any:
+        if not _is_invoke(method, path):
+            return await original(method, path, headers, body, query, request_id)
+        lineage = Lineage.parse(headers.get(recursion.HEADER))
+        with invocation.under(Invocation(request_id, lineage, _kind(headers))):
+            return await original(method, path, headers, body, query, request_id)
+
+    replace(app, "_dispatch_service_request", dispatch)
+
+
+def _refuse_payloads() -> None:
+    """Check the payload after the caller's permissions, as AWS does."""
+    original = replace(lambda_svc, "handle_request", None)
+
+    async def handle_request(method: str, path: str, headers: Mapping[str, str], body: bytes, query: Any) -> Any:
+        refused = payload_quotas.refusal(body, _kind(headers)) if _is_invoke(method, path) else None
+        return refused or await original(method, path, headers, body, query)
+
+    replace(lambda_svc, "handle_request", handle_request)
+
+
+def _is_invoke(method: str, path: str) -> bool:
+    return method == "POST" and invoked(path) is not None
+
+
+def _kind(headers: Mapping[str, str]) -> InvocationType:
+    return InvocationType(headers.get("x-amz-invocation-type", InvocationType.REQUEST_RESPONSE))
+
+
+def _recursive_loop_drop(name: str, _func: Mapping[str, Any], _depth: int) -> Any:
+    """Answer the caller of a loop; an asynchronous event is accepted, and stopped on its way."""
+    identity = invocation.ongoing()
+    function = FunctionRef.parse(lambda_svc._func_arn(name))
+    if identity.kind is InvocationType.EVENT or not identity.lineage.exceeds(function):
+        return None
+    error = recursion.stopped_error(function)
+    return lambda_svc.error_response_json(error["errorType"], error["errorMessage"], 400)

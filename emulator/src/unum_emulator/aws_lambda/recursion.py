@@ -1,0 +1,75 @@
+"""Lambda's recursive loop detection, counted per function as on AWS.
+
+"If your function is invoked approximately 16 times in the same chain of requests, then Lambda automatically
+stops the next function invocation in that request chain", unless its RecursiveLoop is `Allow`. The chain
+travels in the X-Ray header, which SDKs copy from one call to the next.
+https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html
+ministack counts all functions of a chain together, so that a long workflow without a loop breaks, and
+whether the function that loops has `Allow` hardly matters.
+"""
+
+import hashlib
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+from urllib.parse import unquote
+
+from unum_emulator.aws_lambda.function import FunctionRef
+
+LIMIT = 16
+HEADER = "x-amzn-trace-id"
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """How often the chain of requests behind an invocation went through each function."""
+
+    root: str
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def new(cls) -> "Lineage":
+        """Start a chain."""
+        return cls(f"1-{int(time.time()):08x}-{secrets.token_hex(12)}")
+
+    @classmethod
+    def parse(cls, header: str | None) -> "Lineage":
+        """Read `Root=...;Parent=...;Sampled=0;Lineage=HASH:COUNT|HASH:COUNT`; without a root, start a chain."""
+        fields = dict(part.split("=", 1) for part in unquote(header or "").split(";") if "=" in part)
+        if "Root" not in fields:
+            return cls.new()
+        entries = [entry.split(":") for entry in fields.get("Lineage", "").split("|") if entry]
+        return cls(fields["Root"], {entry[0]: int(entry[-1]) for entry in entries})
+
+    def entering(self, function: FunctionRef) -> "Lineage":
+        """Return the chain with one more invocation of `function`."""
+        name = _hash(function)
+        return Lineage(self.root, {**self.counts, name: self.counts.get(name, 0) + 1})
+
+    def exceeds(self, function: FunctionRef) -> bool:
+        """Tell whether Lambda stops the next invocation of `function` in this chain."""
+        if self.counts.get(_hash(function), 0) < LIMIT:
+            return False
+        return bool(function.base_record().get("recursive_loop") != "Allow")
+
+    def header(self) -> str:
+        """Return the X-Ray header that the invoked function gets and passes on."""
+        counts = "|".join(f"{name}:{count}" for name, count in self.counts.items())
+        return f"Root={self.root};Parent={secrets.token_hex(8)};Sampled=0;Lineage={counts}"
+
+
+def stopped_error(function: FunctionRef) -> dict[str, Any]:
+    """Return the error with which Lambda stops a loop."""
+    return {
+        "errorType": "RecursiveInvocationException",
+        "errorMessage": "Lambda has detected your function being invoked in a recursive loop with other "
+        f"Amazon Web Services resources and stopped your function's invocation: {function.unqualified}",
+    }
+
+
+@lru_cache(1024)
+def _hash(function: FunctionRef) -> str:
+    return hashlib.sha256(function.unqualified.encode()).hexdigest()[:8]

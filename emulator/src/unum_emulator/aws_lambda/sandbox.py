@@ -1,0 +1,212 @@
+"""One execution environment: a process with the function loaded that serves one invocation at a time.
+
+Restores Lambda's execution environment: AWS's runtime client, an init phase of its own, errors with the
+class of the exception, timeouts and memory limits that kill, and a process that survives what the handler raises.
+https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unum_emulator.aws_lambda import memory, payload_quotas
+from unum_emulator.aws_lambda.environment import function_environment
+from unum_emulator.aws_lambda.function import FunctionVersion
+from unum_emulator.aws_lambda.packages import PackageStore, discard
+from unum_emulator.aws_lambda.runtime_api import Delivery, Report, ReportKind, RuntimeApi
+
+# "The Init phase is limited to 10 seconds"; after that Lambda repeats it within the function's own timeout.
+_INIT_LIMIT_S = 10
+# How often a process is looked at that says nothing.
+_LOOK_S = 0.1
+_WORKER = Path(__file__).with_name("worker.py")
+
+
+class SandboxGoneError(Exception):
+    """The process ended between two invocations; the event has not reached it and another may take it."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an invocation ended.
+
+    Attributes:
+        body: the handler's result, or AWS's error object (`errorType`, `errorMessage`, ...).
+        failed: whether Lambda reports a function error.
+        log: what the process printed meanwhile.
+        duration_ms: the handler's time, without the init phase.
+        memory_mb: the process's peak, 0 where the system does not tell.
+    """
+
+    body: Any
+    failed: bool
+    log: str
+    duration_ms: int
+    memory_mb: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workshop:
+    """What every sandbox is made from.
+
+    Attributes:
+        root: sandboxes keep their private directories here.
+        runtime: the directory with the managed runtime's libraries.
+        packages: unpacked functions and layers.
+        endpoint: where the functions reach AWS.
+        spawner: a thread that lives as long as the emulator does; the kernel kills a process when the
+            thread that made it ends.
+    """
+
+    root: Path
+    runtime: Path
+    packages: PackageStore
+    endpoint: str
+    spawner: Executor
+
+
+class Sandbox:
+    """A process for one version of a function. Whoever leases it calls `invoke`, one call at a time."""
+
+    def __init__(self, function: FunctionVersion, workshop: Workshop) -> None:
+        self.function = function
+        self.log_stream = f"{time.strftime('%Y/%m/%d')}/[{function.version}]{uuid.uuid4().hex}"
+        self._fresh = True
+        self._killed = False
+        self._opening: Report | None = None
+        self._home = workshop.root / uuid.uuid4().hex
+        self._home.mkdir(parents=True)
+        output = self._home / "output.log"
+        output.touch()
+        self._log = output.open("rb")
+        self._api = RuntimeApi()
+        self._process = workshop.spawner.submit(self._spawn, workshop, output).result()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process can take another invocation."""
+        return not self._killed and self._process.poll() is None
+
+    def await_init(self) -> None:
+        """Wait until the process asks for work or fails; `invoke` reports the failure."""
+        if self._opening is None:
+            self._opening = self._await(_INIT_LIMIT_S + self.function.timeout_s)
+
+    def invoke(self, delivery: Delivery) -> Outcome:
+        """Run the handler once, after the end of the init phase.
+
+        Raises:
+            SandboxGoneError: the process ended before the event reached it.
+        """
+        self.await_init()
+        started_s = time.monotonic()
+        report = self._deliver(delivery)
+        body, failed = self._result(report, delivery.request_id)
+        duration_ms = round((time.monotonic() - started_s) * 1000)
+        return Outcome(body, failed, self._new_output(), duration_ms, memory.peak_mb(self._process.pid))
+
+    def kill(self) -> None:
+        """Kill the process with all its children."""
+        self._killed = True
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return  # it ended by itself
+
+    def close(self) -> None:
+        """Kill the process and remove its traces."""
+        self.kill()
+        self._process.wait()
+        self._api.close()
+        self._log.close()
+        discard(self._home)
+
+    def _spawn(self, workshop: Workshop, output: Path) -> "subprocess.Popen[bytes]":
+        function = self.function
+        task = workshop.packages.unpacked([function.code])
+        variables = function_environment(
+            function,
+            home=self._home,
+            task=task,
+            layers=workshop.packages.unpacked(function.layers),
+            runtime=workshop.runtime,
+            endpoint=workshop.endpoint,
+        )
+        variables["AWS_LAMBDA_RUNTIME_API"] = self._api.address
+        variables["AWS_LAMBDA_LOG_STREAM_NAME"] = self.log_stream
+        # -S and -P: neither this environment's packages nor this package's folder are on the path.
+        with output.open("ab") as sink:
+            return subprocess.Popen(  # noqa: S603 - runs the function that was deployed
+                [sys.executable, "-S", "-P", str(_WORKER), str(os.getpid())],
+                cwd=task,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+                process_group=0,
+            )
+
+    def _deliver(self, delivery: Delivery) -> Report:
+        """Hand the event to the process, if it asked for one; return what becomes of it."""
+        opening, self._opening = self._opening, None
+        first, self._fresh = self._fresh, False
+        if opening and opening.kind is ReportKind.READY:
+            self._api.deliver(delivery)
+            return self._await(delivery.timeout_s)
+        if opening and first:
+            return opening
+        raise SandboxGoneError
+
+    def _await(self, timeout_s: float) -> Report:
+        """Return what happens next; kill the process when its time or its memory is used up."""
+        deadline_s = time.monotonic() + timeout_s
+        while (remaining_s := deadline_s - time.monotonic()) > 0:
+            if report := self._api.report(min(remaining_s, _LOOK_S)):
+                return report
+            if self._process.poll() is not None:
+                return self._api.report(0) or Report(ReportKind.EXIT)  # it may have spoken before it ended
+            if memory.resident_mb(self._process.pid) > self.function.memory_mb:
+                self.kill()
+                return Report(ReportKind.OUT_OF_MEMORY)
+        self.kill()
+        return Report(ReportKind.TIMEOUT)
+
+    def _result(self, report: Report, request_id: str) -> tuple[Any, bool]:
+        """Return what the caller gets, and whether it is an error."""
+        match report.kind:
+            case ReportKind.RESPONSE:
+                too_large = payload_quotas.response_error(len(report.body))
+                return (too_large, True) if too_large else (json.loads(report.body), False)
+            case ReportKind.ERROR | ReportKind.INIT_ERROR:
+                return json.loads(report.body), True
+            case ReportKind.TIMEOUT:
+                reason = f"Task timed out after {self.function.timeout_s}.00 seconds"
+                return _failure(request_id, "Sandbox.Timedout", reason), True
+            case ReportKind.OUT_OF_MEMORY:
+                return _failure(request_id, "Runtime.OutOfMemory", "Runtime exited with error: signal: killed"), True
+            case _:
+                return _failure(request_id, "Runtime.ExitError", _exit_reason(self._process.wait())), True
+
+    def _new_output(self) -> str:
+        """Return what was printed since the last call; the client posts a result after it has flushed."""
+        return self._log.read().decode(errors="replace")
+
+
+def _failure(request_id: str, error_type: str, reason: str) -> dict[str, str]:
+    return {"errorType": error_type, "errorMessage": f"RequestId: {request_id} Error: {reason}"}
+
+
+def _exit_reason(code: int) -> str:
+    if code == 0:
+        return "Runtime exited without providing a reason"
+    if code < 0:
+        return f"Runtime exited with error: signal: {signal.Signals(-code).name.removeprefix('SIG').lower()}"
+    return f"Runtime exited with error: exit status {code}"

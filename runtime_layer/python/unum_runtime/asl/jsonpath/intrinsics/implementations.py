@@ -1,0 +1,198 @@
+"""The intrinsic functions, each on values whose kinds are already checked.
+
+Sources: specification, Appendix B; developer guide, Intrinsic functions. Where Step Functions was observed to do
+otherwise the function says so. A function raises ValueError for arguments that it cannot take.
+"""
+
+import base64
+import hashlib
+import json
+import math
+import random
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.jsonpath.intrinsics.arguments import (
+    ANYTHING,
+    ARRAY,
+    LIMITED_TEXT,
+    NUMBER,
+    OBJECT,
+    SHALLOW,
+    TEXT,
+    Signature,
+)
+from unum_runtime.asl.jsonpath.intrinsics.text import fill, shown
+from unum_runtime.asl.serialize import dumps
+from unum_runtime.model.ir import Json
+
+_LONGEST_RANGE = 1_000
+_INT32 = range(-(2**31), 2**31)
+_ALGORITHMS = {"MD5": "md5", "SHA-1": "sha1", "SHA-256": "sha256", "SHA-384": "sha384", "SHA-512": "sha512"}
+_NO_DIGIT = re.compile(r"[^A-Za-z0-9+/]")
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """An intrinsic function.
+
+    Attributes:
+        signature: what it takes.
+        call: computes it; the first argument is where the visit's random numbers come from.
+        fills_template: its first argument is a template, whose escapes it resolves itself.
+    """
+
+    signature: Signature
+    call: Callable[..., Json]
+    fills_template: bool = False
+
+
+def _array(_scene: Scene, *values: Json) -> Json:
+    return list(values)
+
+
+def _array_partition(_scene: Scene, items: list[Json], size: float) -> Json:
+    width = math.trunc(size)  # the guide says rounded; 2.6 was observed to give pairs
+    if width < 1:
+        raise ValueError(f"the size of a part must be at least 1, got {size}")
+    return [items[start : start + width] for start in range(0, len(items), width)]
+
+
+def _array_contains(_scene: Scene, items: list[Json], wanted: Json) -> Json:
+    # Compared as text: true was observed to be found in ["true"], and {"a":1,"b":2} not in [{"b":2,"a":1}].
+    return shown(wanted) in map(shown, items)
+
+
+def _array_range(_scene: Scene, first: float, last: float, step: float) -> Json:
+    start, end, stride = math.trunc(first), math.trunc(last), math.trunc(step)  # not rounded, as observed
+    if stride == 0:
+        raise ValueError("the step must not be 0")
+    numbers = range(start, end + (1 if stride > 0 else -1), stride)
+    if numbers[_LONGEST_RANGE:]:
+        raise ValueError(f"from {start} to {end} by {stride} are more than {_LONGEST_RANGE} items")
+    return list(numbers)
+
+
+def _array_get_item(_scene: Scene, items: list[Json], index: float) -> Json:
+    if not items:
+        return None  # as observed
+    position = math.trunc(index)
+    if not 0 <= position < len(items):
+        raise ValueError(f"index {position} is outside of an array of {len(items)} items")
+    return items[position]
+
+
+def _array_length(_scene: Scene, items: list[Json]) -> Json:
+    return len(items)
+
+
+def _array_unique(_scene: Scene, items: list[Json]) -> Json:
+    firsts: dict[Json, Json] = {}
+    for item in items:
+        firsts.setdefault(_identity(item), item)
+    return list(firsts.values())
+
+
+def _base64_encode(_scene: Scene, text: str) -> Json:
+    return base64.b64encode(text.encode(errors="replace")).decode()
+
+
+def _base64_decode(_scene: Scene, text: str) -> Json:
+    # What is no digit, and missing padding, were observed to do no harm.
+    digits = _NO_DIGIT.sub("", text.partition("=")[0].translate({ord("-"): "+", ord("_"): "/"}))
+    whole = digits[:-1] if len(digits) % 4 == 1 else digits
+    return base64.b64decode(whole + "=" * (-len(whole) % 4)).decode(errors="replace")
+
+
+def _hash(_scene: Scene, data: Json, algorithm: str) -> Json:
+    if algorithm not in _ALGORITHMS:
+        raise ValueError(f"argument 2 must be one of {', '.join(_ALGORITHMS)}; got {algorithm!r}")
+    text = shown(data)
+    if misfit := _HASHED.misfit(0, text):
+        raise ValueError(misfit)
+    return hashlib.new(_ALGORITHMS[algorithm], text.encode(errors="replace"), usedforsecurity=False).hexdigest()
+
+
+def _json_merge(_scene: Scene, under: dict[str, Json], over: dict[str, Json], _deep: Json) -> Json:
+    return {**under, **over}
+
+
+def _json_to_string(_scene: Scene, value: Json) -> Json:
+    return dumps(value)
+
+
+def _string_to_json(_scene: Scene, text: str) -> Json:
+    if not text:
+        return None  # as observed
+    return json.loads(text, parse_constant=_refuse_constant)
+
+
+def _math_random(scene: Scene, start: float, end: float, seed: float | None = None) -> Json:
+    first, stop = math.trunc(start), math.trunc(end)  # not rounded, as observed
+    if stop <= first:
+        raise ValueError(f"the end, which is excluded, must be greater than the start; got {start} and {end}")
+    return (scene.random if seed is None else random.Random(seed)).randrange(first, stop)  # noqa: S311 - repeatable by intent
+
+
+def _math_add(_scene: Scene, left: float, right: float) -> Json:
+    numbers = [math.floor(number + 0.5) for number in (left, right)]
+    for number in (*numbers, sum(numbers)):
+        if number not in _INT32:
+            raise ValueError(f"{number} is not between {_INT32[0]} and {_INT32[-1]}")
+    return sum(numbers)
+
+
+def _string_split(_scene: Scene, text: str, delimiters: str) -> Json:
+    # Each character delimits, and parts without any text were observed to be dropped.
+    parts = re.split(f"[{re.escape(delimiters)}]", text) if delimiters else [text]
+    return [part for part in parts if part]
+
+
+def _uuid(scene: Scene) -> Json:
+    return str(uuid.UUID(int=scene.random.getrandbits(128), version=4))
+
+
+def _format(_scene: Scene, template: str, *values: Json) -> Json:
+    return fill(template, values)
+
+
+def _identity(value: Json) -> Json:
+    """What is equal for equal JSON values, and can be the key of a dict; Python holds True == 1, JSON does not."""
+    if isinstance(value, dict):
+        return dict, frozenset((key, _identity(item)) for key, item in value.items())
+    if isinstance(value, list):
+        return list, tuple(map(_identity, value))
+    return isinstance(value, bool), value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_HASHED = Signature((LIMITED_TEXT, TEXT))
+
+FUNCTIONS: dict[str, Function] = {
+    "States.Array": Function(Signature((ANYTHING,), optional=1, is_open=True), _array),
+    "States.ArrayContains": Function(Signature((ARRAY, ANYTHING)), _array_contains),
+    "States.ArrayGetItem": Function(Signature((ARRAY, NUMBER)), _array_get_item),
+    "States.ArrayLength": Function(Signature((ARRAY,)), _array_length),
+    "States.ArrayPartition": Function(Signature((ARRAY, NUMBER)), _array_partition),
+    "States.ArrayRange": Function(Signature((NUMBER, NUMBER, NUMBER)), _array_range),
+    "States.ArrayUnique": Function(Signature((ARRAY,)), _array_unique),
+    "States.Base64Decode": Function(Signature((LIMITED_TEXT,)), _base64_decode),
+    "States.Base64Encode": Function(Signature((LIMITED_TEXT,)), _base64_encode),
+    "States.Format": Function(Signature((TEXT, ANYTHING), optional=1, is_open=True), _format, fills_template=True),
+    "States.Hash": Function(Signature((ANYTHING, TEXT)), _hash),
+    "States.JsonMerge": Function(Signature((OBJECT, OBJECT, SHALLOW)), _json_merge),
+    "States.JsonToString": Function(Signature((ANYTHING,)), _json_to_string),
+    "States.MathAdd": Function(Signature((NUMBER, NUMBER)), _math_add),
+    "States.MathRandom": Function(Signature((NUMBER, NUMBER, NUMBER), optional=1), _math_random),
+    "States.StringSplit": Function(Signature((TEXT, TEXT)), _string_split),
+    "States.StringToJson": Function(Signature((TEXT,)), _string_to_json),
+    "States.UUID": Function(Signature(()), _uuid),
+}
+"""Every intrinsic function by its name."""

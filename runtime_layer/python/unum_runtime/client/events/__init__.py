@@ -1,0 +1,1 @@
+"""Rebuild an execution's event history from its committed outcomes."""

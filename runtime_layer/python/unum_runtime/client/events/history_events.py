@@ -1,0 +1,375 @@
+"""The history of an execution, rebuilt from what is stored of it and its workflow's definition.
+
+Committed steps say what Tasks, Waits and fan-outs came to. What lies between follows from planning again. What nothing
+tells is left out: values that were collected, the data of a Task that another commits for, what failed before a retry.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from unum_runtime.client.events.join_outcome import joined
+from unum_runtime.client.events.journal import Event, HistoryEvent, Journal, Known, data, failure_data
+from unum_runtime.client.events.passage import Passage, Passages
+from unum_runtime.client.events.passed_states import pass_on, reason
+from unum_runtime.client.events.scope_events import Account
+from unum_runtime.client.events.task_events import Try
+from unum_runtime.client.reading.stored_outcomes import Past, failed_with, is_success
+from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Status, Success
+from unum_runtime.model.envelope import Value
+from unum_runtime.model.ir import Choice, Fail, FanOut, Json, Map, State, Task, Wait, Work, Workflow
+from unum_runtime.model.naming import Frames, Name, Scope
+from unum_runtime.protocol.planning.advance import branch_moment, branch_start
+from unum_runtime.protocol.planning.evaluation import Moment
+from unum_runtime.protocol.planning.plan import (
+    BranchFailed,
+    Commit,
+    Complete,
+    Effect,
+    Finish,
+    Invoke,
+    Meet,
+    Open,
+    branch,
+    is_start,
+    moment_of,
+    plan,
+    started_after,
+    started_at_once,
+)
+
+_ENDINGS: Mapping[Status, str] = {
+    Status.SUCCEEDED: "ExecutionSucceeded",
+    Status.FAILED: "ExecutionFailed",
+    Status.TIMED_OUT: "ExecutionTimedOut",
+    Status.ABORTED: "ExecutionAborted",
+}
+
+
+def events(workflow: Workflow, checkpoints: Iterable[Checkpoint], *, now_ms: int) -> list[HistoryEvent]:
+    """What has happened in an execution, in the order of time.
+
+    Args:
+        workflow: the version that it runs on.
+        checkpoints: its start record and its committed steps.
+        now_ms: the time, in milliseconds since 1970.
+
+    Raises:
+        ClientError: the execution runs on another version.
+    """
+    past, journal = Past.of(workflow, checkpoints), Journal()
+    details = data(input=_known(past.start)) | ({"roleArn": workflow.home.role_arn} if workflow.home.role_arn else {})
+    began = Event(type="ExecutionStarted", at_ms=past.start.committed_ms, previous=None, details=details)
+    account = Account(journal, journal.add(began))
+    _tell(past, Passages(workflow), account)
+    if past.end is None:
+        return journal.shaped(until_ms=max(now_ms, past.latest_ms))
+    last, until_ms = account.last, max(account.last.at_ms, past.latest_ms)
+    if past.end.is_stop:  # before a Wait was over, perhaps, that leads to the last event
+        until_ms = max(past.end.committed_ms, past.latest_ms)
+        last = journal.latest(until_ms=until_ms)
+    journal.end(_ending(past.end, last))
+    return journal.shaped(until_ms=until_ms)
+
+
+def _tell(past: Past, passages: Passages, account: Account) -> None:
+    """Tell what happened from the start on, and from each redrive on."""
+    top_level = _Thread(past, passages, (), account)
+    end = top_level.follow(past.start)
+    for count, (ended, redriven) in enumerate(past.redriven, start=1):
+        last = account.journal.latest(until_ms=ended.committed_ms) if ended.is_stop else end.last
+        account.last = account.journal.add(_ending(ended, last))
+        account.add("ExecutionRedriven", {"redriveCount": count}, redriven.committed_ms)
+        end = top_level.follow(redriven)
+
+
+def _ending(checkpoint: Checkpoint, last: Event) -> Event:
+    assert checkpoint.ending is not None  # noqa: S101 - it is the commit that has one
+    status, outcome = checkpoint.ending.status, checkpoint.ending.outcome
+    details = failure_data(outcome) if isinstance(outcome, Failure) else data(output=outcome)
+    at_ms = max(checkpoint.committed_ms, last.at_ms)
+    return Event(type=_ENDINGS[status], at_ms=at_ms, previous=last, details=details)
+
+
+class _End(NamedTuple):
+    """How far a branch has come.
+
+    Attributes:
+        last: its last event.
+        checkpoint: its last commit; None for none.
+        effect: what follows from that; None where nothing tells.
+    """
+
+    last: Event
+    checkpoint: Checkpoint | None = None
+    effect: Effect | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the branch ended with a failure."""
+        return isinstance(self.effect, BranchFailed)
+
+
+@dataclass
+class _Thread:
+    """Control in one scope: the top level, or a branch.
+
+    Attributes:
+        past: what is stored.
+        passages: what happened between.
+        frames: the fan-outs around it.
+        account: what is told of it.
+        succeeds: whether it is known to have ended well.
+    """
+
+    past: Past
+    passages: Passages
+    frames: Frames
+    account: Account
+    succeeds: bool = False
+
+    def follow(self, checkpoint: Checkpoint | None) -> _End:
+        """Tell what follows from `checkpoint`, up to the end of the scope."""
+        last, effect = checkpoint, None
+        while checkpoint is not None:
+            last = checkpoint
+            effect, checkpoint = self._beyond(checkpoint)
+        return _End(self.account.last, last, effect)
+
+    def _beyond(self, checkpoint: Checkpoint) -> tuple[Effect | None, Checkpoint | None]:
+        """What follows from a commit, and the next one."""
+        match checkpoint:
+            case Checkpoint(name=name, outcome=Collected(Failure() as failure)):
+                return BranchFailed(name.execution, name.frames, failure), None
+            case Checkpoint(outcome=Collected()):
+                return None, self._beyond_collected(checkpoint)
+        effect, start = plan(self.past.workflow, checkpoint), self._resumes_at(checkpoint)
+        if start is not None and isinstance(checkpoint.outcome, Success):
+            moment = moment_of(self.past.workflow, checkpoint)
+            is_inside = checkpoint.phase is Phase.ENTERED and not is_start(checkpoint.name)
+            passage = self._passage(start, checkpoint.outcome.value, moment, effect)
+            pass_on(self.account, passage, is_inside=is_inside, meets=isinstance(effect, Meet))
+        return effect, self._arrive(effect)
+
+    def _beyond_collected(self, checkpoint: Checkpoint) -> Checkpoint | None:
+        name, opens = checkpoint.name, checkpoint.opens
+        if checkpoint.phase is Phase.RETRIED:
+            return self.past.after(name)
+        if checkpoint.phase is Phase.ENTERED and opens is not None:
+            return self._fan_out(opens, None)
+        return self._guess(self._resumes_at(checkpoint), name, opens)
+
+    def _resumes_at(self, checkpoint: Checkpoint) -> str | None:
+        """The state that comes after a commit; None where none does, or only an event of its own."""
+        if is_start(checkpoint.name):
+            return self.past.workflow.start_at
+        if checkpoint.phase is Phase.LEFT:
+            return checkpoint.way.goes_to or self._state(checkpoint.state).next
+        return checkpoint.state if checkpoint.phase is Phase.ENTERED else None
+
+    def _passage(self, start: str, value: Json, moment: Moment, effect: Effect) -> Passage:
+        """The states on the way to `effect`; none where it is not the data that led there, but a limit."""
+        passage = self.passages.passage(start, value, moment, stops_at=_waits_at(effect))
+        failure = _failure(effect)
+        return passage if failure is None or failure == passage.failure else Passage()
+
+    def _arrive(self, effect: Effect) -> Checkpoint | None:
+        """Tell what became of `effect`; the commit that it led to, if there is one."""
+        match effect:
+            case Invoke(name, state, Value() as entered):
+                return self._invoke(name, self._state(state), entered)
+            case Invoke(name, state) | Meet(Invoke(name, state)):
+                return self._invoke(name, self._state(state), None)
+            case Commit(name):
+                return self.past.committed.get(name)
+            case Open(scope):
+                return self._fan_out(scope, effect)
+        return None
+
+    def _invoke(self, name: Name, state: State, entered: Value | None) -> Checkpoint | None:
+        if isinstance(state, Task):
+            return self._work(state, name, entered)
+        checkpoint = self.past.committed.get(name)
+        if isinstance(state, Wait) and checkpoint is not None:
+            self._leave_wait(state, checkpoint)
+        return checkpoint
+
+    def _leave_wait(self, state: Wait, checkpoint: Checkpoint) -> None:
+        if not isinstance(checkpoint.outcome, Failure):
+            self.account.exit(state, _known(checkpoint), checkpoint.committed_ms)
+
+    def _work(self, task: Task, name: Name, entered: Value | None) -> Checkpoint | None:
+        """Tell of a Task; the next commit."""
+        checkpoint = self.past.committed.get(name)
+        own = checkpoint if checkpoint is not None and checkpoint.state == task.name else None
+        this = Try(self.past.workflow, task, name, entered, own)
+        this.tell_start(self.account)
+        if own is not None:
+            this.tell_end(self.account, own, succeeded=is_success(own))
+            return own
+        if task.committed_by is None or checkpoint is None:
+            return None
+        this.tell_passing(self.account)
+        return self._guess(task.next, replace(name, step=name.step - 1))
+
+    def _fan_out(self, scope: Scope, opened: Open | None) -> Checkpoint | None:
+        """Tell of a fan-out; its commit, or what stands for one where the Task after it joins the branches."""
+        state, commit = self.past.workflow.fan_out(scope.state), self.past.outcome_of(scope)
+        needs_all = not _tolerates(state)
+        is_over = scope.join in self.past.committed if commit is None else is_success(commit)
+        started = self.account.start(state, scope.size, self._opened_ms(scope), scope.generation)
+        ends = self._branches(scope, opened, started, succeeds=needs_all and is_over)
+        told = [(end.last, end.has_failed) for end in ends.values()]
+        self.account.last = reason(told, started, succeeded=is_over)
+        if commit is None and opened is not None:
+            commit = joined(opened, _whole(ends))
+        if commit is not None:
+            self._leave(state, commit)
+        elif is_over:
+            self.account.end(state, succeeded=True)
+            self.account.exit(state, None)
+            return self._guess(state.next, scope.origin)
+        return commit
+
+    def _opened_ms(self, scope: Scope) -> int | None:
+        origin = self.past.committed.get(scope.origin)
+        return None if origin is None else origin.committed_ms
+
+    def _leave(self, state: FanOut, commit: Checkpoint) -> None:
+        """Tell what a fan-out came to."""
+        succeeded, caught = is_success(commit), commit.way.caught
+        if succeeded or failed_with(commit) is not None:
+            self.account.end(state, commit.committed_ms, succeeded=succeeded)
+        if succeeded or (caught is not None and commit.phase is Phase.LEFT):
+            self.account.exit(state, _known(commit), commit.committed_ms)
+
+    def _branches(self, scope: Scope, opened: Open | None, started: Event, *, succeeds: bool) -> Mapping[int, _End]:
+        """Tell of each branch that has begun; how far it has come, by its index."""
+        goes_on = _tolerates(self.past.workflow.fan_out(scope.state))
+        at_once = range(scope.size) if opened is None else started_at_once(opened)
+        waiting, ends = deque((index, started) for index in at_once), dict[int, _End]()
+        while waiting:
+            index, before = waiting.popleft()
+            account = self.account.branch(index, before)
+            thread = _Thread(self.past, self.passages, scope.branch(index), account, succeeds)
+            ends[index] = end = thread._branch(scope, opened, index)
+            if opened is not None and (isinstance(end.effect, Complete) or (goes_on and end.has_failed)):
+                waiting += ((following, end.last) for following in started_after(opened, index))
+        return ends
+
+    def _branch(self, scope: Scope, opened: Open | None, index: int) -> _End:
+        """Tell of this branch, if it is known to have begun."""
+        if opened is None and not self.succeeds and not self.past.has_begun(self.frames):
+            return _End(self.account.last)
+        state, commit = self.past.workflow.fan_out(scope.state), self.past.outcome_of(scope)
+        self.account.iterate(state, "Started")
+        end = self.follow(self._begin(opened, index) if opened else self._guess_begin(state, index, scope))
+        is_collected = end.checkpoint is not None and isinstance(end.checkpoint.outcome, Collected)
+        if isinstance(end.effect, Complete) or (is_collected and self.succeeds):
+            return end._replace(last=self.account.iterate(state, "Succeeded"))
+        if end.has_failed:
+            return end._replace(last=self.account.iterate(state, "Failed"))
+        if commit is not None and not is_collected:
+            self.account.iterate(state, "Aborted", commit.committed_ms)
+        return end
+
+    def _begin(self, opened: Open, index: int) -> Checkpoint | None:
+        """Tell how branch `index` of `opened` begins; its first commit, if there is one."""
+        fan_out, value = opened.arrival.state, opened.arrival.inputs[index]
+        moment = branch_moment(fan_out, index, value, opened.arrival.moment)
+        effect = branch(opened, index)
+        pass_on(self.account, self._passage(branch_start(fan_out, index), value, moment, effect))
+        return self._arrive(effect)
+
+    def _guess_begin(self, state: FanOut, index: int, scope: Scope) -> Checkpoint | None:
+        return self._guess(branch_start(state, index), Name(scope.execution, self.frames, -1))
+
+    def _guess(self, name: str | None, before: Name, opens: Scope | None = None) -> Checkpoint | None:
+        """Tell what follows for certain where no data are known, from the state called `name` on.
+
+        Args:
+            name: of the state; None where the scope ends.
+            before: the invocation before it.
+            opens: the fan-out that is known to follow.
+
+        Returns:
+            The next commit; None if there is none.
+        """
+        following = self.past.after(before)
+        known = following if opens is None else opens
+        ahead = self._guess_passed(name, None if known is None else known.state)
+        if opens is not None:
+            self.account.enter(self._state(opens.state), None)
+            return self._fan_out(opens, None)
+        if ahead is not None:
+            self.account.enter(ahead, None)
+            return self._work(ahead, Name(before.execution, before.frames, before.step + 1), None)
+        return following and self._jump(following)
+
+    def _guess_passed(self, name: str | None, target: str | None) -> Task | None:
+        """Tell of the states before that called `target`, as far as it is certain; the Task that stops that."""
+        passed: set[str] = set()
+        while name is not None and name != target and name not in passed:
+            passed.add(name)
+            state = self._state(name)
+            if isinstance(state, Task):
+                return state
+            if isinstance(state, FanOut) and not state.pure:
+                return None
+            self.account.enter(state, None)
+            is_certain = not isinstance(state, Choice | Fail) and not (isinstance(state, Work) and state.catch)
+            if is_certain or (target is not None and isinstance(self._state(target), Task | Wait | FanOut)):
+                self.account.exit(state, None)
+            if not is_certain:
+                return None
+            name = state.next
+        return None
+
+    def _jump(self, checkpoint: Checkpoint) -> Checkpoint | None:
+        """Go on with `checkpoint`; how control came there is not known."""
+        state = self._state(checkpoint.state)
+        self.account.enter(state, None)
+        if isinstance(state, Task | Wait):
+            return self._invoke(checkpoint.name, state, None)
+        if is_success(checkpoint) and checkpoint.phase is Phase.LEFT:
+            self.account.exit(state, _known(checkpoint), checkpoint.committed_ms)
+        return checkpoint
+
+    def _state(self, name: str) -> State:
+        return self.past.workflow.states[name]
+
+
+def _tolerates(state: FanOut) -> bool:
+    """Whether branches of `state` may fail without failing it."""
+    return state.quorum is not None or (isinstance(state, Map) and state.tolerates)
+
+
+def _whole(ends: Mapping[int, _End]) -> Mapping[int, tuple[Checkpoint, Complete | BranchFailed]]:
+    """The branches that have ended."""
+    return {
+        index: (end.checkpoint, end.effect)
+        for index, end in ends.items()
+        if end.checkpoint is not None and isinstance(end.effect, Complete | BranchFailed)
+    }
+
+
+def _known(checkpoint: Checkpoint) -> Known:
+    return checkpoint.outcome if isinstance(checkpoint.outcome, Success) else None
+
+
+def _waits_at(effect: Effect) -> str | None:
+    """The state that control comes to by `effect`, which may be a Wait."""
+    return effect.state if isinstance(effect, Invoke) else None
+
+
+def _failure(effect: Effect) -> Failure | None:
+    """What `effect` says that went wrong."""
+    match effect:
+        case BranchFailed(failure=failure):
+            return failure
+        case Commit(outcome=Failure() as failure):
+            return failure
+        case Finish(ending=ending) if isinstance(ending.outcome, Failure):
+            return ending.outcome
+    return None

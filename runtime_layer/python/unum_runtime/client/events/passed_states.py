@@ -1,0 +1,70 @@
+"""Telling of states that were passed without a commit."""
+
+from collections.abc import Iterable
+
+from unum_runtime.client.events.journal import Event, assigned
+from unum_runtime.client.events.passage import Passage, Visit
+from unum_runtime.client.events.scope_events import Account
+from unum_runtime.client.events.task_events import EVALUATION
+from unum_runtime.model.checkpoint import Success
+from unum_runtime.model.ir import FanOut
+
+
+def pass_on(account: Account, passage: Passage, *, is_inside: bool = False, meets: bool = False) -> None:
+    """Tell of the states of `passage`.
+
+    Args:
+        account: where to.
+        passage: the states.
+        is_inside: whether the first of them had been entered before.
+        meets: whether the last of them is entered with what another branch brings, too.
+    """
+    for number, visit in enumerate(passage.visits):
+        if number > 0 or not is_inside:
+            value = None if meets and visit.exit is None else Success(visit.value)
+            account.enter(visit.state, value, visit.moment.entered_ms)
+        _visit(account, visit)
+    if passage.failure is not None and passage.failure.error == EVALUATION:
+        account.fail_to_evaluate(passage.visits[-1].state, passage.failure)
+
+
+def reason(ends: Iterable[tuple[Event, bool]], started: Event, *, succeeded: bool) -> Event:
+    """The event that a fan-out ended with: its last branch, or, where it failed, the first that did.
+
+    Args:
+        ends: the last event of each branch, and whether the branch failed.
+        started: the event that the branches began with.
+        succeeded: whether the fan-out did.
+    """
+    ends = list(ends)
+    failed = [event for event, has_failed in ends if has_failed]
+    if failed and not succeeded:
+        return min(failed, key=lambda event: event.at_ms)
+    return max((event for event, _ in ends), key=lambda event: event.at_ms, default=started)
+
+
+def _visit(account: Account, visit: Visit) -> None:
+    if isinstance(visit.state, FanOut):
+        _compute(account, visit.state, visit)
+    if visit.exit is not None:
+        variables = assigned(visit.moment.variables, visit.exit.moment.variables)
+        account.exit(visit.state, Success(visit.exit.value), visit.exit.moment.entered_ms, variables)
+
+
+def _compute(account: Account, state: FanOut, visit: Visit) -> None:
+    """Tell of a fan-out that was computed in place, or has no branches; not of one that is yet to open."""
+    succeeded = visit.exit is not None and visit.exit.target == state.next
+    if not succeeded and not visit.branches:
+        return
+    started = account.start(state, len(visit.branches), visit.moment.entered_ms)
+    ends = [_branch(account.branch(index, started), state, passage) for index, passage in enumerate(visit.branches)]
+    account.last = reason(ends, started, succeeded=succeeded)
+    account.end(state, succeeded=succeeded)
+
+
+def _branch(account: Account, state: FanOut, passage: Passage) -> tuple[Event, bool]:
+    """Tell of a branch; its last event, and whether it failed."""
+    has_failed = passage.failure is not None
+    account.iterate(state, "Started")
+    pass_on(account, passage)
+    return account.iterate(state, "Failed" if has_failed else "Succeeded"), has_failed

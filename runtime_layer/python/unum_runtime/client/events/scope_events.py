@@ -1,0 +1,88 @@
+"""Telling what happens in one scope of an execution, event by event."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from unum_runtime.client.events.journal import Event, Journal, Known, data, failure_data
+from unum_runtime.model.checkpoint import Failure
+from unum_runtime.model.ir import Choice, Fail, FanOut, Json, Map, Pass, State, Succeed
+
+
+@dataclass
+class Account:
+    """What is told of one thread of control.
+
+    Attributes:
+        journal: where it is written.
+        last: its last event.
+        index: which branch of each fan-out around it, outermost first, from 0.
+    """
+
+    journal: Journal
+    last: Event
+    index: tuple[int, ...] = ()
+
+    def branch(self, index: int, before: Event) -> "Account":
+        """The account of branch `index` of a fan-out, which begins after the event `before`."""
+        return Account(self.journal, before, (*self.index, index))
+
+    def add(
+        self,
+        event_type: str,
+        details: Mapping[str, Json] | None = None,
+        at_ms: int | None = None,
+        *,
+        retries: int = 0,
+        approximate: bool = False,
+    ) -> Event:
+        """Tell of an event; without a time of its own, it has that of the one before."""
+        self.last = self.journal.add(
+            Event(
+                type=event_type,
+                at_ms=self.last.at_ms if at_ms is None else at_ms,
+                previous=self.last,
+                details=details,
+                index=self.index,
+                retries=retries,
+                approximate=approximate,
+            )
+        )
+        return self.last
+
+    def enter(self, state: State, value: Known, at_ms: int | None = None) -> None:
+        """Tell that `state` was entered with `value`."""
+        details = {"name": state.name, **data(input=value)}
+        approximate = at_ms is None or _runs_in_passing(state)
+        self.add(f"{type(state).__name__}StateEntered", details, at_ms, approximate=approximate)
+
+    def exit(
+        self, state: State, value: Known, at_ms: int | None = None, variables: Mapping[str, Json] | None = None
+    ) -> None:
+        """Tell that `state` was left with `value`; `variables` are the members for those that it assigned."""
+        details = {"name": state.name, **data(output=value), **(variables or {})}
+        approximate = at_ms is None or _runs_in_passing(state)
+        self.add(f"{type(state).__name__}StateExited", details, at_ms, approximate=approximate)
+
+    def start(self, state: FanOut, size: int, at_ms: int | None = None, retries: int = 0) -> Event:
+        """Tell that the branches of `state` begin."""
+        details = {"length": size} if isinstance(state, Map) else None
+        return self.add(f"{type(state).__name__}StateStarted", details, at_ms, retries=retries)
+
+    def end(self, state: FanOut, at_ms: int | None = None, *, succeeded: bool) -> None:
+        """Tell that the branches of `state` have ended."""
+        self.add(f"{type(state).__name__}State{'Succeeded' if succeeded else 'Failed'}", at_ms=at_ms)
+
+    def iterate(self, state: FanOut, what: str, at_ms: int | None = None) -> Event:
+        """Tell of this branch of `state` what has become of it, if that is a Map; a Parallel's have no such events."""
+        if not isinstance(state, Map):
+            return self.last
+        return self.add(f"MapIteration{what}", {"name": state.name, "index": self.index[-1]}, at_ms)
+
+    def fail_to_evaluate(self, state: State, failure: Failure, at_ms: int | None = None) -> None:
+        """Tell that an expression of `state` failed."""
+        self.add("EvaluationFailed", failure_data(failure) | {"state": state.name}, at_ms)
+
+
+def _runs_in_passing(state: State) -> bool:
+    """Whether nothing is stored of the time of `state`, because it runs right after the commit before it."""
+    return isinstance(state, Pass | Choice | Succeed | Fail) or (isinstance(state, FanOut) and state.pure)

@@ -1,0 +1,1 @@
+"""Read models of executions: steps, progress, Map Runs, lists."""

@@ -1,0 +1,239 @@
+"""Map runs: how far the Maps of an execution have come, counted from what their branches have committed.
+
+Each branch is what AWS calls a child execution; with an ``ItemBatcher`` it has several items. A Map without Tasks and
+one without items are computed where control comes to them, so there is nothing to tell of them.
+
+Source of what is counted: AWS Step Functions API Reference, "DescribeMapRun".
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from unum_runtime.client.descriptions import moment
+from unum_runtime.client.reading.stored_outcomes import Past, failed_with
+from unum_runtime.errors import StatesError
+from unum_runtime.model.checkpoint import Checkpoint, Collected, Status
+from unum_runtime.model.ir import Map, Workflow
+from unum_runtime.model.naming import Scope
+from unum_runtime.protocol.planning.compiled_fields import compiled
+from unum_runtime.protocol.planning.plan import BranchFailed, Complete, Open, plan, started_after, started_at_once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How many are how far; together they are as many as there are.
+
+    Attributes:
+        pending: wait for others under ``MaxConcurrency``.
+        running: were begun.
+        succeeded: did.
+        failed: did, also in time limits of their own.
+        aborted: had not ended when the Map had.
+    """
+
+    pending: int = 0
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    aborted: int = 0
+
+    @property
+    def total(self) -> int:
+        """All."""
+        return self.pending + self.running + self.succeeded + self.failed + self.aborted
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How much may fail, as the definition says it for this run; 0 where it says nothing.
+
+    Attributes:
+        count: how many branches.
+        percentage: how many of a hundred.
+    """
+
+    count: int = 0
+    percentage: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapRun:
+    """One run of a Map.
+
+    Attributes:
+        id: unique in the execution.
+        state: name of the Map.
+        index: which branch of each fan-out around it, outermost first, from 0; empty at the top level.
+        distributed: whether the Map is in distributed mode.
+        generation: how often the Map was retried before.
+        status: ``RUNNING``, ``SUCCEEDED``, ``FAILED``, or ``ABORTED`` where what is around it ended first.
+        items: how far its items are.
+        branches: how far its branches are; there are fewer than items where an ``ItemBatcher`` puts items together.
+        results_written: how many items' results a ``ResultWriter`` has written.
+        max_concurrency: how many branches run at once; 0 for any number.
+        tolerance: how much may fail.
+        started_at: when it was entered.
+        stopped_at: when it ended; None while it runs.
+    """
+
+    id: str
+    state: str
+    index: tuple[int, ...]
+    distributed: bool
+    generation: int
+    status: Status
+    items: Counts
+    branches: Counts
+    results_written: int
+    max_concurrency: int
+    tolerance: Tolerance
+    started_at: datetime
+    stopped_at: datetime | None
+
+
+def map_runs(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> list[MapRun]:
+    """The runs of all Maps of an execution, in the order in which their ways around them were committed.
+
+    Args:
+        workflow: the version that it runs on.
+        checkpoints: its start record, its steps and its stop record.
+
+    Raises:
+        ClientError: it runs on another version.
+    """
+    past = Past.of(workflow, checkpoints)
+    return [
+        _Run(past, checkpoint, checkpoint.opens).told()
+        for checkpoint in past.committed.values()
+        if checkpoint.opens is not None and isinstance(workflow.states[checkpoint.opens.state], Map)
+    ]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run, as it is told from what is committed.
+
+    Attributes:
+        past: of the execution.
+        origin: the commit that opened the scope.
+        scope: its branches.
+    """
+
+    past: Past
+    origin: Checkpoint
+    scope: Scope
+
+    def told(self) -> MapRun:
+        opened, state = self._opened(), self._state
+        branches = self._branches(opened)
+        status, stopped_ms = self._end(branches)
+        if status is not Status.RUNNING:
+            branches = [Status.ABORTED if each in (None, Status.RUNNING) else each for each in branches]
+        items = _counted(branches, [1] * len(branches) if opened is None else _sizes(state, opened))
+        return MapRun(
+            id=_id(self.scope),
+            state=self.past.workflow.visible_name(state.name),
+            index=tuple(frame.index for frame in self.scope.frames),
+            distributed=state.distributed,
+            generation=self.scope.generation,
+            status=status,
+            items=items,
+            branches=_counted(branches, [1] * len(branches)),
+            results_written=items.succeeded if self._are_written() else 0,
+            max_concurrency=opened.arrival.width if opened is not None and state.has_limit else 0,
+            tolerance=Tolerance() if opened is None else _tolerance(self.past.workflow, state, opened),
+            started_at=moment(self.origin.committed_ms),
+            stopped_at=None if stopped_ms is None else moment(stopped_ms),
+        )
+
+    @property
+    def _state(self) -> Map:
+        state = self.past.workflow.states[self.scope.state]
+        assert isinstance(state, Map)  # noqa: S101 - others have no runs
+        return state
+
+    def _opened(self) -> Open | None:
+        """How the scope was opened; None where that was collected."""
+        effect = None if isinstance(self.origin.outcome, Collected) else plan(self.past.workflow, self.origin)
+        return effect if isinstance(effect, Open) else None
+
+    def _branches(self, opened: Open | None) -> list[Status | None]:
+        """How each branch is; None for one that is not known to have begun."""
+        branches = [self._branch(index) for index in range(self.scope.size)]
+        if opened is not None:
+            over = (index for index, status in enumerate(branches) if status not in (None, Status.RUNNING))
+            begun = {*started_at_once(opened), *(each for index in over for each in started_after(opened, index))}
+            branches = [status or (Status.RUNNING if index in begun else None) for index, status in enumerate(branches)]
+        return branches
+
+    def _branch(self, index: int) -> Status | None:
+        """How a branch is by its last commit; one whose value was collected has succeeded, for all that is known."""
+        last = self.past.last(self.scope.branch(index))
+        if last is None:
+            return None
+        if isinstance(last.outcome, Collected):
+            return Status.SUCCEEDED
+        match plan(self.past.workflow, last):
+            case Complete():
+                return Status.SUCCEEDED
+            case BranchFailed():
+                return Status.FAILED
+        return Status.RUNNING
+
+    def _end(self, branches: list[Status | None]) -> tuple[Status, int | None]:
+        """How the run ended, and when in milliseconds since 1970."""
+        settled = self.past.committed.get(self.scope.join)
+        if settled is not None and settled.state == self.scope.state:
+            return Status.SUCCEEDED if failed_with(settled) is None else Status.FAILED, settled.committed_ms
+        if settled is not None or (self._state.join is not None and set(branches) == {Status.SUCCEEDED}):
+            return Status.SUCCEEDED, max(each.committed_ms for each in self._last_commits())
+        around = (self.past.committed.get(scope.join) for scope in self.origin.name.scopes)
+        end = next((each for each in around if each is not None), self.past.end)
+        return (Status.RUNNING, None) if end is None else (Status.ABORTED, end.committed_ms)
+
+    def _last_commits(self) -> Iterator[Checkpoint]:
+        yield self.origin
+        lasts = (self.past.last(self.scope.branch(index)) for index in range(self.scope.size))
+        yield from (last for last in lasts if last is not None)
+
+    def _are_written(self) -> bool:
+        """Whether the hidden Task after the Map has written the results."""
+        if not self._state.writes:
+            return False
+        after = self.past.committed.get(self.scope.join)
+        if after is not None and after.state == self.scope.state:
+            after = self.past.after(self.scope.join)
+        return after is not None and after.state == self._state.next and failed_with(after) is None
+
+
+def _id(scope: Scope) -> str:
+    """Names a scope in its execution: the steps at which it and the fan-outs around it began, with their branches."""
+    around = "".join(f"{frame.iteration}.{frame.index}-" for frame in scope.frames)
+    return f"{around}{scope.iteration}"
+
+
+def _sizes(state: Map, opened: Open) -> list[int]:
+    """How many items each branch has."""
+    inputs = opened.arrival.inputs
+    return [len(each["Items"]) for each in inputs] if "ItemBatcher" in state.data else [1] * len(inputs)
+
+
+def _counted(branches: Iterable[Status | None], sizes: Iterable[int]) -> Counts:
+    counts = Counts()
+    for status, size in zip(branches, sizes, strict=True):
+        name = "pending" if status is None else status.lower()
+        counts = replace(counts, **{name: getattr(counts, name) + size})
+    return counts
+
+
+def _tolerance(workflow: Workflow, state: Map, opened: Open) -> Tolerance:
+    if not state.tolerates:
+        return Tolerance()
+    program, scene, value = compiled(workflow, state), opened.arrival.moment.scene(state.name), opened.arrival.value
+    try:
+        count = program.number("ToleratedFailureCount", value, scene)
+        percentage = program.number("ToleratedFailurePercentage", value, scene)
+    except StatesError:  # which is how the Map failed
+        return Tolerance()
+    return Tolerance(int(count or 0), float(percentage or 0))

@@ -1,0 +1,1 @@
+"""Text for terminals: amounts, columns, live tables."""

@@ -1,0 +1,91 @@
+"""The table of an execution's steps, written row by row while they commit."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from unum_runtime.client.descriptions import Step, StepStatus
+from unum_runtime.client.terminal.amounts import duration_text, size_text
+from unum_runtime.client.terminal.columns import printable
+
+HEADINGS = ("STATE", "INDEX", "ATTEMPT", "DURATION", "BYTES", "STATUS")
+_FIRST_WIDTHS = (24, 9, 7, 10, 9, 9)
+_RIGHT = frozenset({"ATTEMPT", "DURATION", "BYTES"})
+
+_COLOURS: Mapping[StepStatus, str] = {
+    StepStatus.ENTERED: "\x1b[34m",
+    StepStatus.SUCCEEDED: "\x1b[32m",
+    StepStatus.FAILED: "\x1b[31m",
+    StepStatus.COLLECTED: "\x1b[2m",
+}
+_PLAIN, _ERASE_LINE = "\x1b[0m", "\r\x1b[2K"
+
+
+@dataclass
+class LiveTable:
+    """Appends a row for each step; on a terminal the last line says how long the execution runs.
+
+    Attributes:
+        stream: where to write.
+        now_s: seconds on a clock that never goes back.
+    """
+
+    stream: TextIO
+    now_s: Callable[[], float] = time.monotonic
+    _widths: list[int] = field(default_factory=lambda: list(_FIRST_WIDTHS))
+    _rows: int = 0
+    _begun_s: float = field(init=False)
+    _is_terminal: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._begun_s = self.now_s()
+        self._is_terminal = self.stream.isatty()
+
+    def add(self, step: Step) -> None:
+        """Write the row of `step`, after the headings if it is the first."""
+        if self._rows == 0:
+            self._write(self._line(HEADINGS), "")
+        self._rows += 1
+        self._write(self._line(row(step)), _COLOURS[step.status])
+        if self._is_terminal:
+            elapsed = duration_text(int((self.now_s() - self._begun_s) * 1000))
+            self.stream.write(f"{self._rows} steps, {elapsed} …")
+        self.stream.flush()
+
+    def close(self) -> None:
+        """Take the last line away."""
+        if self._is_terminal:
+            self.stream.write(_ERASE_LINE)
+            self.stream.flush()
+
+    def _line(self, cells: tuple[str, ...]) -> str:
+        """`cells` in columns, which widen for good where a cell needs it."""
+        self._widths = [max(width, len(cell)) for width, cell in zip(self._widths, cells, strict=True)]
+        padded = (
+            cell.rjust(width) if heading in _RIGHT else cell.ljust(width)
+            for heading, cell, width in zip(HEADINGS, cells, self._widths, strict=True)
+        )
+        return "  ".join(padded).rstrip()
+
+    def _write(self, line: str, colour: str) -> None:
+        if not self._is_terminal:
+            self.stream.write(f"{line}\n")
+        elif colour and "NO_COLOR" not in os.environ:  # https://no-color.org
+            self.stream.write(f"{_ERASE_LINE}{colour}{line}{_PLAIN}\n")
+        else:
+            self.stream.write(f"{_ERASE_LINE}{line}\n")
+
+
+def row(step: Step) -> tuple[str, ...]:
+    """The cells of `step`, in the order of `HEADINGS`."""
+    status = f"{step.status} {step.error}" if step.error else str(step.status)
+    return (
+        printable(step.state),
+        ".".join(map(str, step.index)) or "-",
+        str(step.attempt),
+        duration_text(step.duration_ms),
+        size_text(step.bytes),
+        printable(status),
+    )

@@ -1,0 +1,1 @@
+"""Replacements of standard modules that shorten a cold start."""

@@ -1,0 +1,46 @@
+"""Import modules by the names that they had in earlier releases.
+
+Version 0.1.0 had other modules. A program that imports one of them by its old name gets the module that has its content
+now, as the same object under both names.
+"""
+
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+
+def redirect(names: Mapping[str, str]) -> None:
+    """Make imports of old module names return the modules that replaced them.
+
+    Args:
+        names: the current module name by its old name, both absolute; no old name may still exist.
+    """
+    # First, because a package that moved leads Python to files of the current one, which it would load a second time.
+    sys.meta_path.insert(0, _FormerNames(names))
+
+
+class _FormerNames(MetaPathFinder, Loader):
+    def __init__(self, names: Mapping[str, str]) -> None:
+        # A package that is gone as a whole is imported, as an empty module, before its modules are.
+        self._packages = {old.rpartition(".")[0] for old in names}
+        self._names = names
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return a spec for an old name; Python calls this."""
+        del path, target
+        if fullname in self._names or fullname in self._packages:
+            return ModuleSpec(fullname, self, is_package=fullname in self._packages)
+        return None
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Let Python create an empty module; `exec_module` replaces it."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Replace the empty module by the current one, which is what the import then returns."""
+        if module.__name__ in self._names:
+            sys.modules[module.__name__] = importlib.import_module(self._names[module.__name__])

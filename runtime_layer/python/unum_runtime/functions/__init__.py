@@ -1,0 +1,1 @@
+"""Entry points of Lambda functions, one module for each kind of function."""

@@ -1,0 +1,120 @@
+"""What the failure handler does for people: it takes requests through its alias, as it may invoke every function.
+
+It does them with the versions that the execution began with, or, to redrive and to fork, with those that are deployed
+now. An execution of another IR has a handler of its own, which the request is handed on to.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from unum_runtime.aws.caller import LambdaCaller
+from unum_runtime.cold_start.records import replace
+from unum_runtime.errors import ClientError, NotOurEvent
+from unum_runtime.functions import function_versions
+from unum_runtime.functions.function_versions import addresses, begun_at, function_of, on_failure, start_alias
+from unum_runtime.functions.task_function import index_of, runtime_of, services
+from unum_runtime.model.checkpoint import Began, to_text
+from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.ir import Json
+from unum_runtime.model.naming import control_alias
+from unum_runtime.protocol.control import operator_requests
+from unum_runtime.protocol.control.operator_requests import Control, Request, RunsOn
+from unum_runtime.protocol.control.sweep import Sweep, is_sweep, sweep
+from unum_runtime.protocol.delivery.deliver import step
+from unum_runtime.protocol.requests.start_alias import refusal
+from unum_runtime.protocol.runtime import Runtime
+
+
+def answer(event: Json, context: Any) -> Json:
+    """Do what `event` asks for.
+
+    Returns:
+        What came of it; or what was wrong as ``error``, named as boto3 names it, and ``message``.
+
+    Raises:
+        UnumError: it is not known whether it was done; the request must be repeated.
+    """
+    try:
+        if is_sweep(event):
+            return _swept(Sweep.from_json(event), context)
+        return _answered(operator_requests.parse(event), event, context)
+    except ClientError as error:
+        return refusal(type(error).__name__, str(error))
+
+
+def deliver(event: Mapping[str, Json], context: Any) -> None:
+    """One delivery of an envelope for a state that runs no user code, which a request has led to.
+
+    Raises:
+        NotOurEvent: it is of another workflow.
+    """
+    (workflow,) = services()
+    envelope = Envelope.from_json(event)
+    if envelope.workflow != workflow:
+        raise NotOurEvent(f"event.workflow: expected {workflow!r}, got {envelope.workflow!r}")
+    here = _runtime(None, context)
+    found = operator_requests.runs_on(here.store, workflow, envelope.name.execution.name)
+    step(_runtime(found.began or _newest(context), context), envelope)
+
+
+def _swept(asked: Sweep, context: Any) -> Json:
+    """Look through the executions; another delivery goes on where the time of this one is over."""
+    here = _runtime(None, context)
+    found = sweep(here, index_of(here.workflow.name), asked, partial(answer, context=context))
+    here.log("swept", looked_at=found.looked_at, silent=found.silent, is_done=found.rest is None)
+    if found.rest is not None:
+        here.invoker.invoke([(context.invoked_function_arn, to_text(found.rest.to_json()).encode())])
+    return {"looked_at": found.looked_at, "silent": found.silent, "is_done": found.rest is None}
+
+
+def _answered(request: Request, event: Mapping[str, Json], context: Any) -> Json:
+    here = _runtime(None, context)
+    if request.control is Control.STOP:  # in the store alone, whatever the version
+        return operator_requests.answer(here, request, None)
+    found = operator_requests.runs_on(here.store, here.workflow.name, request.execution)
+    if request.needs_version and found.digest not in (None, here.workflow.digest):
+        return _hand_on(here, found, request, event)
+    began = found.began
+    if began is None or (request.goes_on_anew and not request.handed_on):
+        began = _newest(context)
+    rt = _runtime(began, context)
+    if found.digest is None:  # nobody has begun it: so it begins as if the function had been called that it starts in
+        rt = replace(rt, own_address=began.address)
+    return operator_requests.answer(rt, request, began)
+
+
+def _hand_on(here: Runtime, found: RunsOn, request: Request, event: Mapping[str, Json]) -> Json:
+    """Let the handler of the execution's own version do it.
+
+    Raises:
+        VersionGone: there is none, or it has the same definition as this one.
+    """
+    if found.began is not None and not request.handed_on:
+        own = function_of(here.own_address)
+        for address in addresses(here.workflow.name, found.began).values():
+            handler = on_failure(address)
+            if handler is not None and function_of(handler) == own:
+                handed_on = {**event, operator_requests.HANDED_ON: True}
+                return LambdaCaller(function_versions.lambda_client()).call(handler, json.dumps(handed_on).encode())
+    raise operator_requests.VersionGone(
+        f"execution {request.execution!r} runs on IR {found.digest}, this is IR {here.workflow.digest}, and no handler "
+        "of the other is known; fork it with an input"
+    )
+
+
+def _newest(context: Any) -> Began:
+    (workflow,) = services()
+    own = f"{function_of(context.invoked_function_arn)}:{control_alias(workflow)}"
+    return begun_at(workflow, start_alias(own))
+
+
+def _runtime(began: Began | None, context: Any) -> Runtime:
+    """A runtime that runs no user code; it knows the addresses of the versions of `began`."""
+    ((workflow, service),) = services().items()
+    if began is not None:
+        routes = {**began.routes, **addresses(workflow, began)}
+        service = replace(service, routes=routes, carried=tuple(began.routes))
+    own = f"{function_of(context.invoked_function_arn)}:{context.function_version}"
+    return replace(runtime_of(workflow, service, own, context), hosts=frozenset())

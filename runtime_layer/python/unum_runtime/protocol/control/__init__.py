@@ -1,0 +1,1 @@
+"""Operations on running and finished executions: stop, redrive, fork, nudge, sweep."""

@@ -1,0 +1,233 @@
+"""What people may ask for while an execution runs or when it has ended: requests as JSON, answers as JSON.
+
+A request names things that exist, and has at most an input; nothing of it becomes internal state.
+"""
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+
+from unum_runtime.cold_start.records import NamedTuple, dataclass
+from unum_runtime.errors import ClientError
+from unum_runtime.model.checkpoint import Began, Failure, Success
+from unum_runtime.model.envelope import MARK, WIRE_VERSION, other_version
+from unum_runtime.model.ir import Json
+from unum_runtime.protocol.control.fork import Wish, fork
+from unum_runtime.protocol.control.nudge import missing, nudge
+from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.history.pending import Missing
+from unum_runtime.protocol.history.start_records import start_record
+from unum_runtime.protocol.history.steps import top_level
+from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.store.base import Store
+
+HANDED_ON = "handed_on"
+"""Field of a request: another version of the handler has got it, and found that it is for this one."""
+
+SILENT = "silent_ms"
+"""Field of a request to nudge or to tell why: how long ago something should have happened, in milliseconds."""
+
+MOST_SHOWN = 100
+"""How many commits that an execution waits for are told one by one."""
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
+
+
+class ValidationException(ClientError):
+    """A request is not as it must be."""
+
+
+class VersionGone(ClientError):
+    """Nothing is left of the version that an execution runs on."""
+
+
+class Control(StrEnum):
+    """What may be asked for."""
+
+    STOP = "stop"
+    REDRIVE = "redrive"
+    NUDGE = "nudge"
+    FORK = "fork"
+    WHY = "why"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What somebody asks for.
+
+    Attributes:
+        control: what.
+        execution: of which execution.
+        failure: with which error and cause it is stopped.
+        wish: what is forked; None for anything else.
+        handed_on: whether another version of the handler has handed it on.
+        silent_ms: to nudge and to tell why, only of what should have come so many milliseconds ago; 0 for all.
+    """
+
+    control: Control
+    execution: str
+    failure: Failure
+    wish: Wish | None
+    handed_on: bool
+    silent_ms: int = 0
+
+    @property
+    def needs_version(self) -> bool:
+        """Whether only a handler of the execution's own version can do it."""
+        return self.control is not Control.FORK
+
+    @property
+    def goes_on_anew(self) -> bool:
+        """Whether the execution goes on with the functions that are deployed now."""
+        return self.control in (Control.REDRIVE, Control.FORK)
+
+
+class RunsOn(NamedTuple):
+    """Which version an execution runs on.
+
+    Attributes:
+        digest: of its IR; None before it has begun.
+        began: its functions; None if that was not written down.
+    """
+
+    digest: str | None
+    began: Began | None
+
+
+def request(control: Control, execution: str, /, **content: Json) -> dict[str, Json]:
+    """The event with which somebody asks for `control` of `execution`.
+
+    Args:
+        control: what.
+        execution: name of the execution.
+        content: to stop, ``error`` and ``cause``; to fork, ``node``, ``name``, and maybe ``visit`` and ``input``; to
+            nudge and to tell why, maybe ``silent_ms``.
+    """
+    return {MARK: WIRE_VERSION, "control": control, "execution": execution, **content}
+
+
+def is_request(event: Json) -> bool:
+    """Whether `event` claims to be a request."""
+    return isinstance(event, dict) and {MARK, "control"} <= event.keys()
+
+
+def parse(event: Json) -> Request:
+    """The request that `event` is.
+
+    Raises:
+        ValidationException: it is none; says what is wrong.
+    """
+    if not is_request(event):
+        raise ValidationException(f'expected an object with "{MARK}", "control" and "execution"')
+    check_version(event)
+    execution, error, cause = event.get("execution"), event.get("error"), event.get("cause")
+    if event["control"] not in list(Control):
+        raise ValidationException(f"control: expected one of {[*map(str, Control)]}, got {event['control']!r}")
+    if not isinstance(execution, str):
+        raise ValidationException(f"execution: expected the name of an execution, got {execution!r}")
+    if not isinstance(error, str | None) or not isinstance(cause, str | None):
+        raise ValidationException(f"error, cause: expected texts or nothing, got {error!r} and {cause!r}")
+    control = Control(event["control"])
+    return Request(
+        control=control,
+        execution=execution,
+        failure=Failure(error, cause),
+        wish=_wish(execution, event) if control is Control.FORK else None,
+        handed_on=event.get(HANDED_ON) is True,
+        silent_ms=checked_silent_ms(event.get(SILENT, 0)),
+    )
+
+
+def check_version(event: Mapping[str, Json]) -> None:
+    """Whether `event` is a request as this version makes it.
+
+    Raises:
+        ValidationException: it is of another wire version.
+    """
+    fault = other_version(event)
+    if fault is not None:
+        raise ValidationException(fault)
+
+
+def runs_on(store: Store, workflow: str, execution_name: str) -> RunsOn:
+    """Which version an execution runs on.
+
+    Raises:
+        ExecutionDoesNotExist: there is none of that name.
+    """
+    record = start_record(store, workflow, execution_name)
+    steps = [step for step in top_level(store, workflow, record.name.execution) if step.state]
+    began = [step.began for step in steps if step.began is not None]
+    return RunsOn(steps[-1].digest if steps else None, began[-1] if began else None)
+
+
+def answer(rt: Runtime, asked: Request, began: Began | None) -> Json:
+    """Do what `asked` asks for.
+
+    Args:
+        rt: a runtime of the version that the execution runs on, or, to fork, of any.
+        asked: the request.
+        began: the versions that `rt` knows the addresses of; None to stop, which needs none.
+
+    Raises:
+        ClientError: it cannot be done; says why.
+        UnumError: it is not known whether it was done; ask again.
+    """
+    match asked:
+        case Request(control=Control.NUDGE):
+            return _shown(nudge(rt, asked.execution, silent_ms=asked.silent_ms))
+        case Request(control=Control.WHY):
+            return _shown(missing(rt, asked.execution, silent_ms=asked.silent_ms))
+        case Request(control=Control.REDRIVE):
+            return {"redriven_ms": redrive(rt, asked.execution, began)}
+        case Request(control=Control.STOP):
+            execution = start_record(rt.store, rt.workflow.name, asked.execution).name.execution
+            return {"stopped_ms": stop(rt, execution, asked.failure).committed_ms}
+        case Request(wish=Wish() as wish):
+            name, started_ms = fork(rt, wish, began)
+            return {"execution": name, "started_ms": started_ms}
+    raise ValidationException(f"control: this version cannot {asked.control}")
+
+
+def checked_silent_ms(value: Json) -> int:
+    """`value`, if it is a time in milliseconds.
+
+    Raises:
+        ValidationException: it is none.
+    """
+    if type(value) is not int or value < 0:
+        raise ValidationException(f"{SILENT}: expected milliseconds, a whole number from 0 on, got {value!r}")
+    return value
+
+
+def _wish(execution: str, event: Mapping[str, Json]) -> Wish:
+    """What is to be forked.
+
+    Raises:
+        ValidationException: it is not said as it must be.
+    """
+    value = Success(event["input"]) if "input" in event else None
+    match event.get("node"), event.get("name"), event.get("visit", 1):
+        case str() as node, str() as name, int() as visit if _NAME.fullmatch(name):
+            return Wish(execution=execution, name=name, node=node, visit=visit, value=value)
+    raise ValidationException(
+        'expected "node", the name of a state; "name", that of the new execution, 1 to 80 characters from '
+        f'A-Z a-z 0-9 - _; and "visit", a number from 1 on; got {sorted(event)}'
+    )
+
+
+def _shown(found: list[Missing]) -> Json:
+    return {"count": len(found), "missing": [_line(each) for each in found[:MOST_SHOWN]]}
+
+
+def _line(found: Missing) -> Json:
+    line = {
+        "invocation": str(found.name),
+        "state": found.state,
+        "index": [frame.index for frame in found.name.frames],
+        "waits_for": found.waits_for,
+        "since_ms": found.since_ms,
+    }
+    more = {"until_ms": found.until_ms, "job": found.job}
+    return line | {name: value for name, value in more.items() if value is not None}

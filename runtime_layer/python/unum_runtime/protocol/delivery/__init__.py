@@ -1,0 +1,1 @@
+"""Process one delivery of an event: the hot path."""

@@ -1,0 +1,155 @@
+"""Collection: what becomes of outcomes that nobody can need any more.
+
+Under `Collection.TTL` they expire, and nothing is ever deleted: the checkpoint is its own tombstone. Under
+`Collection.EAGER` whoever has committed an outcome and sent what follows from it turns what it was made of into
+tombstones: a node its parent, whoever settles a fan-out all that its branches have stored, at any depth, and the
+checkpoint that opened it. From then on no delivery of those can matter, for their successors have committed; a late one
+finds the tombstone. The start record and the checkpoint that ended the execution are kept.
+
+Branches may still run when their fan-out is settled, because another has failed, or because a quorum is enough. What a
+delivery writes before that, the collector sees, since it looks after the commit; so a delivery that has written
+something looks last of all whether a scope around is settled, and if so, it takes back what it wrote.
+
+Source of the scheme: Unum, "Garbage collection"; there the checkpoint is deleted and a late duplicate runs again.
+"""
+
+from collections.abc import Iterable
+
+from unum_runtime.cold_start.records import replace
+from unum_runtime.model.checkpoint import Checkpoint, Collected, Item
+from unum_runtime.model.envelope import Envelope, Neighbours, Results
+from unum_runtime.model.ir import Collection
+from unum_runtime.model.naming import (
+    SHARD_SIZE,
+    Key,
+    Name,
+    Scope,
+    checkpoint_key,
+    completion_key,
+    failed_key,
+    is_aside,
+    meeting_key,
+    pack_at,
+    pack_of,
+    place_in_shard,
+    root_key,
+    scopes_around,
+    shard_partition,
+)
+from unum_runtime.protocol.delivery.delivery_state import Trail
+from unum_runtime.protocol.fanout.packing import is_packed, own_keys, uncollected
+from unum_runtime.protocol.planning.plan import Commit, Meet, is_start, plan
+from unum_runtime.protocol.runtime import Runtime
+
+
+def collect_behind(rt: Runtime, envelope: Envelope) -> None:
+    """Collect what the input of `envelope` was made of; its outcome is committed and what follows is sent.
+
+    Only under `Collection.EAGER`, as what follows here.
+    """
+    if isinstance(envelope.input, Results):
+        collect_scope(rt, envelope.input.scope)
+    elif not isinstance(envelope.input, Neighbours):  # the branch after it needs the same
+        rt.store.collect(_parent_key(rt, envelope.name))
+
+
+def collect_commit(rt: Runtime, effect: Commit) -> None:
+    """Collect what the outcome of `effect` was made of; it is committed and what follows is sent."""
+    if effect.joins is None:
+        rt.store.collect(_parent_key(rt, effect.name))
+    else:
+        collect_scope(rt, effect.joins)
+
+
+def collect_scope(rt: Runtime, scope: Scope) -> None:
+    """Collect all that a scope has stored; what it came to is committed and what follows is sent."""
+    rt.store.collect(_scope_keys(rt, scope))
+
+
+def collect_last(rt: Runtime, checkpoint: Checkpoint) -> None:
+    """Collect what an execution did last before it was stopped, a fan-out that still runs included."""
+    if rt.collection is Collection.EAGER:
+        rt.store.collect(_tree(rt, checkpoint))
+
+
+def settled_around(rt: Runtime, trail: Trail) -> dict[Scope, Item]:
+    """The outermost settled scopes around what a delivery came to, each with what it came to."""
+    paths = list(trail.paths())
+    keys = {checkpoint_key(rt.workflow.name, scope.join): scope for path in paths for scope in path}
+    found = rt.store.read(keys) if keys else {}
+    settled = {keys[key]: item for key, item in found.items()}
+    outermost = (next((scope for scope in path if scope in settled), None) for path in paths)
+    return {scope: settled[scope] for scope in outermost if scope is not None}
+
+
+def take_back(rt: Runtime, trail: Trail, settled: Iterable[Scope]) -> None:
+    """Collect what a delivery wrote inside of `settled` scopes."""
+    over = frozenset(settled)
+    for checkpoint in trail.created:
+        if not over.isdisjoint(scopes_around(checkpoint.name.execution, checkpoint.name.frames)):
+            rt.store.collect(_tree(rt, checkpoint))
+    for end in trail.ended:
+        around = scopes_around(end.execution, end.frames)
+        if not over.isdisjoint(around):
+            rt.store.collect(_set_keys(rt, around[-1], [end.frames[-1].index]))
+
+
+def _parent_key(rt: Runtime, name: Name) -> list[Key]:
+    parent = Name(name.execution, name.frames, name.step - 1)
+    return [] if name.step == 0 or is_start(parent) else [checkpoint_key(rt.workflow.name, parent)]
+
+
+def _scope_keys(rt: Runtime, scope: Scope) -> list[Key]:
+    """All that a scope has stored; last what opened it, so that its tombstone says that the rest is collected."""
+    keys = dict.fromkeys(key for shard in range(scope.shards) for key in _shard_keys(rt, scope, shard))
+    return [*keys, *_set_keys(rt, scope, range(scope.size)), checkpoint_key(rt.workflow.name, scope.origin)]
+
+
+def _tree(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
+    """A checkpoint inside of a settled scope, with all that the fan-out has stored that it opened."""
+    if isinstance(checkpoint.outcome, Collected):
+        return []
+    if checkpoint.opens is not None:
+        return _scope_keys(rt, checkpoint.opens)
+    return [*own_keys(rt, checkpoint), *_meeting_keys(rt, checkpoint)]
+
+
+def _meeting_keys(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
+    """Where a branch that goes on from `checkpoint` has noted that it has come to a Task which neighbours meet in."""
+    if not any(task.meets_previous for task in rt.workflow.tasks):
+        return []
+    following = plan(rt.workflow, checkpoint)
+    if not isinstance(following, Meet):
+        return []
+    name = following.invoke.name
+    scope, index = Scope.around(name.execution, name.frames), name.frames[-1].index
+    meetings = range(index, min(index + 2, scope.size))
+    return [meeting_key(rt.workflow.name, scope, own, name.step) for own in meetings]
+
+
+def _shard_keys(rt: Runtime, scope: Scope, shard: int) -> list[Key]:
+    """All that the branches of `shard` have stored, but for what says that they have ended."""
+    items = rt.store.query(shard_partition(rt.workflow.name, scope, shard))
+    packs = uncollected(items)
+    own = {key: item for key, item in items.items() if pack_at(key) is None and not is_aside(key)}
+    return [key for place, item in own.items() for key in _tree(rt, _of_branch(scope, place, item))] + packs
+
+
+def _of_branch(scope: Scope, key: Key, item: Item) -> Checkpoint:
+    index, step = place_in_shard(key)
+    return Checkpoint.from_item(Name(scope.execution, scope.branch(index), step), item)
+
+
+def _set_keys(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[Key]:
+    """Where the branches `ended`, or the packs that they are in, are added when they have ended."""
+    if is_packed(rt.workflow, scope.state):
+        scope, ended = replace(scope, size=scope.packs), map(pack_of, ended)
+        if scope.size == 1:
+            return []
+    shards = sorted({index // SHARD_SIZE for index in ended})
+    keys = [completion_key(rt.workflow.name, scope, shard) for shard in shards]
+    if scope.shards > 1:
+        keys.append(root_key(rt.workflow.name, scope))
+    if rt.workflow.fan_out(scope.state).quorum is not None:
+        keys.append(failed_key(rt.workflow.name, scope))
+    return keys

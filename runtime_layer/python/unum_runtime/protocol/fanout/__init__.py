@@ -1,0 +1,1 @@
+"""Track the branches of a fan-out: packs, lanes, neighbours."""

@@ -1,0 +1,1 @@
+"""Read what an execution has committed."""

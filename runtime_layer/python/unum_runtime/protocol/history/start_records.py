@@ -1,0 +1,115 @@
+"""The start record: what may be asked to start, what is stored of it, and how far the execution has come since."""
+
+import json
+import re
+
+from unum_runtime.asl.serialize import NotSerializable, dumps
+from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, InvalidExecutionInput, InvalidName
+from unum_runtime.model.checkpoint import Checkpoint, Success, read_start_record
+from unum_runtime.model.ir import Json
+from unum_runtime.model.list_index import stored_item
+from unum_runtime.model.naming import Execution, Name, execution_partition, start_key
+from unum_runtime.protocol.planning.evaluation import timestamp
+from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
+from unum_runtime.store.base import Store
+from unum_runtime.store.large_items import LargeItems
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
+
+
+def checked_name(name: str) -> str:
+    """`name`, if it is one that an execution may have.
+
+    Raises:
+        InvalidName: it is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
+    """
+    if not is_name(name):
+        amount = f"{len(name)}: " if isinstance(name, str) else ""
+        raise InvalidName(f"name: expected 1 to 80 characters from A-Z a-z 0-9 - _, got {amount}{name!r}")
+    return name
+
+
+def is_name(name: object) -> bool:
+    """Whether an execution may be called so."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+
+def checked_input(value: object, store: Store | None = None) -> Json:
+    """`value` as the workflow will read it: tuples become arrays, keys become text.
+
+    Args:
+        value: the execution's input.
+        store: the workflow's, which may take values of any size; None where the value has to travel first.
+
+    Raises:
+        InvalidExecutionInput: it is not JSON (the text names type and place), or has more than 380 KB where the store
+            does not take that.
+    """
+    try:
+        text = dumps(value)
+    except NotSerializable as error:
+        raise InvalidExecutionInput(f"input: {error.cause}") from error
+    size = len(text.encode())
+    if size > MAX_OUTCOME_BYTES and not isinstance(store, LargeItems):
+        raise InvalidExecutionInput(
+            f"input: {size} bytes of JSON, but at most {MAX_OUTCOME_BYTES} are stored; "
+            "put large data into S3 and pass where it is, or "
+            'give the workflow a bucket for larger ones, payload="s3", and the client its name, `payload_bucket`'
+        )
+    return json.loads(text)
+
+
+def recorded(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s: int) -> Checkpoint:
+    """The start record that is stored: `draft` itself, or the one that was first.
+
+    Raises:
+        ExecutionAlreadyExists: the name was started with another input.
+        StoreError: it is not known whether the execution exists; ask again with the same name.
+    """
+    name = draft.name.execution.name
+    item = store.create(start_key(workflow, name), stored_item(workflow, draft), expires_at_s=expires_at_s)
+    if item is None:
+        return draft
+    record = read_start_record(name, item)
+    if not _same_input(record, draft):
+        raise ExecutionAlreadyExists(
+            f"execution {name!r} of workflow {workflow!r} was started with another input "
+            f"at {timestamp(record.committed_ms)}; nothing was stored: use another name, or the same input"
+        )
+    return record
+
+
+def start_record(store: Store, workflow: str, execution_name: str) -> Checkpoint:
+    """The start record of an execution; its outcome is the execution's input.
+
+    Raises:
+        ExecutionDoesNotExist: there is none of that name; of what is no name, the store is not asked.
+    """
+    key = start_key(workflow, execution_name) if is_name(execution_name) else None
+    item = store.read([key]).get(key) if key is not None else None
+    if item is None:
+        raise ExecutionDoesNotExist(
+            f"workflow {workflow!r} has no execution {execution_name!r}: it never started, or its retention has passed"
+        )
+    return read_start_record(execution_name, item)
+
+
+def last_step(store: Store, workflow: str, execution: Execution) -> Checkpoint | None:
+    """The last step of the top level; None while there is none.
+
+    It is the one that ends an execution: no other follows it.
+    """
+    newest = store.query(execution_partition(workflow, execution), newest=1)
+    for key, item in newest.items():
+        return Checkpoint.from_item(Name(execution, (), int(key.sort)), item)
+    return None
+
+
+def _same_input(one: Checkpoint, other: Checkpoint) -> bool:
+    """Whether two start records have the same JSON as input; Python alone would take true for 1."""
+    return _canonical(one) == _canonical(other)
+
+
+def _canonical(record: Checkpoint) -> str | None:
+    """The input; None where it was too large to be stored."""
+    return json.dumps(record.outcome.value, sort_keys=True) if isinstance(record.outcome, Success) else None

@@ -1,0 +1,1 @@
+"""Plan what follows a committed outcome: pure functions, no effects."""

@@ -1,0 +1,298 @@
+"""Pure states: from a state and its input to the next Task, Wait or fan-out, or the end of the scope.
+
+Deterministic: whoever calls it with the same committed value and moment gets the same answer.
+"""
+
+from typing import TypeAlias
+
+from unum_runtime.asl import recovery
+from unum_runtime.asl.program import Left
+from unum_runtime.cold_start.records import dataclass, replace
+from unum_runtime.errors import StatesError
+from unum_runtime.model.checkpoint import Failure, Success
+from unum_runtime.model.ir import Choice, Fail, FanOut, Json, Map, Parallel, State, Task, Wait, Work
+from unum_runtime.model.naming import SHARD_SIZE
+from unum_runtime.protocol.planning import dataset_variables
+from unum_runtime.protocol.planning.compiled_fields import compiled
+from unum_runtime.protocol.planning.evaluation import INPUT, Moment, deadline, redriven
+
+MAX_PURE_STEPS = 25_000
+"""Pure states in one go, as many as Step Functions allows events; an endless loop without a Task ends with an error."""
+
+
+@dataclass(frozen=True)
+class AtTask:
+    """A Task is next.
+
+    Attributes:
+        task: the Task.
+        given: its input before its data flow.
+        moment: when it is entered.
+        due_ms: when it may begin, if a Wait comes before it; in milliseconds since 1970.
+    """
+
+    task: Task
+    given: Success
+    moment: Moment
+    due_ms: int | None = None
+
+    @property
+    def value(self) -> Json:
+        """Its input as JSON."""
+        return self.given.value
+
+
+@dataclass(frozen=True)
+class AtWait:
+    """A Wait is next that something else than a Task follows; it ends at `until_ms`."""
+
+    state: Wait
+    value: Json
+    moment: Moment
+    until_ms: int
+
+
+@dataclass(frozen=True)
+class AtFanOut:
+    """A fan-out with Tasks is next.
+
+    Attributes:
+        state: the Map or Parallel.
+        value: its input before its data flow.
+        moment: when it is entered.
+        inputs: what each branch is entered with.
+        width: how many branches run at once.
+    """
+
+    state: FanOut
+    value: Json
+    moment: Moment
+    inputs: tuple[Json, ...]
+    width: int
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The scope ended with `given` after `state`."""
+
+    state: str
+    given: Success
+
+
+@dataclass(frozen=True)
+class Failed:
+    """`state` failed."""
+
+    state: str
+    failure: Failure
+
+
+Arrival: TypeAlias = AtTask | AtWait | AtFanOut | Ended | Failed
+
+
+@dataclass(frozen=True)
+class Onward:
+    """A state was passed: it is left with `value`, and `target` is next, if anything is."""
+
+    value: Json
+    target: str | None
+    moment: Moment
+
+
+def advance(start: str, given: Success, moment: Moment) -> Arrival:
+    """Follow pure states from entering `start` with `given`.
+
+    A Wait that a Task follows is passed as well: the Task itself comes later, which saves an event.
+    """
+    arrival = _follow(start, given, moment)
+    return (_task_behind(arrival) or arrival) if isinstance(arrival, AtWait) else arrival
+
+
+def branch_start(state: FanOut, index: int) -> str:
+    """The state that branch `index` of `state` begins with."""
+    return state.branches[index] if isinstance(state, Parallel) else _as_map(state).start
+
+
+def branch_moment(state: FanOut, index: int, value: Json, moment: Moment) -> Moment:
+    """The moment in which branch `index` of `state`, itself entered at `moment`, is entered with `value`."""
+    variables = dataset_variables.without(moment.variables)
+    seed = f"{moment.seed}+{moment.visited} {state.name}[{index}]"
+    if isinstance(state, Map) and state.distributed:  # as an execution of its own, it sees nothing of those around it
+        given = {INPUT: value} if INPUT in moment.variables else {}
+        variables = given | redriven(moment.variables)
+    return Moment(moment.workflow, moment.execution, moment.entered_ms, seed, variables)
+
+
+def join(state: FanOut, value: Json, results: list[Json], moment: Moment) -> Left | Failure:
+    """What a fan-out comes to.
+
+    Args:
+        state: the Map or Parallel.
+        value: its input before its data flow; not looked at unless `Workflow.needs_origin`.
+        results: what its branches came to, in their order.
+        moment: when it was entered.
+    """
+    kept = dataset_variables.keep_results(state, value, results, moment)
+    if kept is not None:
+        return kept
+    own = replace(moment, variables=dataset_variables.without(moment.variables))
+    try:
+        return compiled(moment.workflow, state).leave(value, results, own.scene(state.name))
+    except StatesError as failed:
+        return failure_of(state, failed)
+
+
+def pass_wait(state: Wait, value: Json, moment: Moment) -> Left | Failure:
+    """What a Wait, which is over, is left with."""
+    program, scene = compiled(moment.workflow, state), moment.scene(state.name)
+    try:
+        return program.leave(value, program.arguments(value, scene), scene)
+    except StatesError as failed:
+        return failure_of(state, failed)
+
+
+def fall_back(state: Work, value: Json, failure: Failure, moment: Moment) -> Onward | Failed:
+    """Where `state`, entered with `value`, leads by its catchers after `failure`, which no retrier is for any more."""
+    moment = replace(moment, variables=dataset_variables.without(moment.variables))
+    position = recovery.catcher(state.catch, failure.error)
+    if position is None or moment.is_late:
+        return Failed(state.name, failure)
+    try:
+        left = compiled(moment.workflow, state).caught(
+            position, value, _shown(failure), moment.scene(state.name, part=" caught")
+        )
+    except StatesError as failed:
+        return Failed(state.name, failure_of(state, failed))
+    return Onward(left.value, state.catch[position].next, moment.after(left.variables))
+
+
+def too_many_failed(state: FanOut, value: Json, failed: int, size: int, moment: Moment) -> bool:
+    """Whether more of `size` branches of `state`, entered with `value`, have failed than it tolerates."""
+    if not isinstance(state, Map) or not state.tolerates:
+        return failed > 0
+    number, scene = compiled(moment.workflow, state).number, moment.scene(state.name)
+    count, percentage = (number(f"ToleratedFailure{unit}", value, scene) for unit in ("Count", "Percentage"))
+    return (count is not None and failed > count) or (percentage is not None and failed * 100 > percentage * size)
+
+
+def by_branch(state: FanOut, failure: Failure) -> Failure:
+    """What `state` comes to by `failure` of a branch.
+
+    The branches of a distributed Map are executions of their own, whose errors stay theirs: it says that there were
+    more than it tolerates, and that is none if it does not say (developer guide, Tolerated failure threshold).
+    """
+    return exceeded() if isinstance(state, Map) and state.distributed else failure
+
+
+def exceeded() -> Failure:
+    """What a Map comes to of which too many branches failed."""
+    return Failure("States.ExceedToleratedFailureThreshold", "The specified tolerated failure threshold was exceeded")
+
+
+def failure_of(state: State, failed: StatesError) -> Failure:
+    """What `state` comes to when its data flow fails."""
+    return Failure(failed.error, f"state {state.name!r}: {failed.cause}")
+
+
+def _follow(start: str, given: Success, moment: Moment) -> Arrival:
+    name = start
+    for _ in range(MAX_PURE_STEPS):
+        state = moment.workflow.states[name]
+        if isinstance(state, Task):
+            return AtTask(state, given, moment)
+        step = _enter(state, given.value, moment)
+        if not isinstance(step, Onward):
+            return step
+        given, moment = given.changed_to(step.value), step.moment
+        if step.target is None:
+            return Ended(name, given)
+        name = step.target
+    cause = f"state {name!r}: {MAX_PURE_STEPS} states since the last Task; a loop without a Task must end"
+    return Failed(name, Failure("States.Runtime", cause))
+
+
+def _task_behind(wait: AtWait) -> AtTask | None:
+    """The Task that comes after `wait`, unless that outlasts the execution or something else comes."""
+    left = pass_wait(wait.state, wait.value, wait.moment)
+    after = wait.moment if isinstance(left, Failure) else wait.moment.after(left.variables, entered_ms=wait.until_ms)
+    if isinstance(left, Failure) or wait.state.next is None or after.is_late:
+        return None
+    arrival = _follow(wait.state.next, Success(left.value), after)
+    return replace(arrival, due_ms=wait.until_ms) if isinstance(arrival, AtTask) else None
+
+
+def _enter(state: State, value: Json, moment: Moment) -> Arrival | Onward:
+    """Either where it stops, or how it goes on."""
+    try:
+        return _visit(state, value, moment)
+    except StatesError as failed:
+        failure = failure_of(state, failed)
+        return fall_back(state, value, failure, moment) if isinstance(state, Work) else Failed(state.name, failure)
+
+
+def _visit(state: State, value: Json, moment: Moment) -> Arrival | Onward:
+    match state:
+        case Wait():
+            return _visit_wait(state, value, moment)
+        case FanOut():
+            return _visit_fan_out(state, value, moment)
+    program, scene = compiled(moment.workflow, state), moment.scene(state.name)
+    match state:
+        case Fail():
+            return Failed(state.name, Failure(*program.failure(value, scene)))
+        case Choice():
+            target, left = program.choose(value, scene)
+            return Onward(left.value, target, moment.after(left.variables))
+    left = program.leave(value, program.arguments(value, scene), scene)
+    return Onward(left.value, state.next, moment.after(left.variables))
+
+
+def _visit_wait(state: Wait, value: Json, moment: Moment) -> Arrival | Onward:
+    program, scene = compiled(moment.workflow, state), moment.scene(state.name)
+    until_ms = program.until_ms(value, scene)
+    deadline_ms = deadline(moment.workflow, moment.execution)
+    if deadline_ms is not None:
+        until_ms = min(until_ms, deadline_ms)
+    if until_ms > moment.entered_ms:
+        return AtWait(state, value, moment, until_ms)
+    left = program.leave(value, program.arguments(value, scene), scene)
+    return Onward(left.value, state.next, moment.after(left.variables))
+
+
+def _visit_fan_out(state: FanOut, value: Json, moment: Moment) -> Arrival | Onward:
+    program, scene = compiled(moment.workflow, state), moment.scene(state.name)
+    if isinstance(state, Parallel):
+        inputs = (program.arguments(value, scene),) * len(state.branches)
+    else:
+        inputs = tuple(program.items(value, scene, dataset_variables.items_read(state, moment)))
+    if state.quorum is not None and not state.quorum <= len(inputs) <= SHARD_SIZE:
+        cause = (
+            f"expected {state.quorum} to {SHARD_SIZE} branches, of which {state.quorum} are enough; got {len(inputs)}"
+        )
+        raise StatesError("States.Runtime", cause)
+    limit = program.number("MaxConcurrency", value, scene) if isinstance(state, Map) and state.has_limit else None
+    too_many_failed(state, value, 0, len(inputs), moment)  # an error in what says so shows at once
+    if inputs and not state.pure:
+        return AtFanOut(state, value, moment, inputs, min(int(limit), len(inputs)) if limit else len(inputs))
+    ends = [
+        _follow(branch_start(state, index), Success(entered), branch_moment(state, index, entered, moment))
+        for index, entered in enumerate(inputs)
+    ]
+    failures = [end.failure for end in ends if isinstance(end, Failed)]
+    if too_many_failed(state, value, len(failures), len(ends), moment):
+        return fall_back(state, value, by_branch(state, failures[0]), moment)
+    left = join(state, value, [end.given.value for end in ends if isinstance(end, Ended)], moment)
+    if isinstance(left, Failure):
+        return fall_back(state, value, left, moment)
+    return Onward(left.value, state.next, moment.after(left.variables))
+
+
+def _shown(failure: Failure) -> dict[str, str]:
+    """The failure as a catcher sees it (specification, Error output)."""
+    shown = {"Error": failure.error, "Cause": failure.cause}
+    return {name: text for name, text in shown.items() if text is not None}
+
+
+def _as_map(state: FanOut) -> Map:
+    assert isinstance(state, Map)  # noqa: S101 - FanOut has two subclasses
+    return state

@@ -1,0 +1,1 @@
+"""Requests that callers outside the workflow may send."""

@@ -1,0 +1,90 @@
+"""The door for whoever speaks HTTP: what comes through a function URL, and what it is answered.
+
+A request is an event of payload format 2.0 (AWS Lambda Developer Guide, "Invoking Lambda function URLs") that has the
+arguments of SendTaskSuccess or SendTaskFailure as JSON, or a token and ``"heartbeat": true``. It is answered as by Step
+Functions: status 200 and an empty object, or 400 and the error's name as ``__type`` (Smithy, "AWS JSON 1.0 protocol").
+"""
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from unum_runtime.model.checkpoint import to_text
+from unum_runtime.model.ir import Json
+from unum_runtime.protocol.requests import start_alias
+from unum_runtime.protocol.runtime import Runtime
+
+_ALLOWED = (
+    'expected POST with a JSON object of "taskToken" and one of: "output" as JSON text; "error" and "cause" as text; '
+    '"heartbeat": true'
+)
+
+
+def respond(rt: Runtime, event: Json) -> Mapping[str, Json]:
+    """Do what an HTTP request asks for, if it is one by somebody who has a task token.
+
+    Returns:
+        The response, in payload format 2.0.
+
+    Raises:
+        UnumError: it is not known whether it was done, which Lambda answers with status 502.
+    """
+    try:
+        request = _request(_content(event))
+    except ValueError as error:
+        return _refusal(start_alias.INVALID_REQUEST, f"{_ALLOWED}; got {error}")
+    match start_alias.answer(rt, request):
+        case {"error": str(name), "message": str(message)}:
+            return _refusal(name, message)
+    return _response(200, {})
+
+
+def _content(event: Json) -> Json:
+    """The value that the request has as its body.
+
+    Raises:
+        ValueError: there is none; the text says what is there.
+    """
+    match event:
+        case {"requestContext": {"http": {"method": "POST"}}}:
+            return _parsed(event)
+        case {"requestContext": {"http": {"method": method}}}:
+            raise ValueError(method)
+    raise ValueError("an event that is no HTTP request")
+
+
+def _parsed(event: Mapping[str, Json]) -> Json:
+    body = event.get("body", "")
+    try:
+        return json.loads(base64.b64decode(body) if event.get("isBase64Encoded") else body)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"a body that is no JSON: {error}") from error
+
+
+def _request(content: Json) -> Mapping[str, Json]:
+    """The request as the door reads it."""
+    match content:
+        case {"taskToken": str(token), "output": str(output), **others} if not others:
+            return start_alias.request(token, output=output)
+        case {"taskToken": str(token), "heartbeat": True, **others} if not others:
+            return start_alias.request(token, heartbeat=True)
+        case {"taskToken": str(token), **failure} if _is_failure(failure):
+            return start_alias.request(token, error=failure.get("error"), cause=failure.get("cause"))
+        case dict():
+            raise ValueError(f"an object of {sorted(content)}")
+    raise ValueError("another value")
+
+
+def _is_failure(given: Mapping[Any, Json]) -> bool:
+    texts = all(isinstance(value, str | None) for value in given.values())
+    return bool(given) and given.keys() <= {"error", "cause"} and texts
+
+
+def _refusal(name: str, message: str) -> Mapping[str, Json]:
+    return _response(400, {"__type": name, "message": message})
+
+
+def _response(status: int, content: Json) -> Mapping[str, Json]:
+    headers = {"content-type": "application/x-amz-json-1.0"}
+    return {"statusCode": status, "headers": headers, "body": to_text(content)}

@@ -1,0 +1,73 @@
+"""What Tasks of other workflows ask for at the start alias: an execution by its name, and how it is.
+
+With it they need no access to the table. Answers have the fields of Step Functions' API, and times are milliseconds
+since 1970.
+"""
+
+import json
+
+from unum_runtime.errors import InvalidExecutionInput
+from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Success, start_record, to_text
+from unum_runtime.model.ir import Json
+from unum_runtime.model.naming import Execution
+from unum_runtime.protocol.history import start_records
+from unum_runtime.protocol.runtime import Runtime
+
+
+def register(rt: Runtime, name: str, text: str) -> dict[str, Json]:
+    """Write the start record of the execution `name` with the JSON text `text` as input; it begins by a start request.
+
+    Returns:
+        What ``StartExecution`` does; of an execution that the same name and input started before, that one's.
+
+    Raises:
+        InvalidName: no execution may have that name.
+        InvalidExecutionInput: `text` is not JSON, or too large.
+        ExecutionAlreadyExists: the name was started with another input.
+    """
+    execution = Execution(start_records.checked_name(name), rt.clock.now_ms())
+    draft = start_record(execution, start_records.checked_input(_parsed(text), rt.store))
+    stored = start_records.recorded(rt.store, rt.workflow.name, draft, expires_at_s=rt.result_expires_at_s())
+    return {"ExecutionArn": _arn(rt, name), "StartDate": stored.committed_ms}
+
+
+def describe(rt: Runtime, name: str) -> dict[str, Json]:
+    """How the execution `name` is, as ``DescribeExecution`` tells it.
+
+    Raises:
+        ExecutionDoesNotExist: there is none of that name.
+    """
+    start = start_records.start_record(rt.store, rt.workflow.name, name)
+    last = start_records.last_step(rt.store, rt.workflow.name, start.name.execution)
+    description = {
+        "ExecutionArn": _arn(rt, name),
+        "Name": name,
+        "StartDate": start.committed_ms,
+        "StateMachineArn": rt.workflow.home.arn(f"stateMachine:{rt.workflow.name}"),
+        **_value("Input", start.outcome),
+    }
+    return description | (_end(last, last.ending) if last and last.ending else {"Status": "RUNNING"})
+
+
+def _end(last: Checkpoint, ending: Ending) -> dict[str, Json]:
+    return {"Status": ending.status, "StopDate": last.committed_ms, **_value("Output", ending.outcome)}
+
+
+def _value(field: str, outcome: object) -> dict[str, Json]:
+    match outcome:
+        case Success(value):
+            return {field: to_text(value), f"{field}Details": {"Included": True}}
+        case Failure(error, cause):
+            return {name: text for name, text in (("Error", error), ("Cause", cause)) if text is not None}
+    return {}
+
+
+def _arn(rt: Runtime, name: str) -> str:
+    return rt.workflow.home.arn(f"execution:{rt.workflow.name}:{name}")
+
+
+def _parsed(text: str) -> Json:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidExecutionInput(f"input: expected JSON text: {error}") from error

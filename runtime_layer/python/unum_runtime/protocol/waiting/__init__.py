@@ -1,0 +1,1 @@
+"""Tasks whose result arrives from outside: callbacks and service jobs."""

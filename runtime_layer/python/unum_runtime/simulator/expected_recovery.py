@@ -1,0 +1,135 @@
+"""What a failure has to lead to, stated a second time: retriers, catchers, and the deadline of the execution."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from unum_runtime.asl.program import Left
+from unum_runtime.errors import StatesError
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Outcome, Phase, Success, Way
+from unum_runtime.model.ir import Json, Retrier, Work, Workflow
+from unum_runtime.model.naming import Execution
+from unum_runtime.protocol.planning.advance import failure_of
+from unum_runtime.protocol.planning.compiled_fields import compiled
+from unum_runtime.protocol.planning.evaluation import Moment
+
+_NEVER_BY_WILDCARD = frozenset(("States.DataLimitExceeded", "States.Runtime"))
+_TIMEOUTS = frozenset(("States.Timeout", "States.HeartbeatTimeout"))
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The retry that has to follow.
+
+    Attributes:
+        retries: how often each retrier was used, this time included.
+        least_ms: how long it has to wait at least, in milliseconds.
+        most_ms: how long at most.
+    """
+
+    retries: tuple[int, ...]
+    least_ms: int
+    most_ms: int
+
+    def bounded(self, due_ms: int | None, failed_ms: tuple[int, int], deadline: int | None) -> int:
+        """`due_ms` if it is a time for it after a failure between the times `failed_ms`, else the nearest that is.
+
+        An execution waits no longer than it may take.
+        """
+        least, most = failed_ms[0] + self.least_ms, failed_ms[1] + self.most_ms
+        bounded_ms = min(max(due_ms or 0, least), most)
+        return bounded_ms if deadline is None else min(bounded_ms, deadline)
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A state that failed.
+
+    Attributes:
+        work: the state.
+        raw: what it was entered with.
+        moment: when.
+        retries: how often its retriers had been used.
+        since_ms: when it failed, or earlier, in milliseconds since 1970.
+    """
+
+    work: Work
+    raw: Json
+    moment: Moment
+    retries: tuple[int, ...]
+    since_ms: int = 0
+
+    def leads_to(self, failure: Failure, checkpoint: Checkpoint) -> tuple[Phase, Outcome, Way]:
+        """What `failure` has to lead to, as far as it is not left to `checkpoint`: at what time it is retried."""
+        deadline = deadline_ms(self.moment.workflow, self.moment.execution)
+        is_late = deadline is not None and checkpoint.committed_ms >= deadline
+        due = None if is_late else due_retry(self.work, failure.error, self.retries)
+        if due is None:
+            return Phase.LEFT, *self._fallen(failure, is_late=is_late)
+        until_ms = due.bounded(checkpoint.way.until_ms, (self.since_ms, checkpoint.committed_ms), deadline)
+        way = Way(variables=self.moment.variables, caught=failure, retries=due.retries, until_ms=until_ms)
+        return Phase.RETRIED, Success(self.raw), way
+
+    def is_of_a_catcher(self, failure: Failure) -> bool:
+        """Whether `failure` is that of a catcher's own data flow; what was caught is not known then."""
+        positions = range(len(self.work.catch))
+        return any(self._caught(position, Failure("", "")) == failure for position in positions)
+
+    def _fallen(self, failure: Failure, *, is_late: bool) -> tuple[Outcome, Way]:
+        position = None if is_late else _catcher_for(self.work, failure.error)
+        if position is None:
+            return failure, Way()
+        left = self._caught(position, failure)
+        if isinstance(left, Failure):
+            return left, Way()
+        target = self.work.catch[position].next
+        return Success(left.value), Way(variables=left.variables, goes_to=target, caught=failure)
+
+    def _caught(self, position: int, failure: Failure) -> Left | Failure:
+        program = compiled(self.moment.workflow, self.work)
+        try:
+            return program.caught(position, self.raw, _shown(failure), self.moment.scene(self.work.name))
+        except StatesError as failed:
+            return failure_of(self.work, failed)
+
+
+def deadline_ms(workflow: Workflow, execution: Execution) -> int | None:
+    """When `execution` has taken as long as it may, in milliseconds since 1970; None where it may take any time."""
+    return None if workflow.timeout_s is None else execution.started_ms + workflow.timeout_s * 1000
+
+
+def due_retry(work: Work, error: str | None, retries: Sequence[int]) -> Due | None:
+    """The retry of `work` after `error`, if its retriers, used as often as `retries` says, ask for one."""
+    used = tuple(retries) or (0,) * len(work.retry)
+    for position, retrier in enumerate(work.retry):
+        if _is_for(retrier.errors, error):
+            return _due(retrier, position, used) if used[position] < retrier.max_attempts else None
+    return None
+
+
+def _catcher_for(work: Work, error: str | None) -> int | None:
+    """Which catcher of `work` is for `error`."""
+    return next((position for position, rule in enumerate(work.catch) if _is_for(rule.errors, error)), None)
+
+
+def _shown(failure: Failure) -> dict[str, str]:
+    """What a catcher sees of `failure`."""
+    named = (("Error", failure.error), ("Cause", failure.cause))
+    return {name: text for name, text in named if text is not None}
+
+
+def _due(retrier: Retrier, position: int, used: tuple[int, ...]) -> Due:
+    delay_s = retrier.interval_s * retrier.backoff_rate ** used[position]
+    if retrier.max_delay_s is not None:
+        delay_s = min(delay_s, retrier.max_delay_s)
+    delay_ms = int(delay_s * 1000)
+    more = tuple(count + (other == position) for other, count in enumerate(used))
+    return Due(more, 0 if retrier.jitter else delay_ms, delay_ms)
+
+
+def _is_for(errors: Sequence[str], error: str | None) -> bool:
+    if error == "States.Runtime":
+        return False
+    names = {error}
+    if error not in _NEVER_BY_WILDCARD:
+        names |= {"States.ALL", "States.Timeout" if error in _TIMEOUTS else "States.TaskFailed"}
+    return not names.isdisjoint(errors)

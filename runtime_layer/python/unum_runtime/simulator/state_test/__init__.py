@@ -1,0 +1,1 @@
+"""Run a single state with given input and mocked results."""

@@ -1,0 +1,90 @@
+"""Whether a mocked result is what the service that it stands for could have answered.
+
+Source: AWS Step Functions API Reference, "MockInput". Fields that the API does not have are let through, as AWS does.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from unum_runtime.asl.places import element, member
+from unum_runtime.asl.states_errors import excerpt
+from unum_runtime.model.ir import DATA_SET_TASKS, Form, Json, Pattern, Task
+from unum_runtime.simulator.state_test.test_input import Validation
+
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "structure": (dict,),
+    "map": (dict,),
+    "list": (list,),
+    "string": (str,),
+    "character": (str,),
+    "boolean": (bool,),
+    "timestamp": (str, int, float),
+    **dict.fromkeys(("integer", "long", "float", "double"), (int, float)),
+}
+"""What JSON has for the types of a service's model."""
+
+
+def check_result(task: Task, result: Json, validation: Validation) -> None:
+    """Make sure that the service of `task` could have answered `result`.
+
+    What a Lambda function returns, the result of a job that is waited for, and what is handed back with a token have no
+    model to compare with.
+
+    Raises:
+        ValueError: it could not; says every place.
+        ImportError: botocore, whose models of the APIs are compared with, is not installed.
+    """
+    resource = "lambda:invoke" if task.form is Form.INVOKE else task.resource
+    has_model = resource is not None and not resource.startswith("arn:") and resource not in DATA_SET_TASKS
+    if validation is Validation.NONE or task.pattern is not Pattern.RESPONSE or not has_model:
+        return
+    shape = _answer(str(resource))
+    faults = [] if shape is None else list(_faults(result, shape, "$", strict=validation is Validation.STRICT))
+    if faults:
+        remedy = "mend the mock, or choose the field validation mode NONE"
+        raise ValueError(f"mock.result: no result of {resource}: {'; '.join(faults)}; {remedy}")
+
+
+def _answer(resource: str) -> Any:
+    """The ``botocore.model.Shape`` of what `resource` answers; None where no API says."""
+    from unum_runtime.aws.services.boto_clients import Clients  # noqa: PLC0415 - needs botocore, and few mocks do
+    from unum_runtime.aws.services.operation import parse  # noqa: PLC0415 - beside the other
+
+    called = parse(resource)
+    if not called.service:
+        return None
+    client = Clients(options={"region_name": "us-east-1"}).client(called.service)  # asked for its model alone
+    return client.meta.service_model.operation_model(called.operation).output_shape
+
+
+def _faults(value: Json, shape: Any, place: str, *, strict: bool) -> Iterator[str]:
+    if not _fits(value, shape):
+        yield f"{place}: expected a value of type {shape.type_name}, got {excerpt(value)}"
+    elif shape.type_name == "structure":
+        yield from _structure_faults(value, shape, place, strict=strict)
+    elif shape.type_name == "list":
+        for index, item in enumerate(value):
+            yield from _faults(item, shape.member, element(place, index), strict=strict)
+    elif shape.type_name == "map":
+        for key, item in value.items():
+            yield from _faults(item, shape.value, member(place, key), strict=strict)
+
+
+def _structure_faults(value: dict[str, Json], shape: Any, place: str, *, strict: bool) -> Iterator[str]:
+    from unum_runtime.aws.services.spelling import capitalized, folded  # noqa: PLC0415 - as above
+
+    given = {folded(name): (name, item) for name, item in value.items()}
+    for name, inner in shape.members.items():
+        if folded(name) in given:
+            spelled, item = given[folded(name)]
+            yield from _faults(item, inner, member(place, spelled), strict=strict)
+        elif strict and name in shape.required_members:
+            yield f"{place}: the required field {capitalized(name)!r} is missing"
+
+
+def _fits(value: Json, shape: Any) -> bool:
+    """Whether `value` is of the type of `shape`, without what is inside; binary data and documents may be anything."""
+    kinds = None if getattr(shape, "is_document_type", False) else _KINDS.get(shape.type_name)
+    if kinds is None:
+        return True
+    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))

@@ -1,0 +1,293 @@
+"""A visit of one state: its fields in their order, what is seen of them, and what a failure leads to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from io import BytesIO
+from itertools import islice
+from typing import TypeAlias
+
+from unum_runtime.asl import recovery
+from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.languages import program
+from unum_runtime.asl.program import Left, Program
+from unum_runtime.clock import SkippingClock
+from unum_runtime.cold_start import records
+from unum_runtime.errors import StatesError
+from unum_runtime.model.checkpoint import Failure, Success
+from unum_runtime.model.ir import (
+    READ_ITEMS,
+    Choice,
+    Fail,
+    FanOut,
+    Form,
+    Json,
+    Language,
+    Map,
+    Pass,
+    State,
+    Task,
+    Wait,
+    Work,
+    Workflow,
+)
+from unum_runtime.protocol.delivery.user_code import call, event_of, shaped
+from unum_runtime.protocol.planning.advance import exceeded, too_many_failed
+from unum_runtime.protocol.planning.evaluation import Moment
+from unum_runtime.protocol.planning.retry import Retry, recover
+from unum_runtime.protocol.runtime import Call, Runtime
+from unum_runtime.simulator.local import Context, Queue
+from unum_runtime.simulator.state_test.test_input import Given, Mock
+from unum_runtime.store.memory import MemoryStore
+
+_Done: TypeAlias = tuple[Left, str | None] | Failure
+"""What a state is left with, and the state after it; or its failure."""
+
+
+@records.dataclass(frozen=True)
+class Staged(Moment):
+    """A moment whose context object is given.
+
+    Attributes:
+        context: the context object.
+    """
+
+    context: Mapping[str, Json] = records.field(default_factory=dict)
+
+    def scene(
+        self,
+        state: str,
+        *,
+        retries: tuple[int, ...] | None = None,
+        now_ms: int | None = None,
+        token: str = "",
+        part: str = "",
+    ) -> Scene:
+        """See `Moment.scene`."""
+        own = super().scene(state, retries=retries, now_ms=now_ms, token=token, part=part)
+        return replace(own, context=self.context)
+
+
+@dataclass
+class Visit:
+    """One visit of a state.
+
+    Attributes:
+        workflow: the workflow.
+        state: the state.
+        value: its input.
+        given: what surrounds it.
+        moment: when it is entered.
+        seen: what TestState shows as ``inspectionData``.
+    """
+
+    workflow: Workflow
+    state: State
+    value: Json
+    given: Given
+    moment: Moment
+    seen: dict[str, Json] = field(default_factory=dict)
+
+    def end(self) -> dict[str, Json]:
+        """What it comes to, under the names that TestState has for it."""
+        self.seen["input"] = self.value
+        try:
+            found = self._done()
+        except StatesError as failed:
+            found = Failure(failed.error, failed.cause)
+        return self._recovered(found) if isinstance(found, Failure) else self._ended("SUCCEEDED", *found)
+
+    def _ended(self, status: str, left: Left, target: str | None) -> dict[str, Json]:
+        if left.variables:
+            self.seen["variables"] = dict(left.variables)
+        named = {} if target is None else {"nextState": self._as_defined(target)}
+        return {"status": status, "output": left.value, **named}
+
+    def _done(self) -> _Done:
+        match self.state:
+            case Fail():
+                return Failure(*program(self.state).failure(self.value, self._scene()))
+            case Choice():
+                self._see_arguments("afterInputPath", "InputPath")
+                target, left = program(self.state).choose(self.value, self._scene())
+                return left, target
+            case Task():
+                return self._work(self.state)
+            case FanOut():
+                return self._spread(self.state)
+        return self._pass_on()
+
+    def _pass_on(self) -> _Done:
+        """A Pass, Wait or Succeed."""
+        whole, scene = program(self.state), self._scene()
+        if "Result" in self.state.data:  # TestState shows no input of a Pass that does not use it
+            self.seen["result"] = self.state.data["Result"]
+        else:
+            self._see_arguments("afterInputPath", "InputPath")
+        if isinstance(self.state, Pass) and "Result" not in self.state.data:
+            self._see_arguments("afterParameters", "InputPath", "Parameters")
+        if isinstance(self.state, Wait):
+            whole.until_ms(self.value, scene)  # an error in what says so shows
+        return self._left(self.state, whole.arguments(self.value, scene))
+
+    def _work(self, task: Task) -> _Done:
+        whole, scene = program(task), self._scene()
+        self._see_arguments("afterInputPath", "InputPath")
+        arguments = whole.arguments(self.value, scene)
+        # The IR keeps the name of the function apart.
+        shown = {"FunctionName": task.function, **arguments} if task.form is Form.INVOKE else arguments
+        self.seen["afterArguments" if self._is_jsonata else "afterParameters"] = shown
+        for limit in ("TimeoutSeconds", "HeartbeatSeconds"):
+            whole.number(limit, self.value, scene)  # an error in what says so shows
+        answer = self._answer(task, arguments)
+        if isinstance(answer, Failure):
+            return answer
+        self.seen["result"] = answer.value
+        return self._left(task, answer.value)
+
+    def _answer(self, task: Task, arguments: Json) -> Success | Failure:
+        if self.given.mock is not None:
+            return _mocked(self.given.mock)
+        answer = call(self._runtime(), self._call(task), event_of(task, arguments))
+        if isinstance(answer, Success):
+            return Success(shaped(task, answer.value))
+        assert isinstance(answer, Failure)  # noqa: S101 - a Task that is waited for has a mock
+        return answer
+
+    def _spread(self, state: FanOut) -> _Done:
+        if isinstance(state, Map):
+            size = self._enter_map(state)
+        else:
+            size = 0
+            program(state).arguments(self.value, self._scene())  # an error in what says so shows
+        answer = _mocked(self.given.mock or Mock())
+        if isinstance(answer, Failure):
+            return answer
+        if self._fails(state, size):
+            return exceeded()
+        writer = self.workflow.states[state.next or ""] if isinstance(state, Map) and state.writes else state
+        return self._left(writer, answer.value)
+
+    def _fails(self, state: FanOut, size: int) -> bool:
+        if not isinstance(state, Map) or not state.tolerates:
+            return False  # what a Map that tolerates nothing comes to is for the mock to say
+        return too_many_failed(state, self.value, self.given.map_iteration_failure_count, size, self.moment)
+
+    def _enter_map(self, state: Map) -> int:
+        """See what `state` is entered with; how many branches it has."""
+        whole, scene = program(state), self._scene()
+        self._see_arguments("afterInputPath", "InputPath")
+        for name in ("MaxConcurrency", "ToleratedFailureCount", "ToleratedFailurePercentage"):
+            number = whole.number(name, self.value, scene)
+            if number is not None or name == "MaxConcurrency":
+                self.seen[name[0].lower() + name[1:]] = number or 0
+        items = self._items(state)
+        failed = self.given.map_iteration_failure_count
+        if items is not None and failed > len(items):
+            raise ValueError(
+                f"mapIterationFailureCount: expected at most {len(items)}, the number of items; got {failed}"
+            )
+        return failed if items is None else len(items)
+
+    def _items(self, state: Map) -> list[Json] | None:
+        """What the branches are entered with; None where nobody says what is read."""
+        if state.reads and self.given.map_item_reader_data is None:
+            return None
+        read = self._read(state) if state.reads else None
+        selecting = ("InputPath", "ItemsPath", "Items")
+        if not self._is_jsonata:
+            self.seen["afterItemsPath"] = self._only(state, *selecting).items(self.value, self._scene(), read)
+        for name, fields in _OF_ITEMS.items():
+            if name in state.data:
+                found = self._only(state, *selecting, *fields).items(self.value, self._scene(), read)
+                self.seen[f"after{name}"] = found
+        return program(state).items(self.value, self._scene(), read)
+
+    def _read(self, state: Map) -> list[Json]:
+        from unum_runtime.aws.items.config import ReaderConfig  # noqa: PLC0415 - few states read
+        from unum_runtime.aws.items.formats import items  # noqa: PLC0415 - the same
+
+        reader = next(task for task in self.workflow.tasks if task.resource == READ_ITEMS and task.next == state.name)
+        config = ReaderConfig.of(program(reader).arguments(self.value, self._scene())["ReaderConfig"])
+        data = BytesIO((self.given.map_item_reader_data or "").encode())
+        try:
+            return list(islice(items(data, replace(config, format=config.format or "JSON")), config.most))
+        except ValueError as error:
+            raise StatesError("States.ItemReaderFailed", str(error)) from error
+
+    def _left(self, state: State, result: Json) -> tuple[Left, str | None]:
+        """What the visit leaves with `result` behind it, by the fields of `state`."""
+        whole = program(state)
+        if isinstance(state, Pass | Work) and not self._is_jsonata:
+            fields = ["Result", "ResultSelector"]
+            for name in ("afterResultSelector", "afterResultPath"):
+                shortened = self._only(state, *fields)
+                self.seen[name] = shortened.leave(self.value, result, self._scene(" result")).value
+                fields.append("ResultPath")
+        return whole.leave(self.value, result, self._scene(" result")), state.next
+
+    def _recovered(self, failure: Failure) -> dict[str, Json]:
+        """What `failure` leads to, by the state's retriers and catchers."""
+        said = {"error": failure.error, "cause": failure.cause}
+        shown = {name: text for name, text in said.items() if text is not None}
+        if not isinstance(self.state, Work):
+            return {"status": "FAILED", **shown}
+        rules = enumerate(self.state.retry)
+        retrier = next((index for index, rule in rules if recovery.matches(rule.errors, failure.error)), None)
+        counts = tuple(self.given.retrier_retry_count * (index == retrier) for index in range(len(self.state.retry)))
+        now_ms = self.moment.entered_ms
+        found = recover(self.state, failure, self.value, self.moment, retries=counts, now_ms=now_ms)
+        details = {} if retrier is None else {"retryIndex": retrier}
+        if isinstance(found, Retry):
+            self.seen["errorDetails"] = {**details, "retryBackoffIntervalSeconds": (found.due_ms - now_ms) // 1000}
+            return {"status": "RETRIABLE", **shown}
+        if isinstance(found.outcome, Success):
+            self.seen["errorDetails"] = {**details, "catchIndex": recovery.catcher(self.state.catch, failure.error)}
+            left = Left(found.outcome.value, found.way.variables)
+            return {**self._ended("CAUGHT_ERROR", left, found.way.goes_to), **shown}
+        if details:
+            self.seen["errorDetails"] = details
+        return {"status": "FAILED", **shown}
+
+    def _see_arguments(self, name: str, *fields: str) -> None:
+        if not self._is_jsonata:
+            self.seen[name] = self._only(self.state, *fields).arguments(self.value, self._scene())
+
+    def _only(self, state: State, *fields: str) -> Program:
+        """What `state` does by some of its `fields` alone."""
+        return program(replace(state, data={name: state.data[name] for name in fields if name in state.data}))
+
+    def _scene(self, part: str = "") -> Scene:
+        """New each time, so that every look at a field comes to the same random numbers."""
+        return self.moment.scene(self.state.name, part=part)
+
+    @property
+    def _is_jsonata(self) -> bool:
+        return self.state.language is Language.JSONATA
+
+    def _as_defined(self, target: str) -> str:
+        """The name that a definition has for the state that is entered by `target`, which may read the items of it."""
+        state = self.workflow.states[target]
+        return state.next or target if isinstance(state, Task) and state.resource == READ_ITEMS else target
+
+    def _runtime(self) -> Runtime:
+        clock, functions = SkippingClock(), self.given.functions
+        return Runtime(
+            workflow=self.workflow,
+            store=MemoryStore(),
+            invoker=Queue(clock),
+            clock=clock,
+            call=lambda own, event: (functions.get(own.state) or functions[own.function])(event, Context(own)),
+            hosts=frozenset(),
+            routes={},
+        )
+
+    def _call(self, task: Task) -> Call:
+        name = self.moment.execution.name
+        return Call(name, name, task.name, task.function, idempotency_key=name, resource=task.resource)
+
+
+_OF_ITEMS = {"ItemSelector": ("ItemSelector",), "ItemBatcher": ("ItemSelector", "ItemBatcher")}
+
+
+def _mocked(mock: Mock) -> Success | Failure:
+    return Success(mock.result) if mock.error is None else Failure(mock.error, mock.cause)

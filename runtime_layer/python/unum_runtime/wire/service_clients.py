@@ -1,0 +1,121 @@
+"""The operations of the normal path, with the parameters and the answers that boto3's clients have for them."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+from urllib.parse import quote
+
+from unum_runtime.wire.api import Api
+from unum_runtime.wire.call_errors import CallError, Unsupported
+from unum_runtime.wire.endpoints import endpoint
+from unum_runtime.wire.routes import route_to
+from unum_runtime.wire.signing import Credentials, Signer
+
+_OTHER_SOURCES = ("AWS_CONFIG_FILE", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CREDENTIAL_EXPIRATION")
+"""Variables by which somebody wants more than the others say."""
+
+
+class WireClient:
+    """A client of one service."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def connect(self) -> None:
+        """Open a connection for the first call.
+
+        Raises:
+            OSError: there is no way.
+        """
+        self._api.connections.open()
+
+
+class _JsonClient(WireClient):
+    """A client of a service that speaks AWS JSON 1.0.
+
+    Source: Smithy, "AWS JSON 1.0 protocol".
+    """
+
+    _PREFIX: ClassVar[str]
+
+    def _call(self, operation: str, parameters: Mapping[str, Any]) -> Any:
+        headers = {"content-type": "application/x-amz-json-1.0", "x-amz-target": f"{self._PREFIX}.{operation}"}
+        body = self._api.post("/", headers, json.dumps(parameters).encode()).body
+        try:
+            return json.loads(body)
+        except ValueError as error:
+            raise CallError(f"{operation}: expected JSON, got {body[:200]!r}") from error
+
+
+class DynamoDb(_JsonClient):
+    """A client of DynamoDB for all but binary values; boto3 documents the operations."""
+
+    _PREFIX = "DynamoDB_20120810"
+
+    def put_item(self, **parameters: Any) -> Any:  # noqa: D102 - see above
+        return self._call("PutItem", parameters)
+
+    def get_item(self, **parameters: Any) -> Any:  # noqa: D102 - see above
+        return self._call("GetItem", parameters)
+
+    def batch_get_item(self, **parameters: Any) -> Any:  # noqa: D102 - see above
+        return self._call("BatchGetItem", parameters)
+
+    def query(self, **parameters: Any) -> Any:  # noqa: D102 - see above
+        return self._call("Query", parameters)
+
+    def update_item(self, **parameters: Any) -> Any:  # noqa: D102 - see above
+        return self._call("UpdateItem", parameters)
+
+
+class Sqs(_JsonClient):
+    """A client of SQS; boto3 documents the operations."""
+
+    _PREFIX = "AmazonSQS"
+
+    def send_message(self, **parameters: Any) -> Any:  # noqa: D102 - see above
+        return self._call("SendMessage", parameters)
+
+    def send_message_batch(self, **parameters: Any) -> Any:  # noqa: D102 - see above
+        return self._call("SendMessageBatch", parameters)
+
+
+class Lambda(WireClient):
+    """A client of Lambda; boto3 documents the operation."""
+
+    def invoke(self, *, FunctionName: str, InvocationType: Literal["Event"], Payload: bytes) -> Any:  # noqa: D102, N803
+        path = f"/2015-03-31/functions/{quote(FunctionName, safe='')}/invocations"
+        response = self._api.post(path, {"x-amz-invocation-type": InvocationType}, Payload)
+        return {"StatusCode": response.status}
+
+
+_CLIENTS: Mapping[str, type[WireClient]] = {"dynamodb": DynamoDb, "lambda": Lambda, "sqs": Sqs}
+
+
+def wire_client(service: str, environment: Mapping[str, str]) -> WireClient:
+    """A client of `service` with the credentials and for the region that `environment` names.
+
+    Args:
+        service: ``dynamodb``, ``lambda`` or ``sqs``.
+        environment: of a function.
+
+    Raises:
+        Unsupported: it takes botocore to do what `environment` says.
+    """
+    region = environment.get("AWS_DEFAULT_REGION") or environment.get("AWS_REGION")
+    if region is None:
+        raise Unsupported("a region that is not in the environment")
+    if environment.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start":
+        raise Unsupported("credentials and connections that outlive a snapshot")
+    route = route_to(endpoint(service, region, environment), environment)
+    return _CLIENTS[service](Api(route, Signer(service, region, _credentials(environment))))
+
+
+def _credentials(environment: Mapping[str, str]) -> Credentials:
+    others = [name for name in _OTHER_SOURCES if name in environment]
+    if others:
+        raise Unsupported(f"what {' and '.join(others)} say")
+    match [environment.get(name) for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")]:
+        case [str(key_id), str(secret)]:
+            return Credentials(key_id, secret, environment.get("AWS_SESSION_TOKEN"))
+    raise Unsupported("credentials that are not in the environment")

@@ -1,0 +1,392 @@
+"""What the failure handler does for people: requests through its alias, by the versions that executions began with."""
+
+import io
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from unum_compiler import compile_workflow
+from unum_runtime.aws.caller import LambdaCaller
+from unum_runtime.aws.invoker import LambdaInvoker
+from unum_runtime.client import Client
+from unum_runtime.client.control import Control
+from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotRedrivable
+from unum_runtime.functions import failure_function, function_versions, task_function
+from unum_runtime.model.checkpoint import Began, Status
+from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.list_index import INDEX, PARTITION, PLACE
+from unum_runtime.protocol.control.operator_requests import ValidationException, VersionGone
+from unum_runtime.protocol.control.sweep import Sweep
+from unum_runtime.protocol.delivery.deliver import step
+from unum_runtime.protocol.history.pending import WaitsFor
+
+ACCOUNT = "arn:aws:lambda:us-east-1:123456789012:function"
+CONTROL = f"{ACCOUNT}:on-failure:control-Flow"
+CACHES = [
+    each
+    for module in (task_function, function_versions)
+    for each in vars(module).values()
+    if hasattr(each, "cache_clear")
+]
+SERVICE = {"table": "state", "hosts": [], "routes": {}, "retention_s": 604_800}
+
+
+def at(function: str, version: int | str) -> str:
+    return f"{ACCOUNT}:{function}:{version}"
+
+
+@dataclass
+class Context:
+    """Of Lambda's context, what is looked at."""
+
+    invoked_function_arn: str
+    function_version: str
+    aws_request_id: str = "request"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 30_000
+
+
+@dataclass
+class Lambda:
+    """Lambda: how versions are configured, which version the start alias leads to, and what was sent.
+
+    A function that is called at once is the failure handler, in the version that is called.
+    """
+
+    services: dict[str, Any] = field(default_factory=dict)
+    newest: int = 1
+    handlers: dict[str, str] = field(default_factory=dict)
+    definitions: dict[str, Any] = field(default_factory=dict)
+    timer: str | None = None
+    starts: dict[str, Any] = field(default_factory=dict)
+    events: list[tuple[str, Any]] = field(default_factory=list)
+    called: list[str] = field(default_factory=list)
+
+    def deploy(self, version: int, definition: str) -> None:
+        """Deploy A before B, as `version` of all functions; `definition` names what is in the layer."""
+        self.newest = version
+        own = {**SERVICE, "timer": self.timer} if self.timer else SERVICE
+        own |= {"carried": ["$start"]} if "$start" in self.starts else {}
+        others = {key: alias for key, alias in self.starts.items() if key != "$start"}
+        self.services[at("A", version)] = {**own, "hosts": ["A"], "routes": {"B": at("B", version), **others}}
+        self.services[at("B", version)] = {**SERVICE, "hosts": ["B"]}
+        self.handlers |= {at("A", version): at("on-failure", version), at("B", version): at("on-failure", version)}
+        self.definitions[str(version)] = definition
+
+    def get_function_configuration(self, **parameters: Any) -> Any:
+        address = parameters["FunctionName"].replace("start-Flow", str(self.newest))
+        if address not in self.services:
+            raise ClientError({"Error": {"Code": "ResourceNotFoundException"}}, "GetFunctionConfiguration")
+        variables = {"UNUM_WORKFLOWS": json.dumps({"Flow": self.services[address]})}
+        return {"Version": address.rpartition(":")[2], "Environment": {"Variables": variables}}
+
+    def get_alias(self, **parameters: Any) -> Any:
+        assert f"{parameters['FunctionName']}:{parameters['Name']}" == CONTROL
+        return {"Description": at("A", "start-Flow")}
+
+    def get_function_event_invoke_config(self, **parameters: Any) -> Any:
+        return {"DestinationConfig": {"OnFailure": {"Destination": self.handlers[parameters["FunctionName"]]}}}
+
+    def invoke(self, **parameters: Any) -> Any:
+        address, event = parameters["FunctionName"], json.loads(parameters["Payload"])
+        if parameters.get("InvocationType") == "Event":
+            self.events.append((address, event))
+            return {}
+        version = str(self.newest) if address == CONTROL else address.rpartition(":")[2]
+        self.called.append(version)
+        task_function.load_workflow.cache_clear()
+        task_function._at_home.cache_clear()
+        Path(self.definitions["folder"], "Flow.json").write_text(self.definitions[self.definitions[version]])
+        answer = failure_function.handle(event, Context(address, version))
+        return {"Payload": io.BytesIO(json.dumps(answer).encode())}
+
+    def sent(self) -> list[tuple[str, Any]]:
+        """What was sent since it was last asked."""
+        events, self.events = self.events, []
+        return events
+
+
+@dataclass
+class Deployed:
+    """A before B in version 1, and a client."""
+
+    functions: Lambda
+    client: Client
+
+    def started(self, name: str = "e") -> None:
+        """Let an execution begin; its event for A is lost."""
+        self.client.start({"n": 1}, name=name)
+        self.functions.sent()
+
+    def begun(self, name: str = "e", version: int = 1) -> None:
+        """Let an execution come to B; its event for B is lost."""
+        self.started(name)
+        self.client.nudge(name)
+        self.run("A", version, lambda event: event)
+        self.functions.sent()
+
+    def run(self, function: str, version: int, code: Any) -> None:
+        """Deliver the event that was sent to a function."""
+        ((address, event),) = self.functions.sent()
+        assert address == at(function, version)
+        services = task_function.services_in({"UNUM_WORKFLOWS": json.dumps({"Flow": self.functions.services[address]})})
+        rt = task_function.runtime_of("Flow", services["Flow"], address, Context(address, str(version)))
+        step(replace(rt, call=lambda _, value: code(value)), Envelope.from_json(event))
+
+    def failed(self, name: str = "e") -> None:
+        """Let an execution fail in B."""
+        self.begun(name)
+        self.client.nudge(name)
+        self.run("B", 1, _refuse)
+
+
+def _refuse(_event: Any) -> Any:
+    raise ValueError
+
+
+@pytest.fixture
+def deployed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("UNUM_CLIENT", "botocore")  # moto stands in its way
+    folder = tmp_path / task_function.WORKFLOWS_FOLDER
+    folder.mkdir()
+    functions = Lambda(definitions={"folder": folder, "old": definition("A", "B"), "new": definition("A", "B", "B2")})
+    functions.deploy(1, "old")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": SERVICE}))
+    monkeypatch.setattr(function_versions, "lambda_client", lambda: functions)
+    monkeypatch.setattr(task_function, "_invoker", lambda: LambdaInvoker(functions))
+    forget()
+    with mock_aws():
+        boto3.client("dynamodb").create_table(
+            TableName="state",
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[
+                {"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", PARTITION, PLACE)
+            ],
+            KeySchema=keys("pk", "sk"),
+            GlobalSecondaryIndexes=[
+                {"IndexName": INDEX, "KeySchema": keys(PARTITION, PLACE), "Projection": {"ProjectionType": "ALL"}}
+            ],
+        )
+        yield Deployed(functions, client_of(functions))
+    forget()
+
+
+def keys(*names: str) -> list[Any]:
+    return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(names, ("HASH", "RANGE"), strict=True)]
+
+
+def client_of(functions: Lambda) -> Client:
+    client = Client.connect(table="state", workflow="Flow", start_alias=at("A", "start-Flow"))
+    control = Control(caller=LambdaCaller(functions), control_alias=CONTROL)
+    return replace(client, invoker=LambdaInvoker(functions), control=control)
+
+
+def forget() -> None:
+    for cache in CACHES:
+        cache.cache_clear()
+
+
+def definition(*states: str) -> str:
+    pairs = zip(states, [*states[1:], None], strict=True)
+    table = {
+        state: {"Type": "Task", "Resource": state[0], **({"Next": after} if after else {"End": True})}
+        for state, after in pairs
+    }
+    return compile_workflow({"StartAt": states[0], "States": table}, name="Flow", functions=None).to_json()
+
+
+def test_an_execution_that_did_not_begin_begins_with_the_newest_versions(deployed: Deployed) -> None:
+    deployed.started()
+    deployed.functions.deploy(2, "old")
+    (found,) = deployed.client.nudge("e").missing
+    assert (found.state, found.index, found.waits_for) == ("A", (), WaitsFor.DELIVERY)
+    assert [address for address, _ in deployed.functions.sent()] == [at("A", 2)]
+
+
+def test_the_first_commit_says_which_versions_an_execution_began_with(deployed: Deployed) -> None:
+    deployed.begun()
+    (step,) = deployed.client.steps("e")
+    assert step.checkpoint.began == Began(at("A", 1), {})
+
+
+def test_a_nudge_goes_to_the_versions_that_the_execution_began_with(deployed: Deployed) -> None:
+    deployed.begun()
+    deployed.functions.deploy(2, "old")
+    assert [each.state for each in deployed.client.why("e").missing] == ["B"]
+    assert deployed.functions.sent() == []
+    deployed.client.nudge("e")
+    ((address, event),) = deployed.functions.sent()
+    assert (address, event["state"], event["step"]) == (at("B", 1), "B", 2)
+
+
+def test_who_starts_executions_of_other_workflows_and_of_itself_goes_on_as_others_do(deployed: Deployed) -> None:
+    deployed.functions.starts = {"$start": at("A", "start-Flow"), "$startOther": at("Other", "start-Other")}
+    deployed.functions.deploy(1, "old")
+    deployed.started()
+    deployed.client.nudge("e")
+    ((address, event),) = deployed.functions.sent()
+    assert (address, event["routes"]) == (at("A", 1), {"$start": at("A", "start-Flow")})
+    deployed.functions.events = [(address, event)]
+    deployed.run("A", 1, lambda found: found)
+    deployed.functions.sent()
+    deployed.client.nudge("e")
+    ((address, event),) = deployed.functions.sent()
+    assert (address, event["routes"]) == (at("B", 1), {"$start": at("A", "start-Flow")})
+    deployed.functions.events = [(address, event)]
+    deployed.run("B", 1, _refuse)
+    deployed.client.redrive("e")
+    assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
+
+
+def test_a_redrive_goes_to_those_that_are_deployed_now_if_the_definition_is_the_same(deployed: Deployed) -> None:
+    deployed.failed()
+    deployed.functions.deploy(2, "old")
+    deployed.client.redrive("e")
+    deployed.run("B", 2, lambda _: "mended")
+    assert (deployed.client.describe("e").status, deployed.client.describe("e").output) == (Status.SUCCEEDED, "mended")
+
+
+def test_a_nudge_after_a_redrive_goes_to_what_that_went_to(deployed: Deployed) -> None:
+    deployed.failed()
+    deployed.functions.deploy(2, "old")
+    deployed.client.redrive("e")
+    deployed.functions.sent()
+    deployed.functions.deploy(3, "old")
+    deployed.client.nudge("e")
+    assert [address for address, _ in deployed.functions.sent()] == [at("B", 2)]
+
+
+def test_an_execution_of_another_definition_is_for_the_handler_of_its_version(deployed: Deployed) -> None:
+    deployed.failed()
+    deployed.functions.deploy(2, "new")
+    deployed.functions.called.clear()
+    deployed.client.redrive("e")
+    assert deployed.functions.called == ["2", "1"]
+    assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
+
+
+def test_nobody_hands_on_what_was_handed_on(deployed: Deployed) -> None:
+    deployed.begun()
+    deployed.functions.deploy(2, "new")
+    deployed.functions.handlers[at("A", 1)] = deployed.functions.handlers[at("B", 1)] = at("on-failure", 2)
+    deployed.functions.called.clear()
+    with pytest.raises(VersionGone, match="'e' runs on IR"):
+        deployed.client.nudge("e")
+    assert deployed.functions.called == ["2", "2"]
+
+
+def test_a_fork_runs_on_what_is_deployed_now(deployed: Deployed) -> None:
+    deployed.failed()
+    deployed.functions.deploy(2, "new")
+    started = deployed.client.fork("e", from_node="B", new_name="f", input={"n": 2})
+    assert started.name == "f"
+    ((address, event),) = deployed.functions.sent()
+    assert (address, event["state"], event["input"]) == (at("B", 2), "B", {"n": 2})
+    assert [step.state for step in deployed.client.steps("f")] == ["A", "B"]
+
+
+def test_what_is_wrong_comes_back_by_the_name_that_boto3_has_for_it(deployed: Deployed) -> None:
+    with pytest.raises(ExecutionDoesNotExist, match="'x'"):
+        deployed.client.nudge("x")
+    deployed.begun()
+    with pytest.raises(ExecutionNotRedrivable, match="RUNNING"):
+        deployed.client.redrive("e")
+
+
+def test_a_wait_that_was_lost_comes_back_to_the_handler(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+    queues = boto3.client("sqs")
+    url = queues.create_queue(QueueName="timer")["QueueUrl"]
+    deployed.functions.timer = url
+    service = {**SERVICE, "timer": url}
+    monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": service}))
+    forget()
+    states = {
+        "A": {"Type": "Task", "Resource": "A", "Next": "W"},
+        "W": {"Type": "Wait", "Seconds": 1, "End": True},
+    }
+    waiting = compile_workflow({"StartAt": "A", "States": states}, name="Flow", functions=None).to_json()
+    deployed.functions.definitions["waiting"] = waiting
+    deployed.functions.deploy(1, "waiting")
+    deployed.started()
+    deployed.client.nudge("e")
+    deployed.run("A", 1, lambda event: event)
+    queues.purge_queue(QueueUrl=url)
+    assert [each.waits_for for each in deployed.client.nudge("e").missing] == [WaitsFor.TIME]
+    (message,) = queues.receive_message(QueueUrl=url, WaitTimeSeconds=3)["Messages"]
+    body = json.loads(message["Body"])
+    assert body["address"] == at("on-failure", 1)
+    failure_function.handle(body["event"], Context(body["address"], "1"))
+    assert deployed.client.describe("e").status is Status.SUCCEEDED
+
+
+def swept(functions: Lambda, event: Any) -> Any:
+    time.sleep(0.01)
+    return LambdaCaller(functions).call(CONTROL, json.dumps(event).encode())
+
+
+NUDGING = Sweep(silent_ms=5, nudges=True).to_json()
+
+
+def test_a_sweep_finds_what_stands_still(deployed: Deployed, capsys: pytest.CaptureFixture[str]) -> None:
+    deployed.begun()
+    assert swept(deployed.functions, NUDGING) == {"looked_at": 1, "silent": 1, "is_done": True}
+    assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
+    (told,) = [line for line in map(json.loads, capsys.readouterr().out.splitlines()) if line["message"] == "silent"]
+    assert (told["execution"], told["state"], told["nudged"], told["ExecutionsSilent"]) == ("e", "B", True, 1)
+
+
+def test_a_sweep_goes_on_in_another_delivery(deployed: Deployed) -> None:
+    deployed.started("e")
+    deployed.started("f")
+    assert not swept(deployed.functions, NUDGING)["is_done"]  # the context says that little time is left
+    (_, first), (address, rest) = deployed.functions.sent()
+    assert address == CONTROL
+    assert swept(deployed.functions, rest) == {"looked_at": 1, "silent": 1, "is_done": True}
+    ((_, second),) = deployed.functions.sent()
+    assert {first["execution"][0], second["execution"][0]} == {"e", "f"}
+
+
+def test_a_sweep_asks_the_handlers_that_executions_have(deployed: Deployed) -> None:
+    deployed.begun()
+    deployed.functions.deploy(2, "new")
+    deployed.functions.called.clear()
+    assert swept(deployed.functions, NUDGING)["silent"] == 1
+    assert deployed.functions.called == ["2", "1"]
+    assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        [],
+        {"$unum": 1, "workflow": "Flow", "execution": ["e", 1], "frames": [], "step": 1, "state": "B"},
+        {"requestContext": {}, "requestPayload": {}},
+        {"$unum": 1, "control": "delete", "execution": "e"},
+        {"$unum": 1, "control": "nudge", "execution": 1},
+        {"$unum": 1, "control": "nudge", "execution": "e", "silent_ms": "long"},
+        {"$unum": 1, "control": "stop", "execution": "e", "error": 1},
+        {"$unum": 99, "control": "stop", "execution": "e"},
+        {"$unum": 99, "control": "sweep", "silent_ms": 1, "nudge": True},
+        {"$unum": 1, "control": "sweep"},
+        {"$unum": 1, "control": "sweep", "silent_ms": 1, "nudge": True, "newest": 1},
+        {"$unum": 1, "control": "fork", "execution": "e", "node": "B", "name": "not a name"},
+    ],
+)
+def test_through_the_alias_nothing_is_taken_for_anything_but_a_request(deployed: Deployed, event: Any) -> None:
+    answer = failure_function.handle(event, Context(CONTROL, "1"))
+    assert answer["error"] == ValidationException.__name__
+    assert deployed.functions.sent() == []

@@ -1,0 +1,183 @@
+"""Executions that take over what another one has come to."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.mapping import deliver_all, deployed, mapped, result
+from tests.unit.protocol.platform import Platform, chain
+from unum_runtime.client.reading.progress import progress
+from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, NodeNotForkable
+from unum_runtime.model.checkpoint import Began, Success
+from unum_runtime.model.ir import Collection
+from unum_runtime.protocol.control.fork import Wish, fork
+
+
+def done(definition: dict[str, Any], value: Any, **functions: Any) -> Platform:
+    """A platform with an execution that has ended."""
+    platform = deployed(definition, **functions)
+    platform.start("e", value)
+    deliver_all(platform)
+    platform.calls.clear()
+    return platform
+
+
+def forked(platform: Platform, node: str, **wish: Any) -> Any:
+    """What the fork comes to."""
+    fork(platform.runtime(), Wish(**{"execution": "e", "name": "f", "node": node} | wish))
+    deliver_all(platform)
+    return result(platform, "f")
+
+
+def add(event: Any) -> Any:
+    return event + 1
+
+
+ADDING = {"A": add, "B": add, "C": add}
+
+
+def test_it_goes_on_from_the_node_with_what_that_was_entered_with() -> None:
+    platform = done(chain("A", "B", "C"), 0, **ADDING)
+    assert (forked(platform, "B"), platform.calls) == (3, Counter(B=1, C=1))
+    assert [step.state for step in platform.steps("f")] == ["A", "B", "B", "C"]
+    assert result(platform) == 3
+
+
+def test_it_goes_on_with_another_input() -> None:
+    platform = done(chain("A", "B", "C"), 0, **ADDING)
+    assert forked(platform, "C", value=Success(10)) == 11
+    assert platform.calls == Counter(C=1)
+
+
+def test_the_first_node_begins_anew() -> None:
+    platform = done(chain("A", "B"), 0, **ADDING)
+    assert (forked(platform, "A", value=Success(5)), platform.calls) == (7, Counter(A=1, B=1))
+
+
+def test_a_map_runs_all_its_branches_and_a_node_behind_it_none() -> None:
+    platform = done(mapped("A", after="C"), [1, 2], A=add)
+    assert (forked(platform, "M"), platform.calls) == ([2, 3], Counter(A=2, C=1))
+    platform.calls.clear()
+    assert forked(platform, "C", name="g") == [2, 3]
+    assert platform.calls == Counter(C=1)
+    assert [step.state for step in platform.steps("g")] == ["M", "A", "A", "C", "C"]
+
+
+def test_visits_of_a_loop_are_counted() -> None:
+    definition = chain("A", "B")
+    definition["States"]["B"] = {
+        "Type": "Choice",
+        "Choices": [{"Variable": "$", "NumericLessThan": 3, "Next": "A"}],
+        "Default": "End",
+    }
+    definition["States"]["End"] = {"Type": "Succeed"}
+    platform = done(definition, 0, A=add)
+    assert (forked(platform, "A", visit=3, value=Success(7)), platform.calls) == (8, Counter(A=1))
+    assert len(platform.steps("f")) == 4
+    with pytest.raises(NodeNotForkable, match="has 3, got 4"):
+        forked(platform, "A", name="g", visit=4)
+
+
+def test_the_same_again_is_the_same_and_another_is_refused() -> None:
+    platform = done(chain("A", "B", "C"), 0, **ADDING)
+    forked(platform, "B")
+    assert forked(platform, "B") == 3
+    assert platform.calls == Counter(B=1, C=1)
+    with pytest.raises(ExecutionAlreadyExists, match="'f'"):
+        forked(platform, "B", value=Success(9))
+    with pytest.raises(ExecutionAlreadyExists, match="'f'"):
+        forked(platform, "C")
+    platform.start("other", 77)
+    with pytest.raises(ExecutionAlreadyExists, match="'other'"):
+        forked(platform, "B", name="other")
+
+
+def test_it_runs_on_the_versions_of_whoever_forks_it() -> None:
+    platform = done(chain("A", "B"), 0, **ADDING)
+    fork(platform.runtime(), Wish(execution="e", name="f", node="B"), Began("v2", {}))
+    assert [step.began for step in platform.steps("f")] == [None, Began("v2", {})]
+
+
+def test_from_another_version_it_needs_an_input() -> None:
+    platform = done(chain("A", "B"), 0, **ADDING)
+    newer = deployed(chain("A", "B", "C"), **ADDING)
+    newer.memory = newer.store = platform.memory
+    with pytest.raises(NodeNotForkable, match=r"another version.*give an input"):
+        forked(newer, "B")
+    assert forked(newer, "B", value=Success(1)) == 3
+    assert {step.digest for step in newer.steps("f")} == {newer.workflow.digest}
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"), [("X", "has none of that name"), ("A", "is inside 'M'"), ("D", "of which execution 'e' has 0")]
+)
+def test_what_is_no_node_that_was_visited_is_refused(node: str, reason: str) -> None:
+    definition = mapped("A", after="C")
+    definition["States"]["D"] = {"Type": "Task", "Resource": "A", "End": True}
+    definition["States"]["M"]["Catch"] = [{"ErrorEquals": ["States.ALL"], "Next": "D"}]
+    platform = done(definition, [1])
+    with pytest.raises(NodeNotForkable, match=reason):
+        forked(platform, node)
+    with pytest.raises(ExecutionDoesNotExist):
+        forked(platform, node, execution="x")
+
+
+def test_what_is_refused_leaves_nothing() -> None:
+    platform = done(chain("A", "B", "C"), 0, **ADDING)
+    platform.workflow = replace(platform.workflow, hop_budget=2)
+    before = {**platform.memory._items}
+    with pytest.raises(NodeNotForkable, match="state 'C': more than 2 steps"):
+        forked(platform, "C", value=Success(1))
+    with pytest.raises(NodeNotForkable, match="state 'B': the input has 380001 bytes"):
+        forked(platform, "B", value=Success("x" * 379_999))
+    assert platform.memory._items == before
+
+
+def test_data_flow_that_fails_at_once_leaves_nothing() -> None:
+    platform = done(mapped("A", after="C", ItemsPath="$.items"), {"items": [1]})
+    before = {**platform.memory._items}
+    with pytest.raises(NodeNotForkable, match="state 'M'"):
+        forked(platform, "M", value=Success({}))
+    assert platform.memory._items == before
+
+
+def test_small_results_that_are_collected_can_be_taken_over() -> None:
+    platform = deployed(mapped("A", after="C"), A=add)
+    platform.workflow = replace(platform.workflow, small_results=True)
+    platform.collection = Collection.EAGER
+    platform.start("e", [1, 2])
+    deliver_all(platform)
+    assert forked(platform, "C", value=Success([5])) == [5]
+
+
+def test_small_results_of_another_version_can_be_taken_over() -> None:
+    platform = deployed(mapped("A", "B", after="C"), A=add, B=add)
+    platform.workflow = replace(platform.workflow, small_results=True)
+    platform.start("e", [1, 2])
+    deliver_all(platform)
+    newer = deployed(mapped("B", "A", after="C"), A=add, B=add)
+    newer.workflow = replace(newer.workflow, small_results=True)
+    newer.memory = newer.store = platform.memory
+    assert forked(newer, "C", value=Success([5])) == [5]
+    assert [step.state for step in newer.steps("f")] == ["M", "A", "B", "A", "B", "C", "C"]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [(chain("A", "B", "C"), chain("X", "C")), (mapped("A", "B", after="C"), mapped("B", "A", after="C"))],
+    ids=["other states", "other branches"],
+)
+def test_what_was_taken_over_from_another_version_is_shown_and_no_input(
+    older: dict[str, Any], newer: dict[str, Any]
+) -> None:
+    before, after = done(older, [1, 2]), deployed(newer)
+    after.memory = after.store = before.memory
+    forked(after, "C", value=Success([5]))
+    told = progress(after.workflow, after.steps("f"))
+    assert (told["C"].succeeded, told["C"].over) == (1, True)
+    with pytest.raises(NodeNotForkable, match=r"not known, for it ran on another version.*give an input"):
+        forked(after, "C", execution="f", name="g")
+    forked(after, "C", execution="f", name="g", value=Success(7))
+    assert result(after, "g") == 7

@@ -1,0 +1,414 @@
+"""Executions that failed, and go on from what has succeeded."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.mapping import Mortal, around, deliver, deliver_all, deployed, lose, mapped, result
+from tests.unit.protocol.platform import Platform, chain
+from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotRedrivable, InvokeError
+from unum_runtime.model.checkpoint import Began, Checkpoint, Ending, Failure, Phase, Status, Success
+from unum_runtime.model.ir import Collection
+from unum_runtime.model.naming import Name, checkpoint_key
+from unum_runtime.protocol.control import redrive_fan_out
+from unum_runtime.protocol.control.fork import Wish, fork
+from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.delivery.start import start
+from unum_runtime.protocol.planning import advance
+from unum_runtime.protocol.planning.evaluation import REDRIVES
+
+BROKEN: set[Any] = set()
+
+
+@pytest.fixture(autouse=True)
+def broken() -> Iterator[set[Any]]:
+    """What functions fail with."""
+    BROKEN.clear()
+    yield BROKEN
+    BROKEN.clear()
+
+
+def fragile(event: Any) -> Any:
+    if event in BROKEN:
+        raise ValueError(event)
+    return event
+
+
+def failed(definition: dict[str, Any], value: Any, *broken: Any, **functions: Callable[[Any], Any]) -> Platform:
+    """An execution that has failed; what it failed of is mended."""
+    platform = deployed(definition, **functions)
+    BROKEN.update(broken)
+    platform.start("e", value)
+    deliver_all(platform)
+    ending = platform.ending()
+    assert ending is not None
+    assert ending.status is Status.FAILED
+    BROKEN.clear()
+    platform.calls.clear()
+    return platform
+
+
+def go_on(platform: Platform) -> None:
+    redrive(platform.runtime(), "e")
+    deliver_all(platform)
+
+
+def test_the_state_that_failed_runs_again_with_its_input() -> None:
+    platform = failed(chain("A", "B", "C"), 1, 1, B=fragile)
+    go_on(platform)
+    assert (result(platform), platform.calls) == (1, Counter(B=1, C=1))
+    entered = next(step for step in platform.steps() if step.phase is Phase.ENTERED)
+    assert (entered.state, entered.name.step) == ("B", 3)
+
+
+def test_it_may_fail_again_and_be_redriven_again() -> None:
+    platform = failed(chain("A", "B"), 1, 1, B=fragile)
+    for _ in range(3):
+        BROKEN.add(1)
+        go_on(platform)
+        assert platform.ending() == Ending(Status.FAILED, Failure("ValueError", platform.ending().outcome.cause))  # type: ignore[union-attr]
+        BROKEN.clear()
+    go_on(platform)
+    assert (result(platform), platform.calls) == (1, Counter(B=4))
+
+
+def test_without_a_step_left_it_is_refused_and_stays_as_it_is() -> None:
+    platform = deployed(chain("A", "B"), B=fragile)
+    platform.workflow = replace(platform.workflow, hop_budget=3)
+    BROKEN.add(1)
+    platform.start("e", 1)
+    deliver_all(platform)
+    ending = platform.ending()
+    assert ending is not None
+    with pytest.raises(ExecutionNotRedrivable, match="state 'B': more than 3 steps"):
+        redrive(platform.runtime(), "e")
+    assert platform.ending() == ending
+
+
+def test_retriers_begin_anew() -> None:
+    rule = [{"ErrorEquals": ["ValueError"], "MaxAttempts": 1, "IntervalSeconds": 1}]
+    platform = failed(chain("A", "B", B={"Retry": rule}), 1, 1, B=fragile)
+    BROKEN.add(1)
+    go_on(platform)
+    assert platform.calls == Counter(B=2)
+
+
+def test_variables_are_kept() -> None:
+    definition = chain("A", "B")
+    definition |= {"QueryLanguage": "JSONata"}
+    definition["States"]["A"]["Assign"] = {"x": "{% $states.input + 1 %}"}
+    definition["States"]["B"] |= {"Arguments": "{% $x %}"}
+    platform = failed(definition, 1, 2, B=fragile)
+    go_on(platform)
+    assert result(platform) == 2
+
+
+@pytest.mark.parametrize("limit", [{}, {"MaxConcurrency": 2}, {"MaxConcurrency": 1}])
+def test_of_a_map_only_what_failed_or_did_not_run_runs_again(limit: Any) -> None:
+    platform = failed(mapped("A", "B", after="C", **limit), [0, 1, 2, 3, 4], 3, B=fragile)
+    done = {step.name.frames[-1].index for step in platform.steps() if step.state == "B" and not is_failure(step)}
+    begun = {step.name.frames[-1].index for step in platform.steps() if step.state == "A"}
+    go_on(platform)
+    assert result(platform) == [0, 1, 2, 3, 4]
+    assert platform.calls == Counter(A=5 - len(begun), B=5 - len(done), C=1)
+
+
+def is_failure(step: Checkpoint) -> bool:
+    return isinstance(step.outcome, Failure)
+
+
+def test_a_first_task_of_a_branch_that_failed_runs_again() -> None:
+    platform = failed(mapped("A", after="C"), list(range(600)), 598, 599, A=fragile)
+    go_on(platform)
+    assert result(platform) == list(range(600))
+    assert platform.calls == Counter(A=2, C=1)
+
+
+def test_nested_fan_outs_keep_what_they_have() -> None:
+    inner = {"StartAt": "N", "States": {"N": {"Type": "Map", "ItemProcessor": chain("A", "B"), "End": True}}}
+    platform = failed(around(inner, after="C"), [[1, 2], [3, 4, 5]], 5, B=fragile)
+    go_on(platform)
+    assert (result(platform), platform.calls) == ([[1, 2], [3, 4, 5]], Counter(B=1, C=1))
+
+
+def test_a_task_that_joins_a_fan_out_runs_again() -> None:
+    platform = failed(mapped("A", after="C"), [1, 2], "all", C=lambda event: fragile("all") and event)
+    go_on(platform)
+    assert (result(platform), platform.calls) == ([1, 2], Counter(C=1))
+
+
+def test_a_retried_fan_out_begins_its_rounds_anew_and_keeps_those_of_the_last() -> None:
+    rule = [{"ErrorEquals": ["ValueError"], "MaxAttempts": 1, "IntervalSeconds": 1}]
+    platform = failed(mapped("A", "B", after="C", Retry=rule), [1, 2, 3], 3, B=fragile)
+    go_on(platform)
+    assert (result(platform), platform.calls) == ([1, 2, 3], Counter(B=1, C=1))
+
+
+def test_tolerated_failures_run_again_if_there_were_too_many() -> None:
+    distributed = chain("A") | {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+    platform = failed(around(distributed, ToleratedFailureCount=1), [1, 2, 3, 4], 2, 3, A=fragile)
+    go_on(platform)
+    assert (result(platform), platform.calls) == ([1, 2, 3, 4], Counter(A=2))
+
+
+def test_branches_that_were_under_way_run_to_their_end() -> None:
+    platform = deployed(mapped("A", "B", after="C"), A=fragile)
+    BROKEN.add(2)
+    platform.start("e", [0, 1, 2, 3])
+    lose(platform, "B", 0, 1)
+    assert platform.ending() is not None
+    BROKEN.clear()
+    platform.calls.clear()
+    go_on(platform)
+    assert (result(platform), platform.calls) == ([0, 1, 2, 3], Counter(A=2, B=4, C=1))  # the last had not begun
+
+
+def test_stragglers_of_before_change_nothing() -> None:
+    platform = deployed(mapped("A", "B", after="C"), A=fragile)
+    BROKEN.add(0)
+    platform.start("e", [0, 1])
+    first, second = platform.sent
+    platform.sent.clear()
+    platform.deliver(first)
+    BROKEN.clear()
+    redrive(platform.runtime(), "e")
+    platform.sent.append(second)
+    deliver_all(platform)
+    deliver(platform, first)
+    deliver_all(platform)
+    assert result(platform) == [0, 1]
+
+
+def test_two_redrives_are_one() -> None:
+    platform = failed(mapped("A", after="C"), [0, 1, 2], 1, A=fragile)
+    redrive(platform.runtime(), "e")
+    redrive(platform.runtime(), "e")
+    deliver_all(platform)
+    assert result(platform) == [0, 1, 2]
+    assert len([step for step in platform.steps() if step.ending]) == 2
+
+
+@pytest.mark.parametrize("dies_at", range(8))
+def test_a_redrive_that_died_goes_on(dies_at: int) -> None:
+    platform = failed(mapped("A", "B", after="C"), [0, 1, 2, 3], 3, B=fragile)
+    platform.store = Mortal(platform.memory, dies_at)
+    try:
+        redrive(platform.runtime(), "e")
+    except ConnectionError:
+        platform.store = platform.memory
+        deliver_all(platform)
+        redrive(platform.runtime(), "e")
+    deliver_all(platform)
+    assert (result(platform), platform.calls) == ([0, 1, 2, 3], Counter(B=1, C=1))
+
+
+def test_it_runs_on_the_versions_that_it_is_told() -> None:
+    platform = failed(chain("A", "B"), 1, 1, B=fragile)
+    redrive(platform.runtime(), "e", Began("version", {"A": "other"}))
+    assert [step.began for step in platform.steps() if step.phase is Phase.ENTERED] == [
+        Began("version", {"A": "other"})
+    ]
+
+
+def test_an_execution_that_was_stopped_goes_on() -> None:
+    platform = deployed(mapped("A", "B", after="C"))
+    platform.start("e", [0, 1])
+    lose(platform, "B", 0, 1)
+    stopped(platform)
+    platform.calls.clear()
+    go_on(platform)
+    assert (result(platform), platform.calls) == ([0, 1], Counter(B=2, C=1))
+
+
+def stopped(platform: Platform) -> None:
+    """Stop the execution: the step after the last is committed, without a state."""
+    last = [step for step in platform.steps() if not step.name.frames][-1]
+    name = Name(last.name.execution, (), last.name.step + 1)
+    failure = Failure("Stopped", None)
+    stop = Checkpoint(
+        name=name,
+        state="",
+        phase=Phase.LEFT,
+        outcome=failure,
+        digest="any",
+        committed_ms=platform.clock.ms,
+        ending=Ending(Status.FAILED, failure),
+    )
+    platform.memory.create(checkpoint_key("w", name), stop.to_item(), expires_at_s=10**12)
+
+
+def fails_purely() -> dict[str, Any]:
+    definition = chain("A", "B")
+    definition["States"]["B"] = {"Type": "Fail", "Error": "No"}
+    return definition
+
+
+def test_what_would_fail_again_is_refused() -> None:
+    platform = failed(fails_purely(), 1)
+    with pytest.raises(ExecutionNotRedrivable, match=r"ended after 'A' by no user code.*fork"):
+        redrive(platform.runtime(), "e")
+
+
+def test_a_branch_that_would_fail_again_is_named() -> None:
+    platform = failed(around(fails_purely()), [1, 2])
+    with pytest.raises(ExecutionNotRedrivable, match=r"branch 0 of 'M' failed after 'A'.*No"):
+        redrive(platform.runtime(), "e")
+
+
+def test_a_fan_out_whose_results_cannot_be_joined_is_refused() -> None:
+    platform = failed(mapped("A", ResultSelector={"x.$": "$[9]"}), [1, 2])
+    with pytest.raises(ExecutionNotRedrivable, match="'M' failed although"):
+        redrive(platform.runtime(), "e")
+
+
+def test_one_that_could_not_send_what_it_had_come_to_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has committed the results of a fan-out by itself."""
+    branch = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+    platform = deployed(around(branch, after="C", Assign={"all.$": "$"}, Retry=[{"ErrorEquals": ["Any"]}]))
+    with monkeypatch.context() as patch:
+        patch.setattr(platform, "store", Mortal(platform.memory, 2))
+        with pytest.raises(ConnectionError):
+            start(platform.runtime(), "e", [0])
+    stopped(platform)
+    with monkeypatch.context() as patch:
+        patch.setattr(platform, "invoke", throttled)
+        with pytest.raises(InvokeError):
+            redrive(platform.runtime(), "e")
+    assert [step.state for step in platform.steps()][-1] == "M"
+    go_on(platform)
+    assert (result(platform), platform.calls) == ([0], Counter(C=1))
+
+
+def throttled(*_events: Any) -> None:
+    raise InvokeError("throttled")
+
+
+def test_one_that_is_under_way_is_the_same_until_the_execution_ends() -> None:
+    platform = failed(chain("A", "B", "C"), 1, 1, B=fragile)
+    first = redrive(platform.runtime(), "e")
+    deliver(platform, platform.sent.pop(0))
+    assert [step.state for step in platform.steps()][-1] == "B"
+    platform.clock.ms += 1
+    assert redrive(platform.runtime(), "e") == first
+    deliver_all(platform)
+    assert platform.calls == Counter(B=1, C=1)
+    with pytest.raises(ExecutionNotRedrivable, match="it is SUCCEEDED"):
+        redrive(platform.runtime(), "e")
+
+
+def test_what_has_not_failed_or_is_none_is_refused() -> None:
+    platform = deployed(chain("A", "B"))
+    platform.start("e", 1)
+    with pytest.raises(ExecutionNotRedrivable, match="it is RUNNING"):
+        redrive(platform.runtime(), "e")
+    deliver_all(platform)
+    with pytest.raises(ExecutionNotRedrivable, match="it is SUCCEEDED"):
+        redrive(platform.runtime(), "e")
+    with pytest.raises(ExecutionDoesNotExist):
+        redrive(platform.runtime(), "x")
+
+
+@pytest.mark.parametrize(("limit", "later_s"), [({"TimeoutSeconds": 60}, 61), ({}, 7 * 86_400 - 3_000)])
+def test_what_has_no_time_left_is_refused(limit: dict[str, Any], later_s: int) -> None:
+    platform = failed(chain("A", "B") | limit, 1, 1, B=fragile)
+    platform.clock.pass_seconds(later_s)
+    with pytest.raises(ExecutionNotRedrivable, match="the time is over"):
+        redrive(platform.runtime(), "e")
+
+
+def test_what_was_collected_is_refused() -> None:
+    platform = deployed(chain("A", "B", "C"), C=fragile)
+    platform.collection = Collection.EAGER
+    BROKEN.add(1)
+    platform.run("e", 1)
+    with pytest.raises(ExecutionNotRedrivable, match="eager collection"):
+        redrive(platform.runtime(), "e")
+
+
+def counting(**fields: Any) -> dict[str, Any]:
+    """A Task's fields, so that it is told how often the execution was redriven."""
+    return {"Parameters": {"value.$": "$", "count.$": "$$.Execution.RedriveCount"}, **fields}
+
+
+def told(event: Any) -> Any:
+    """Fails if its value is broken, or else returns how often the execution was redriven."""
+    fragile(event["value"])
+    return event["count"]
+
+
+def test_every_redrive_counts_and_what_follows_sees_it() -> None:
+    definition = chain("A", "B", "C", "D", B=counting(), D=counting())
+    platform = failed(definition, 1, 1, B=told, D=told)
+    BROKEN.add(1)
+    go_on(platform)
+    BROKEN.clear()
+    go_on(platform)
+    assert result(platform) == 2
+    assert next(step.outcome for step in platform.steps() if step.state == "C") == Success(2)
+
+
+def test_every_delivery_is_told_the_same_count() -> None:
+    platform = failed(chain("A", "B", "C", C=counting(), B=counting(ResultPath="$.b")), {"x": 1}, B=_always, C=told)
+    redrive(platform.runtime(), "e")
+    seen = [event for event in platform.sent if event.state == "B"]
+    for event in seen * 3:
+        deliver(platform, event)
+    assert [event.input.variables for event in seen] == [{REDRIVES: 1}]
+
+
+def _always(event: Any) -> Any:
+    if event["count"] == 0:
+        raise ValueError
+    return event["count"]
+
+
+DISTRIBUTED: dict[str, Any] = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+
+
+@pytest.mark.parametrize("distributed", [{}, DISTRIBUTED], ids=["inline", "distributed"])
+def test_branches_see_it_those_that_were_kept_and_those_after_them(distributed: dict[str, Any]) -> None:
+    branch = chain("A", "B", B=counting()) | distributed
+    definition = around(branch, after="C")
+    definition["States"]["C"] |= {"Parameters": {"all.$": "$", "count.$": "$$.Execution.RedriveCount"}}
+    platform = failed(definition, [1, 2, 3], 2, B=told)
+    go_on(platform)
+    # What had succeeded is kept; the last branch had not begun when another failed.
+    assert result(platform) == {"all": [0, 1, 1], "count": 1}
+
+
+def test_a_branch_that_goes_on_in_the_middle_sees_it() -> None:
+    branch = chain("A", "B", "C", C=counting())
+    platform = failed(around(branch), [1, 2], 1, B=fragile, C=told)
+    go_on(platform)
+    assert result(platform)[0] == 1
+
+
+def test_a_fork_was_never_redriven() -> None:
+    platform = failed(chain("A", "B", "C", B=counting(), C=counting()), 1, 1, B=told, C=told)
+    go_on(platform)
+    assert result(platform) == 1
+    fork(platform.runtime(), Wish(execution="e", name="f", node="C", visit=1, value=None), None)
+    deliver_all(platform)
+    assert platform.ending("f") == Ending(Status.SUCCEEDED, Success(0))
+
+
+def test_nothing_travels_where_nobody_asks() -> None:
+    platform = failed(chain("A", "B"), 1, 1, B=fragile)
+    go_on(platform)
+    assert all(not step.way.variables for step in platform.steps())
+
+
+def test_a_count_that_does_not_reach_what_was_kept_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redrive_fan_out, "redriven", lambda _: {})
+    with pytest.raises(AssertionError):
+        test_a_branch_that_goes_on_in_the_middle_sees_it()
+
+
+def test_a_count_that_does_not_reach_distributed_branches_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advance, "redriven", lambda _: {})
+    monkeypatch.setattr(redrive_fan_out, "redriven", lambda _: {})
+    with pytest.raises(AssertionError):
+        test_branches_see_it_those_that_were_kept_and_those_after_them(DISTRIBUTED)

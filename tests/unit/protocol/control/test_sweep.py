@@ -1,0 +1,264 @@
+"""Sweeps: which executions are found to stand still, and what is done about them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.asking import asking
+from tests.unit.protocol.mapping import Later, deployed, lose, mapped, result
+from tests.unit.protocol.platform import Platform, chain
+from unum_runtime.errors import ExecutionDoesNotExist, InvokeError
+from unum_runtime.model.checkpoint import start_record
+from unum_runtime.model.list_index import stored_item
+from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.protocol.control import operator_requests
+from unum_runtime.protocol.control.operator_requests import ValidationException
+from unum_runtime.protocol.control.sweep import RESERVE_MS, Sweep, Swept, is_sweep, sweep
+from unum_runtime.protocol.history import list_entries, overdue
+
+SILENT_S = 600
+HOURS = {"ErrorEquals": ["States.ALL"], "IntervalSeconds": 3600, "MaxAttempts": 2, "BackoffRate": 2}
+
+
+@dataclass
+class Sweeper:
+    """Sweeps a platform, and notes which executions it asks."""
+
+    platform: Platform
+    asked: list[str] = field(default_factory=list)
+    fails: dict[str, Exception] = field(default_factory=dict)
+    remaining: list[int] = field(default_factory=list)
+
+    def sweep(self, *, nudges: bool = True, rest: Sweep | None = None) -> Swept:
+        """The time that is left is what `remaining` has next, or plenty."""
+        rt = replace(self.platform.runtime(), remaining_ms=lambda: (self.remaining or [RESERVE_MS]).pop(0))
+        asked = Sweep(silent_ms=SILENT_S * 1000, nudges=nudges)
+        return sweep(rt, self.platform.memory, rest or asked, self._ask)
+
+    def found(self, **options: Any) -> bool:
+        """Whether a sweep finds something."""
+        return self.sweep(**options).silent > 0
+
+    def found_after(self, seconds: float, **options: Any) -> bool:
+        """Whether it does when time has passed."""
+        self.platform.clock.pass_seconds(seconds)
+        return self.found(**options)
+
+    @property
+    def told(self) -> list[dict[str, Any]]:
+        return [fields for message, fields in self.platform.logged if message == "silent"]
+
+    def _ask(self, event: Mapping[str, Any]) -> Any:
+        self.asked.append(event["execution"])
+        if event["execution"] in self.fails:
+            raise self.fails[event["execution"]]
+        return operator_requests.answer(self.platform.runtime(), operator_requests.parse(event), None)
+
+
+def sweeping(definition: Any, **functions: Any) -> Sweeper:
+    return Sweeper(deployed(definition, **functions))
+
+
+def recorded(platform: Platform, name: str) -> None:
+    """A start record of which nobody was told."""
+    record = start_record(Execution(name, platform.clock.ms), 5)
+    platform.memory.create(start_key("w", name), stored_item("w", record), expires_at_s=10**12)
+
+
+def test_an_execution_that_has_never_begun_is_found_and_begins() -> None:
+    sweeper = sweeping(chain("A", "B"))
+    recorded(sweeper.platform, "e")
+    assert not sweeper.found_after(SILENT_S - 1)
+    assert sweeper.found_after(1)
+    sweeper.platform.deliver_all()
+    assert result(sweeper.platform) == 5
+
+
+@pytest.mark.parametrize(("state", "branches"), [("A", (1,)), ("B", (0, 2)), ("A", (0, 1, 2)), ("C", ())])
+def test_an_execution_whose_events_were_lost_is_found_and_goes_on(state: str, branches: tuple[int, ...]) -> None:
+    sweeper = sweeping(mapped("A", "B", after="C"))
+    sweeper.platform.start("e", [0, 1, 2])
+    lose(sweeper.platform, state, *branches)
+    assert sweeper.platform.ending() is None
+    assert not sweeper.found_after(SILENT_S - 1)
+    assert sweeper.found_after(1)
+    sweeper.platform.deliver_all()
+    assert result(sweeper.platform) == [0, 1, 2]
+    assert sweeper.platform.calls == {"A": 3, "B": 3, "C": 1}
+    assert not sweeper.found_after(SILENT_S)
+
+
+def test_it_is_told_what_is_missing() -> None:
+    sweeper = sweeping(chain("A", "B"))
+    sweeper.platform.start("e", 1)
+    lose(sweeper.platform, "B")
+    since_ms = sweeper.platform.clock.ms
+    sweeper.found_after(SILENT_S)
+    (told,) = sweeper.told
+    assert {key: told[key] for key in ("execution", "state", "count", "since_ms", "nudged")} == {
+        "execution": "e",
+        "state": "B",
+        "count": 1,
+        "since_ms": since_ms,
+        "nudged": True,
+    }
+
+
+def test_it_may_be_told_without_being_sent() -> None:
+    sweeper = sweeping(chain("A", "B"))
+    sweeper.platform.start("e", 1)
+    lose(sweeper.platform, "B")
+    assert sweeper.found_after(SILENT_S, nudges=False)
+    assert [told["nudged"] for told in sweeper.told] == [False]
+    assert sweeper.platform.sent == []
+
+
+def test_branches_that_go_on_are_not_sent_again() -> None:
+    sweeper = sweeping(mapped("A", "B", after="C"))
+    sweeper.platform.start("e", [0, 1, 2])
+    lost, kept, _ = sweeper.platform.sent
+    sweeper.platform.sent.clear()
+    sweeper.platform.clock.pass_seconds(SILENT_S - 1)
+    sweeper.platform.deliver(kept)
+    sweeper.platform.sent.clear()
+    assert sweeper.found_after(1)
+    assert [(event.state, event.name.frames[-1].index) for event in sweeper.platform.sent] == [("A", 0), ("A", 2)]
+    assert sweeper.platform.sent[0].name == lost.name
+
+
+def test_a_wait_is_no_silence_until_its_time_has_come() -> None:
+    definition = chain("A", "B")
+    definition["States"]["A"]["Next"] = "W"
+    definition["States"]["W"] = {"Type": "Wait", "Seconds": 86_400, "Next": "B"}
+    sweeper = sweeping(definition)
+    sweeper.platform.options["timer"] = Later()
+    sweeper.platform.start("e", 1)
+    lose(sweeper.platform, "A")
+    sweeper.platform.start("e", 1)
+    sweeper.platform.deliver_all()
+    assert not sweeper.found_after(86_400)
+    assert not sweeper.found_after(SILENT_S - 1)
+    assert sweeper.found_after(1)
+    sweeper.platform.deliver_all()
+    assert result(sweeper.platform) == 1
+
+
+def test_a_task_may_be_tried_again_as_often_and_as_late_as_its_retriers_say() -> None:
+    sweeper = sweeping(chain("A", "B", B={"Retry": [HOURS]}))
+    sweeper.platform.start("e", 1)
+    lose(sweeper.platform, "B")
+    assert not sweeper.found_after(3 * 3600 + SILENT_S - 1)
+    assert sweeper.found_after(1)
+
+
+def test_retriers_that_are_forgotten_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overdue, "longest_wait_ms", lambda _: 0)
+    with pytest.raises(AssertionError):
+        test_a_task_may_be_tried_again_as_often_and_as_late_as_its_retriers_say()
+
+
+def test_whoever_has_a_token_may_take_any_time() -> None:
+    asked = asking()
+    asked.begun()
+    asked.later.clear()
+    assert not Sweeper(asked.platform).found_after(6 * 86_400)
+
+
+def test_when_the_time_of_its_execution_is_over_it_is_told_but_nobody_is_asked_again() -> None:
+    asked = asking()
+    asked.platform.workflow = replace(asked.platform.workflow, timeout_s=3600)
+    asked.begun()
+    sweeper = Sweeper(asked.platform)
+    assert not sweeper.found_after(3600 + SILENT_S - 1)
+    assert sweeper.found_after(1)
+    assert [told["nudged"] for told in sweeper.told] == [False]
+    assert asked.platform.sent == []
+
+
+def test_those_that_have_ended_and_those_that_have_just_begun_are_not_asked() -> None:
+    sweeper = sweeping(chain("A"))
+    sweeper.platform.start("ended", 1)
+    sweeper.platform.deliver_all()
+    recorded(sweeper.platform, "old")
+    sweeper.platform.clock.pass_seconds(SILENT_S)
+    recorded(sweeper.platform, "new")
+    assert sweeper.sweep() == Swept(looked_at=1, silent=1, rest=None)
+    assert sweeper.asked == ["old"]
+
+
+def test_an_execution_of_which_no_event_would_be_delivered_any_more_is_left_alone() -> None:
+    sweeper = sweeping(chain("A"))
+    recorded(sweeper.platform, "e")
+    assert not sweeper.found_after(7 * 86_400)
+    assert sweeper.asked == []
+
+
+def test_where_the_time_is_over_another_delivery_goes_on() -> None:
+    sweeper = sweeping(chain("A"))
+    for number in range(5):
+        recorded(sweeper.platform, f"e{number}")
+        sweeper.platform.clock.pass_seconds(1)
+    sweeper.platform.clock.pass_seconds(SILENT_S)
+    sweeper.remaining = [RESERVE_MS, RESERVE_MS - 1]
+    first = sweeper.sweep()
+    assert (first.looked_at, sweeper.asked) == (2, ["e4", "e3"])
+    assert first.rest is not None
+    assert Sweep.from_json(first.rest.to_json()) == first.rest
+    assert sweeper.sweep(rest=first.rest) == Swept(looked_at=3, silent=3, rest=None)
+    assert sweeper.asked == ["e4", "e3", "e2", "e1", "e0"]
+
+
+def test_no_time_is_spent_on_looking_for_one_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(list_entries, "PORTION", 3)
+    sweeper = sweeping(chain("A"))
+    recorded(sweeper.platform, "e")
+    for number in range(7):
+        sweeper.platform.clock.pass_seconds(1)
+        sweeper.platform.start(f"ended{number}", 1)
+        sweeper.platform.deliver_all()
+    sweeper.platform.clock.pass_seconds(SILENT_S)
+    sweeper.remaining = [0]
+    first = sweeper.sweep()
+    assert (first.looked_at, sweeper.asked) == (0, [])
+    assert sweeper.sweep(rest=first.rest).silent == 1
+
+
+@pytest.mark.parametrize("portion", [1, 2, 3, 1_000])
+def test_each_is_asked_once(portion: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(list_entries, "PORTION", portion)
+    sweeper = sweeping(chain("A"))
+    for number in range(6):
+        recorded(sweeper.platform, f"e{number}")
+        sweeper.platform.clock.pass_seconds(number % 2)
+    sweeper.platform.clock.pass_seconds(SILENT_S)
+    rest, sweeper.remaining = sweeper.sweep().rest, []
+    assert rest is None
+    assert sorted(sweeper.asked) == [f"e{number}" for number in range(6)]
+
+
+def test_one_that_cannot_be_asked_is_told_and_keeps_no_other_from_being_found() -> None:
+    sweeper = sweeping(chain("A"))
+    for name in ("e0", "e1", "e2"):
+        recorded(sweeper.platform, name)
+        sweeper.platform.clock.pass_seconds(1)
+    sweeper.fails = {"e1": InvokeError("no answer"), "e2": ExecutionDoesNotExist("expired")}
+    assert sweeper.found_after(SILENT_S)
+    assert [(told["execution"], told.get("error")) for told in sweeper.told] == [("e1", "InvokeError"), ("e0", None)]
+
+
+def test_a_sweep_is_told_from_other_requests() -> None:
+    event = Sweep(silent_ms=1, nudges=False).to_json()
+    assert is_sweep(event)
+    assert Sweep.from_json(event) == Sweep(silent_ms=1, nudges=False)
+    assert not is_sweep(operator_requests.request(operator_requests.Control.NUDGE, "sweep"))
+    assert not is_sweep({"control": "sweep"})
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"silent_ms": 0}, {"silent_ms": True}, {"silent_ms": 1.5}, {"nudge": "yes"}, {"newest": 3}]
+)
+def test_a_sweep_that_is_not_as_it_must_be_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationException, match="silent_ms"):
+        Sweep.from_json(Sweep(silent_ms=1, nudges=False).to_json() | wrong)

@@ -1,0 +1,390 @@
+"""Leases: who waits for whom, what expires when, and that no failure of one changes a result."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.platform import MovableClock, Platform, chain
+from unum_compiler.options import FunctionOptions
+from unum_runtime.clock import SystemClock
+from unum_runtime.errors import LeaseHeldError, LeaseStolenError, StoreError
+from unum_runtime.model.checkpoint import Ending, Failure, Status, Success, start_record
+from unum_runtime.model.envelope import Envelope, Writer
+from unum_runtime.model.ir import Guard
+from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, lease_key, start_key
+from unum_runtime.protocol.delivery.lease import LEASE_MS, Lease, maintain_by_default
+from unum_runtime.protocol.delivery.start import resume
+from unum_runtime.store.memory import MemoryStore
+
+LEASE = FunctionOptions(guard=Guard.LEASE)
+MINUTE_S = 60
+
+
+def leased(**functions: Callable[[Any], Any]) -> Platform:
+    """A before B under a lease before C."""
+    given = {"A": lambda event: event, "B": lambda event: event + 1, "C": lambda event: event, **functions}
+    return Platform.of(chain("A", "B", "C"), {"B": LEASE}, **given)
+
+
+def at_b(platform: Platform) -> Envelope:
+    """The event for B, which is not delivered yet."""
+    platform.start("e", 1)
+    (event,) = platform.sent
+    platform.sent.clear()
+    assert event.state == "B"
+    return event
+
+
+def lease_of(event: Envelope) -> Key:
+    return lease_key(checkpoint_key("w", event.name))
+
+
+def hold(platform: Platform, event: Envelope, seconds: float) -> None:
+    """Somebody else has the lease for that time."""
+    until_ms = platform.clock.ms + int(seconds * 1000)
+    assert platform.memory.acquire(lease_of(event), "other", expires_at_ms=until_ms) == "other"
+
+
+def is_free(platform: Platform, key: Key) -> bool:
+    return key not in platform.memory._leases
+
+
+def test_a_duplicate_beside_a_running_delivery_is_sent_back_and_later_goes_on_from_the_outcome() -> None:
+    events: list[Envelope] = []
+
+    def run(event: int) -> int:
+        with pytest.raises(LeaseHeldError, match=r"#2: another delivery works on it"):
+            platform.deliver(events[0])
+        return event + 1
+
+    platform = leased(B=run)
+    events.append(at_b(platform))
+    platform.deliver(events[0])
+    assert platform.calls["B"] == 1
+    (first,) = platform.sent
+    platform.deliver(events[0])
+    assert platform.calls["B"] == 1
+    assert [event.name for event in platform.sent] == [first.name, first.name]
+    platform.deliver_all()
+    assert platform.ending() == Ending(Status.SUCCEEDED, Success(2))
+
+
+def test_an_outcome_that_is_committed_is_used_even_if_its_dead_author_has_the_lease() -> None:
+    platform = leased()
+    event = at_b(platform)
+    platform.deliver(event)
+    hold(platform, event, 900)
+    platform.sent.clear()
+    platform.deliver(event)
+    assert [sent.state for sent in platform.sent] == ["C"]
+    assert platform.calls["B"] == 1
+
+
+def test_the_lease_of_a_dead_delivery_is_free_when_the_platform_delivers_again() -> None:
+    platform = leased()
+    event = at_b(platform)
+    hold(platform, event, LEASE_MS / 1000)
+    with pytest.raises(LeaseHeldError):
+        platform.deliver(event)
+    platform.clock.pass_seconds(MINUTE_S)
+    platform.deliver(event)
+    assert platform.calls["B"] == 1
+
+
+def test_the_last_delivery_of_an_event_goes_on_without_the_lease() -> None:
+    platform = leased()
+    event = at_b(platform)
+    hold(platform, event, 900)
+    for pause_s in (0, MINUTE_S):
+        platform.clock.pass_seconds(pause_s)
+        with pytest.raises(LeaseHeldError):
+            platform.deliver(event)
+    platform.clock.pass_seconds(2 * MINUTE_S)
+    platform.deliver(event)
+    assert platform.calls["B"] == 1
+    assert "goes on without a lease" in platform.messages()
+    assert not is_free(platform, lease_of(event)), "what is another's is not released"
+
+
+def test_a_start_that_is_delivered_again_is_as_old_as_its_first_delivery() -> None:
+    platform = Platform.of(chain("A"), {"A": LEASE}, A=lambda event: event)
+    key = lease_key(checkpoint_key("w", Name(Execution("e", platform.clock.ms), (), 1)))
+    platform.memory.acquire(key, "other", expires_at_ms=platform.clock.ms + 900_000)
+    for pause_s in (0, MINUTE_S):
+        platform.clock.pass_seconds(pause_s)
+        with pytest.raises(LeaseHeldError):
+            platform.start("e", 1)
+    platform.clock.pass_seconds(2 * MINUTE_S)
+    platform.start("e", 1)
+    assert platform.ending() == Ending(Status.SUCCEEDED, Success(1))
+
+
+@pytest.mark.parametrize(
+    ("remaining_ms", "maintain", "expected_ms"),
+    [(10_000, False, 10_000), (600_000, False, 600_000), (600_000, True, LEASE_MS), (10_000, True, 10_000)],
+)
+def test_a_lease_lasts_as_long_as_the_delivery_may_or_less_if_it_is_renewed(
+    *, remaining_ms: int, maintain: bool, expected_ms: int
+) -> None:
+    seen = []
+    platform = leased(B=lambda _: seen.extend(platform.memory._leases.values()))
+    platform.options = {"remaining_ms": lambda: remaining_ms, "maintain_leases": maintain}
+    event = at_b(platform)
+    platform.deliver(event)
+    ((_, until_ms),) = seen
+    assert until_ms - platform.clock.ms == expected_ms
+
+
+def test_a_lease_is_released_after_the_commit() -> None:
+    platform = leased()
+    event = at_b(platform)
+    platform.deliver(event)
+    assert is_free(platform, lease_of(event))
+    assert [step.state for step in platform.steps()] == ["A", "B"]
+
+
+def test_a_lease_is_released_when_user_code_fails_and_when_the_commit_fails() -> None:
+    def fail(_event: Any) -> Any:
+        raise LookupError
+
+    platform = leased(B=fail)
+    event = at_b(platform)
+    platform.deliver(event)
+    assert is_free(platform, lease_of(event))
+
+    class NoCreate(MemoryStore):
+        def create(self, *_args: Any, **_named: Any) -> Any:
+            raise StoreError("down")
+
+    platform = leased()
+    event = at_b(platform)
+    memory = platform.memory
+    platform.store = NoCreate(platform.clock, memory._items, memory._sets, memory._leases)
+    with pytest.raises(StoreError):
+        platform.deliver(event)
+    assert is_free(platform, lease_of(event))
+
+
+def test_other_guards_have_no_leases() -> None:
+    for guard in (Guard.READ, Guard.COMMIT):
+        platform = Platform.of(chain("A", "B"), {"B": FunctionOptions(guard=guard)}, A=abs, B=abs)
+        platform.run(value=1)
+        assert platform.memory._leases == {}
+
+
+def test_two_branches_have_two_leases() -> None:
+    branch = {"StartAt": "B", "States": {"B": {"Type": "Task", "Resource": "B", "End": True}}}
+    definition = {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": branch, "End": True}}}
+    seen = set()
+    platform = Platform.of(definition, {"B": LEASE}, B=lambda event: seen.update(platform.memory._leases) or event)
+    assert platform.run(value=[1, 2, 3]) == Ending(Status.SUCCEEDED, Success([1, 2, 3]))
+    assert len(seen) == 3
+
+
+class Broken(MemoryStore):
+    """A store whose leases fail, with or without effect."""
+
+    has_effect = True
+
+    def acquire(self, *args: Any, **named: Any) -> str:
+        if self.has_effect:
+            super().acquire(*args, **named)
+        raise StoreError("acquire")
+
+    def renew(self, *_args: Any, **_named: Any) -> bool:
+        raise StoreError("renew")
+
+    def release(self, *args: Any) -> None:
+        if self.has_effect:
+            super().release(*args)
+        raise StoreError("release")
+
+
+@pytest.mark.parametrize("has_effect", [True, False])
+def test_a_store_that_fails_at_leases_changes_nothing(*, has_effect: bool) -> None:
+    platform = leased()
+    platform.store = platform.memory = Broken(platform.clock)
+    platform.memory.has_effect = has_effect
+    assert platform.run(value=1) == Ending(Status.SUCCEEDED, Success(2))
+    failures = [fields["error"] for message, fields in platform.logged if message == "lease failed"]
+    assert failures == ["acquire", "release"]
+
+
+def lease(store: MemoryStore, duration_ms: int, **options: Any) -> Lease:
+    key = Key("p/lease", "s")
+    return Lease(store=store, clock=store.clock, key=key, owner="a", duration_ms=duration_ms, **options)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    for _ in range(400):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("waited for 4 s")
+
+
+def test_a_thread_renews_a_lease_until_the_block_is_left() -> None:
+    store = MemoryStore(SystemClock())
+    own = lease(store, 3000)
+    assert own.acquire()
+    _, first_ms = store._leases[own.key]
+    with own.held(maintain=True):
+        wait_until(lambda: store._leases[own.key][1] > first_ms)
+        assert store.acquire(own.key, "b", expires_at_ms=0) == "a"
+    assert store._leases == {}
+
+
+def test_without_renewal_a_lease_expires() -> None:
+    store = MemoryStore(SystemClock())
+    own = lease(store, 20)
+    assert own.acquire()
+    with own.held(maintain=False):
+        wait_until(lambda: store.acquire(own.key, "b", expires_at_ms=2**60) == "b")
+    assert store._leases[own.key][0] == "b", "released by its owner alone"
+
+
+def test_renewal_goes_on_after_a_failure_and_ends_when_the_lease_is_lost() -> None:
+    asked: list[str] = []
+    logged: list[str] = []
+
+    class Flaky(MemoryStore):
+        def renew(self, *_args: Any, **_named: Any) -> bool:
+            asked.append("renew")
+            if len(asked) == 1:
+                raise StoreError("throttled")
+            return len(asked) < 3
+
+    store = Flaky(SystemClock())
+    own = lease(store, 30, log=lambda _message, /, **fields: logged.append(fields["error"]))
+    own.acquire()
+    with own.renewed(maintain=True):
+        wait_until(lambda: len(asked) == 3)
+        time.sleep(0.1)
+    assert len(asked) == 3
+    assert logged == ["throttled"]
+
+
+@pytest.mark.parametrize(("value", "expected"), [(None, True), ("1", True), ("0", False)])
+def test_the_environment_switches_renewal_off(
+    monkeypatch: pytest.MonkeyPatch, *, value: str | None, expected: bool
+) -> None:
+    monkeypatch.delenv("UNUM_MAINTAIN_LEASES", raising=False)
+    if value is not None:
+        monkeypatch.setenv("UNUM_MAINTAIN_LEASES", value)
+    assert maintain_by_default() is expected
+
+
+def recorded(platform: Platform) -> Key:
+    """A client wrote the start record of `e`."""
+    record = start_record(Execution("e", platform.clock.ms), 1)
+    key = start_key("w", "e")
+    platform.memory.create(key, record.to_item(), expires_at_s=platform.clock.ms // 1000 + 86_400)
+    return lease_key(key)
+
+
+def begin(platform: Platform, writer: str, sent_ms: int | None = None) -> None:
+    sent_ms = platform.clock.ms if sent_ms is None else sent_ms
+    resume(platform.runtime(), "e", Writer(writer, sent_ms))
+
+
+def test_the_entry_function_proceeds_for_the_current_writer_and_releases_its_lease() -> None:
+    seen = []
+    platform = leased(A=lambda event: seen.append(platform.memory._leases[key]) or event)
+    key = recorded(platform)
+    platform.memory.acquire(key, "client", expires_at_ms=platform.clock.ms + 60_000)
+    begin(platform, "client")
+    ((owner, until_ms),) = seen
+    assert (owner, until_ms) == ("client", platform.clock.ms + 900_000), "so the client may die"
+    assert is_free(platform, key)
+    platform.deliver_all()
+    assert platform.ending() == Ending(Status.SUCCEEDED, Success(2))
+
+
+def test_the_entry_function_proceeds_where_the_lease_expired_and_nobody_took_it() -> None:
+    platform = leased()
+    key = recorded(platform)
+    platform.memory.acquire(key, "client", expires_at_ms=platform.clock.ms + 60_000)
+    platform.clock.pass_seconds(MINUTE_S)
+    begin(platform, "client")
+    assert platform.calls["A"] == 1
+
+
+def test_a_start_whose_writer_was_replaced_is_stolen_and_the_last_writer_wins() -> None:
+    platform = leased()
+    key = recorded(platform)
+    platform.memory.acquire(key, "first", expires_at_ms=platform.clock.ms + 60_000)
+    platform.clock.pass_seconds(MINUTE_S)
+    assert platform.memory.acquire(key, "second", expires_at_ms=platform.clock.ms + 60_000) == "second"
+    with pytest.raises(LeaseStolenError, match="another client than first is starting it"):
+        begin(platform, "first")
+    assert platform.calls["A"] == 0
+    begin(platform, "second")
+    assert platform.calls["A"] == 1
+
+
+def test_a_replaced_writer_starts_after_all_if_the_last_one_died_before_it_could() -> None:
+    platform = leased()
+    key = recorded(platform)
+    sent_ms = platform.clock.ms
+    platform.memory.acquire(key, "second", expires_at_ms=sent_ms + 60_000)
+    with pytest.raises(LeaseStolenError):
+        begin(platform, "first", sent_ms)
+    platform.clock.pass_seconds(MINUTE_S)
+    begin(platform, "first", sent_ms)
+    platform.deliver_all()
+    assert platform.ending() == Ending(Status.SUCCEEDED, Success(2))
+
+
+def test_a_start_that_may_be_delivered_for_the_last_time_is_not_refused() -> None:
+    platform = leased()
+    key = recorded(platform)
+    sent_ms = platform.clock.ms
+    platform.memory.acquire(key, "second", expires_at_ms=sent_ms + 900_000)
+    platform.clock.pass_seconds(3 * MINUTE_S)
+    begin(platform, "first", sent_ms)
+    assert platform.calls["A"] == 1
+
+
+def test_the_start_lease_is_released_when_the_entry_function_fails() -> None:
+    platform = leased()
+    key = recorded(platform)
+
+    class Closed:
+        def invoke(self, _events: Any) -> None:
+            raise StoreError("down")
+
+    with pytest.raises(StoreError):
+        resume(replace(platform.runtime(), invoker=Closed()), "e", Writer("client", platform.clock.ms))
+    assert is_free(platform, key)
+
+
+def test_a_start_without_a_writer_asks_for_no_lease() -> None:
+    platform = leased()
+    key = recorded(platform)
+    platform.memory.acquire(key, "other", expires_at_ms=platform.clock.ms + 60_000)
+    resume(platform.runtime(), "e")
+    assert platform.calls["A"] == 1
+
+
+def test_a_failure_under_a_lease_is_the_outcome_as_without() -> None:
+    def fail(_event: Any) -> Any:
+        raise LeaseHeldError("user code may raise what it likes")
+
+    ending = leased(B=fail).run(value=1)
+    assert ending is not None
+    assert isinstance(ending.outcome, Failure)
+    assert ending.outcome.error == "LeaseHeldError"
+
+
+def test_clocks_tell_when_a_lease_is_over() -> None:
+    clock = MovableClock()
+    own = lease(MemoryStore(clock), 1000)
+    other = replace(own, owner="b")
+    assert own.acquire()
+    assert not other.acquire()
+    clock.pass_seconds(1)
+    assert other.acquire()
+    assert not own.acquire()

@@ -1,0 +1,251 @@
+"""Executions that share the results of functions."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.counting import CountingStore
+from tests.unit.protocol.platform import Platform, chain
+from unum_compiler.options import FunctionOptions
+from unum_runtime.errors import LeaseHeldError, StoreError
+from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
+from unum_runtime.model.ir import Guard
+from unum_runtime.model.naming import Key, lease_key, memo_key
+from unum_runtime.store.memory import MemoryStore
+
+MEMOIZE = FunctionOptions(memoize=True)
+ARRAY = {"Parameters": {"n.$": "$.n"}}
+
+
+def memoized(square: Any = lambda event: event["n"] ** 2, **options: Any) -> Platform:
+    """A function of `n` alone, whatever else the input has."""
+    fields = {"ResultPath": "$.square", **ARRAY}
+    platform = Platform.of(chain("Square", Square=fields), {"Square": MEMOIZE}, Square=square)
+    platform.options = options
+    return platform
+
+
+def squared(n: int, **more: Any) -> Ending:
+    return Ending(Status.SUCCEEDED, Success({"n": n, **more, "square": n * n}))
+
+
+def memos(platform: Platform) -> list[Key]:
+    return [key for key in platform.memory._items if key.sort == "memo"]
+
+
+def test_executions_share_a_result_and_each_commits_its_own_checkpoint() -> None:
+    platform = memoized()
+    assert platform.run("one", {"n": 3, "who": 1}) == squared(3, who=1)
+    assert platform.run("two", {"n": 3, "who": 2}) == squared(3, who=2)
+    assert platform.calls["Square"] == 1
+    assert [len(platform.steps(name)) for name in ("one", "two")] == [1, 1]
+    assert len(memos(platform)) == 1
+
+
+def test_branches_of_one_execution_share_a_result() -> None:
+    branch = {"StartAt": "B", "States": {"B": {"Type": "Task", "Resource": "B", "End": True}}}
+    definition = {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": branch, "End": True}}}
+    platform = Platform.of(definition, {"B": MEMOIZE}, B=lambda event: -event)
+    assert platform.run(value=[1, 2, 1, 1]) == Ending(Status.SUCCEEDED, Success([-1, -2, -1, -1]))
+    assert platform.calls["B"] == 2
+
+
+def test_inputs_are_the_same_if_their_json_is_but_for_the_order_of_keys() -> None:
+    platform = Platform.of(chain("F"), {"F": MEMOIZE}, F=lambda event: event)
+    same = [{"a": 1, "b": [1, {"c": None}]}, {"b": [1, {"c": None}], "a": 1}]
+    for number, value in enumerate(same):
+        platform.run(str(number), value)
+    assert platform.calls["F"] == 1
+    for number, value in enumerate([{"a": 1}, [1, 2], [2, 1], 1, True, 1.0, "1", None, ""], start=10):
+        assert platform.run(str(number), value) == Ending(Status.SUCCEEDED, Success(value))
+    assert platform.calls["F"] == 10
+
+
+def test_another_version_of_the_code_shares_nothing() -> None:
+    platform = memoized(code="version 1")
+    platform.run("one", {"n": 3})
+    platform.options = {"code": "version 2"}
+    platform.functions["Square"] = lambda event: -event["n"]
+    platform.run("two", {"n": 3})
+    assert platform.calls["Square"] == 2
+
+
+def test_other_functions_and_workflows_share_nothing() -> None:
+    options = {"F": MEMOIZE, "G": MEMOIZE}
+    platform = Platform.of(chain("F", "G"), options, F=lambda event: event, G=lambda event: event)
+    platform.run(value=1)
+    assert platform.calls == {"F": 1, "G": 1}
+    assert memo_key("a", "d") != memo_key("b", "d")
+
+
+def test_two_tasks_of_one_function_share_its_results() -> None:
+    platform = Platform.of(chain("F/One", "F/Two"), {"F": MEMOIZE}, F=lambda event: event)
+    platform.run(value=1)
+    assert platform.calls.total() == 1
+
+
+def test_failures_are_not_shared() -> None:
+    outcomes = iter((ZeroDivisionError("first"), 9))
+
+    def once(_event: Any) -> Any:
+        outcome = next(outcomes)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    platform = memoized(once)
+    first = platform.run("one", {"n": 3})
+    assert first is not None
+    assert isinstance(first.outcome, Failure)
+    assert memos(platform) == []
+    assert platform.memory._leases == {}
+    assert platform.run("two", {"n": 3}) == squared(3)
+
+
+def test_other_functions_are_not_memoized() -> None:
+    platform = Platform.of(chain("F"), F=lambda event: event)
+    platform.run("one", 1)
+    platform.run("two", 1)
+    assert platform.calls["F"] == 2
+    assert memos(platform) == []
+
+
+def test_executions_wait_for_one_another_by_a_lease() -> None:
+    def square(event: Any) -> Any:
+        with pytest.raises(LeaseHeldError, match=r"another execution computes the same result"):
+            platform.start("two", {"n": 3})
+        return event["n"] ** 2
+
+    platform = memoized(square)
+    assert platform.run("one", {"n": 3}) == squared(3)
+    assert platform.memory._leases == {}
+    assert platform.run("two", {"n": 3}) == squared(3)
+    assert platform.calls["Square"] == 1
+
+
+def test_a_result_that_came_while_the_lease_was_asked_for_is_used() -> None:
+    platform = memoized()
+    platform.run("one", {"n": 3})
+    (key,) = memos(platform)
+
+    class Late(MemoryStore):
+        """Does not find the result at first, and finds its lease held."""
+
+        looked = 0
+
+        def read(self, keys: Any) -> Any:
+            found = super().read(keys)
+            self.looked += key in found
+            return {} if key in found and self.looked == 1 else found
+
+    memory = platform.memory
+    platform.store = Late(platform.clock, memory._items, memory._sets, memory._leases)
+    memory.acquire(lease_key(key), "other", expires_at_ms=platform.clock.ms + 900_000)
+    assert platform.run("two", {"n": 3}) == squared(3)
+    assert platform.calls["Square"] == 1
+
+
+def test_an_execution_does_not_wait_for_ever() -> None:
+    platform = memoized()
+    platform.run("one", {"n": 3})
+    (key,) = memos(platform)
+    del platform.memory._items[key]
+    platform.memory.acquire(lease_key(key), "other", expires_at_ms=platform.clock.ms + 900_000)
+    for pause_s in (0, 60):
+        platform.clock.pass_seconds(pause_s)
+        with pytest.raises(LeaseHeldError):
+            platform.start("two", {"n": 3})
+    platform.clock.pass_seconds(120)
+    assert platform.run("two", {"n": 3}) == squared(3)
+    assert platform.calls["Square"] == 2
+
+
+def test_of_two_that_compute_one_result_both_take_the_first_to_be_stored() -> None:
+    values = iter((1, 2))
+
+    def nondeterministic(_event: Any) -> Any:
+        value = next(values)
+        if value == 1:  # the lease expires, and another execution computes the same
+            platform.clock.pass_seconds(900)
+            platform.start("two", {"n": 0})
+        return value
+
+    platform = memoized(nondeterministic)
+    platform.start("one", {"n": 0})
+    assert platform.ending("one") == platform.ending("two") == Ending(Status.SUCCEEDED, Success({"n": 0, "square": 2}))
+
+
+def test_results_expire_with_the_retention() -> None:
+    platform = memoized(retention_s=86_400)
+    platform.run("one", {"n": 3})
+    platform.clock.pass_seconds(86_400)
+    platform.run("two", {"n": 3})
+    assert platform.calls["Square"] == 2
+
+
+def test_user_code_may_change_its_input() -> None:
+    def change(event: Any) -> Any:
+        event["n"] += 1
+        return event["n"]
+
+    platform = memoized(change)
+    for name in ("one", "two"):
+        assert platform.run(name, {"n": 3}) == Ending(Status.SUCCEEDED, Success({"n": 3, "square": 4}))
+
+
+def test_what_it_costs() -> None:
+    platform = memoized()
+    platform.store = store = CountingStore(platform.memory)
+    platform.run("one", {"n": 3})
+    assert store.calls == {"create": 3, "read": 2, "acquire": 1, "release": 1}
+    store.calls.clear()
+    platform.run("two", {"n": 3})
+    assert store.calls == {"create": 2, "read": 1}
+
+
+class Broken(MemoryStore):
+    """A store that fails at results that are shared, and at leases."""
+
+    def read(self, keys: Any) -> Any:
+        wanted = list(keys)
+        if any(key.sort == "memo" for key in wanted):
+            raise StoreError("read")
+        return super().read(wanted)
+
+    def create(self, key: Key, *args: Any, **named: Any) -> Any:
+        if key.sort == "memo":
+            raise StoreError("create")
+        return super().create(key, *args, **named)
+
+    def acquire(self, *_args: Any, **_named: Any) -> str:
+        raise StoreError("acquire")
+
+    def release(self, *_args: Any) -> None:
+        raise StoreError("release")
+
+
+def test_a_store_that_fails_at_shared_results_costs_work_and_nothing_else() -> None:
+    platform = memoized()
+    platform.store = platform.memory = Broken(platform.clock)
+    assert platform.run("one", {"n": 3}) == squared(3)
+    assert platform.run("two", {"n": 3}) == squared(3)
+    assert platform.calls["Square"] == 2
+    assert {"memo failed", "lease failed"} <= set(platform.messages())
+
+
+def test_a_result_that_is_too_large_to_be_stored_fails_as_without() -> None:
+    platform = Platform.of(chain("F"), {"F": MEMOIZE}, F=lambda _: "x" * 500_000)
+    ending = platform.run()
+    assert ending is not None
+    assert isinstance(ending.outcome, Failure)
+    assert ending.outcome.error == "States.DataLimitExceeded"
+
+
+def test_it_goes_with_every_guard() -> None:
+    for guard in Guard:
+        options = {"B": FunctionOptions(guard=guard, memoize=True)}
+        platform = Platform.of(chain("A", "B"), options, A=lambda event: event, B=lambda event: event + 1)
+        for name in ("one", "two"):
+            assert platform.run(name, 1) == Ending(Status.SUCCEEDED, Success(2))
+        assert platform.calls["B"] == 1
+        assert platform.memory._leases == {}

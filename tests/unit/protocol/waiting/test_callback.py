@@ -1,0 +1,456 @@
+"""Tasks that wait for somebody: one result for each try, whoever is late, dies or comes twice."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.asking import AGAIN, ASKING, Asking, asking
+from tests.unit.protocol.platform import Platform
+from unum_compiler.parsing.task_resources import SERVICES
+from unum_runtime.errors import InvalidToken, InvokeError, StoreError, TaskTimedOut
+from unum_runtime.model.checkpoint import Failure, Status, Success
+from unum_runtime.model.ir import Collection, Guard
+from unum_runtime.protocol.delivery.platform_failure import fail_invocation
+from unum_runtime.protocol.requests import task_token
+from unum_runtime.protocol.runtime import Call, Elsewhere
+
+
+@pytest.fixture
+def plain() -> Asking:
+    return asking()
+
+
+def test_the_result_is_what_is_handed_in(plain: Asking) -> None:
+    token = plain.begun()
+    assert plain.outcome is None
+    assert not plain.platform.sent
+    assert not plain.later
+    plain.answered(token, {"n": 1})
+    assert plain.outcome == Success({"n": 1})
+    assert plain.platform.calls == {"Before": 1, "Ask": 1, "After": 1}
+
+
+def test_a_token_tells_nothing(plain: Asking) -> None:
+    token = plain.begun()
+    assert token.isalnum()
+    assert len(token) == 96
+
+
+@pytest.mark.parametrize(
+    "mend",
+    [lambda t: t[:-1], lambda t: t[:64] + "0" * 32, lambda t: "0" * 64 + t[64:], lambda _t: "", lambda _t: "é/x"],
+)
+def test_a_token_cannot_be_made_up(plain: Asking, mend: Callable[[str], str]) -> None:
+    token = plain.begun()
+    for use in (plain.answer, plain.beat):
+        with pytest.raises(InvalidToken):
+            use(mend(token))
+    assert plain.outcome is None
+
+
+def test_a_token_is_used_once(plain: Asking) -> None:
+    token = plain.begun()
+    plain.answer(token, "first")
+    with pytest.raises(TaskTimedOut):
+        plain.answer(token, "second")
+    plain.platform.deliver_all()
+    with pytest.raises(TaskTimedOut):
+        plain.answer(token, "third")
+    assert plain.outcome == Success("first")
+    assert not plain.platform.sent  # the Task is done, and nobody is sent for it any more
+
+
+def test_a_call_that_is_repeated_is_the_same_call(plain: Asking) -> None:
+    token = plain.begun()
+    plain.answer(token, "yes", request="1")
+    plain.answer(token, "yes", request="1")
+    plain.platform.deliver_all()
+    plain.answer(token, "yes", request="1")
+    with pytest.raises(TaskTimedOut):
+        plain.answer(token, "yes", request="2")
+    assert plain.outcome == Success("yes")
+
+
+def test_a_duplicate_of_the_event_gives_out_the_same_token(plain: Asking) -> None:
+    event = plain.event()
+    plain.platform.deliver(event)
+    plain.platform.deliver(event)
+    assert len(plain.tokens) == 1
+
+
+def test_nobody_is_asked_again_when_the_answer_is_there(plain: Asking) -> None:
+    event = plain.event()
+    plain.platform.deliver(event)
+    plain.answer(plain.tokens[0])
+    plain.platform.deliver(event)
+    assert plain.platform.calls["Ask"] == 1
+    plain.platform.deliver_all()
+    assert plain.outcome == Success("yes")
+
+
+def test_a_duplicate_of_the_nudge(plain: Asking) -> None:
+    token = plain.begun()
+    plain.answer(token)
+    (nudge,) = plain.platform.sent
+    plain.platform.deliver_all()
+    plain.platform.deliver(nudge)
+    plain.platform.deliver_all()
+    assert plain.outcome == Success("yes")
+    assert plain.platform.calls["Ask"] == 1
+
+
+def test_a_crash_between_the_answer_and_the_nudge(plain: Asking) -> None:
+    token = plain.begun()
+    with broken(plain.platform, "invoke", InvokeError("throttled")):
+        plain.answer(token, request="1")
+    assert not plain.platform.sent
+    plain.answered(token, request="1")
+    assert plain.outcome == Success("yes")
+
+
+def test_after_that_crash_even_a_second_answer_lets_the_first_go_on(plain: Asking) -> None:
+    token = plain.begun()
+    with broken(plain.platform, "invoke", InvokeError("throttled")):
+        plain.answer(token, "first")
+    with pytest.raises(TaskTimedOut):
+        plain.answer(token, "second")
+    plain.platform.deliver_all()
+    assert plain.outcome == Success("first")
+
+
+def test_a_store_that_does_not_answer_is_no_result(plain: Asking) -> None:
+    token = plain.begun()
+    with broken(plain.platform.memory, "create", StoreError("throttled")):
+        plain.answer(token)
+    plain.answered(token)
+    assert plain.outcome == Success("yes")
+
+
+def test_a_failure_is_handed_in() -> None:
+    waiting = asking(Catch=[{"ErrorEquals": ["No"], "ResultPath": "$", "Next": "After"}])
+    waiting.answered(waiting.begun(), Failure("No", "not today"))
+    assert waiting.outcome == Success({"Error": "No", "Cause": "not today"})
+
+
+def test_a_new_try_has_a_new_token_and_the_old_one_is_dead() -> None:
+    waiting = asking(Retry=AGAIN)
+    first = waiting.begun()
+    waiting.answered(first, Failure("Again", None))
+    with pytest.raises(TaskTimedOut):
+        waiting.answered(first, "old")
+    waiting.pass_time(5)
+    assert len(waiting.tokens) == 2
+    with pytest.raises(TaskTimedOut):
+        waiting.answered(first, "old")
+    waiting.answered(waiting.tokens[1], "new")
+    assert waiting.outcome == Success("new")
+    assert waiting.platform.calls["Ask"] == 2
+
+
+def test_a_token_of_user_code_that_failed_is_dead() -> None:
+    def code(_event: Any) -> Any:
+        if len(waiting.tokens) == 1:
+            raise RuntimeError("after the token was given out")
+        return Elsewhere()
+
+    waiting = asking(code, Retry=[{"ErrorEquals": ["RuntimeError"], "IntervalSeconds": 1}])
+    first = waiting.begun()
+    with pytest.raises(TaskTimedOut):
+        waiting.answer(first)
+    assert not waiting.platform.sent
+    waiting.pass_time(5)
+    waiting.answered(waiting.tokens[1])
+    assert waiting.outcome == Success("yes")
+
+
+def test_an_answer_is_faster_than_the_failure_of_user_code() -> None:
+    def code(event: Any) -> Any:
+        waiting.answer(event["token"], "in time")
+        raise RuntimeError
+
+    waiting = asking(code)
+    waiting.begun()
+    assert waiting.outcome == Success("in time")
+
+
+def test_user_code_that_failed_and_died_then() -> None:
+    """Its next delivery goes on from the failure, though user code would succeed now."""
+    failures = [RuntimeError()]
+
+    def code(_event: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return Elsewhere()
+
+    waiting = asking(code, Retry=[{"ErrorEquals": ["RuntimeError"], "IntervalSeconds": 1}])
+    event = waiting.event()
+    with broken(waiting, "schedule", InvokeError("throttled")):
+        waiting.platform.deliver(event)
+    waiting.platform.deliver(event)
+    waiting.pass_time(5)
+    waiting.answered(waiting.tokens[1])
+    assert waiting.outcome == Success("yes")
+
+
+def test_a_token_of_user_code_that_was_killed_is_dead() -> None:
+    waiting = asking(Retry=[{"ErrorEquals": ["Killed"], "IntervalSeconds": 1}])
+    event = waiting.event()
+    waiting.platform.deliver(event)
+    for _ in range(2):
+        fail_invocation(waiting.platform.runtime(), event, Failure("Killed", None))
+    with pytest.raises(TaskTimedOut):
+        waiting.answer(waiting.tokens[0])
+    waiting.pass_time(5)
+    waiting.answered(waiting.tokens[1])
+    assert waiting.outcome == Success("yes")
+
+
+def test_an_answer_counts_though_user_code_was_killed(plain: Asking) -> None:
+    event = plain.event()
+    plain.platform.deliver(event)
+    plain.answer(plain.tokens[0])
+    fail_invocation(plain.platform.runtime(), event, Failure("Killed", None))
+    plain.platform.deliver_all()
+    assert plain.outcome == Success("yes")
+
+
+def test_the_time_is_over() -> None:
+    waiting = asking(TimeoutSeconds=60)
+    token = waiting.begun()
+    waiting.pass_time(59)
+    assert waiting.outcome is None
+    waiting.pass_time(2)
+    assert waiting.outcome == Failure("States.Timeout", None)
+    with pytest.raises(TaskTimedOut):
+        waiting.answer(token)
+    assert not waiting.platform.sent
+
+
+def test_the_first_counts_when_the_deadline_comes_late() -> None:
+    """The result was there before anybody saw that the time was over."""
+    waiting = asking(TimeoutSeconds=60)
+    token = waiting.begun()
+    waiting.platform.clock.pass_seconds(100)
+    waiting.answer(token, "just in time")
+    ((_, look),) = waiting.later
+    waiting.deliver(look)
+    waiting.platform.deliver_all()
+    assert waiting.outcome == Success("just in time")
+
+
+@pytest.mark.parametrize("guard", [Guard.READ, Guard.COMMIT])
+def test_a_look_at_a_task_that_is_done_repeats_nothing(guard: Guard) -> None:
+    waiting = asking(guard=guard, TimeoutSeconds=60)
+    waiting.answered(waiting.begun())
+    calls = dict(waiting.platform.calls)
+    waiting.pass_time(100)
+    assert waiting.platform.calls == calls
+
+
+def test_a_look_goes_on_where_the_nudge_was_lost() -> None:
+    waiting = asking(TimeoutSeconds=60)
+    token = waiting.begun()
+    with broken(waiting.platform, "invoke", InvokeError("throttled")):
+        waiting.answer(token)
+    waiting.pass_time(100)
+    assert waiting.outcome == Success("yes")
+
+
+def test_a_look_that_died_after_its_commit_goes_on() -> None:
+    waiting = asking(TimeoutSeconds=60, Catch=[{"ErrorEquals": ["States.Timeout"], "Next": "After"}])
+    waiting.begun()
+    ((_, look),) = waiting.later
+    waiting.platform.clock.pass_seconds(60)
+    with broken(waiting.platform, "invoke", InvokeError("throttled")):
+        waiting.platform.deliver(look)
+    waiting.platform.deliver(look)
+    waiting.platform.deliver_all()
+    assert isinstance(waiting.outcome, Success)
+
+
+def test_a_look_at_a_former_try_does_not_disturb_the_next() -> None:
+    waiting = asking(TimeoutSeconds=60, Retry=AGAIN)
+    first = waiting.begun()
+    waiting.answered(first, Failure("Again", None))
+    waiting.pass_time(59)
+    assert waiting.platform.calls["Ask"] == 2
+    waiting.pass_time(1.5)
+    assert waiting.platform.calls["Ask"] == 2
+    waiting.answered(waiting.tokens[1])
+    waiting.pass_time(100)
+    assert waiting.outcome == Success("yes")
+    assert waiting.platform.calls == {"Before": 1, "Ask": 2, "After": 1}
+
+
+def test_heartbeats_keep_it_alive() -> None:
+    waiting = asking(HeartbeatSeconds=10)
+    token = waiting.begun()
+    for _ in range(20):
+        waiting.pass_time(4)
+        waiting.beat(token)
+    assert waiting.outcome is None
+    waiting.pass_time(20)
+    assert waiting.outcome == Failure("States.HeartbeatTimeout", None)
+    with pytest.raises(TaskTimedOut):
+        waiting.beat(token)
+
+
+def test_no_heartbeat_at_all() -> None:
+    waiting = asking(HeartbeatSeconds=10, TimeoutSeconds=100)
+    waiting.begun()
+    waiting.pass_time(11)
+    assert waiting.outcome == Failure("States.HeartbeatTimeout", None)
+
+
+def test_time_limits_count_from_the_question() -> None:
+    def slow(_event: Any) -> Elsewhere:
+        waiting.platform.clock.pass_seconds(40)
+        return Elsewhere()
+
+    waiting = asking(slow, TimeoutSeconds=60)
+    waiting.begun()
+    ((due_ms, _),) = waiting.later
+    assert due_ms - waiting.platform.clock.ms == 20_000
+
+
+def test_heartbeats_without_a_limit_are_welcome(plain: Asking) -> None:
+    token = plain.begun()
+    plain.beat(token)
+    plain.answered(token)
+    with pytest.raises(TaskTimedOut):
+        plain.beat(token)
+
+
+def test_branches_have_tokens_of_their_own() -> None:
+    definition = {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": ASKING, "End": True}}}
+    tokens: dict[Any, str] = {}
+
+    def ask(event: Any) -> Any:
+        tokens[event["input"]] = event["token"]
+        return Elsewhere()
+
+    waiting = Asking(Platform.of(definition, F=ask), [])
+    waiting.platform.start(value=[0, 1, 2])
+    waiting.platform.deliver_all()
+    for n in (2, 0, 1):
+        waiting.answered(tokens[n], n * 10)
+    assert waiting.outcome == Success([0, 10, 20])
+
+
+def test_an_answer_for_an_execution_that_has_ended_is_too_late() -> None:
+    fails = {"Type": "Task", "Resource": "B", "Next": "Fails"}
+    broken = {"StartAt": "B", "States": {"B": fails, "Fails": {"Type": "Fail", "Error": "Broken"}}}
+    both = {"Type": "Parallel", "Branches": [ASKING, broken], "End": True}
+    definition = {"StartAt": "Both", "States": {"Both": both}}
+    tokens: list[str] = []
+
+    def ask(event: Any) -> Elsewhere:
+        tokens.append(event["token"])
+        return Elsewhere()
+
+    waiting = Asking(Platform.of(definition, F=ask, B=lambda event: event), tokens)
+    token = waiting.begun()
+    assert waiting.outcome == Failure("Broken", None)
+    with pytest.raises(TaskTimedOut):
+        waiting.answered(token)
+    ending = waiting.platform.ending()
+    assert ending
+    assert ending.status is Status.FAILED
+
+
+def test_a_token_expires_with_the_execution(plain: Asking) -> None:
+    token = plain.begun()
+    plain.platform.clock.pass_seconds(8 * 24 * 3600)
+    with pytest.raises(InvalidToken):
+        plain.answer(token)
+
+
+def test_eager_collection_leaves_no_value() -> None:
+    waiting = asking(Retry=AGAIN)
+    waiting.platform.collection = Collection.EAGER
+    waiting.platform.start(value="secret of the start")
+    waiting.platform.deliver_all()
+    first = waiting.tokens[0]
+    waiting.answered(first, Failure("Again", "secret of the first"))
+    waiting.pass_time(2)
+    waiting.answer(waiting.tokens[1], "secret of the second")
+    (nudge,) = waiting.platform.sent
+    waiting.platform.deliver_all()
+    assert waiting.outcome == Success("secret of the second")
+    kept = [item for key, (item, _) in waiting.platform.memory._items.items() if key.partition.startswith("token:")]
+    assert len(kept) == 4
+    assert "secret" not in str(kept)
+    for token in waiting.tokens:
+        with pytest.raises(TaskTimedOut):
+            waiting.answer(token)
+    waiting.deliver(nudge)
+    waiting.platform.deliver_all()
+    assert waiting.platform.calls == {"Before": 1, "Ask": 2, "After": 1}
+
+
+def test_an_event_too_large_to_be_kept_fails_the_task() -> None:
+    waiting = asking(Parameters={"FunctionName": "F", "Payload": {"token.$": "$$.Task.Token"}})
+    waiting.platform.start(value="x" * 379_900)
+    waiting.platform.deliver_all()
+    assert waiting.outcome.error == "States.DataLimitExceeded"
+
+
+def test_a_nudge_whose_answer_is_gone_is_refused(plain: Asking) -> None:
+    event = plain.event()
+    assert "gone" in str(plain.deliver(replace(event, job={"is_over": True})))
+
+
+def test_a_task_of_an_activity_is_taken_once_and_beats_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = {"Type": "Task", "Resource": "arn:aws:states:::activity:work", "HeartbeatSeconds": 10, "End": True}
+    platform = Platform.of({"StartAt": "Work", "States": {"Work": work}})
+    platform.functions[SERVICES] = lambda event: event
+    waiting = Asking(platform, [])
+    platform.options["timer"] = waiting
+
+    def offer(call: Call, _input: Any) -> Elsewhere:
+        waiting.tokens.append(call.token)
+        return Elsewhere()
+
+    monkeypatch.setattr(platform, "_call", offer)
+    token = waiting.begun()
+    waiting.pass_time(35)
+    assert waiting.outcome is None
+    task_token.take(platform.runtime(), token, "one", "1")
+    task_token.take(platform.runtime(), token, "one", "1")
+    with pytest.raises(TaskTimedOut, match="another worker"):
+        task_token.take(platform.runtime(), token, "two", "2")
+    waiting.pass_time(21)
+    assert waiting.outcome == Failure("States.HeartbeatTimeout", None)
+    with pytest.raises(TaskTimedOut):
+        task_token.take(platform.runtime(), token, "three", "3")
+
+
+@contextmanager
+def broken(part: Any, method: str, error: Exception) -> Iterator[None]:
+    """While `method` of `part` fails, which fails what is inside."""
+
+    def fail(*_arguments: Any, **_named: Any) -> Any:
+        raise error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(part, method, fail)
+        with pytest.raises(type(error)):
+            yield
+
+
+def test_an_execution_whose_time_is_over_waits_for_nobody() -> None:
+    found = asking()
+    found.platform.workflow = replace(found.platform.workflow, timeout_s=60)
+    token = found.begun()
+    found.pass_time(59)
+    assert found.outcome is None
+    found.pass_time(2)
+    ending = found.platform.ending()
+    assert ending is not None
+    assert (ending.status, ending.outcome.error) == (Status.TIMED_OUT, "States.Timeout")
+    with pytest.raises(TaskTimedOut):
+        found.answered(token)
+    assert found.platform.ending() == ending

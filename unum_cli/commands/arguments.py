@@ -1,0 +1,141 @@
+"""What the command line gives: definitions, inputs, and files to write."""
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from unum_cli.commands.command_errors import CommandFailed, UsageError
+from unum_compiler.definition import Definition
+from unum_compiler.frontends.files import read_file
+from unum_compiler.parsing.document import parse
+from unum_runtime.errors import DefinitionError
+from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.protocol.history.start_records import is_name
+
+LONGEST_NAME = 80
+"""Of a workflow, as of an execution."""
+
+
+def workflow_name(file: str, given: str | None) -> str:
+    """The name on the command line, else one like the file's: ``orders`` for ``flows/orders.asl.json``.
+
+    Raises:
+        UsageError: no workflow can have that name.
+    """
+    if given is None:
+        return re.sub(r"[^A-Za-z0-9_-]+", "-", Path(file).name.split(".")[0])[:LONGEST_NAME] or "workflow"
+    if not is_name(given):
+        raise UsageError(f"--name: expected 1 to {LONGEST_NAME} characters from A-Z a-z 0-9 - _, got {given!r}")
+    return given
+
+
+def compiled(file: str, name: str | None) -> Workflow:
+    """The workflow that `file` defines, in the Amazon States Language or as ``unum compile`` prints it.
+
+    Raises:
+        UsageError: the file cannot be read, or no workflow can have that name.
+        DefinitionError: with every problem of the definition.
+    """
+    return definition_in(file).compile(workflow_name(file, name), None)
+
+
+def definition_in(file: str) -> Definition:
+    """What `file` defines, not checked yet; see `compiled`."""
+    value = document(file)
+    is_compiled = isinstance(value, dict) and "start_at" in value
+    return Definition.from_ir(value) if is_compiled else Definition.from_asl(value)
+
+
+def compiled_or_failed(file: str, name: str | None) -> Workflow:
+    """The same for commands to which a definition is only the way to something else.
+
+    Raises:
+        UsageError: the file cannot be read.
+        CommandFailed: with every problem of the definition, one per line.
+    """
+    try:
+        return compiled(file, name)
+    except DefinitionError as error:
+        raise CommandFailed("\n".join(problem_lines(file, error))) from error
+
+
+def problem_lines(file: str, error: DefinitionError) -> list[str]:
+    """Each problem on a line of its own that begins with the file."""
+    texts = (" ".join(str(problem).splitlines()) for problem in error.problems)
+    # Problems of the text, and not of what it says, begin with the file themselves.
+    return [text if text.startswith(file) else f"{file}: {text}" for text in texts]
+
+
+def document(file: str) -> Json:
+    """What `file` says, as JSON or YAML.
+
+    Raises:
+        UsageError: the file cannot be read.
+        DefinitionError: its content is neither.
+    """
+    with _readable(file):
+        return read_file(file)
+
+
+def execution_input(given: str) -> Json:
+    """The value of ``--input``; see `json_option`."""
+    return json_option("--input", given)
+
+
+def json_option(option: str, given: str) -> Json:
+    """The value of an option: JSON text, ``@FILE``, or ``-`` for standard input.
+
+    Args:
+        option: its name, for messages.
+        given: what stands on the command line.
+
+    Raises:
+        UsageError: it cannot be read, or is not JSON; names line and column.
+    """
+    source, text = _given_text(option, given)
+    try:
+        return parse(text, source=source)
+    except DefinitionError as error:
+        remedy = "" if given[:1] in "@-" else "; quote JSON for the shell, or write @FILE to read a file"
+        raise UsageError(f"{option}: {error}{remedy}") from error
+
+
+def write_text(file: str, text: str) -> None:
+    """Write `text` to `file`, at once: what was there stays if it cannot be written.
+
+    Raises:
+        CommandFailed: it cannot be written.
+    """
+    target = Path(file)
+    draft = target.with_name(f".{target.name}.new")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(target)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise CommandFailed(f"{file}: cannot be written: {error.strerror}") from error
+
+
+@contextmanager
+def _readable(file: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}; expected a file with a definition") from error
+
+
+def _given_text(option: str, given: str) -> tuple[str, str]:
+    """(where the text comes from, text)."""
+    try:
+        if given == "-":
+            return "standard input", sys.stdin.read()
+        if given.startswith("@"):
+            return given[1:], Path(given[1:]).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"{option}: {given[1:]}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{option}: {given}: expected JSON text in UTF-8: {error}") from error
+    return "", given

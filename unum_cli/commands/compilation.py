@@ -1,0 +1,29 @@
+"""``unum compile``: a definition's intermediate representation, or all its errors."""
+
+import argparse
+import json
+from dataclasses import asdict
+
+from unum_cli.commands.arguments import compiled, problem_lines
+from unum_cli.commands.command_errors import CommandFailed
+from unum_runtime.errors import DefinitionError
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the representation.
+
+    Raises:
+        UsageError: the file cannot be read.
+        CommandFailed: with every problem of the definition, one per line or as a JSON array.
+    """
+    as_json = options.format == "json"
+    try:
+        text = compiled(options.file, options.name).to_json()
+    except DefinitionError as error:
+        report = _json(options.file, error) if as_json else "\n".join(problem_lines(options.file, error))
+        raise CommandFailed(report) from error
+    print(text if as_json else json.dumps(json.loads(text), indent=2, ensure_ascii=False))
+
+
+def _json(file: str, error: DefinitionError) -> str:
+    return json.dumps([{"file": file, **asdict(problem)} for problem in error.problems], ensure_ascii=False)

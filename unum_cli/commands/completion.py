@@ -1,0 +1,41 @@
+"""``unum completion``: a script by which a shell completes commands, options and files."""
+
+import argparse
+from collections.abc import Iterator
+
+from unum_cli.commands.command_errors import CommandFailed
+from unum_cli.commands.printing import print_json
+from unum_cli.main import grammar
+
+_FILES = frozenset({"FILE", "OLD", "NEW", "PICTURE", "SVG", "MODULE"})
+"""What arguments are called whose values are files."""
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the script.
+
+    Raises:
+        CommandFailed: what writes such scripts is not installed.
+    """
+    try:
+        import shtab  # noqa: PLC0415 - only this command needs it, and it need not be installed
+    except ImportError as error:
+        raise CommandFailed(f"{error}; this command needs shtab: pip install 'unum-constructs[completion]'") from error
+    parser = grammar()
+    for action in _actions(parser):
+        if action.metavar in _FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab looks for it
+    script = shtab.complete(parser, options.shell)
+    if options.json:
+        print_json({"script": script})
+    else:
+        print(script)
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """The arguments of `parser` and of all its commands."""
+    for action in parser._actions:  # noqa: SLF001 - argparse has no other way to them, and shtab takes the same
+        yield action
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - has no public name
+            for command in action.choices.values():
+                yield from _actions(command)

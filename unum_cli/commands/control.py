@@ -1,0 +1,125 @@
+"""``unum stop``, ``redrive``, ``nudge``, ``fork`` and ``why``: what people do to executions of a deployed workflow."""
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from unum_cli.commands.arguments import execution_input
+from unum_cli.commands.command_errors import CommandFailed, UsageError
+from unum_cli.commands.dead_letters import last_errors
+from unum_cli.commands.executions import connected, located, session_of
+from unum_cli.commands.printing import print_json
+from unum_runtime.client.client import Client
+from unum_runtime.client.control import Missing, Waits
+from unum_runtime.client.terminal.amounts import time_text
+from unum_runtime.errors import InvalidExecutionInput, InvalidName, UnumError
+from unum_runtime.model.checkpoint import to_text
+from unum_runtime.protocol.history.pending import WaitsFor
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_REMEDIES = {
+    WaitsFor.DELIVERY: "unum nudge {} sends its event again",
+    WaitsFor.TIME: "it goes on by itself",
+    WaitsFor.ANSWER: "whoever has its token has to answer",
+    WaitsFor.JOB: "it goes on when its job has ended; unum nudge {} looks at once, and if a look was lost",
+}
+
+
+def run(options: argparse.Namespace) -> None:
+    """Do what ``options.command`` names.
+
+    Raises:
+        UsageError: the workflow is not found, or a name or an input is not as it must be.
+        CommandFailed: there is no such execution, it cannot be done, or AWS failed.
+    """
+    if options.stack is None and options.control_alias is None:
+        raise UsageError("--control-alias: expected the ARN of the control alias, got nothing; or give --stack STACK")
+    try:
+        value = _input(options)
+        client = connected(options)
+        match options.command:
+            case "stop":
+                _print_time(client.stop(options.execution, options.error, options.cause), "stopped", options)
+            case "redrive":
+                _print_time(client.redrive(options.execution), "redriven", options)
+            case "fork":
+                _fork(client, value, options)
+            case "nudge":
+                _print_waits(client.nudge(options.execution), {}, options)
+            case "why":
+                _print_waits(client.why(options.execution), _errors(options), options)
+    except (InvalidName, InvalidExecutionInput) as error:
+        raise UsageError(f"--{error}") from error
+    except UnumError as error:
+        raise CommandFailed(str(error)) from error
+
+
+def _input(options: argparse.Namespace) -> Mapping[str, object]:
+    """The input, if there is one."""
+    is_given = options.command == "fork" and options.input is not None
+    return {"input": execution_input(options.input)} if is_given else {}
+
+
+def _fork(client: Client, value: Mapping[str, object], options: argparse.Namespace) -> None:
+    started = client.fork(
+        options.execution, from_node=options.node, new_name=options.name, visit=options.visit, **value
+    )
+    _print_time(started.started_at, f"forked from {options.execution}", options, name=started.name)
+
+
+def _print_time(at: "datetime", done: str, options: argparse.Namespace, name: str | None = None) -> None:
+    name = name or options.execution
+    if options.json:
+        print_json({"name": name, "at": at.isoformat()})
+    else:
+        print(f"{name} {done} at {time_text(at)}")
+
+
+def _errors(options: argparse.Namespace) -> Mapping[str, str]:
+    """The last error of each invocation of which a dead letter tells, if they may be read."""
+    session = session_of(options)
+    return last_errors(session, located(session, options).failure_queue)
+
+
+def _print_waits(waits: Waits, errors: Mapping[str, str], options: argparse.Namespace) -> None:
+    if options.json:
+        missing = [_to_json(each) | _error(errors, each) for each in waits.missing]
+        print_json({"count": waits.count, "missing": missing})
+        return
+    if not waits.count:
+        print(f"{options.execution} waits for nothing: it has ended")
+    for each in waits.missing:
+        print(f"{each.state}{list(each.index) or ''}  {each.invocation}")
+        print(f"  waits for {each.waits_for}{_until(each)}, since {time_text(each.since)}")
+        if each.job is not None:
+            print(f"  job: {to_text(each.job)}")
+        if each.invocation in errors:
+            print(f"  last error: {errors[each.invocation]}")
+        print(f"  {_REMEDIES[each.waits_for].format(options.execution)}")
+    if waits.count > len(waits.missing):
+        print(f"and {waits.count - len(waits.missing)} more")
+
+
+def _until(missing: Missing) -> str:
+    if missing.until is None:
+        return ""
+    which = " that is looked at by" if missing.waits_for is WaitsFor.JOB else " until"
+    return f"{which} {time_text(missing.until)}"
+
+
+def _to_json(missing: Missing) -> dict[str, object]:
+    told: dict[str, object] = {
+        "invocation": missing.invocation,
+        "state": missing.state,
+        "index": list(missing.index),
+        "waits_for": missing.waits_for,
+        "since": missing.since.isoformat(),
+        "until": missing.until and missing.until.isoformat(),
+    }
+    return told if missing.job is None else {**told, "job": missing.job}
+
+
+def _error(errors: Mapping[str, str], missing: Missing) -> dict[str, str]:
+    return {"last_error": errors[missing.invocation]} if missing.invocation in errors else {}

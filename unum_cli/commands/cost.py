@@ -1,0 +1,182 @@
+"""``unum cost``: what executions of a definition cost, here and elsewhere."""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, replace
+from math import inf
+
+from unum_cli.commands.arguments import compiled_or_failed, json_option
+from unum_cli.commands.command_errors import CommandFailed, UsageError
+from unum_cli.commands.handlers import handlers
+from unum_cli.commands.printing import print_json
+from unum_compiler.cost.estimate import (
+    DEFAULT_MEMORY_MB,
+    DEFAULT_TIMEOUT_S,
+    EXPRESS_LIMIT_S,
+    MILLION,
+    MONTH_S,
+    Bill,
+    NoResult,
+    Receipt,
+    estimate,
+    total,
+)
+from unum_compiler.cost.skeleton import Amounts
+from unum_compiler.payload import wants_bucket
+from unum_runtime.model.ir import Guard, Json, Task, Workflow
+from unum_runtime.protocol.fanout.packing import packed_tasks
+
+_WIDTH = 12
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the receipt of one execution and the bills of a million.
+
+    Raises:
+        UsageError: the file, the input, an amount or the module with the functions is not as it must be; or small
+            results are expected where no branch has any.
+        CommandFailed: the definition has problems, or the simulated execution failed.
+    """
+    rate = None if options.rate is None else _rate(options.rate)
+    receipt = _receipt(options)
+    if options.json:
+        print_json(_plain(receipt, rate))
+    else:
+        print("\n".join(_lines(receipt, rate)))
+
+
+def _receipt(options: argparse.Namespace) -> Receipt:
+    workflow = compiled_or_failed(options.file, options.name)
+    if options.small_results:
+        workflow = _with_small_results(workflow)
+    if options.guard:
+        workflow = _guarded(workflow, Guard(options.guard))
+    amounts = _given(options, "items", "rounds", "result_bytes")
+    _check_source(options, amounts)
+    functions = options.functions and handlers(options.functions, {task.function for task in workflow.tasks})
+    try:
+        return estimate(
+            workflow,
+            amounts=Amounts(**amounts),
+            functions=functions,
+            value=json_option("--input", options.input) if options.input else {},
+            task_ms=options.duration_ms or 0,
+            memory_mb=options.memory_mb or DEFAULT_MEMORY_MB,
+            timeout_s=_timeout_s(options),
+            by_reference=wants_bucket(workflow, options.payload),
+        )
+    except NoResult as error:
+        raise CommandFailed(f"{options.file}: {error}") from error
+
+
+def _timeout_s(options: argparse.Namespace) -> int:
+    """Of each function; where nobody says it, at least as long as user code takes."""
+    duration_s = -(-(options.duration_ms or 0) // 1000)
+    if options.timeout_s is None:
+        return max(DEFAULT_TIMEOUT_S, duration_s)
+    if duration_s > options.timeout_s:
+        expected = f"expected at least the {options.duration_ms} ms of --duration-ms"
+        raise UsageError(f"--timeout-s: {expected}, got {options.timeout_s} s")
+    return int(options.timeout_s)
+
+
+def _given(options: argparse.Namespace, *names: str) -> dict[str, int]:
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
+def _check_source(options: argparse.Namespace, amounts: Mapping[str, int]) -> None:
+    """What handlers decide is not taken for granted, and without them nobody reads an input."""
+    if options.functions and amounts:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in amounts)
+        raise UsageError(f"{names}: with --functions, the handlers decide that; leave one of both out")
+    if options.input and not options.functions:
+        raise UsageError("--input: nothing reads it without --functions; add handlers, or leave it out")
+
+
+def _with_small_results(workflow: Workflow) -> Workflow:
+    packed = replace(workflow, small_results=True)
+    if not packed_tasks(packed):
+        raise UsageError(
+            "--small-results: expected a Map or Parallel whose branches certainly end with a Task; "
+            "found none, so leave it out"
+        )
+    return packed
+
+
+def _guarded(workflow: Workflow, guard: Guard) -> Workflow:
+    """`workflow` with this guard of all Tasks that call functions; services are called under the default."""
+    states = {
+        name: replace(state, guard=guard) if isinstance(state, Task) and state.resource is None else state
+        for name, state in workflow.states.items()
+    }
+    return replace(workflow, states=states)
+
+
+def _rate(given: str) -> float:
+    """Executions a second: ``10`` or ``10/s``."""
+    with suppress(ValueError):
+        if 0 < (rate := float(given.removesuffix("/s"))) < inf:
+            return rate
+    raise UsageError(f"--rate: expected executions a second, such as 10/s, got {given}")
+
+
+def _bills(receipt: Receipt) -> dict[str, Bill]:
+    return {
+        "here": receipt.here(),
+        "standard": receipt.standard(),
+        "express": receipt.express(),
+        "durable": receipt.durable(),
+    }
+
+
+def _plain(receipt: Receipt, rate: float | None) -> Json:
+    bills = _bills(receipt)
+    return {
+        "execution": {**asdict(receipt), "prices": {"region": receipt.prices.region, "as_of": receipt.prices.as_of}},
+        "usd_per_million": {name: {**bill, "total": total(bill)} for name, bill in bills.items()},
+        "usd_per_month": None if rate is None else _months(bills, rate),
+        "express_does_not_run_it": receipt.not_express,
+        "express_is_cheaper_below_s": None if receipt.not_express else receipt.express_is_cheaper_below_s(),
+    }
+
+
+def _months(bills: Mapping[str, Bill], rate: float) -> dict[str, float]:
+    return {name: total(bill) * rate * MONTH_S / MILLION for name, bill in bills.items()}
+
+
+def _lines(receipt: Receipt, rate: float | None) -> Iterator[str]:
+    bills = _bills(receipt)
+    yield from _receipt_lines(receipt)
+    yield ""
+    yield f"US dollars for a million executions; {receipt.prices.region}, list prices of {receipt.prices.as_of}"
+    yield _row("", list(bills))
+    for item in dict.fromkeys(item for bill in bills.values() for item in bill):
+        found = [bill.get(item) for bill in bills.values()]
+        if any(found):
+            yield _row(item.replace("_", " "), ["" if usd is None else f"{usd:,.2f}" for usd in found])
+    yield _row("total", [f"{total(bill):,.2f}" for bill in bills.values()])
+    if rate is not None:
+        yield _row(f"a month at {rate:g}/s", [f"{usd:,.2f}" for usd in _months(bills, rate).values()])
+    yield ""
+    yield _express_line(receipt)
+
+
+def _receipt_lines(receipt: Receipt) -> Iterator[str]:
+    usage = receipt.usage
+    yield f"an execution runs {receipt.tasks:,} Tasks in {usage.invocations:,} invocations, and enters"
+    yield f"{receipt.transitions:,} states; its functions ask the store {usage.calls:,} times, for"
+    yield f"{usage.write_units:,} write and {usage.read_units:,} read units, move {usage.moved_bytes:,} bytes there,"
+    yield f"send {usage.payload_bytes:,} bytes in events, and run {receipt.runtime_ms:,.0f} ms beside user code"
+
+
+def _express_line(receipt: Receipt) -> str:
+    if receipt.not_express:
+        return f"Express does not run it: {receipt.not_express}."
+    least = receipt.express_is_cheaper_below_s()
+    allowed = f"it allows at most {EXPRESS_LIMIT_S} s"
+    return f"Express is cheaper for executions that last less than {least:.1f} s; {allowed}."
+
+
+def _row(label: str, cells: list[str]) -> str:
+    return f"{label:<20}" + "".join(f"{cell:>{_WIDTH}}" for cell in cells)

@@ -1,0 +1,206 @@
+"""``unum start``, ``describe``, ``wait`` and ``steps``: executions of a deployed workflow."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from unum_cli.commands.arguments import execution_input
+from unum_cli.commands.command_errors import CommandFailed, UsageError
+from unum_cli.commands.printing import check_success, print_description, print_json, to_json
+from unum_cli.commands.stack import Deployed, deployed
+from unum_runtime.client.client import Client
+from unum_runtime.client.descriptions import Description
+from unum_runtime.client.terminal.amounts import time_text
+from unum_runtime.client.terminal.live import LiveTable
+from unum_runtime.errors import InvalidExecutionInput, InvalidName, UnumError
+
+if TYPE_CHECKING:
+    from boto3 import Session
+
+_ADDRESSES = ("table", "start_alias", "control_alias", "payload_bucket", "queue_url")
+"""What a stack's outputs say."""
+
+_NO_STACK = "ValidationError"
+"""Source: AWS CloudFormation API Reference, "DescribeStacks"."""
+
+
+def run(options: argparse.Namespace) -> None:
+    """Do what ``options.command`` names.
+
+    Raises:
+        UsageError: the workflow is not found, or a name or an input is not as it must be.
+        CommandFailed: there is no such execution, it failed, or AWS did.
+    """
+    try:
+        # First, so that nothing else is asked for with an input that is none.
+        value = execution_input(options.input) if options.command == "start" else None
+        client = connected(options)
+        match options.command:
+            case "start":
+                _start(client, value, options)
+            case "describe":
+                _describe(client, options)
+            case "wait":
+                _wait(client, options)
+            case "steps":
+                _steps(client, options)
+    except (InvalidName, InvalidExecutionInput) as error:
+        raise UsageError(f"--{error}") from error
+    except UnumError as error:
+        raise CommandFailed(str(error)) from error
+
+
+def _start(client: Client, value: object, options: argparse.Namespace) -> None:
+    started = client.start(value, name=options.name)
+    if options.json:
+        print_json(to_json(started))
+    else:
+        print(
+            f"{started.name} {'started' if started.is_new else 'had been started'} at {time_text(started.started_at)}"
+        )
+
+
+def _describe(client: Client, options: argparse.Namespace) -> None:
+    description = client.describe(options.execution)
+    if options.receipt:
+        _describe_with_receipt(client, description, as_json=options.json)
+    elif options.json:
+        print_json(to_json(description))
+    else:
+        print_description(description)
+
+
+def _describe_with_receipt(client: Client, description: Description, *, as_json: bool) -> None:
+    from unum_cli.commands.receipt_text import (  # noqa: PLC0415 - loads the simulator, and few ask for it
+        print_receipt,
+        receipt_json,
+        receipt_of,
+    )
+
+    receipt = receipt_of(client, description.name)
+    if as_json:
+        print_json(to_json(description) | {"receipt": receipt_json(receipt)})
+    else:
+        print_description(description)
+        print_receipt(receipt)
+
+
+def _wait(client: Client, options: argparse.Namespace) -> None:
+    table = LiveTable(sys.stderr)
+    on_step = table.add if options.steps else None
+    try:
+        description = client.wait(options.execution, timeout_s=options.timeout, on_step=on_step)
+    finally:
+        table.close()
+    check_success(description)
+    print_json(to_json(description) if options.json else description.output)
+
+
+def _steps(client: Client, options: argparse.Namespace) -> None:
+    table = LiveTable(sys.stdout)
+    for step in client.steps(options.execution):
+        if options.json:
+            print(json.dumps(to_json(step), ensure_ascii=False))
+        else:
+            table.add(step)
+    table.close()
+
+
+def connected(options: argparse.Namespace) -> Client:
+    """The client of the workflow that `options` name.
+
+    Raises:
+        UsageError: they do not name one.
+    """
+    if options.stack is None and None in (options.table, options.workflow):
+        raise UsageError("expected --stack STACK, or --table TABLE and --workflow NAME, and to start --start-alias ARN")
+    with needing_boto3():
+        session = session_of(options)
+        found = located(session, options)
+        return Client.connect(
+            table=found.table,
+            workflow=found.workflow,
+            start_alias=found.start_alias,
+            retention_s=found.retention_s,
+            session=session,
+            control_alias=found.control_alias,
+            payload_bucket=found.payload_bucket,
+        )
+
+
+@contextmanager
+def needing_boto3() -> Iterator[None]:
+    """Tell what to install if there is no AWS client.
+
+    Raises:
+        CommandFailed: there is none.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise CommandFailed(f"{error}; this command needs boto3: pip install 'unum-constructs[client]'") from error
+
+
+def located(session: "Session", options: argparse.Namespace) -> Deployed:
+    """Where the workflow is that `options` name.
+
+    Raises:
+        UsageError: they do not name one.
+    """
+    return _explicit(options) if options.stack is None else in_stack(session, options)
+
+
+def session_of(options: argparse.Namespace) -> "Session":
+    """The session of the profile and region that `options` name.
+
+    Raises:
+        UsageError: there is no such profile, or no region.
+    """
+    import boto3  # noqa: PLC0415 - only these commands need an AWS client, and it need not be installed
+    from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - the same
+
+    try:
+        session = boto3.Session(profile_name=options.profile, region_name=options.region)
+    except BotoCoreError as error:
+        raise UsageError(f"--profile {options.profile}: {error}") from error
+    if session.region_name is None:
+        raise UsageError("no AWS region: give --region REGION, or set AWS_REGION or the profile's region")
+    return session
+
+
+def _explicit(options: argparse.Namespace) -> Deployed:
+    if options.command == "start" and options.start_alias is None:
+        raise UsageError("--start-alias: expected the ARN of the start alias, got nothing; or give --stack STACK")
+    return Deployed(
+        workflow=options.workflow,
+        table=options.table,
+        start_alias=options.start_alias,
+        control_alias=options.control_alias,
+        payload_bucket=options.payload_bucket,
+    )
+
+
+def in_stack(session: "Session", options: argparse.Namespace) -> Deployed:
+    """The workflow in the stack that `options` name.
+
+    Raises:
+        UsageError: there is no such stack, it has no such workflow, or several, or an address is given beside it.
+        CommandFailed: AWS does not show the stack.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as above
+
+    if addresses := [f"--{each.replace('_', '-')}" for each in _ADDRESSES if getattr(options, each, None) is not None]:
+        raise UsageError(
+            f"--stack {options.stack}: its outputs say where the workflow is, got {', '.join(addresses)} as well; "
+            "remove one of both"
+        )
+    try:
+        stacks = session.client("cloudformation").describe_stacks(StackName=options.stack)["Stacks"]
+    except (BotoCoreError, ClientError) as error:
+        is_none = isinstance(error, ClientError) and error.response["Error"]["Code"] == _NO_STACK
+        raise (UsageError if is_none else CommandFailed)(f"--stack {options.stack}: {error}") from error
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", ())}
+    return deployed(options.stack, outputs, options.workflow)

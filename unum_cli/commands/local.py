@@ -1,0 +1,81 @@
+"""``unum run``: an execution in this process, on the memory store."""
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Iterable
+from uuid import uuid4
+
+from unum_cli.commands.arguments import compiled_or_failed, execution_input, write_text
+from unum_cli.commands.command_errors import CommandFailed, UsageError
+from unum_cli.commands.handlers import handlers
+from unum_cli.commands.printing import check_success, print_json
+from unum_cli.picture.draw import draw
+from unum_runtime.client.descriptions import Description, Step
+from unum_runtime.client.reading import stored_steps
+from unum_runtime.client.reading.progress import progress
+from unum_runtime.client.terminal.live import LiveTable
+from unum_runtime.errors import InvalidExecutionInput, UnumError
+from unum_runtime.model.checkpoint import Checkpoint
+from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.protocol.history.start_records import checked_input
+from unum_runtime.simulator.local import LocalWorkflow
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the workflow and print its output.
+
+    Raises:
+        UsageError: a file, the input or the module with the functions is not as it must be; nothing ran.
+        CommandFailed: the definition has problems, or the execution failed; what was asked for is shown all the same.
+    """
+    workflow = compiled_or_failed(options.file, options.name)
+    value = _checked(execution_input(options.input))
+    local = LocalWorkflow(workflow, handlers(options.functions, {task.function for task in workflow.tasks}))
+    record, steps = _run(local, value)
+    description = Description.of(record, _last(local, record))
+    if options.steps:
+        _show_steps(steps)
+    if options.graph:
+        write_text(options.graph, _picture(workflow, [record, *steps], description))
+    check_success(description)
+    print_json(description.output)
+
+
+def _run(local: LocalWorkflow, value: Json) -> tuple[Checkpoint, list[Checkpoint]]:
+    """Start record and steps of one execution; what the handlers print is no part of the output."""
+    name = str(uuid4())
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            local.run(name, value)
+    except UnumError as error:
+        raise CommandFailed(str(error)) from error
+    except SystemExit as left:
+        raise CommandFailed(
+            f"a handler ended the process with {left.code}; in Lambda its Task fails with Runtime.ExitError"
+        ) from left
+    record = stored_steps.start_record(local.store, local.workflow.name, name)
+    return record, list(stored_steps.steps(local.store, local.workflow.name, record.name.execution))
+
+
+def _last(local: LocalWorkflow, record: Checkpoint) -> Checkpoint | None:
+    return stored_steps.last_step(local.store, local.workflow.name, record.name.execution)
+
+
+def _show_steps(steps: Iterable[Checkpoint]) -> None:
+    table = LiveTable(sys.stderr)
+    for checkpoint in sorted(steps, key=lambda checkpoint: checkpoint.committed_ms):
+        table.add(Step.of(checkpoint))
+    table.close()
+
+
+def _picture(workflow: Workflow, checkpoints: Iterable[Checkpoint], description: Description) -> str:
+    subtitle = f"execution {description.name}, {description.status.lower()}"
+    return draw(workflow, progress=progress(workflow, checkpoints), subtitle=subtitle)
+
+
+def _checked(value: Json) -> Json:
+    try:
+        return checked_input(value)
+    except InvalidExecutionInput as error:
+        raise UsageError(f"--{error}") from error

@@ -1,0 +1,79 @@
+"""How executions look on the terminal."""
+
+import json
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+from unum_cli.commands.command_errors import CommandFailed
+from unum_runtime.client.descriptions import Description, Started, Step
+from unum_runtime.client.reading.execution_list import ListedExecution
+from unum_runtime.client.terminal.amounts import duration_text, time_text
+from unum_runtime.model.checkpoint import Status
+from unum_runtime.model.ir import Json
+
+
+def to_json(record: Started | Description | Step | ListedExecution) -> dict[str, Json]:
+    """The fields of a record; times in RFC 3339, and without the whole checkpoint of a step."""
+    shown = (field.name for field in fields(record) if field.name != "checkpoint")
+    return {name: _plain(getattr(record, name)) for name in shown}
+
+
+def print_json(value: Json) -> None:
+    """Print `value` for people and programs alike."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def check_success(description: Description) -> None:
+    """Make sure that an execution that has ended has a result.
+
+    Raises:
+        CommandFailed: it failed, or was stopped; names error and cause.
+    """
+    if description.status is Status.ABORTED:
+        raise CommandFailed(f"execution {description.name} was stopped{_reason(description)}")
+    if description.status is not Status.SUCCEEDED:
+        failure = failure_text(description.error, description.cause)
+        raise CommandFailed(f"execution {description.name} failed: {failure}")
+
+
+def print_description(description: Description) -> None:
+    """Print what is known of an execution, one thing on each line."""
+    print(f"name     {description.name}")
+    print(f"status   {description.status}")
+    print(f"started  {time_text(description.started_at)}")
+    if description.stopped_at:
+        lasted_ms = int((description.stopped_at - description.started_at).total_seconds() * 1000)
+        print(f"stopped  {time_text(description.stopped_at)}, after {duration_text(lasted_ms)}")
+    print(f"input    {_line(description.input)}")
+    match description.status:
+        case Status.SUCCEEDED:
+            print(f"output   {_line(description.output)}")
+        case Status.FAILED | Status.TIMED_OUT:
+            print(f"error    {failure_text(description.error, description.cause)}")
+        case Status.ABORTED if description.error or description.cause:
+            print(f"error    {failure_text(description.error, description.cause)}")
+
+
+def failure_text(error: str | None, cause: str | None) -> str:
+    """An error's name and cause; the cause of an exception in user code is taken apart."""
+    try:
+        report = json.loads(cause or "")
+        stack = "".join(report["stackTrace"])
+        text = f"{report['errorMessage']}\n{stack}".rstrip()
+    except (ValueError, TypeError, KeyError):
+        text = cause or ""  # no report of an exception, but text
+    return ": ".join(filter(None, (error or "(the Fail state names no error)", text)))
+
+
+def _reason(description: Description) -> str:
+    given = filter(None, (description.error, description.cause))
+    return "".join(f": {text}" for text in given)
+
+
+def _plain(value: Any) -> Json:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _line(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)

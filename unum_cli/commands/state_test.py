@@ -1,0 +1,146 @@
+"""``unum test-state``: one state alone, as the TestState API of Step Functions runs it."""
+
+import argparse
+import json
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TypeAlias
+
+from unum_cli.commands.arguments import document, json_option, problem_lines
+from unum_cli.commands.command_errors import CommandFailed, UsageError
+from unum_cli.commands.handlers import handlers
+from unum_cli.commands.printing import print_json
+from unum_cli.commands.single_states import workflow_around
+from unum_runtime.errors import DefinitionError
+from unum_runtime.model.ir import Form, Json, Task, Workflow
+from unum_runtime.simulator.local import Function
+from unum_runtime.simulator.single import Given, Level, Mock, Validation, test_state
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print what the state comes to.
+
+    Raises:
+        UsageError: a file or an option is not as it must be, or what is given does not fit the state.
+        CommandFailed: the definition has problems, or the state failed; what it came to is printed all the same.
+    """
+    try:
+        workflow, state = workflow_around(document(options.file), options.state_name)
+    except DefinitionError as error:
+        raise CommandFailed("\n".join(problem_lines(options.file, error))) from error
+    value = json_option("--input", options.input) if options.input else {}
+    said = {name: json_option(option, getattr(options, name)) for name, option in _OPTIONS if getattr(options, name)}
+    try:
+        around = given(functions=_functions(options.functions, workflow, state), **said)
+        ended = test_state(workflow, state, value, given=around, level=Level(options.inspection_level))
+    except (ValueError, ImportError) as error:
+        raise UsageError(str(error)) from error
+    print_json(ended)
+    if ended["status"] == "FAILED":
+        raise CommandFailed(f"state {state}: {ended.get('error', 'failed')}")
+
+
+def given(
+    *,
+    mock: Json = None,
+    variables: Json = None,
+    context: Json = None,
+    configuration: Json = None,
+    functions: Mapping[str, Function] = MappingProxyType({}),
+) -> Given:
+    """What a call of TestState gives, under the names of its API; None for what it does not.
+
+    Raises:
+        ValueError: something is not as the API has it.
+    """
+    return Given(
+        variables=_object("variables", {} if variables is None else variables),
+        context=None if context is None else _object("context", context),
+        mock=None if mock is None else _mock(_object("mock", mock)),
+        functions=functions,
+        **_renamed(
+            "stateConfiguration",
+            _object("stateConfiguration", {} if configuration is None else configuration),
+            _CONFIGURATION,
+        ),
+    )
+
+
+def _mock(mock: dict[str, Json]) -> Mock:
+    if ("result" in mock) == ("errorOutput" in mock):
+        raise ValueError("mock: expected either result or errorOutput")
+    fields = _renamed("mock", mock, _MOCK)
+    failure = _renamed("mock.errorOutput", fields.pop("error_output", {}), _ERROR)
+    return Mock(**fields, **failure)
+
+
+def _object(name: str, value: Json) -> dict[str, Json]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{name}: expected an object, got {json.dumps(value)}")  # noqa: TRY004 - of what is given
+    return value
+
+
+def _renamed(place: str, value: dict[str, Json], fields: "_Fields") -> dict[str, Json]:
+    """The fields of `value`, checked, under Python's names."""
+    unknown = sorted(value.keys() - fields.keys())
+    if unknown:
+        raise ValueError(f"{place}: there is no field {', '.join(unknown)}; allowed are {', '.join(fields)}")
+    found = {}
+    for name, item in value.items():
+        try:
+            found[_snake(name)] = fields[name](item)
+        except ValueError as error:
+            raise ValueError(f"{place}.{name}: {error}") from error
+    return found
+
+
+def _functions(module: str | None, workflow: Workflow, state: str) -> Mapping[str, Function]:
+    task = workflow.states[state]
+    if module is None or not isinstance(task, Task):
+        return {}
+    return handlers(module, [task.name if task.form is Form.SERVICE else task.function])
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def _text(value: Json) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected a string, got {json.dumps(value)}")  # noqa: TRY004 - of the option, not of the code
+    return value
+
+
+def _count(value: Json) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"expected an integer from 0 up, got {json.dumps(value)}")
+    return value
+
+
+def _result(value: Json) -> Json:
+    """A string holds JSON text, as in the API; anything else is the result itself."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _error(value: Json) -> Json:
+    if not isinstance(value, dict) or "error" not in value:
+        raise ValueError(f'expected an object with "error" and perhaps "cause", got {json.dumps(value)}')
+    return value
+
+
+_Fields: TypeAlias = Mapping[str, Callable[[Json], Json]]
+
+_OPTIONS = (
+    ("mock", "--mock"),
+    ("variables", "--variables"),
+    ("context", "--context"),
+    ("configuration", "--state-configuration"),
+)
+_MOCK: _Fields = {"result": _result, "errorOutput": _error, "fieldValidationMode": Validation}
+_ERROR: _Fields = {"error": _text, "cause": _text}
+_CONFIGURATION: _Fields = {
+    "retrierRetryCount": _count,
+    "errorCausedByState": _text,
+    "mapIterationFailureCount": _count,
+    "mapItemReaderData": _text,
+}

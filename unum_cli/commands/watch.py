@@ -1,0 +1,88 @@
+"""``unum watch``: how far an execution of a deployed workflow has come, until it has ended."""
+
+import argparse
+import sys
+from collections.abc import Iterable, Mapping
+
+from unum_cli.commands.arguments import compiled_or_failed, write_text
+from unum_cli.commands.command_errors import CommandFailed, UsageError
+from unum_cli.commands.executions import connected
+from unum_cli.commands.printing import check_success, print_json, to_json
+from unum_cli.picture.draw import draw
+from unum_runtime.client.client import Client
+from unum_runtime.client.descriptions import Description, Step, StepStatus, moment
+from unum_runtime.client.polling import Pauses
+from unum_runtime.client.reading.progress import Progress
+from unum_runtime.client.terminal.amounts import duration_text
+from unum_runtime.client.terminal.board import Board
+from unum_runtime.errors import UnumError
+from unum_runtime.model.checkpoint import Status
+from unum_runtime.model.ir import Workflow
+
+
+def run(options: argparse.Namespace) -> None:
+    """Show the states on standard error until the execution has ended, then print its output.
+
+    Raises:
+        UsageError: a file cannot be read, or the workflow is not found.
+        CommandFailed: there is no such execution, it failed, it runs on another version, or AWS failed.
+    """
+    if options.graph and not options.file:
+        raise UsageError("--graph: needs the definition of what is drawn; give --file FILE as well")
+    client = connected(options)
+    definition = compiled_or_failed(options.file, client.workflow) if options.file else None
+    try:
+        description = _watch(client, definition, options)
+    except UnumError as error:
+        raise CommandFailed(str(error)) from error
+    check_success(description)
+    print_json(to_json(description) if options.json else description.output)
+
+
+def _watch(client: Client, definition: Workflow | None, options: argparse.Namespace) -> Description:
+    pauses = Pauses(execution_name=options.execution, timeout_s=options.timeout, waiter=client.waiter)
+    seen: Mapping[str, Progress] = {}
+    with Board(sys.stderr) as board:
+        while True:
+            # Asked before the steps are listed: what an ended execution has committed is all there then.
+            description = client.describe(options.execution)
+            states = _states(client, definition, options.execution)
+            board.show(states, _title(client, description))
+            if definition and options.graph:
+                write_text(options.graph, draw(definition, progress=states, subtitle=_subtitle(description)))
+            if description.status is not Status.RUNNING:
+                return description
+            if states != seen:
+                pauses.restart()
+            seen = states
+            pauses.pause()
+
+
+def _states(client: Client, definition: Workflow | None, name: str) -> Mapping[str, Progress]:
+    return client.progress(name, definition) if definition else _committed(client.steps(name))
+
+
+def _committed(steps: Iterable[Step]) -> Mapping[str, Progress]:
+    """What is known without a definition: what Tasks have committed, in the order in which they first did."""
+    found: dict[str, Progress] = {}
+    for step in sorted(steps, key=lambda step: step.committed_at):
+        if step.status is StepStatus.ENTERED:
+            continue
+        now, failed = found.get(step.state, Progress()), step.status is StepStatus.FAILED
+        found[step.state] = Progress(
+            succeeded=now.succeeded + (not failed),
+            failed=now.failed + failed,
+            duration_ms=now.duration_ms + step.duration_ms,
+            slowest_ms=max(now.slowest_ms, step.duration_ms),
+        )
+    return found
+
+
+def _title(client: Client, description: Description) -> str:
+    until = description.stopped_at or moment(client.clock.now_ms())
+    elapsed_ms = int((until - description.started_at).total_seconds() * 1000)
+    return f"{description.name} {description.status}, {duration_text(max(elapsed_ms, 0))}"
+
+
+def _subtitle(description: Description) -> str:
+    return f"execution {description.name}, {description.status.lower()}"

@@ -1,0 +1,60 @@
+"""A workflow as a picture: its definition, or how far an execution has come in it."""
+
+from collections.abc import Mapping
+
+from unum_cli.picture.placement import placed
+from unum_cli.picture.svg import document
+from unum_cli.picture.wording import kind, shortened
+from unum_runtime.client.reading.progress import Progress, Reach
+from unum_runtime.client.terminal.amounts import duration_text
+from unum_runtime.model.ir import State, Task, Workflow
+
+LONGEST_LINE = 34
+
+
+def draw(
+    workflow: Workflow, *, progress: Mapping[str, Progress] | None = None, title: str = "", subtitle: str = ""
+) -> str:
+    """SVG text, the same for the same arguments.
+
+    Args:
+        workflow: what to draw.
+        progress: of an execution; its states are coloured by it and have durations. None draws the definition.
+        title: above the graph; the workflow's name without.
+        subtitle: below the title, for example the execution's name and status.
+    """
+    captions = {name: _caption(state, progress[name] if progress else None) for name, state in workflow.states.items()}
+    return document(workflow, placed(workflow, captions), captions, progress, (title or workflow.name, subtitle))
+
+
+def _caption(state: State, progress: Progress | None) -> tuple[str, ...]:
+    """The lines in a state's box; as many for each state, so that boxes of one layer are alike."""
+    lines = [state.name, kind(state)]
+    if progress:
+        lines.append(_measured(state, progress))
+    return tuple(shortened(line, LONGEST_LINE) for line in lines)
+
+
+def _measured(state: State, progress: Progress) -> str:
+    """What an execution did in a state: how often, and how long."""
+    if progress.reach is Reach.NOT_REACHED:
+        return "not reached"
+    times = progress.succeeded + progress.failed + progress.running
+    counts = _counts(progress) if times > 1 or progress.running else ""
+    duration = _duration(progress) if isinstance(state, Task) else ""
+    return " · ".join(filter(None, (counts, duration))) or progress.reach
+
+
+def _counts(progress: Progress) -> str:
+    unfinished = "stopped" if progress.over else "running"
+    named = ((progress.succeeded, "done"), (progress.failed, "failed"), (progress.running, unfinished))
+    return ", ".join(f"{count} {name}" for count, name in named if count)
+
+
+def _duration(progress: Progress) -> str:
+    match progress.succeeded + progress.failed:
+        case 0:
+            return ""
+        case 1:
+            return duration_text(progress.duration_ms)
+    return f"slowest {duration_text(progress.slowest_ms)}"

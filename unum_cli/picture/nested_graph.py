@@ -1,0 +1,93 @@
+"""What is drawn: a workflow as nested graphs, whatever order its table of states has."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from unum_cli.picture.wording import rule_text
+from unum_runtime.model.ir import Choice, Fail, Map, Parallel, State, Work, Workflow
+
+START, END = "\0start", "\0end"
+"""Names of the two markers of the top level; no state is called so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A transition.
+
+    Attributes:
+        source: name of the state that it leaves.
+        target: name of the state that it leads to.
+        label: when it is taken, where that is not always.
+        caught: a catcher takes it, after an error.
+    """
+
+    source: str
+    target: str
+    label: str = ""
+    caught: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """One scope: the top level, a branch of a Parallel, or the processor of a Map.
+
+    Attributes:
+        nodes: names, the one that the scope begins with first; every other can be reached from it.
+        edges: at most one from one node to another, beside one for errors.
+    """
+
+    nodes: tuple[str, ...]
+    edges: tuple[Edge, ...]
+
+
+def top_level(workflow: Workflow) -> Graph:
+    """The graph of the top level, between a marker where it starts and one where it ends."""
+    inner = _graph(workflow, workflow.start_at)
+    ends = [Edge(name, END) for name in inner.nodes if _ends(workflow.states[name])]
+    nodes = (START, *inner.nodes, *([END] if ends else []))
+    return Graph(nodes, (Edge(START, workflow.start_at), *inner.edges, *ends))
+
+
+def inside(workflow: Workflow, state: State) -> tuple[Graph, ...]:
+    """The graphs that are drawn within `state`: one for each branch of a Parallel, one for a Map, else none."""
+    match state:
+        case Parallel():
+            return tuple(_graph(workflow, start) for start in state.branches)
+        case Map():
+            return (_graph(workflow, state.start),)
+    return ()
+
+
+def _graph(workflow: Workflow, start: str) -> Graph:
+    labels: dict[tuple[str, str, bool], list[str]] = {}
+    nodes: dict[str, None] = {}
+    ahead = [start]
+    while ahead:
+        name = ahead.pop()
+        if name in nodes:
+            continue
+        nodes[name] = None
+        ways = list(_ways(workflow.states[name]))
+        for target, label, caught in ways:
+            labels.setdefault((name, target, caught), []).append(label)
+        ahead.extend(target for target, _, _ in reversed(ways))
+    edges = (Edge(source, target, " or ".join(said), caught) for (source, target, caught), said in labels.items())
+    return Graph(tuple(nodes), tuple(edges))
+
+
+def _ways(state: State) -> Iterator[tuple[str, str, bool]]:
+    """(target, label, whether after an error) of each transition."""
+    if isinstance(state, Choice):
+        for rule, target in state.rules:
+            yield target, rule_text(rule), False
+        if state.default is not None:
+            yield state.default, "else", False
+    elif state.next is not None:
+        yield state.next, "", False
+    if isinstance(state, Work):
+        for catcher in state.catch:
+            yield catcher.next, ", ".join(catcher.errors), True
+
+
+def _ends(state: State) -> bool:
+    return state.next is None and not isinstance(state, Choice | Fail)

@@ -1,0 +1,238 @@
+"""Sizes and places: boxes of states, nested as the fan-outs are, and the points that transitions run through."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
+
+from unum_cli.picture.columns import columns
+from unum_cli.picture.layers import Layering, Link, layering
+from unum_cli.picture.nested_graph import END, START, Edge, Graph, inside, top_level
+from unum_cli.picture.wording import shortened, width
+from unum_runtime.model.ir import Workflow
+
+NAME_LETTER, DETAIL_LETTER = 8.4, 6.4
+LINE_HEIGHT = 15
+PADDING = 14
+"""Inside a box, around its text or its inner graphs."""
+LEAST_WIDTH = 92
+MARKER_SIZE = 16
+LABEL_HEIGHT = 17
+LONGEST_LABEL = 36
+COLUMN_GAP = 26
+LAYER_GAP = 34
+BEND_WIDTH = 10
+LOOP_WIDTH = 26
+PORT_GAP = 18
+
+
+class Point(NamedTuple):
+    """Measured in pixels from the upper left corner of the surrounding drawing."""
+
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """A transition.
+
+    Attributes:
+        edge: which one.
+        points: from its source to its target.
+        upward: whether it closes a cycle.
+        label_at: the middle of its label, if it has one.
+    """
+
+    edge: Edge
+    points: tuple[Point, ...]
+    upward: bool
+    label_at: Point | None
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A state, or a marker.
+
+    Attributes:
+        name: of the state.
+        corner: its upper left corner.
+        width: in pixels.
+        height: in pixels.
+        inner: what is drawn within it.
+    """
+
+    name: str
+    corner: Point
+    width: float
+    height: float
+    inner: tuple["Inset", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A graph that has been laid out."""
+
+    width: float
+    height: float
+    boxes: tuple[Box, ...]
+    wires: tuple[Wire, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inset:
+    """A drawing within a box; `corner` is measured from the box's own."""
+
+    corner: Point
+    drawing: Drawing
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """Of a vertex; the insets are placed when a box is measured."""
+
+    width: float
+    height: float
+    inner: tuple[Inset, ...] = ()
+
+
+def placed(workflow: Workflow, captions: Mapping[str, tuple[str, ...]]) -> Drawing:
+    """The drawing of `workflow`, whose states are titled with the lines of `captions`."""
+    return _Placer(workflow, captions).place(top_level(workflow))
+
+
+def shown_label(edge: Edge) -> str:
+    """The label of `edge` as far as there is room for it."""
+    return shortened(edge.label, LONGEST_LABEL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placer:
+    workflow: Workflow
+    captions: Mapping[str, tuple[str, ...]]
+
+    def place(self, graph: Graph) -> Drawing:
+        sizes = {name: self._size(name) for name in graph.nodes}
+        return _Layout(graph, sizes).drawing()
+
+    def _size(self, name: str) -> _Size:
+        if name in (START, END):
+            return _Size(MARKER_SIZE, MARKER_SIZE)
+        title, *details = self.captions[name]
+        text_width = max([width(title, NAME_LETTER), *(width(line, DETAIL_LETTER) for line in details)])
+        header = PADDING + LINE_HEIGHT * (1 + len(details))
+        drawings = [self.place(graph) for graph in inside(self.workflow, self.workflow.states[name])]
+        if not drawings:
+            return _Size(max(LEAST_WIDTH, text_width + 2 * PADDING), header + PADDING / 2)
+        return _around(drawings, text_width, header)
+
+
+def _around(drawings: list[Drawing], text_width: float, header: float) -> _Size:
+    """A box with `drawings` side by side below its header."""
+    steps = [0.0, *accumulate(drawing.width + PADDING for drawing in drawings)]
+    inner_width = steps.pop() - PADDING
+    box_width = max(inner_width, text_width) + 2 * PADDING
+    left = (box_width - inner_width) / 2
+    insets = (Inset(Point(left + step, header), drawing) for step, drawing in zip(steps, drawings, strict=True))
+    return _Size(box_width, header + max(drawing.height for drawing in drawings) + PADDING, tuple(insets))
+
+
+class _Layout:
+    """One graph's vertices and links, measured; `drawing` puts them in their places."""
+
+    def __init__(self, graph: Graph, sizes: Mapping[str, _Size]) -> None:
+        self._nodes = graph.nodes
+        self._sizes = [sizes[name] for name in graph.nodes]
+        self._edges = [edge for edge in graph.edges if edge.source != edge.target]
+        self._loops = [edge for edge in graph.edges if edge.source == edge.target]
+        self._layering = self._layer()
+        self._labelled = self._label_bends()
+        self._widths = self._all_widths()
+        self._centres = columns(self._layering, self._widths, COLUMN_GAP)
+        self._tops, self._bottoms = self._rows()
+        self._layer_of = {vertex: row for row, layer in enumerate(self._layering.layers) for vertex in layer}
+
+    def drawing(self) -> Drawing:
+        left = min(self._centres[v] - self._widths[v] / 2 for v in self._centres)
+        right = max(self._centres[v] + self._widths[v] / 2 for v in self._centres)
+        self._centres = {vertex: centre - left + PADDING for vertex, centre in self._centres.items()}
+        boxes = tuple(self._box(vertex) for vertex in range(len(self._nodes)))
+        wires = (*map(self._wire, range(len(self._edges))), *map(self._loop, self._loops))
+        return Drawing(right - left + 2 * PADDING, self._bottoms[-1] + PADDING, boxes, wires)
+
+    def _layer(self) -> Layering:
+        number = {name: vertex for vertex, name in enumerate(self._nodes)}
+        # A label lies on a bend, so a labelled link needs a layer between its ends.
+        links = [Link(number[edge.source], number[edge.target], 2 if edge.label else 1) for edge in self._edges]
+        return layering(len(self._nodes), links)
+
+    def _label_bends(self) -> dict[int, int]:
+        """The edge whose label lies on a bend, by bend: the one next to the edge's source."""
+        found = {}
+        for number, (edge, chain) in enumerate(zip(self._edges, self._layering.chains, strict=True)):
+            if edge.label:
+                found[chain[-2] if number in self._layering.turned else chain[1]] = number
+        return found
+
+    def _all_widths(self) -> dict[int, float]:
+        widths = {vertex: float(BEND_WIDTH) for chain in self._layering.chains for vertex in chain}
+        for bend, number in self._labelled.items():
+            widths[bend] = width(shown_label(self._edges[number]), DETAIL_LETTER) + PADDING
+        widths |= {vertex: size.width for vertex, size in enumerate(self._sizes)}
+        for loop in self._loops:
+            widths[self._nodes.index(loop.source)] += 2 * (LOOP_WIDTH + width(shown_label(loop), DETAIL_LETTER))
+        return widths
+
+    def _rows(self) -> tuple[list[float], list[float]]:
+        """Top and bottom of each layer."""
+        tops, bottoms, y = [], [], float(PADDING)
+        for layer in self._layering.layers:
+            tops.append(y)
+            bottoms.append(y + max(map(self._height, layer)))
+            y = bottoms[-1] + LAYER_GAP
+        return tops, bottoms
+
+    def _height(self, vertex: int) -> float:
+        if vertex < len(self._sizes):
+            return self._sizes[vertex].height
+        return LABEL_HEIGHT if vertex in self._labelled else 0
+
+    def _box(self, vertex: int) -> Box:
+        size = self._sizes[vertex]
+        corner = Point(self._centres[vertex] - size.width / 2, self._tops[self._layer_of[vertex]])
+        return Box(self._nodes[vertex], corner, size.width, size.height, size.inner)
+
+    def _wire(self, number: int) -> Wire:
+        upper, *bends, lower = self._layering.chains[number]
+        out, into = self._layer_of[upper], self._layer_of[lower]
+        start_x, end_x = self._port(number, upper, 0), self._port(number, lower, -1)
+        points = [Point(start_x, self._tops[out] + self._height(upper)), Point(start_x, self._bottoms[out])]
+        for bend in bends:
+            row, x = self._layer_of[bend], self._centres[bend]
+            points += [Point(x, self._tops[row]), Point(x, self._bottoms[row])]
+        points.append(Point(end_x, self._tops[into]))
+        upward = number in self._layering.turned
+        label_at = next((self._middle(bend) for bend in bends if self._labelled.get(bend) == number), None)
+        return Wire(self._edges[number], tuple(points[::-1] if upward else points), upward, label_at)
+
+    def _middle(self, bend: int) -> Point:
+        row = self._layer_of[bend]
+        return Point(self._centres[bend], (self._tops[row] + self._bottoms[row]) / 2)
+
+    def _port(self, number: int, vertex: int, end: int) -> float:
+        """Where on the edge of its box a chain begins (`end` 0, at the bottom) or ends (-1, at the top)."""
+        chains = self._layering.chains
+        sharing = [other for other, chain in enumerate(chains) if chain[end] == vertex]
+        nearest = 1 if end == 0 else -2
+        sharing.sort(key=lambda other: (self._centres[chains[other][nearest]], other))
+        gap = min(PORT_GAP, self._sizes[vertex].width * 0.7 / len(sharing))
+        return self._centres[vertex] + (sharing.index(number) - (len(sharing) - 1) / 2) * gap
+
+    def _loop(self, edge: Edge) -> Wire:
+        """A transition back to the same state: an arc on the right side of its box."""
+        box = self._box(self._nodes.index(edge.source))
+        right = box.corner.x + box.width
+        upper, lower = box.corner.y + box.height * 0.3, box.corner.y + box.height * 0.7
+        points = (Point(right, lower), Point(right + LOOP_WIDTH, (lower + upper) / 2), Point(right, upper))
+        label_x = right + LOOP_WIDTH + width(shown_label(edge), DETAIL_LETTER) / 2
+        return Wire(edge, points, upward=True, label_at=Point(label_x, points[1].y) if edge.label else None)

@@ -1,0 +1,5 @@
+"""From the Amazon States Language to the IR, without the CDK."""
+
+from unum_compiler.compile import compile_workflow, warnings_of
+
+__all__ = ["compile_workflow", "warnings_of"]

@@ -1,0 +1,1 @@
+"""Analyze compiled workflows: edges, control flow, waits, changes between versions."""

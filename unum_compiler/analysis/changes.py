@@ -1,0 +1,194 @@
+"""What the deployment of a changed workflow means for the executions that run on the one before.
+
+They stay on the versions of the functions that they began with, and each version has the workflow that it was deployed
+with. But roles, queues and functions have no versions: a permission that the new workflow does not need is gone for
+executions of the old one as well, and what they still do with it fails.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+
+from unum_compiler.analysis.edges import (
+    ENTRY,
+    function_edges,
+    parting_functions,
+    store_operations,
+    timed_functions,
+    uses_timer,
+)
+from unum_compiler.analysis.waits import waits_long
+from unum_compiler.parsing.task_resources import SERVICES, activities
+from unum_compiler.services.started_workflows import arguments_of
+from unum_runtime.model.ir import Form, Json, State, Workflow
+
+
+class Effect(StrEnum):
+    """What a change means."""
+
+    BREAKS = "breaks"
+    """Executions that run can fail by it."""
+
+    CHANGED = "changed"
+    """It holds for executions that start afterwards; those that run keep what they have."""
+
+    REMOVED = "removed"
+    """The same; nothing that executions need goes with it."""
+
+    ADDED = "added"
+    """The same."""
+
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference.
+
+    Attributes:
+        effect: what it means for executions that run.
+        subject: what is different.
+        message: how, and why that matters.
+    """
+
+    effect: Effect
+    subject: str
+    message: str
+
+
+def changes(old: Workflow, new: Workflow) -> list[Change]:
+    """All differences, those that break executions first.
+
+    How long state is kept is no part of a workflow, and so not of what is compared.
+    """
+    found = [
+        *_functions(old, new),
+        *_permissions(old, new),
+        *_shared(old, new),
+        *_workflow(old, new),
+        *_states(old, new),
+    ]
+    order = list(Effect)
+    return sorted(found, key=lambda change: order.index(change.effect))
+
+
+def _functions(old: Workflow, new: Workflow) -> Iterator[Change]:
+    before, after = function_edges(old), function_edges(new)
+    for function in before.keys() - after.keys():
+        message = "is not part of the workflow any more: executions that come to it cannot go on"
+        yield Change(Effect.BREAKS, _called(function), message)
+    for function in after.keys() - before.keys():
+        yield Change(Effect.ADDED, _called(function), "is new")
+
+
+def _permissions(old: Workflow, new: Workflow) -> Iterator[Change]:
+    """What functions of both workflows are not allowed any more."""
+    edges = function_edges(new)
+    for function, targets in function_edges(old).items():
+        if function not in edges:
+            continue
+        kept = edges[function]
+        for target in sorted(set(targets) - set(kept)):
+            yield _lost(function, f"to invoke {_called(target)}")
+        for operation in sorted(store_operations(old, function) - store_operations(new, function)):
+            yield _lost(function, f'to "{operation}" in the store')
+        if function in set(timed_functions(old)) - set(timed_functions(new)):
+            yield _lost(function, "to send events for later")
+        if function in set(parting_functions(old)) - set(parting_functions(new)) - set(timed_functions(new)):
+            yield _lost(function, "to invoke itself for parts of a Map")
+
+
+def _shared(old: Workflow, new: Workflow) -> Iterator[Change]:
+    """What all executions have that goes, and has no versions."""
+    if uses_timer(old) and not uses_timer(new):
+        message = "goes with its queue: what waits, or is to be tried again, is not delivered any more"
+        yield Change(Effect.BREAKS, "timer", message)
+    elif waits_long(old) and not waits_long(new):
+        message = "go with their group: what still has long to wait is not delivered any more"
+        yield Change(Effect.BREAKS, "schedules", message)
+    for activity in sorted(set(activities(old)) - set(activities(new))):
+        message = "goes with its queue: what waits there is given to no worker any more"
+        yield Change(Effect.BREAKS, f"activity {activity}", message)
+    for action, resource in sorted(_calls(old) - _calls(new)):
+        yield Change(
+            Effect.BREAKS, "services", f"the function that calls them is not allowed {action} on {resource} any more"
+        )
+
+
+def _calls(workflow: Workflow) -> set[tuple[str, str]]:
+    """(action, resource) of all that Tasks of services are allowed."""
+    services = [task for task in workflow.tasks if task.form is Form.SERVICE]
+    if not services:
+        return set()
+    # Needs botocore's models, which a workflow without such Tasks does without.
+    from unum_compiler.services.task_permissions import task_statements  # noqa: PLC0415
+
+    return {
+        (action, resource)
+        for task in services
+        for statement in task_statements(task, arguments_of(task))
+        for action in statement.actions
+        for resource in statement.resources
+    }
+
+
+def _workflow(old: Workflow, new: Workflow) -> Iterator[Change]:
+    if old.name != new.name:
+        message = f"{old.name} → {new.name}: clients of the new one do not find executions of the old one"
+        yield Change(Effect.CHANGED, "name", message)
+    for name in ("start_at", "hop_budget", "collection", "timeout_s", "payload_limit", "small_results"):
+        before, after = getattr(old, name), getattr(new, name)
+        effect = Effect.UNCHANGED if before == after else Effect.CHANGED
+        said = _shown(before) if before == after else f"{_shown(before)} → {_shown(after)}"
+        yield Change(effect, name.removesuffix("_s").replace("_", " "), said)
+
+
+def _states(old: Workflow, new: Workflow) -> Iterator[Change]:
+    for name in sorted(old.states.keys() | new.states.keys()):
+        before, after = old.states.get(name), new.states.get(name)
+        if before is None:
+            yield Change(Effect.ADDED, f"state {name}", f"a {type(after).__name__}")
+        elif after is None:
+            yield Change(Effect.REMOVED, f"state {name}", f"was a {type(before).__name__}")
+        elif before == after:
+            yield Change(Effect.UNCHANGED, f"state {name}", f"a {type(after).__name__}")
+        else:
+            yield Change(Effect.CHANGED, f"state {name}", _difference(before, after))
+
+
+def _difference(before: State, after: State) -> str:
+    if type(before) is not type(after):
+        return f"{type(before).__name__} → {type(after).__name__}"
+    told: list[str] = []
+    for field in fields(before):
+        one, other = getattr(before, field.name), getattr(after, field.name)
+        if field.name == "data":
+            told += _entries(one, other)
+        elif one != other:
+            told.append(f"{field.name} {_shown(one)} → {_shown(other)}")
+    return "; ".join(told)
+
+
+def _entries(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterable[str]:
+    names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    return [f"{name} {_shown(before.get(name))} → {_shown(after.get(name))}" for name in names]
+
+
+def _shown(value: Json) -> str:
+    text = "none" if value is None else str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+_LONGEST = 60
+
+
+_OWN = {ENTRY: "the entry function", SERVICES: "the function that calls services"}
+
+
+def _called(function: str) -> str:
+    return _OWN.get(function, f"function {function}")
+
+
+def _lost(function: str, what: str) -> Change:
+    message = f"is not allowed {what} any more"
+    return Change(Effect.BREAKS, _called(function), message)

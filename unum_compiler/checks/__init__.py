@@ -1,0 +1,1 @@
+"""Check a parsed definition as a whole."""

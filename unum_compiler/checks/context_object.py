@@ -1,0 +1,84 @@
+"""Which parts of the context object a state may read.
+
+Source: AWS Step Functions Developer Guide, "Accessing execution data from the Context object".
+"""
+
+from unum_compiler.checks.references import Reference, references
+from unum_compiler.parsing.tree import Map, Scope, State, Task, all_states
+from unum_compiler.problems import Report, did_you_mean, shown
+from unum_runtime.model.ir import Language
+
+_EVERYWHERE = (
+    *("Execution.Id", "Execution.Input", "Execution.Name", "Execution.RedriveCount", "Execution.RoleArn"),
+    "Execution.StartTime",
+    *("State.EnteredTime", "State.Name", "State.RetryCount", "StateMachine.Id", "StateMachine.Name"),
+)
+_ITEM = ("Map.Item.Index", "Map.Item.Key", "Map.Item.Value")
+_TASK = "Task.Token"
+_REFUSED = ("Execution.RedriveTime", "Map.Item.Source")
+_ROOTS = {Language.JSONPATH: "$$", Language.JSONATA: "$states.context"}
+_INPUT, _REDRIVES = "Execution.Input", "Execution.RedriveCount"
+
+
+def check_context(machine: Scope, report: Report) -> None:
+    """Report every reference to a part of the context object that is not there."""
+    for state in all_states(machine):
+        for reference in references(state):
+            _check(state, reference, report)
+
+
+def keeps_input(machine: Scope) -> bool:
+    """Whether some expression reads the execution's input, or may read it."""
+    return _reads(machine, _INPUT)
+
+
+def counts_redrives(machine: Scope) -> bool:
+    """Whether some expression reads how often the execution was redriven, or may read it."""
+    return _reads(machine, _REDRIVES)
+
+
+def _reads(machine: Scope, field: str) -> bool:
+    read = (reference.name for state in all_states(machine) for reference in references(state))
+    return any(_is_within(name, (field,)) or _is_around(name, (field,)) for name in read)
+
+
+def _check(state: State, reference: Reference, report: Report) -> None:
+    place, name = reference.place, reference.name
+    known, root = _known(state, reference.field), _ROOTS[state.language]
+    if _is_within(name, known) or _is_around(name, known):
+        return
+    if item := _around(name, _ITEM):
+        remedy = 'give it to the branch, with the "ItemSelector" of the Map state'
+        report.unsupported(place, f"{root}.{item}", remedy)
+    elif refused := _around(name, _REFUSED):
+        report.unsupported(place, f"{root}.{refused}", f"allowed are {_named(known, root)}")
+    elif _is_within(name, (_TASK,)):
+        report.mistake(place, f"only a Task has {root}.{_TASK}")
+    else:
+        message = f"the context object has no {shown(f'{root}.{name}')}; {did_you_mean(name, known)}"
+        report.mistake(place, message)
+
+
+def _known(state: State, field: str) -> tuple[str, ...]:
+    if isinstance(state, Map) and field == "ItemSelector":
+        return (*_EVERYWHERE, *_ITEM)
+    if isinstance(state, Task):
+        return (*_EVERYWHERE, _TASK)
+    return _EVERYWHERE
+
+
+def _named(fields: tuple[str, ...], root: str) -> str:
+    return ", ".join(f"{root}.{field}" for field in fields)
+
+
+def _around(name: str, fields: tuple[str, ...]) -> str | None:
+    """The one of `fields` that `name` is or lies within."""
+    return next((field for field in fields if _is_within(name, (field,))), None)
+
+
+def _is_within(name: str, fields: tuple[str, ...]) -> bool:
+    return any(f"{name}.".startswith(f"{field}.") for field in fields)
+
+
+def _is_around(name: str, fields: tuple[str, ...]) -> bool:
+    return not name or any(field.startswith(f"{name}.") for field in fields)

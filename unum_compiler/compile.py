@@ -1,0 +1,53 @@
+"""The compiler from end to end."""
+
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+
+from unum_compiler.checks.context_object import check_context
+from unum_compiler.checks.scope_checks import check
+from unum_compiler.checks.skipped_checkpoints import check_uncommitted
+from unum_compiler.checks.variables import check_variables
+from unum_compiler.checks.warnings import Warned, warnings
+from unum_compiler.lowering.lower import lower
+from unum_compiler.options import FunctionOptions
+from unum_compiler.parsing.document import copied
+from unum_compiler.parsing.read import read
+from unum_compiler.parsing.tokens import check_tokens
+from unum_compiler.problems import Report
+from unum_runtime.model.ir import Json, Workflow
+
+
+def compile_workflow(
+    definition: Json,
+    *,
+    name: str,
+    functions: Collection[str] | None,
+    options: Mapping[str, FunctionOptions] = MappingProxyType({}),
+) -> Workflow:
+    """The workflow that `definition` describes.
+
+    Args:
+        definition: a state machine in the Amazon States Language, as JSON.
+        name: of the workflow.
+        functions: keys of the workflow's functions, which Tasks may name; None accepts every name.
+        options: of functions by key; others have the default.
+
+    Raises:
+        DefinitionError: with every problem of the definition, in its order.
+    """
+    document = copied(definition)
+    report = Report()
+    check_tokens(document, report)
+    machine = read(document, functions, report)
+    check(machine, report)
+    check_variables(machine, report)
+    check_context(machine, report)
+    report.raise_problems(document)
+    check_uncommitted(machine, options, report)
+    report.raise_problems(document)
+    return lower(machine, name=name, options=options)
+
+
+def warnings_of(definition: Json) -> tuple[Warned, ...]:
+    """What `definition`, which compiles, says and most likely does not mean."""
+    return warnings(read(copied(definition), None, Report()))

@@ -1,0 +1,381 @@
+"""What executions cost, here and elsewhere: from what one execution uses, counted in a simulation, and list prices.
+
+`estimate` runs the workflow once in this process, on the real runtime and a store that counts. What user code is paid
+is the same everywhere, so it is only in the bills if its duration is given. Free tiers, discounts for large amounts,
+data transfer, logs, failures and retries are in none.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import TypeAlias
+
+from unum_compiler.cost.prices import Prices, list_prices
+from unum_compiler.cost.skeleton import Amounts, skeleton, stand_ins
+from unum_compiler.parsing.task_resources import SERVICES
+from unum_runtime.client.reading import stored_steps
+from unum_runtime.client.reading.progress import progress
+from unum_runtime.model.checkpoint import Checkpoint, Failure, Success, to_text
+from unum_runtime.model.ir import DATA_SET_TASKS, Collection, FanOut, Json, Map, Pattern, State, Task, Wait, Workflow
+from unum_runtime.model.naming import Frames
+from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
+from unum_runtime.simulator.capacity import STORED_OVERHEAD_BYTES
+from unum_runtime.simulator.local import Function
+from unum_runtime.simulator.metering import Metered, Pace, Usage, metered
+from unum_runtime.store.large_items import DAY_S, lasting_days
+
+MILLION = 1_000_000
+GB = 2**30
+MONTH_S = 30 * 24 * 3600
+DEFAULT_MEMORY_MB = 128
+
+DEFAULT_TIMEOUT_S, SERVICES_TIMEOUT_S = 30, 900
+"""How long functions may run, and the one that calls services, as `function.TIMEOUT_S` and `provided.LONGEST_S` have
+it, which would load the CDK."""
+
+EXPRESS_LIMIT_S = 300
+"""How long an Express execution may take. Source: AWS Step Functions Developer Guide, "Choosing workflow type"."""
+
+_EXPRESS_STEP_MS = 100
+"""What the duration of an Express execution is rounded up to. Source: AWS Step Functions pricing."""
+
+_EXPRESS_CHUNK_MB = 64
+_EXPRESS_BASE_MB = 50
+"""Memory of an Express execution beside its definition and its data, and the chunks that memory is billed in. Source of
+both: AWS Step Functions pricing, example 4."""
+
+_PROCESSOR_MB = 1_769
+"""With how much memory a function has a whole processor; with less, a share of one. Source: AWS Lambda Developer Guide,
+"Configure Lambda function memory"."""
+
+_QUEUE_REQUESTS = 3
+"""Of SQS for an event that waits: it is sent, received and deleted."""
+
+FORWARDER_MB = 512
+"""Memory of the function that hands on what has waited, as `provided.MEMORY_MB` has it, which would load the CDK."""
+
+Bill: TypeAlias = Mapping[str, float]
+"""US dollars for a million executions, by what they are paid for."""
+
+
+class NoResult(Exception):
+    """The simulated execution failed, so what it used says nothing of executions that succeed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What one execution uses, from which bills are made.
+
+    Attributes:
+        usage: of the store, of events, of functions.
+        tasks: how often Tasks ran.
+        functions_called: how many of them were Lambda functions, and no calls of other services: those wait in a
+            function here and as a durable function, but not in Step Functions.
+        fan_outs: how often one was entered.
+        waits: how often a Wait was.
+        transitions: of states, as Step Functions Standard counts them.
+        result_bytes: of all that Tasks and fan-outs came to.
+        definition_bytes: of the workflow's compiled form.
+        task_ms: how long each Task's user code, or the service that it calls, runs, in milliseconds.
+        longest_path: Tasks one after the other on the way that takes longest.
+        memory_mb: of each function.
+        retention_s: how long items are kept, in seconds.
+        prices: where and when the bills hold.
+        beyond_express: what of the definition Express does not have; None where it has all.
+    """
+
+    usage: Usage
+    tasks: int
+    functions_called: int
+    fan_outs: int
+    waits: int
+    transitions: int
+    result_bytes: int
+    definition_bytes: int
+    task_ms: int
+    longest_path: int
+    memory_mb: int
+    retention_s: int
+    prices: Prices
+    beyond_express: str | None = None
+
+    @property
+    def runtime_ms(self) -> float:
+        """How long the functions run for what the runtime does: it computes, and waits for answers."""
+        return _runtime_ms(self.usage, self.tasks, self.memory_mb, self.prices)
+
+    @property
+    def lasts_s(self) -> float:
+        """How long an execution lasts at least, in seconds: for its user code and its waits."""
+        return self._lasts_ms / 1000
+
+    @property
+    def not_express(self) -> str | None:
+        """Why Express does not run it; None if it does."""
+        if self.lasts_s > EXPRESS_LIMIT_S:
+            return f"it lasts {self.lasts_s:g} s, and at most {EXPRESS_LIMIT_S} s are allowed"
+        return self.beyond_express
+
+    def here(self) -> Bill:
+        """What this library's executions cost."""
+        usd, usage = self.prices.usd, self.usage
+        items_gb = (usage.stored_bytes + usage.items * STORED_OVERHEAD_BYTES) / GB
+        items_usd = items_gb * self.retention_s / MONTH_S * usd["dynamodb_gb_month"]
+        objects_s = lasting_days(self.retention_s) * DAY_S
+        objects_usd = usage.stored_object_bytes / GB * objects_s / MONTH_S * usd["s3_gb_month"]
+        return _bill(
+            requests=(usage.invocations + usage.waits) * usd["lambda_request"],
+            queue=usage.waits * _QUEUE_REQUESTS * usd["sqs_request"],
+            schedules=usage.schedules * usd["scheduler_invocation"],
+            user_code=self._compute(self.tasks * self.task_ms),
+            runtime=self._compute(self.runtime_ms) + self._forwarding(),
+            store_writes=usage.write_units * usd["dynamodb_write_unit"],
+            store_reads=usage.read_units * usd["dynamodb_read_unit"],
+            objects=usage.object_writes * usd["s3_put"] + usage.object_reads * usd["s3_get"],
+            storage=items_usd + objects_usd,
+        )
+
+    def standard(self) -> Bill:
+        """What the same executions cost on Step Functions Standard."""
+        return self._called(transitions=self.transitions * self.prices.usd["standard_transition"])
+
+    def express(self) -> Bill:
+        """What they cost on Step Functions Express, if they last no longer than user code and waits do."""
+        usd = self.prices.usd
+        return self._called(start=usd["express_request"], duration=self._express_s() * self.express_usd_per_s())
+
+    def durable(self) -> Bill:
+        """What they cost as a durable function: an operation for the start, each step, each fan-out and each wait.
+
+        It ends when it waits, and is invoked anew after that. Source: AWS Lambda Developer Guide, "Durable functions".
+        """
+        usd = self.prices.usd
+        return _bill(
+            requests=(1 + self.waits) * usd["lambda_request"],
+            user_code=self._compute(self.tasks * self.task_ms),
+            operations=(1 + self.tasks + self.fan_outs + self.waits) * usd["durable_operation"],
+            data=self.result_bytes / GB * usd["durable_gb_written"],
+        )
+
+    def express_usd_per_s(self) -> float:
+        """What a second of an Express execution costs."""
+        used_mb = _EXPRESS_BASE_MB + (self.definition_bytes + self.usage.payload_bytes) / 2**20
+        chunks = -(-used_mb // _EXPRESS_CHUNK_MB)
+        return chunks * _EXPRESS_CHUNK_MB / 1024 * self.prices.usd["express_gb_s"]
+
+    def express_is_cheaper_below_s(self) -> float:
+        """How long an Express execution may last until it costs as much as one here, in seconds; 0 if it always does.
+
+        Both with the same user code, for which both pay the same.
+        """
+        fixed = total(self.express()) - self._express_s() * self.express_usd_per_s() * MILLION
+        paid_ms = 1000 * (total(self.here()) - fixed) / MILLION / self.express_usd_per_s()
+        return max(0, paid_ms // _EXPRESS_STEP_MS) * _EXPRESS_STEP_MS / 1000
+
+    @property
+    def _lasts_ms(self) -> int:
+        return self.longest_path * self.task_ms + self.usage.waited_ms
+
+    def _express_s(self) -> float:
+        """What is paid of the time that it lasts, in seconds."""
+        return -(-self._lasts_ms // _EXPRESS_STEP_MS) * _EXPRESS_STEP_MS / 1000
+
+    def _called(self, **items: float) -> Bill:
+        requests = self.functions_called * self.prices.usd["lambda_request"]
+        return _bill(requests=requests, user_code=self._compute(self.functions_called * self.task_ms), **items)
+
+    def _compute(self, ms: float) -> float:
+        return ms / 1000 * self.memory_mb / 1024 * self.prices.usd["lambda_gb_s"]
+
+    def _forwarding(self) -> float:
+        """For the function behind the queue, which makes a request for each event."""
+        waited_s = self.usage.waits * self.prices.times_ms["invoke"] / 1000
+        return waited_s * FORWARDER_MB / 1024 * self.prices.usd["lambda_gb_s"]
+
+
+def _runtime_ms(usage: Usage, tasks: int, memory_mb: int, prices: Prices) -> float:
+    times = prices.times_ms
+    computed_ms = tasks * times["delivery"] * max(1, _PROCESSOR_MB / memory_mb)
+    return (
+        computed_ms
+        + usage.writes * times["store_write"]
+        + usage.reads * times["store_read"]
+        + usage.rounds * times["invoke"]
+        + usage.object_writes * times["object_write"]
+        + usage.object_reads * times["object_read"]
+    )
+
+
+def _bill(**usd: float) -> Bill:
+    return {name: each * MILLION for name, each in usd.items()}
+
+
+def least_object_bytes(prices: Prices, memory_mb: int = DEFAULT_MEMORY_MB) -> int:
+    """From how many bytes on a value that is written once and read once costs less as an object than in its item.
+
+    An item costs a write unit for each KB and a read unit for each 4 KB; an object costs two requests of any size, two
+    units for the item that refers to it, and the time that a function waits longer for S3 than it would for DynamoDB.
+    What is stored costs next to nothing for the days that it is, and less in S3.
+
+    Args:
+        prices: of both.
+        memory_mb: of the function that waits.
+    """
+    usd, times = prices.usd, prices.times_ms
+    waiting_s = (times["object_write"] + times["object_read"]) / 1000
+    waited_usd = waiting_s * memory_mb / 1024 * usd["lambda_gb_s"]
+    object_usd = usd["s3_put"] + usd["s3_get"] + usd["dynamodb_write_unit"] + usd["dynamodb_read_unit"] + waited_usd
+    kilobytes = next(kb for kb in count(1) if _item_usd(usd, kb) > object_usd)
+    return kilobytes * 1000
+
+
+def _item_usd(usd: Mapping[str, float], kilobytes: int) -> float:
+    return kilobytes * usd["dynamodb_write_unit"] + -(-kilobytes // 4) * usd["dynamodb_read_unit"]
+
+
+def total(bill: Bill) -> float:
+    """The sum of a bill, in US dollars for a million executions."""
+    return sum(bill.values())
+
+
+def estimate(  # noqa: PLR0913 - all but the first have defaults
+    workflow: Workflow,
+    *,
+    amounts: Amounts | None = None,
+    functions: Mapping[str, Function] | None = None,
+    value: Json = None,
+    task_ms: int = 0,
+    memory_mb: int = DEFAULT_MEMORY_MB,
+    timeout_s: int = DEFAULT_TIMEOUT_S,
+    retention_s: int = DEFAULT_RETENTION_S,
+    by_reference: bool = False,
+    prices: Prices | None = None,
+) -> Receipt:
+    """Execute `workflow` once in this process and count what that uses.
+
+    Args:
+        workflow: the compiled workflow.
+        amounts: what is taken for granted where no functions are given.
+        functions: handlers (event, context) by function key or Task name; without them the data flow is left out.
+        value: the execution's input, if there are functions.
+        task_ms: how long each Task's user code, or the service that it calls, takes, in milliseconds.
+        memory_mb: of each function.
+        timeout_s: of each function, in seconds; one goes on with what follows in it as long as enough of that is left.
+        retention_s: how long items are kept, in seconds.
+        by_reference: whether the workflow has a bucket for large values.
+        prices: by default the list prices that come with this package.
+
+    Raises:
+        NoResult: the execution failed; says with what.
+        KeyError: `functions` lacks a handler.
+    """
+    prices = prices or list_prices()
+    pace = Pace(
+        took_ms=lambda usage: usage.runs * task_ms + _runtime_ms(usage, usage.runs, memory_mb, prices),
+        timeout_ms=lambda key: 1000 * (SERVICES_TIMEOUT_S if key == SERVICES else timeout_s),
+    )
+    run = _runner(workflow, amounts or Amounts(), functions, value, pace, by_reference=by_reference)
+    metered, executed = run(workflow.collection)
+    # What was collected cannot be surveyed.
+    seen = metered if workflow.collection is Collection.TTL else run(Collection.TTL)[0]
+    checkpoints = _checkpoints(executed, seen)
+    passed = {name: each.succeeded + each.failed for name, each in progress(executed, checkpoints).items()}
+    return Receipt(
+        usage=metered.usage,
+        tasks=_sum(workflow, passed, Task),
+        functions_called=_sum(workflow, passed, Task, _is_function),
+        fan_outs=_sum(workflow, passed, FanOut),
+        waits=_sum(workflow, passed, Wait),
+        transitions=_sum(workflow, passed, State, _is_visible),
+        result_bytes=sum(_result_bytes(checkpoint) for checkpoint in checkpoints),
+        definition_bytes=len(workflow.to_json().encode()),
+        task_ms=task_ms,
+        longest_path=_longest_path(workflow, checkpoints),
+        memory_mb=memory_mb,
+        retention_s=retention_s,
+        prices=prices,
+        beyond_express=_beyond_express(workflow),
+    )
+
+
+def _runner(
+    workflow: Workflow,
+    amounts: Amounts,
+    functions: Mapping[str, Function] | None,
+    value: Json,
+    pace: Pace,
+    *,
+    by_reference: bool,
+) -> Callable[[Collection], tuple[Metered, Workflow]]:
+    """What executes the workflow, or its skeleton, under a collection policy, and tells which of both it was."""
+
+    def run(collection: Collection) -> tuple[Metered, Workflow]:
+        if functions is None:
+            executed, called, given = skeleton(workflow, amounts), stand_ins(workflow, amounts), None
+        else:
+            executed, called, given = workflow, functions, value
+        found = metered(executed, called, given, collection=collection, by_reference=by_reference, pace=pace)
+        return _succeeded(found), executed
+
+    return run
+
+
+def _succeeded(run: Metered) -> Metered:
+    outcome = run.ending.outcome
+    if isinstance(outcome, Failure):
+        raise NoResult(f"the simulated execution failed: {outcome.error}: {outcome.cause}")
+    return run
+
+
+def _checkpoints(workflow: Workflow, run: Metered) -> list[Checkpoint]:
+    record = stored_steps.start_record(run.store, workflow.name, run.name)
+    return [record, *stored_steps.steps(run.store, workflow.name, record.name.execution)]
+
+
+def _sum(
+    workflow: Workflow, passed: Mapping[str, int], kind: type[State], counts: Callable[[State], bool] = lambda _: True
+) -> int:
+    states = workflow.states
+    return sum(passed[name] for name, state in states.items() if isinstance(state, kind) and counts(state))
+
+
+def _beyond_express(workflow: Workflow) -> str | None:
+    """What Express does not have. Source: AWS Step Functions Developer Guide, "Choosing workflow type"."""
+    for name, state in workflow.states.items():
+        if isinstance(state, Task) and state.pattern is not Pattern.RESPONSE:
+            return f"state {name!r} waits for more than a response"
+        if isinstance(state, Map) and state.distributed:
+            return f"state {name!r} is a distributed Map"
+    return None
+
+
+def _is_function(state: State) -> bool:
+    return isinstance(state, Task) and (state.resource is None or state.resource.startswith("arn:"))
+
+
+def _is_visible(state: State) -> bool:
+    """Whether the definition has the state: the Tasks for a Map's data sets are ours."""
+    return not isinstance(state, Task) or state.resource not in DATA_SET_TASKS
+
+
+def _result_bytes(checkpoint: Checkpoint) -> int:
+    return len(to_text(checkpoint.outcome.value).encode()) if isinstance(checkpoint.outcome, Success) else 0
+
+
+def _longest_path(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> int:
+    """How many Tasks ran one after the other, on the way with most of them; branches run side by side."""
+    lengths = Counter[Frames]()
+    for checkpoint in checkpoints:
+        frames = checkpoint.name.frames
+        lengths[frames] += isinstance(workflow.states.get(checkpoint.state), Task)
+        lengths.update({frames[:depth]: 0 for depth in range(len(frames))})
+    longest: dict[tuple[Frames, str, int, int], int] = {}
+    for frames in sorted(lengths, key=len, reverse=True):
+        length = lengths[frames] + sum(inner for (around, *_), inner in longest.items() if around == frames)
+        if not frames:
+            return length
+        last = frames[-1]
+        fan_out = (frames[:-1], last.state, last.iteration, last.generation)
+        longest[fan_out] = max(longest.get(fan_out, 0), length)
+    return 0

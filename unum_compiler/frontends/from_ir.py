@@ -1,0 +1,61 @@
+"""The IR as somebody has written it: its shape, and whether what it names is there."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import MISSING, fields
+from types import MappingProxyType
+
+from unum_compiler.frontends.ir_check import workflow_problems
+from unum_compiler.frontends.ir_schema import TOP_LEVEL, ir_schema
+from unum_compiler.frontends.schema import problems
+from unum_compiler.options import DEFAULT, FunctionOptions
+from unum_compiler.problems import Report, did_you_mean, shown
+from unum_runtime.asl.places import member
+from unum_runtime.errors import Problem
+from unum_runtime.model import ir
+from unum_runtime.model.ir import Json, Workflow
+
+_NO_OPTIONS: Mapping[str, FunctionOptions] = MappingProxyType({})
+
+
+def read_ir(
+    value: Json, functions: Collection[str] | None = None, options: Mapping[str, FunctionOptions] = _NO_OPTIONS
+) -> Workflow:
+    """The workflow that `value` describes.
+
+    Args:
+        value: as `Workflow.to_json` writes it; what has a default may be missing.
+        functions: keys of the workflow's functions; None accepts every name.
+        options: of functions, which must be the default ones: the IR says itself what it does at each Task.
+
+    Raises:
+        DefinitionError: with every problem, in its order.
+    """
+    report = Report()
+    report.add(problems(value, ir_schema()))
+    report.raise_problems(value)
+    workflow = Workflow.from_json(json.dumps(_DEFAULTS | value))
+    report.add(workflow_problems(workflow))
+    report.add(_function_problems(workflow, functions, options))
+    report.raise_problems(value)
+    return workflow
+
+
+def _function_problems(
+    workflow: Workflow, functions: Collection[str] | None, options: Mapping[str, FunctionOptions]
+) -> Iterator[Problem]:
+    for task in workflow.tasks:
+        place = member(member("$.states", task.name), "function")
+        if functions is not None and task.form is not ir.Form.SERVICE and task.function not in functions:
+            remedy = did_you_mean(task.function, functions)
+            yield Problem(place, f"there is no function {shown(task.function)}; pass it in `functions`: {remedy}")
+        if options.get(task.function, DEFAULT) != DEFAULT:
+            message = f"the options of {shown(task.function)} are not the default ones"
+            yield Problem(place, f"{message}; here the IR says guard, committed_by and memoize of each Task itself")
+
+
+_DEFAULTS = {
+    each.name: each.default
+    for each in fields(Workflow)
+    if each.name in TOP_LEVEL and each.default not in (MISSING, None)
+}

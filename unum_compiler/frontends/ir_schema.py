@@ -1,0 +1,109 @@
+"""The JSON Schema of the IR, made from the classes in `unum_runtime.model.ir`, so that the two cannot differ."""
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from enum import StrEnum
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from unum_runtime.model import ir
+from unum_runtime.model.ir import Json
+
+KINDS: tuple[type[ir.State], ...] = (
+    ir.Task,
+    ir.Pass,
+    ir.Choice,
+    ir.Wait,
+    ir.Succeed,
+    ir.Fail,
+    ir.Parallel,
+    ir.Map,
+)
+"""The kinds of state, under the names that ``type`` has."""
+
+TOP_LEVEL = frozenset({"version", *(each.name for each in fields(ir.Workflow))} - {"home"})
+"""The fields of a workflow; where it runs is no part of its text."""
+
+_PLAIN: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+_ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+
+
+def ir_schema() -> dict[str, Json]:
+    """The schema, in the dialect of 2020-12; with `unum_compiler.frontends.schema` one can check by it."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Intermediate representation of a workflow, version {ir.IR_VERSION}",
+        **_object(ir.Workflow, version={"const": ir.IR_VERSION, "description": "of the representation"}),
+        "$defs": {kind.__name__: _definition(kind) for kind in (*KINDS, ir.Retrier, ir.Catcher)},
+    }
+
+
+def _definition(kind: type) -> dict[str, Json]:
+    return _object(kind, type={"const": kind.__name__}) if kind in KINDS else _object(kind)
+
+
+def _object(kind: type, **more: Json) -> dict[str, Json]:
+    hints = get_type_hints(kind)
+    about = dict(_attributes(kind))
+    own = [each for each in fields(kind) if _is_written(kind, each.name)]
+    properties = {each.name: {**_of(hints[each.name]), **_about(each, about)} for each in own}
+    required = [*more, *(each.name for each in own if not _has_default(each))]
+    return {
+        "description": (inspect.getdoc(kind) or "").partition("\n\n")[0],
+        "type": "object",
+        "properties": {**more, **properties},
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def _is_written(kind: type, name: str) -> bool:
+    """Whether the text has the field: a state's name is its key, and where a workflow runs is no part of it."""
+    return name in TOP_LEVEL if kind is ir.Workflow else not (issubclass(kind, ir.State) and name == "name")
+
+
+def _attributes(kind: type) -> Iterator[tuple[str, str]]:
+    """What docstrings say of the fields, those of base classes first."""
+    for each in reversed(kind.__mro__):
+        for name, text in _ATTRIBUTE.findall(inspect.cleandoc(each.__doc__ or "")):
+            yield name, " ".join(text.split())
+
+
+def _about(given: Field[Any], about: Mapping[str, str]) -> dict[str, Json]:
+    description = {"description": about[given.name]} if given.name in about else {}
+    has_value = given.default is not MISSING
+    default = list(given.default) if isinstance(given.default, tuple) else given.default
+    return {**description, "default": default} if has_value else description
+
+
+def _has_default(given: Field[Any]) -> bool:
+    return given.default is not MISSING or given.default_factory is not MISSING
+
+
+def _of(hint: Any) -> dict[str, Json]:
+    """The schema of values of a type."""
+    if hint is Any:
+        return {}
+    if hint in _PLAIN:
+        return {"type": _PLAIN[hint]}
+    if hint is ir.State:
+        return {"oneOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in KINDS]}
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return {"enum": [str(each) for each in hint]}
+    if isinstance(hint, type) and is_dataclass(hint):
+        return {"$ref": f"#/$defs/{hint.__name__}"}
+    return _of_generic(get_origin(hint), get_args(hint))
+
+
+def _of_generic(origin: Any, arguments: tuple[Any, ...]) -> dict[str, Json]:
+    if origin is UnionType:
+        return {"type": [_PLAIN[each] for each in arguments]}
+    if origin is tuple and arguments[1:] == (...,):
+        return {"type": "array", "items": _of(arguments[0])}
+    if origin is tuple:
+        items = [_of(each) for each in arguments]
+        return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+    inner = _of(arguments[1])
+    return {"type": "object", "additionalProperties": inner} if inner else {"type": "object"}

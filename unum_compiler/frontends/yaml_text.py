@@ -1,0 +1,117 @@
+"""YAML as another spelling of JSON: what JSON cannot say is refused, and dates stay text.
+
+The text is composed to nodes by PyYAML's safe loader, which gives each scalar its tag; what a tag means is decided
+here. PyYAML comes with the extra ``yaml``; it is loaded when a YAML file is.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from unum_compiler.parsing.document import copied
+from unum_compiler.problems import shown
+from unum_runtime.errors import DefinitionError, Problem
+from unum_runtime.model.ir import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_CORE = "tag:yaml.org,2002:"
+_MERGE = f"{_CORE}merge"
+_TEXT = ("str", "timestamp", "value")
+_REMEDY = "write ${Name} and give the value in `substitutions`"
+
+
+def parse_yaml(text: str, *, source: str) -> Json:
+    """The JSON value that `text` holds.
+
+    Args:
+        text: one YAML 1.1 document, without tags of its own.
+        source: what the text comes from, to begin places with.
+
+    Raises:
+        DefinitionError: the text is no YAML, or says what JSON cannot; its place has line and column.
+    """
+    yaml = _library(source)
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        return copied(None if node is None else _Reader(source, yaml.SafeLoader("")).value(node))
+    except yaml.MarkedYAMLError as error:
+        place = _place(source, error.problem_mark or error.context_mark)
+        raise DefinitionError((Problem(place, f"expected YAML: {error.problem or error.context}"),)) from error
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise DefinitionError((Problem(source, f"expected YAML: {error}"),)) from error
+
+
+class _Reader:
+    """From nodes to JSON, by PyYAML's own rules for numbers and truth values."""
+
+    def __init__(self, source: str, loader: Any) -> None:
+        self._source = source
+        self._ahead: list[Any] = []
+        self._scalars: Mapping[str, Callable[[Any], Json]] = {
+            **{f"{_CORE}{tag}": loader.construct_scalar for tag in _TEXT},
+            f"{_CORE}int": loader.construct_yaml_int,
+            f"{_CORE}float": loader.construct_yaml_float,
+            f"{_CORE}bool": loader.construct_yaml_bool,
+            f"{_CORE}null": loader.construct_yaml_null,
+        }
+
+    def value(self, node: Any) -> Json:
+        if any(node is outer for outer in self._ahead):
+            self._refuse(node, "an alias stands inside of what it names; JSON has no circles")
+        self._ahead.append(node)
+        value = self._of(node)
+        self._ahead.pop()
+        return value
+
+    def _of(self, node: Any) -> Json:
+        if node.tag == f"{_CORE}map":
+            return self._object(node)
+        if node.tag == f"{_CORE}seq":
+            return [self.value(item) for item in node.value]
+        if node.tag not in self._scalars:
+            tag = node.tag.replace(_CORE, "!!")
+            self._refuse(node, f"the tag {shown(tag)} has no meaning in a definition; {_REMEDY}")
+        return self._scalars[node.tag](node)
+
+    def _object(self, node: Any) -> dict[str, Json]:
+        own: dict[str, Json] = {}
+        merged: dict[str, Json] = {}
+        for key, item in node.value:
+            if key.tag == _MERGE:
+                merged = self._merged(item) | merged
+                continue
+            name = self._key(key)
+            if name in own:
+                self._refuse(key, f"the key {shown(name)} is there twice; rename or remove one")
+            own[name] = self.value(item)
+        return merged | own
+
+    def _key(self, node: Any) -> str:
+        if node.id != "scalar" or not node.tag.startswith(_CORE):
+            self._refuse(node, "expected text as key")
+        text: str = node.value
+        return text
+
+    def _merged(self, node: Any) -> dict[str, Json]:
+        """What ``<<`` adds: of several objects, the first that has a key gives its value."""
+        given = self.value(node)
+        objects = given if isinstance(given, list) else [given]
+        if not all(isinstance(each, dict) for each in objects):
+            self._refuse(node, f"expected an object, or an array of objects, after <<, got {shown(given)}")
+        return {key: item for each in reversed(objects) for key, item in each.items()}
+
+    def _refuse(self, node: Any, message: str) -> NoReturn:
+        raise DefinitionError((Problem(_place(self._source, node.start_mark), message),))
+
+
+def _place(source: str, mark: Any) -> str:
+    return source if mark is None else f"{source}:{mark.line + 1}:{mark.column + 1}"
+
+
+def _library(source: str) -> Any:
+    try:
+        return importlib.import_module("yaml")
+    except ImportError as error:
+        message = "a YAML file needs PyYAML; install unum-constructs[yaml], or write JSON"
+        raise DefinitionError((Problem(source, message),)) from error

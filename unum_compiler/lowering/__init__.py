@@ -1,0 +1,1 @@
+"""Lower the typed tree to the IR."""

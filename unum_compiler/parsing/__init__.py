@@ -1,0 +1,1 @@
+"""Parse a definition into a typed tree; report every problem with its JSON path."""

@@ -1,0 +1,35 @@
+"""Checks what parts of a definition say about data, in their query language."""
+
+from collections.abc import Mapping
+
+from unum_compiler.parsing import jsonata_fields, jsonpath_fields
+from unum_compiler.parsing.object_reader import Check, Part
+from unum_runtime.asl.jsonpath.conditions import compile_condition
+from unum_runtime.errors import DefinitionError
+from unum_runtime.model.ir import Json, Language
+
+_CHECKS: Mapping[Language, Mapping[str, Check]] = {
+    Language.JSONPATH: jsonpath_fields.CHECKS,
+    Language.JSONATA: jsonata_fields.CHECKS,
+}
+
+
+def read_data(part: Part, known: frozenset[str]) -> dict[str, Json]:
+    """The fields of `part` that are in `known`; what is wrong with them is reported."""
+    checks = _CHECKS[part.language]
+    data = {field: value for field, value in part.fields.items() if field in known}
+    for field in data.keys() & checks.keys():
+        checks[field](part, field)
+    return data
+
+
+def check_condition(part: Part, condition: Mapping[str, Json]) -> None:
+    """Report what is wrong with `condition`, which is the Choice rule `part` without what follows from it."""
+    if part.language is Language.JSONATA:
+        if not isinstance(part.required("Condition", object), bool) and part.has("Condition"):
+            jsonata_fields.check_expression(part, "Condition")
+        return
+    try:
+        compile_condition(condition, where=part.place)
+    except DefinitionError as error:
+        part.report.add(error.problems)

@@ -1,0 +1,96 @@
+"""Checks the fields of JSONPath states that hold expressions, with what the runtime evaluates them with."""
+
+from collections.abc import Mapping
+
+from unum_compiler.parsing.numbers import NUMBERS, check_number
+from unum_compiler.parsing.object_reader import Check, Part, check_text, check_timestamp
+from unum_compiler.problems import shown
+from unum_runtime.asl.jsonpath.dataflow import check_path, check_reference, check_result_path
+from unum_runtime.asl.jsonpath.expressions import compile_expression
+from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
+from unum_runtime.asl.jsonpath.templates import compile_template
+from unum_runtime.errors import DefinitionError, Problem
+
+_SIZES = ("MaxItemsPerBatch", "MaxInputBytesPerBatch")
+_OF_MAPS = ("MaxConcurrency", "ToleratedFailureCount", "ToleratedFailurePercentage", "MaxItems", *_SIZES)
+_BATCHER = frozenset(("BatchInput", *_SIZES, *(f"{size}Path" for size in _SIZES)))
+
+
+def _path(part: Part, field: str) -> None:
+    part.report.add(check_path(part.fields[field], part.at(field)))
+
+
+def _items_path(part: Part, field: str) -> None:
+    _not_null(part, field)
+    _path(part, field)
+
+
+def _reference(part: Part, field: str) -> None:
+    _not_null(part, field)
+    part.report.add(check_reference(part.fields[field], part.at(field)))
+
+
+def _input_reference(part: Part, field: str) -> None:
+    """Of a Map, whose ``ItemsPath`` alone may lead into the context object, as AWS validates it."""
+    _reference(part, field)
+    value = part.fields[field]
+    if isinstance(value, str) and value.startswith("$$"):
+        message = f'expected a reference path into the input, such as "$.value", got {shown(value)}'
+        remedy = "the context object is no part of it; take the value into the input or a variable before"
+        part.report.mistake(part.at(field), f"{message}; {remedy}")
+
+
+def _not_null(part: Part, field: str) -> None:
+    if part.fields[field] is None:
+        part.report.mistake(part.at(field), 'expected a path, such as "$.value", got null')
+
+
+def _result_path(part: Part, field: str) -> None:
+    part.report.add(check_result_path(part.fields[field], part.at(field)))
+
+
+def _path_or_function(part: Part, field: str) -> None:
+    value, place = part.fields[field], part.at(field)
+    if not isinstance(value, str):
+        part.report.mistake(place, f"expected a path or an intrinsic function, got {shown(value)}")
+        return
+    try:
+        compile_expression(value, field=field)
+    except PathSyntaxError as error:
+        part.report.add([Problem(place, str(error), error.feature)])
+
+
+def _template(part: Part, field: str) -> None:
+    try:
+        compile_template(part.fields[field], where=part.at(field))
+    except DefinitionError as error:
+        part.report.add(error.problems)
+
+
+def _batcher(part: Part, field: str) -> None:
+    batcher = part.inner(field)
+    if batcher is None:
+        return
+    batcher.check_names(field, _BATCHER)
+    for size in _SIZES:
+        batcher.not_both(size, f"{size}Path")
+    if not batcher.fields.keys() & _BATCHER - {"BatchInput"}:
+        part.report.mistake(batcher.place, f"expected {' or '.join(_SIZES)}, or both; got none")
+    for name in batcher.fields.keys() & _BATCHER:
+        CHECKS[name](batcher, name)
+
+
+CHECKS: Mapping[str, Check] = {
+    **dict.fromkeys(("InputPath", "OutputPath"), _path),
+    **dict.fromkeys(("Parameters", "Credentials", "ItemSelector", "ResultSelector", "Assign", "BatchInput"), _template),
+    **dict.fromkeys((*(f"{field}Path" for field in NUMBERS), "TimestampPath"), _reference),
+    **dict.fromkeys((f"{field}Path" for field in _OF_MAPS), _input_reference),
+    **dict.fromkeys(("ErrorPath", "CausePath"), _path_or_function),
+    **dict.fromkeys(("Error", "Cause"), check_text),
+    **dict.fromkeys(NUMBERS, check_number),
+    "ItemsPath": _items_path,
+    "ResultPath": _result_path,
+    "Timestamp": check_timestamp,
+    "ItemBatcher": _batcher,
+}
+"""By the names of the fields; the others hold no expressions."""

@@ -1,0 +1,71 @@
+"""Numbers in a definition, and what they may be.
+
+Source of the bounds: AWS Step Functions Developer Guide, "Wait workflow state", "Task workflow state", "Handling errors
+in Step Functions workflows", "Using Map state in Distributed mode".
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from unum_compiler.parsing.object_reader import Part, is_placeholder
+from unum_compiler.problems import Feature, shown
+from unum_runtime.asl.batches import MOST_BYTES
+from unum_runtime.model.ir import Json
+
+_MOST = 99_999_999
+
+
+class _Bounds(NamedTuple):
+    least: int
+    most: int | None = _MOST
+    is_whole: bool = True
+
+    def __str__(self) -> str:
+        kind = "an integer" if self.is_whole else "a number"
+        return f"{kind} ≥ {self.least}" if self.most is None else f"{kind} from {self.least} to {self.most}"
+
+
+_BOUNDS: Mapping[str, _Bounds] = {
+    "Seconds": _Bounds(0),
+    "TimeoutSeconds": _Bounds(1),
+    "HeartbeatSeconds": _Bounds(1),
+    "IntervalSeconds": _Bounds(1),
+    "MaxAttempts": _Bounds(0),
+    "BackoffRate": _Bounds(1, None, is_whole=False),
+    "MaxDelaySeconds": _Bounds(1, 31_622_399),
+    "MaxConcurrency": _Bounds(0, None),
+    "ToleratedFailureCount": _Bounds(0, None),
+    "ToleratedFailurePercentage": _Bounds(0, 100, is_whole=False),
+    "MaxItems": _Bounds(0, 100_000_000),
+    "MaxItemsPerBatch": _Bounds(1),
+    "MaxInputBytesPerBatch": _Bounds(1, MOST_BYTES),
+}
+
+NUMBERS = frozenset(_BOUNDS)
+"""The fields that hold numbers."""
+
+
+def check_fixed_number(part: Part, field: str) -> None:
+    """Report `field` of `part` if it has no value that it can have, or one that only the deployment gives."""
+    if is_placeholder(part.fields[field]):
+        remedy = "this number decides how the workflow is compiled; write it, or give its value with `substitutions`"
+        part.report.unsupported(part.at(field), Feature.SUBSTITUTION, remedy)
+    else:
+        check_number(part, field)
+
+
+def check_number(part: Part, field: str) -> None:
+    """Report `field` of `part` if it has no value that it can have; what the deployment gives is seen at run time."""
+    bounds, value = _BOUNDS[field], part.fields[field]
+    kinds = (int,) if bounds.is_whole else (int, float)
+    if is_placeholder(value):
+        return
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        part.report.mistake(part.at(field), f"expected {bounds}, got {shown(value)}{_hint(value)}")
+    elif value < bounds.least or (bounds.most is not None and value > bounds.most):
+        part.report.mistake(part.at(field), f"expected {bounds}, got {value}")
+
+
+def _hint(value: Json) -> str:
+    is_jsonata = isinstance(value, str) and value.startswith("{%")
+    return '; JSONata needs "QueryLanguage": "JSONata" in the state or at the top' if is_jsonata else ""

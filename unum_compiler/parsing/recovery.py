@@ -1,0 +1,99 @@
+"""Reads what a state says about its failures: ``Retry`` and ``Catch``.
+
+Source of the rules: the specification, "Errors"; AWS Step Functions Developer Guide, "Handling errors".
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from unum_compiler.parsing.expressions import read_data
+from unum_compiler.parsing.fields import CATCHERS
+from unum_compiler.parsing.numbers import check_fixed_number
+from unum_compiler.parsing.object_reader import Part
+from unum_compiler.parsing.tree import Catcher
+from unum_compiler.problems import shown
+from unum_runtime.asl.places import element
+from unum_runtime.model.ir import Json, Retrier
+
+_ALL = "States.ALL"
+_JITTER = ("FULL", "NONE")
+_NUMBERS: Mapping[str, str] = {
+    "IntervalSeconds": "interval_s",
+    "MaxAttempts": "max_attempts",
+    "BackoffRate": "backoff_rate",
+    "MaxDelaySeconds": "max_delay_s",
+}
+_RETRIER = frozenset(("Comment", "ErrorEquals", "JitterStrategy", *_NUMBERS))
+_STATES = frozenset(("errorOutput",))
+_CATCHER = frozenset(("Comment", "ErrorEquals", "Next"))
+
+
+def read_retry(state: Part) -> tuple[Retrier, ...]:
+    """The retriers of `state`."""
+    retriers = tuple(state.objects("Retry", 'a retrier: an object with "ErrorEquals"'))
+    _check_order("Retry", retriers, state)
+    return tuple(map(_retrier, retriers))
+
+
+def read_catch(state: Part) -> tuple[Catcher, ...]:
+    """The catchers of `state`."""
+    catchers = tuple(state.objects("Catch", 'a catcher: an object with "ErrorEquals" and "Next"'))
+    _check_order("Catch", catchers, state)
+    return tuple(map(_catcher, catchers))
+
+
+def _retrier(part: Part) -> Retrier:
+    part.check_names("a retrier", _RETRIER)
+    part.optional("Comment", str)
+    given = {name: part.fields[field] for field, name in _NUMBERS.items() if field in part.fields}
+    for field in _NUMBERS.keys() & part.fields.keys():
+        check_fixed_number(part, field)
+    _check_delay(part)
+    return Retrier(errors=_errors(part), jitter=_jitter(part) == "FULL", **given)
+
+
+def _check_delay(part: Part) -> None:
+    interval, most = part.fields.get("IntervalSeconds"), part.fields.get("MaxDelaySeconds")
+    if isinstance(interval, int) and isinstance(most, int) and most <= interval:
+        message = f"expected more than the interval of {interval} seconds, got {most}"
+        part.report.mistake(part.at("MaxDelaySeconds"), f"{message}; it limits what BackoffRate makes of the interval")
+
+
+def _jitter(part: Part) -> Json:
+    strategy = part.optional("JitterStrategy", str)
+    if strategy is not None and strategy not in _JITTER:
+        part.report.mistake(part.at("JitterStrategy"), f'expected "FULL" or "NONE", got {shown(strategy)}')
+    return strategy
+
+
+def _catcher(part: Part) -> Catcher:
+    known = CATCHERS[part.language]
+    part.check_names("a catcher", _CATCHER | known)
+    part.optional("Comment", str)
+    data = read_data(replace(part, states=_STATES), known)
+    return Catcher(part.place, _errors(part), data, part.required("Next", str) or "")
+
+
+def _errors(part: Part) -> tuple[str, ...]:
+    names = part.required("ErrorEquals", list)
+    place = part.at("ErrorEquals")
+    if names == []:
+        part.report.mistake(place, f'expected at least one name of an error, such as "{_ALL}"; got none')
+    for index, name in enumerate(names or ()):
+        if not isinstance(name, str):
+            part.report.mistake(element(place, index), f"expected the name of an error, got {shown(name)}")
+    return tuple(name for name in names or () if isinstance(name, str))
+
+
+def _check_order(field: str, rules: tuple[Part, ...], state: Part) -> None:
+    """``States.ALL`` stands alone, and in the last rule (specification, Retrying after error, Fallback states)."""
+    written = state.fields.get(field)
+    last = element(state.at(field), len(written) - 1) if isinstance(written, list) else ""
+    for part in rules:
+        names = part.fields.get("ErrorEquals")
+        if not isinstance(names, list) or _ALL not in names:
+            continue
+        if len(names) > 1:
+            part.report.mistake(part.at("ErrorEquals"), f'"{_ALL}" stands for all errors; remove the other names')
+        if part.place != last:
+            part.report.mistake(part.at("ErrorEquals"), f'no error reaches the rules after "{_ALL}"; put it last')

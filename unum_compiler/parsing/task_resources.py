@@ -1,0 +1,216 @@
+"""What a Task's ``Resource`` names: one of the workflow's functions, or a service.
+
+Source of the forms: AWS Step Functions Developer Guide, "Integrating services".
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from unum_compiler.parsing.credentials import FIELD, check_credentials, refuse_credentials
+from unum_compiler.parsing.jsonata_fields import is_expression
+from unum_compiler.parsing.object_reader import Part
+from unum_compiler.parsing.tokens import is_token
+from unum_compiler.problems import Feature, Report, did_you_mean, shown
+from unum_runtime.model.ir import ACTIVITY, Form, Json, Language, Pattern, Workflow
+
+SERVICES = "$services"
+"""Key of the function that calls services for all Tasks of a workflow."""
+
+_SUBSTITUTION = re.compile(r"\$\{(?P<name>[^${}]+)\}(?P<qualifier>:.*)?")
+_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+# Partition, region and account may still be substitutions or CDK tokens; nothing depends on them.
+_PART = r"(?:\$\{[^{}]*\}|[^:${}])*"
+_LAMBDA = re.compile(
+    rf"arn:{_PART}:lambda:{_PART}:{_PART}:function:"
+    r"(?P<name>\$\{[^{}]*\}|[^:${}]+)(?P<qualifier>:.*)?"
+)
+# Any URI, as in the examples of the specification; Step Functions has no such workers.
+_ELSEWHERE = re.compile(rf"(?!arn:)[A-Za-z][A-Za-z0-9+.-]*:[^\s${{}}]+|arn:{_PART}:swf:{_PART}:{_PART}:task:.+")
+_QUALIFIER = re.compile(r"(?::(?:\$LATEST|[A-Za-z0-9_-]{1,128}))?")
+_STATES = re.compile(rf"arn:{_PART}:states:{_PART}:{_PART}:(?P<call>[^:]+:.+)")
+_SUFFIXES: Mapping[str, Pattern] = {
+    ".sync": Pattern.SYNC,
+    ".sync:2": Pattern.SYNC,
+    ".waitForTaskToken": Pattern.CALLBACK,
+}
+
+_FORMS = (
+    'allowed are a function\'s key, "${key}", the ARN of a Lambda function, "arn:aws:states:::lambda:invoke", '
+    'or "arn:aws:states:::" and the action of a service, such as "dynamodb:putItem"'
+)
+_OWN_ROLE = "let the function assume the role; or name a function that is no part of the workflow, by its ARN"
+_INVOKE = "lambda:invoke"
+_OPTIONS = frozenset(("ClientContext", "InvocationType", "LogType", "Qualifier"))
+_PAYLOAD = ("Payload", "Payload.$")
+_NAMES = ("FunctionName", "FunctionName.$")
+
+
+def activities(workflow: Workflow) -> tuple[str, ...]:
+    """The names of the activities that Tasks of `workflow` wait in."""
+    resources = dict.fromkeys(task.resource or "" for task in workflow.tasks)
+    return tuple(each.removeprefix(ACTIVITY) for each in resources if each.startswith(ACTIVITY))
+
+
+class Call(NamedTuple):
+    """What a Task runs.
+
+    Attributes:
+        function: key of the function; empty if that could not be found out, and a problem is reported.
+        form: how it is called.
+        resource: of a service: what is called; the ARN of a function that is no part of the workflow.
+        pattern: when it is done.
+    """
+
+    function: str
+    form: Form
+    resource: str | None = None
+    pattern: Pattern = Pattern.RESPONSE
+
+
+class Resources:
+    """Resolves resources to what they name.
+
+    Args:
+        functions: the known keys; None accepts every name.
+        report: where problems go.
+    """
+
+    def __init__(self, functions: Collection[str] | None, report: Report) -> None:
+        self._functions = functions
+        self._report = report
+
+    def resolve(self, task: Part) -> Call:
+        """What `task` runs."""
+        resource = task.required("Resource", object)
+        if "Resource" not in task.fields:
+            return Call("", Form.DIRECT)
+        match = _STATES.fullmatch(resource) if isinstance(resource, str) else None
+        if match is None:
+            return self._direct(resource, task)
+        call, pattern = _split(match["call"])
+        if call.startswith(ACTIVITY):
+            refuse_credentials(task, "remove it: nothing is called")
+            return Call(SERVICES, Form.SERVICE, call, Pattern.CALLBACK)
+        if call == _INVOKE and pattern is not Pattern.SYNC:
+            return self._invoked(task, pattern)
+        return self._service(call, pattern, task)
+
+    def _direct(self, resource: Json, task: Part) -> Call:
+        if task.has(FIELD) and self._is_elsewhere(resource):
+            check_credentials(task)
+            return Call(SERVICES, Form.SERVICE, resource)
+        refuse_credentials(task, _OWN_ROLE)
+        return Call(self._function(resource, task.at("Resource")), Form.DIRECT)
+
+    def _is_elsewhere(self, resource: Json) -> bool:
+        """Whether `resource` is the ARN of a function that is no part of the workflow."""
+        if not isinstance(resource, str) or is_token(resource) or not _LAMBDA.fullmatch(resource):
+            return False
+        return {resource, _named(resource)}.isdisjoint(self._functions or ())
+
+    def _function(self, resource: Json, place: str, *, is_text: bool = False) -> str:
+        """The function that `resource` names; any text does where `is_text` and no functions are known."""
+        if not isinstance(resource, str):
+            self._no_text(resource, place)
+            return ""
+        if is_token(resource):
+            return ""  # reported with all other tokens
+        name = resource if resource in (self._functions or ()) else _named(resource)
+        if name is None and is_text and self._functions is None:
+            name = resource
+        if not name or name == SERVICES:
+            self._nameless(resource, place)
+            return ""
+        if self._functions is not None and name not in self._functions:
+            remedy = f"pass it in `functions`, or name one that is there: {did_you_mean(name, self._functions)}"
+            self._report.mistake(place, f"there is no function {shown(name)}; {remedy}")
+        return name
+
+    def _nameless(self, resource: str, place: str) -> None:
+        if _ELSEWHERE.fullmatch(resource):
+            self._report.unsupported(place, f"{Feature.RESOURCE} {resource}", _FORMS)
+        else:
+            self._report.mistake(place, f"{shown(resource)} names no function; {_FORMS}")
+
+    def _no_text(self, resource: Json, place: str) -> None:
+        name = next(iter(resource), "") if isinstance(resource, dict) else ""
+        if name == "Ref" or name.startswith("Fn::"):
+            remedy = 'write "${Name}", and give its value with `substitutions` or the function with `functions`'
+            self._report.unsupported(place, f"{Feature.TEMPLATE} {name}", remedy)
+        else:
+            self._report.mistake(place, f"expected the name of a function, got {shown(resource)}; {_FORMS}")
+
+    def _invoked(self, task: Part, pattern: Pattern) -> Call:
+        nothing = Call("", Form.INVOKE, pattern=pattern)
+        field = _parameters_field(task)
+        value = task.fields.get(field)
+        if is_expression(value):
+            remedy = 'write an object with "FunctionName" and "Payload", each of which may be an expression'
+            self._report.unsupported(task.at(field), Feature.DYNAMIC_FUNCTION, remedy)
+            return nothing
+        if not isinstance(value, dict) or value.keys().isdisjoint(_NAMES):
+            self._report.mistake(task.at(field), f'{_INVOKE} needs the field "FunctionName", which names a function')
+            return nothing
+        parameters = Part(value, task.at(field), task.language, self._report)
+        if "FunctionName.$" in value or is_expression(value["FunctionName"]):
+            return self._service(_INVOKE, pattern, task)  # of whatever function the data name
+        if task.has(FIELD) and self._is_elsewhere(value["FunctionName"]):
+            return self._service(_INVOKE, pattern, task)
+        refuse_credentials(task, _OWN_ROLE)
+        self._check_options(parameters)
+        place = parameters.at("FunctionName")
+        return nothing._replace(function=self._function(value["FunctionName"], place, is_text=True))
+
+    def _check_options(self, parameters: Part) -> None:
+        parameters.not_both(*_PAYLOAD)
+        for name in parameters.fields.keys() - {*_NAMES, *_PAYLOAD}:
+            if name == "InvocationType" and parameters.fields[name] == "RequestResponse":
+                continue
+            if name.removesuffix(".$") in _OPTIONS:
+                self._report.unsupported(parameters.at(name), f"{Feature.INVOKE_OPTIONS}: {name}", "remove it")
+            else:
+                remedy = did_you_mean(name, ("FunctionName", *_PAYLOAD))
+                self._report.mistake(parameters.at(name), f"{_INVOKE} has no parameter {shown(name)}; {remedy}")
+
+    def _service(self, resource: str, pattern: Pattern, task: Part) -> Call:
+        from unum_compiler.services.service_tasks import (  # noqa: PLC0415 - loads models
+            check_parameters,
+            known,
+            misspelled,
+        )
+
+        check_credentials(task)
+        reason = known(resource, pattern)
+        if fault := misspelled(resource):
+            self._report.mistake(task.at("Resource"), fault)
+        if reason is None:
+            field = _parameters_field(task)
+            self._report.add(check_parameters(resource, pattern, task.fields.get(field), task.at(field)))
+        else:
+            self._report.unsupported(task.at("Resource"), f"{Feature.SERVICE} {resource}", reason)
+        return Call(SERVICES, Form.SERVICE, resource, pattern)
+
+
+def _parameters_field(task: Part) -> str:
+    return "Arguments" if task.language is Language.JSONATA else "Parameters"
+
+
+def _split(call: str) -> tuple[str, Pattern]:
+    """What is called, and the pattern that its suffix tells."""
+    for suffix, pattern in _SUFFIXES.items():
+        if call.endswith(suffix):
+            version = suffix.removeprefix(".sync") if pattern is Pattern.SYNC else ""
+            return call.removesuffix(suffix) + version, pattern
+    return call, Pattern.RESPONSE
+
+
+def _named(resource: str) -> str | None:
+    """The function key in `resource`; None if it has no known form."""
+    for form in (_LAMBDA, _SUBSTITUTION):
+        if match := form.fullmatch(resource):
+            if not _QUALIFIER.fullmatch(match["qualifier"] or ""):
+                return None
+            resource = match["name"]
+    resource = resource.removesuffix(".Arn")
+    return resource if _KEY.fullmatch(resource) else None

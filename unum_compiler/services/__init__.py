@@ -1,0 +1,1 @@
+"""Service Tasks: operations, parameters, ARNs, IAM permissions."""

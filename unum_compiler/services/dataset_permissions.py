@@ -1,0 +1,66 @@
+"""The IAM permissions of the Tasks that read the items of a distributed Map and write its results.
+
+Source: AWS Step Functions Developer Guide, "IAM policies for using Distributed Map states".
+"""
+
+from collections.abc import Iterator, Mapping
+
+from unum_compiler.services.service_arns import ANY, literals, resources
+from unum_compiler.services.service_permissions import Statement
+from unum_runtime.aws.items import config
+from unum_runtime.model.ir import Json
+
+_GET, _VERSION, _LIST, _PUT = "s3:GetObject", "s3:GetObjectVersion", "s3:ListBucket", "s3:PutObject"
+
+
+def dataset_statements(arguments: Mapping[str, Json]) -> Iterator[Statement]:
+    """The permissions of one such Task.
+
+    What is known only at run time makes a statement wide, and so does a manifest of Athena: its files may be anywhere.
+    Those of an inventory are in the bucket of the manifest.
+
+    Args:
+        arguments: ``Parameters`` or ``Arguments`` of the Task in the IR.
+    """
+    action = str(arguments.get("Resource", "")).rpartition(":")[2]
+    given, settings = arguments.get("Parameters"), arguments.get("ReaderConfig", {})
+    match action:
+        case "getObject":
+            read = (_GET, _VERSION) if "versionid" in literals(given) else (_GET,)
+            yield _on(read, *resources("s3", given))
+            yield from _listed_in_manifest(given, settings)
+        case "listObjectsV2":
+            yield _on((_LIST,), _bucket(given))
+            if settings.get("Transformation") == config.LOAD:
+                yield _on((_GET,), _within(given, separator=""))
+        case "putObject":
+            yield _on((_PUT,), _within(given, separator="/"))
+
+
+def _listed_in_manifest(given: Json, settings: Mapping[str, Json]) -> Iterator[Statement]:
+    if settings.get("ManifestType") == config.ATHENA:
+        yield _on((_GET,), ANY)
+    elif settings.get("ManifestType") == config.INVENTORY or settings.get("InputType") == config.MANIFEST:
+        yield _on((_GET,), _below(_bucket(given), ""))
+
+
+def _within(given: Json, *, separator: str) -> str:
+    """All objects under the prefix, as far as that is known."""
+    prefix = literals(given).get("prefix") or ""
+    if prefix and not prefix.endswith("/"):
+        prefix += separator
+    return _below(_bucket(given), prefix)
+
+
+def _below(bucket: str, prefix: str) -> str:
+    return ANY if bucket == ANY else f"{bucket}/{prefix}*"
+
+
+def _bucket(given: Json) -> str:
+    fields = given if isinstance(given, dict) else {}
+    bucket = {name: value for name, value in fields.items() if name.removesuffix(".$") == "Bucket"}
+    return resources("s3", bucket)[0]
+
+
+def _on(actions: tuple[str, ...], *found: str) -> Statement:
+    return Statement(actions, found, is_wide=ANY in found)

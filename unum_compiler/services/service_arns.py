@@ -1,0 +1,119 @@
+"""The resources that a service Task's parameters name, as ARNs."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from unum_compiler.services.service_actions import ARNS, HERE, OFTEN_ARNS, arn
+from unum_runtime.aws.services.spelling import folded
+from unum_runtime.model.ir import Json
+
+ANY = "*"
+PARTITION = "${AWS::Partition}"
+_QUEUE_URL = re.compile(r"https?://(?:sqs\.(?P<region>[^./]+)\.[^/]+|[^/]+)/(?P<account>[^/]+)/(?P<name>[^/]+)")
+_ENDPOINT = re.compile(r"(?:https://)?(?P<api>[^./]+)\.execute-api\.(?P<region>(?:\$\{[^}]*\}|[^./])+)\..*")
+_SUBSTITUTION = re.compile(r"\$\{[^{}]*\}")
+_REGIONAL_MODEL = re.compile(r"(?:us|eu|apac|au|jp|ca|us-gov|global)\..*")
+
+
+def literals(parameters: Json) -> dict[str, str | None]:
+    """Each parameter of the first level by its folded name; None where only the run time knows it."""
+    fields = parameters if isinstance(parameters, dict) else {}
+    return {folded(key.removesuffix(".$")): literal(key, value) for key, value in fields.items()}
+
+
+def literal(key: str, value: Json) -> str | None:
+    """The text `value` of the field `key`; None if it is none, or is an expression."""
+    dynamic = key.endswith(".$") or not isinstance(value, str) or value.lstrip().startswith("{%")
+    return None if dynamic else str(value)
+
+
+def resources(prefix: str, parameters: Json) -> tuple[str, ...]:
+    """The ARNs of what `parameters` of a service with the IAM prefix `prefix` name; `ANY` where they do not."""
+    given = literals(parameters)
+    match prefix:
+        case "s3":
+            found = [_object(given)]
+        case "sqs":
+            found = [_queue(given.get("queueurl"))]
+        case "events":
+            found = list(_buses(parameters))
+        case "dynamodb":
+            found = list(_tables(parameters))
+        case _:
+            named = {name: templates for name, templates in ARNS.get(prefix, {}).items() if name in given}
+            found = [_named(name, given[name], each) for name, templates in named.items() for each in templates]
+    return (ANY,) if ANY in found or not found else tuple(dict.fromkeys(found))
+
+
+def route(given: Mapping[str, str | None]) -> str:
+    """The ARN of what ``apigateway:invoke`` calls."""
+    match = _ENDPOINT.fullmatch(given.get("apiendpoint") or "")
+    if match is None:
+        return ANY
+    path = (given["path"] or ANY).strip("/") if "path" in given else ""
+    region = "${AWS::Region}" if match["region"].startswith("${") else match["region"]
+    parts = (match["api"], given.get("stage") or ANY, given.get("method") or ANY, path)
+    return f"arn:{PARTITION}:execute-api:{region}:${{AWS::AccountId}}:{'/'.join(parts)}"
+
+
+def _named(name: str, value: str | None, template: str) -> str:
+    if value is None or _REGIONAL_MODEL.fullmatch(value) or (name in OFTEN_ARNS and _SUBSTITUTION.fullmatch(value)):
+        return ANY
+    if value.startswith("arn:"):
+        return value + ":*" if template.endswith(":*") else value
+    return template.replace("{}", value)
+
+
+def _object(given: Mapping[str, str | None]) -> str:
+    bucket = given.get("bucket")
+    if bucket is None:
+        return ANY
+    found = bucket if bucket.startswith("arn:") else f"arn:{PARTITION}:s3:::{bucket}"
+    return f"{found}/{given['key'] or ANY}" if "key" in given else found
+
+
+def _queue(url: str | None) -> str:
+    match = _QUEUE_URL.fullmatch(url or "")
+    if match is None:
+        return ANY
+    return f"arn:{PARTITION}:sqs:{match['region'] or '${AWS::Region}'}:{match['account']}:{match['name']}"
+
+
+def _buses(parameters: Json) -> Iterator[str]:
+    """Of ``PutEvents``: the buses of its entries."""
+    entries = parameters.get("Entries") if isinstance(parameters, dict) else None
+    for entry in entries if isinstance(entries, list) else [None]:
+        bus = literals(entry).get("eventbusname", "default") if isinstance(entry, dict) else None
+        yield bus if bus and bus.startswith("arn:") else arn("events", f"event-bus/{bus}") if bus else ANY
+
+
+def _tables(value: Json) -> Iterator[str]:
+    """The tables that parameters name: alone, in items of a transaction, or as keys of ``RequestItems``."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _tables(item)
+    if not isinstance(value, dict):
+        return
+    given = literals(value)
+    if "tablename" in given:
+        yield from _table(given["tablename"], given)
+    for key, item in value.items():
+        match folded(key.removesuffix(".$")):
+            case "requestitems":
+                yield from (each for name in _keys(item) for each in _table(name, {}))
+            case "transactitems" if not isinstance(item, list):
+                yield ANY
+            case "transactitems" | "put" | "update" | "delete" | "get" | "conditioncheck":
+                yield from _tables(item)
+
+
+def _keys(value: Json) -> Iterable[str | None]:
+    return value if isinstance(value, dict) else [None]
+
+
+def _table(name: str | None, given: Mapping[str, str | None]) -> Iterator[str]:
+    if name is None:
+        yield ANY
+        return
+    table = name if name.startswith("arn:") else f"arn:{PARTITION}:dynamodb:{HERE}:table/{name}"
+    yield f"{table}/index/{given['indexname'] or ANY}" if "indexname" in given else table

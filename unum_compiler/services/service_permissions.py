@@ -1,0 +1,153 @@
+"""The IAM permissions that a service Task needs: its own actions, on the resources that its parameters name."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from unum_compiler.services.service_actions import ACTIONS, ANYWHERE, PREFIXES, TRANSACTION, arn
+from unum_compiler.services.service_arns import ANY, PARTITION, literal, literals, resources, route
+from unum_compiler.services.service_models import operation, service_model
+from unum_runtime.aws.services.jobs import JOBS
+from unum_runtime.aws.services.operation import Resource, parse
+from unum_runtime.aws.services.spelling import folded
+from unum_runtime.model.ir import Json, Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Something that is allowed.
+
+    Attributes:
+        actions: of IAM.
+        resources: ARNs in which ``${AWS::Partition}``, ``${AWS::Region}`` and ``${AWS::AccountId}`` stand for those of
+            the deployment, as in ``Fn::Sub``.
+        is_wide: it holds for more than the Task's own resources, because only the run time knows which those are.
+    """
+
+    actions: tuple[str, ...]
+    resources: tuple[str, ...]
+    is_wide: bool = field(default=False, kw_only=True)
+
+
+def iam_statements(resource: str, pattern: Pattern, parameters: Json) -> list[Statement]:
+    """The permissions of one service Task.
+
+    A parameter that is known only at run time (``.$``, ``{% %}``) makes its statement wide.
+
+    Args:
+        resource: one that is `known`.
+        pattern: how it is called.
+        parameters: ``Parameters`` or ``Arguments`` as in the definition; None if it has none.
+    """
+    match resource:
+        case "http:invoke":
+            return _endpoint(parameters)
+        case "apigateway:invoke":
+            given = literals(parameters)
+            return [] if given.get("authtype", "NO_AUTH") == "NO_AUTH" else [_on("execute-api:Invoke", route(given))]
+    called = parse(resource)
+    prefix = _prefix(called.service)
+    own = _own(_actions(prefix, called, parameters), prefix, parameters)
+    waiting = _waiting(prefix, called, parameters) if pattern is Pattern.SYNC else ()
+    return [own, *waiting, *_passed_roles(prefix, called, parameters), *_prompt(called, parameters)]
+
+
+def _on(action: str, *found: str) -> Statement:
+    return Statement((action,), found, is_wide=ANY in found)
+
+
+def _own(actions: tuple[str, ...], prefix: str, parameters: Json) -> Statement:
+    found = (ANY,) if ANYWHERE.issuperset(actions) else resources(prefix, parameters)
+    return Statement(actions, found, is_wide=ANY in found)
+
+
+def _prefix(service: str) -> str:
+    model = service_model(service)
+    return PREFIXES.get(str(model.service_name), str(model.signing_name))
+
+
+def _actions(prefix: str, called: Resource, parameters: Json) -> tuple[str, ...]:
+    if prefix == "apigateway":  # whose actions are the methods of HTTP
+        return (f"apigateway:{operation(called.name).http['method']}",)
+    if (prefix, called.operation) == ("dynamodb", "TransactWriteItems"):
+        return tuple(sorted(set(_written(parameters)))) or ACTIONS["dynamodb:TransactWriteItems"]
+    return ACTIONS.get(f"{prefix}:{called.operation}", (f"{prefix}:{called.operation}",))
+
+
+def _written(parameters: Json) -> Iterator[str]:
+    """The actions of a transaction whose items the definition shows."""
+    items = parameters.get("TransactItems") if isinstance(parameters, dict) else None
+    for item in items if isinstance(items, list) else ():
+        yield from (TRANSACTION[folded(kind)] for kind in item if folded(kind) in TRANSACTION)
+
+
+def _waiting(prefix: str, called: Resource, parameters: Json) -> Iterator[Statement]:
+    """Looking at the job, and stopping it."""
+    job = JOBS[called.name]
+    actions = tuple(f"{prefix}:{name}" for name in (job.describe, job.stop) if name)
+    machine = literals(parameters).get("statemachinearn") or ""
+    if prefix != "states":
+        yield from (_own((action,), prefix, parameters) for action in actions)
+    elif ":stateMachine:" in machine:
+        yield Statement(actions, (f"{machine.replace(':stateMachine:', ':execution:')}:*",))
+    else:
+        yield Statement(actions, (arn("states", "execution:*"),), is_wide=True)
+
+
+def _passed_roles(prefix: str, called: Resource, parameters: Json) -> Iterator[Statement]:
+    """The roles that the called service is handed."""
+    shape = operation(called.name).input_shape
+    roles = list(dict.fromkeys(_roles(prefix, shape, parameters))) if prefix != "sts" else []
+    if called.operation == "RunTask" and not roles:
+        roles = [ANY]  # those of the task definition
+    if roles:
+        yield _on("iam:PassRole", *((ANY,) if ANY in roles else roles))
+
+
+def _roles(prefix: str, shape: Any, value: Json) -> Iterator[str]:
+    """The ARNs of roles in `value`, wherever `shape` has a place for one."""
+    match getattr(shape, "type_name", ""), value:
+        case "list", list():
+            for item in value:
+                yield from _roles(prefix, shape.member, item)
+        case "map", dict():
+            for item in value.values():
+                yield from _roles(prefix, shape.value, item)
+        case "structure", dict():
+            members = {folded(name): member for name, member in shape.members.items()}
+            for key, item in value.items():
+                name = folded(key.removesuffix(".$"))
+                yield from _role(prefix, key, item) if _is_role(name) else _roles(prefix, members.get(name), item)
+
+
+def _is_role(name: str) -> bool:
+    return name.endswith("rolearn") or name in ("role", "servicerole")
+
+
+def _role(prefix: str, key: str, value: Json) -> Iterator[str]:
+    role = literal(key, value)
+    if role is None:
+        yield ANY
+    elif role.startswith(("arn:", "${")):
+        yield role
+    elif prefix == "glue":  # which takes the name, too
+        yield f"arn:{PARTITION}:iam::${{AWS::AccountId}}:role/{role}"
+
+
+def _prompt(called: Resource, parameters: Json) -> Iterator[Statement]:
+    """Of ``bedrock:invokeModel``: the object in S3 that the prompt is in."""
+    source = {folded(key): value for key, value in parameters.items()} if isinstance(parameters, dict) else {}
+    if called.name == "bedrock:invokeModel" and "input" in source:
+        uri = literals(source["input"]).get("s3uri")
+        yield _on("s3:GetObject", f"arn:{PARTITION}:s3:::{uri.removeprefix('s3://')}" if uri else ANY)
+
+
+def _endpoint(parameters: Json) -> list[Statement]:
+    """The connection, and its secret, whose name EventBridge gives it."""
+    fields = parameters if isinstance(parameters, dict) else {}
+    source = fields.get("InvocationConfig") or fields.get("Authentication")
+    secret = arn("secretsmanager", "secret:events!connection/*")
+    return [
+        _on("events:DescribeConnection", literals(source).get("connectionarn") or ANY),
+        Statement(("secretsmanager:GetSecretValue",), (secret,), is_wide=True),
+    ]

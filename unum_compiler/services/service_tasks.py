@@ -1,0 +1,193 @@
+"""What a service Task may call, which parameters it may have, and which permissions it needs.
+
+It loads botocore, for its models of the services' APIs, which takes half a second: import it only where a definition
+has service Tasks.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from unum_compiler.problems import did_you_mean, listed, shown
+from unum_compiler.services.service_models import NoSuchOperation, operation, sdk_spellings
+from unum_compiler.services.service_permissions import Statement, iam_statements
+from unum_runtime.asl.places import member
+from unum_runtime.aws.services.api_request import TOKENS
+from unum_runtime.aws.services.integrations import OPTIMIZED
+from unum_runtime.aws.services.jobs import JOBS
+from unum_runtime.aws.services.spelling import capitalized, field_name, folded
+from unum_runtime.errors import Problem
+from unum_runtime.model.ir import Json, Pattern
+
+__all__ = ["Statement", "check_parameters", "iam_statements", "known", "misspelled"]
+
+SDK = "aws-sdk:"
+_SUFFIXES = {Pattern.RESPONSE: "", Pattern.SYNC: ".sync", Pattern.CALLBACK: ".waitForTaskToken"}
+_REFUSED = {
+    "eks": "call Kubernetes in a Lambda function of the workflow, or the API of EKS with aws-sdk:eks",
+    "elasticmapreduce": "use aws-sdk:emr with a loop that waits, or emr-serverless",
+}
+_VERSION = ":2"
+
+
+class _Fields(NamedTuple):
+    """The parameters of a call.
+
+    Attributes:
+        names: all, as the documentation spells them.
+        required: those that must be there.
+    """
+
+    names: tuple[str, ...]
+    required: tuple[str, ...]
+
+
+_API_FIELDS = ("AllowNullValues", "AuthType", "Headers", "Path", "QueryParameters", "RequestBody", "Stage")
+_HTTP_FIELDS = ("Authentication", "Headers", "InvocationConfig", "QueryParameters", "RequestBody", "Transform")
+_OVER_HTTP = {
+    "apigateway:invoke": _Fields(("ApiEndpoint", "Method", *_API_FIELDS), ("ApiEndpoint", "Method")),
+    "http:invoke": _Fields(("ApiEndpoint", "Method", *_HTTP_FIELDS), ("ApiEndpoint", "Method")),
+}
+_ADDED = {"bedrock:invokeModel": ("Input", "Output")}
+_UNSUPPORTED = {
+    ("bedrock:invokeModel", "output"): "take the model's answer from the result, and store it in a state of its own",
+    ("apigateway:invoke", "allownullvalues"): "leave null values out of QueryParameters",
+}
+
+
+def known(resource: str, pattern: Pattern) -> str | None:
+    """Why `resource` cannot be called in `pattern`, in one sentence that says what can; None if it can.
+
+    Args:
+        resource: such as ``dynamodb:putItem``, ``aws-sdk:s3:getObject``, or ``states:startExecution:2`` for
+            ``.sync:2``; without the suffix that tells the pattern.
+        pattern: what the suffix tells.
+    """
+    if resource.startswith(SDK):
+        return _known_sdk(resource, pattern)
+    name = resource.removesuffix(_VERSION) if pattern is Pattern.SYNC else resource
+    return _known_optimized(name, pattern) or _known_version(resource, name)
+
+
+def misspelled(resource: str) -> str | None:
+    """How `resource` is not spelled as Step Functions wants it, and how it should be; None if it is, or is not `known`.
+
+    Source: the Developer Guide, "Learning to use AWS service SDK integrations in Step Functions": names of services are
+    those of the AWS SDK for Java in lower case, names of actions are in camel case.
+    """
+    if not resource.startswith(SDK):
+        return None
+    try:
+        model = operation(resource)
+    except NoSuchOperation:
+        return None
+    service, _, action = resource.removeprefix(SDK).partition(":")
+    names = sdk_spellings(model.service_model)
+    expected = f"{SDK}{service if service in names else names[0]}:{action[:1].lower()}{action[1:]}"
+    return None if resource == expected else f"expected {shown(expected)}, got {shown(resource)}"
+
+
+def _known_sdk(resource: str, pattern: Pattern) -> str | None:
+    if pattern is Pattern.SYNC:
+        return f"{resource} has no .sync; leave the suffix out, and wait in a loop for what was started"
+    try:
+        model = operation(resource)
+    except NoSuchOperation as error:
+        return error.remedy
+    if model.has_event_stream_input or model.has_event_stream_output:
+        return f"{resource} streams events, which a Task cannot take; call it in a Lambda function of the workflow"
+    return None
+
+
+def _known_optimized(resource: str, pattern: Pattern) -> str | None:
+    service, _, action = resource.partition(":")
+    if service in _REFUSED:
+        return f"the integration {shown(service)} is not supported by this version; {_REFUSED[service]}"
+    integration = OPTIMIZED.get(service)
+    if integration is None:
+        remedy = did_you_mean(service, (*OPTIMIZED, SDK.rstrip(":")))
+        return f"there is no integration {shown(service)}; {remedy}"
+    if action not in integration.actions:
+        remedy = did_you_mean(action, integration.actions)
+        return (
+            f"the integration {shown(service)} has no action {shown(action)}; {remedy}{_sdk_instead(service, action)}"
+        )
+    if pattern is Pattern.SYNC and resource not in JOBS:
+        return f"{resource} has no .sync; of {service} there are with it: {_jobs(service)}"
+    if pattern is Pattern.CALLBACK and not integration.has_callback:
+        able = (name for name, other in OPTIMIZED.items() if other.has_callback)
+        return f"{resource} has no .waitForTaskToken; these services have it: {listed(able)}"
+    return None
+
+
+def _known_version(resource: str, name: str) -> str | None:
+    if name not in (resource, "states:startExecution"):
+        return f"{name} has no .sync:2, which is for states:startExecution alone; write .sync"
+    return None
+
+
+def _jobs(service: str) -> str:
+    return listed(name for name in JOBS if name.startswith(f"{service}:")) or "none"
+
+
+def _sdk_instead(service: str, action: str) -> str:
+    """That ``aws-sdk:`` has what an optimized integration lacks, if it has."""
+    name = {"states": "sfn", "events": "eventbridge"}.get(service, folded(service))
+    try:
+        operation(f"{SDK}{name}:{action}")
+    except NoSuchOperation:
+        return ""
+    return f" Or call {SDK}{name}:{action}"
+
+
+def check_parameters(resource: str, pattern: Pattern, parameters: Json, where: str) -> list[Problem]:
+    """What is wrong with the names of the parameters, on their first level.
+
+    Args:
+        resource: one that is `known`.
+        pattern: how it is called.
+        parameters: ``Parameters`` or ``Arguments`` as in the definition; None if it has none.
+        where: the JSON path of that field.
+    """
+    if parameters is not None and not isinstance(parameters, dict):
+        return []  # an expression, or reported elsewhere
+    given = {folded(key.removesuffix(".$")): key for key in parameters or {}}
+    fields = _fields(_plain(resource, pattern))
+    return [*_unknown(resource, given, fields, where), *_missing(resource, given, fields, where)]
+
+
+def _plain(resource: str, pattern: Pattern) -> str:
+    return resource.removesuffix(_VERSION) if pattern is Pattern.SYNC else resource
+
+
+def _unknown(resource: str, given: Mapping[str, str], fields: _Fields, where: str) -> Iterator[Problem]:
+    allowed = {spelling for name in fields.names for spelling in (folded(name), folded(name).removesuffix("value"))}
+    for name, key in given.items():
+        spelled = capitalized(key)
+        if (resource, name) in _UNSUPPORTED:
+            feature = f"{resource} with {key.removesuffix('.$')}"
+            message = f"{feature}: not supported by this version; {_UNSUPPORTED[resource, name]}"
+            yield Problem(member(where, key), message, feature)
+        elif name not in allowed:
+            remedy = did_you_mean(key.removesuffix(".$"), fields.names)
+            yield Problem(member(where, key), f"{resource} has no parameter {shown(key)}; {remedy}")
+        elif key != spelled:
+            message = f"expected {shown(spelled)}, got {shown(key)}: names of parameters begin with a capital letter"
+            yield Problem(member(where, key), message)
+
+
+def _missing(resource: str, given: Mapping[str, str], fields: _Fields, where: str) -> Iterator[Problem]:
+    for name in fields.required:
+        if folded(name) not in given and folded(name).removesuffix("value") not in given:
+            yield Problem(where, f'{resource} needs the parameter "{name}"; add "{name}", or "{name}.$" with a path')
+
+
+def _fields(resource: str) -> _Fields:
+    if resource in _OVER_HTTP:
+        return _OVER_HTTP[resource]
+    shape: Any = operation(resource).input_shape
+    if shape is None:
+        return _Fields((), ())
+    spelled = field_name if resource.startswith(SDK) else capitalized
+    required = (name for name in shape.required_members if folded(name) not in TOKENS)
+    names = (*map(spelled, shape.members), *_ADDED.get(resource, ()))
+    return _Fields(names, tuple(map(spelled, required)))

@@ -1,0 +1,44 @@
+"""The IAM permissions of a Task in the function that calls services, whatever it does there."""
+
+from collections.abc import Collection, Iterator
+
+from unum_compiler.services.dataset_permissions import dataset_statements
+from unum_compiler.services.service_arns import ANY, literals
+from unum_compiler.services.service_permissions import Statement, iam_statements
+from unum_compiler.services.started_workflows import started, starts_itself
+from unum_runtime.aws.services.nested_executions import is_start_alias
+from unum_runtime.model.ir import ACTIVITY, DATA_SET_TASKS, Json, Task
+
+OWN_ALIAS = "Unum::StartAlias"
+"""In place of the ARN of the workflow's own start alias stands ``${Unum::StartAlias}``."""
+
+
+def task_statements(task: Task, arguments: Json, aliases: Collection[str] = ()) -> Iterator[Statement]:
+    """What the function must be allowed for `task`; nothing where it waits in an activity, which is no service.
+
+    A role that is assumed has the permissions for the call itself; whose they are, only its owner knows.
+
+    Args:
+        task: one that calls a service.
+        arguments: its own, or those with other ways to name the same resources.
+        aliases: placeholders that stand for start aliases of workflows.
+    """
+    if task.resource in DATA_SET_TASKS:
+        yield from dataset_statements(arguments)
+    elif str(task.resource).startswith(ACTIVITY):
+        return
+    elif task.assumes_role:
+        role = literals(arguments["Credentials"]).get("rolearn") or ANY
+        yield Statement(("sts:AssumeRole",), (role,), is_wide=role == ANY)
+    elif alias := _start_alias(task, aliases):
+        yield Statement(("lambda:InvokeFunction",), (alias,))
+    else:
+        yield from iam_statements(str(task.resource), task.pattern, arguments)
+
+
+def _start_alias(task: Task, aliases: Collection[str]) -> str | None:
+    """The start alias through which `task` starts executions of a workflow; None if it does not."""
+    if starts_itself(task):
+        return f"${{{OWN_ALIAS}}}"
+    arn = started(task)
+    return arn if is_start_alias(arn) or arn in aliases else None

@@ -1,0 +1,1 @@
+"""Assemble a workflow: options, binding, wiring, grants."""

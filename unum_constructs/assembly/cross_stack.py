@@ -1,0 +1,191 @@
+"""Functions of other stacks as nodes: what the workflow's stack knows of them, and what they have to know of it.
+
+The workflow's stack depends on theirs, as a state machine's would, and is deployed after them. It knows them by weak
+references, so nothing that they change or take away is refused because the workflow still has it. What they need of it
+has names that synth knows: references would make a circle of the stacks. So their versions are published first, and
+executions start on them when the workflow's start alias moves.
+
+A stack that is nested in the workflow's is deployed as a resource of that. So what the workflow knows of its functions
+are outputs of that resource, and what they know of the workflow are names here as well: by a parameter they would not
+notice a change, for it leaves the template as it is, and so their versions.
+
+Source: AWS CloudFormation Template Reference, "Fn::GetStackOutput"; AWS CDK, "Reference strength".
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from aws_cdk import Aws, Fn, ReferenceStrength, Stack, Token
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3 as s3
+from constructs import Construct, IDependable
+
+from unum_constructs.cdk.lambda_runtimes import newest_python
+from unum_constructs.cdk.lookup import path_of, stack_of
+from unum_constructs.errors import ConstructError
+from unum_constructs.hosting.host import Failures, Host
+from unum_constructs.hosting.version_ids import nested_in, retain_with
+from unum_constructs.layer.workflow_layer import WorkflowLayers
+from unum_runtime.model.ir import Workflow
+
+_LONGEST_PREFIX = 60
+"""Of the 80 characters that a queue's name may have. Source: Amazon SQS API Reference, CreateQueue."""
+
+
+class DistantFunction(Construct):
+    """A function of another stack, as the workflow's stack knows it.
+
+    Args:
+        scope: in the workflow.
+        construct_id: its id.
+        host: the function.
+
+    Attributes:
+        function: it, with its role, to which policies of the workflow's stack can be attached.
+        environment_key: ARN of the user's key that its environment is encrypted with, if there is one.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, host: Host) -> None:
+        super().__init__(scope, construct_id)
+        self._host = host
+        self.environment_key = host.environment_key
+        self.function = lambda_.Function.from_function_attributes(
+            self,
+            "Function",
+            function_arn=_known_here(self, host, host.resource.attr_arn),
+            role=iam.Role.from_role_name(self, "Role", _role_name(self, host)),
+            same_environment=True,
+        )
+
+    def send_failures(self, failures: Failures, *, after: IDependable) -> None:
+        """Have Lambda send failed events of the host's version to the workflow, as `Host.send_failures` does."""
+        arn = Fn.split(":", self._host.version_arn_in(Stack.of(self)))
+        configuration = failures.configure_named(self, function_name=Fn.select(6, arn), qualifier=Fn.select(7, arn))
+        configuration.node.add_dependency(after)
+        # Versions of functions in different stacks may have the same logical id.
+        retain_with(self._host.version, configuration, suffix=f"OnFailure{self.node.addr[-8:]}")
+
+
+def known_in(workflow: Construct, hosts: Mapping[str, Host]) -> dict[str, Host | DistantFunction]:
+    """The functions of a workflow as its stack knows them."""
+    here, place = path_of(stack_of(workflow)), Construct(workflow, "Functions")
+    known: dict[Host, Host | DistantFunction] = {}
+    for key, host in hosts.items():
+        if host not in known:
+            known[host] = host if host.stack == here else DistantFunction(place, key, host)
+    return {key: known[host] for key, host in hosts.items()}
+
+
+def are_near(workflow: Construct, hosts: Iterable[Host]) -> bool:
+    """Whether all functions are in the workflow's stack."""
+    return {host.stack for host in hosts} <= {path_of(stack_of(workflow))}
+
+
+def layers_of(workflow: Construct, compiled: Workflow, hosts: Collection[Host]) -> dict[str, WorkflowLayers]:
+    """The workflow's layers in each other stack of its functions, by the stack's path."""
+    stacks = {host.stack: stack_of(host.function) for host in hosts}
+    stacks.pop(path_of(stack_of(workflow)), None)
+    place = "-".join(("Unum", *workflow.node.path.split("/")))
+    return {
+        path: WorkflowLayers(Construct(stack, place), workflow=compiled, python=newest_python(_in_stack(path, hosts)))
+        for path, stack in stacks.items()
+    }
+
+
+def _in_stack(path: str, hosts: Iterable[Host]) -> list[lambda_.Function]:
+    return [host.function for host in hosts if host.stack == path]
+
+
+def problems(here: Stack, function: lambda_.Function) -> Iterator[str]:
+    """Why `function`, of another stack than `here`, cannot be a node of a workflow there."""
+    there = stack_of(function)
+    if (here.nested or there.nested) and not nested_in(here, there):
+        yield (
+            "expected a function of the workflow's stack or of one that is nested directly in it, got one of "
+            f"{path_of(there)!r} for a workflow in {path_of(here)!r}; have the workflow in the stack around nested ones"
+        )
+    if here.environment != there.environment:
+        yield (
+            f"expected a function of the workflow's account and region, {here.environment}, got {there.environment}; "
+            "have Lambda functions where the workflow is"
+        )
+
+
+def deploy_after(workflow: Construct, hosts: Iterable[Host]) -> None:
+    """Have the workflow's stack deployed after those of its functions, which nested ones are anyway."""
+    here = stack_of(workflow)
+    for stack in {host.stack: stack_of(host.function) for host in hosts}.values():
+        if path_of(stack) != path_of(here) and not nested_in(here, stack):
+            # Its name before aws-cdk-lib deprecated that.
+            depend = here.add_stack_dependency if hasattr(here, "add_stack_dependency") else here.add_dependency
+            depend(stack)
+
+
+def table_name(workflow: Construct, table: dynamodb.ITable) -> str:
+    """The name of `table` for functions of other stacks than the workflow's.
+
+    Raises:
+        ConstructError: they could know it only by a reference to the workflow's stack, which depends on theirs.
+    """
+    resource = table.node.default_child
+    named = resource.table_name if isinstance(resource, dynamodb.CfnTable | dynamodb.CfnGlobalTable) else None
+    if named is not None and not Token.is_unresolved(named):
+        return named
+    if resource is not None and Stack.of(table).node.path == Stack.of(workflow).node.path:
+        raise ConstructError(
+            workflow,
+            f"store: expected a table with a name, or one of another stack, got {table.node.path}: functions of other "
+            "stacks have to know it before the workflow's is deployed; give it a `table_name`, or leave out `table`",
+        )
+    return table.table_name
+
+
+def bucket_name(workflow: Construct, bucket: s3.IBucket) -> str:
+    """The name of `bucket` for functions of other stacks than the workflow's.
+
+    Raises:
+        ConstructError: they could know it only by a reference to the workflow's stack, which depends on theirs.
+    """
+    resource = bucket.node.default_child
+    named = resource.bucket_name if isinstance(resource, s3.CfnBucket) else None
+    if named is not None and Stack.of(bucket).resolve(named) is not None:
+        return named
+    if resource is not None and Stack.of(bucket).node.path == Stack.of(workflow).node.path:
+        raise ConstructError(
+            workflow,
+            f"payload_bucket: expected a bucket with a name, or one of another stack, got {bucket.node.path}: functions"
+            " of other stacks have to know it before the workflow's is deployed; give it a `bucket_name`, or leave out "
+            "`payload_bucket`",
+        )
+    return bucket.bucket_name
+
+
+def physical_name(workflow: Construct, purpose: str) -> str:
+    """A name for what functions of other stacks have to know before it is there; no two workflows have the same."""
+    path = f"{Stack.of(workflow).stack_name}/{workflow.node.path}/{purpose}"
+    name = f"{workflow.node.id}-{purpose}"
+    return f"{name[:_LONGEST_PREFIX]}-{hashlib.sha256(path.encode()).hexdigest()[:16]}"
+
+
+def queue_url(name: str | None) -> str:
+    """The URL of the queue of this account and region that is called `name`.
+
+    Source: Amazon SQS Developer Guide, "Queue and message identifiers".
+    """
+    return f"https://sqs.{Aws.REGION}.{Aws.URL_SUFFIX}/{Aws.ACCOUNT_ID}/{name}"
+
+
+def _role_name(scope: Construct, host: Host) -> str:
+    role = host.function.role
+    assert role is not None  # noqa: S101 - every function that an app creates has one
+    resource = role.node.default_child
+    return _known_here(scope, host, resource.ref) if isinstance(resource, iam.CfnRole) else role.role_name
+
+
+def _known_here(scope: Construct, host: Host, token: str) -> str:
+    """`token`, of the stack of `host`, in that of `scope`, without an export that keeps it from changing."""
+    if nested_in(stack_of(scope), stack_of(host.function)):
+        return token
+    return Stack.consume_reference(token, ReferenceStrength.WEAK)

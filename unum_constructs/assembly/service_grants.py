@@ -1,0 +1,91 @@
+"""What the function that calls services for a workflow's Tasks is allowed: the calls that the definition has."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+
+from aws_cdk import Annotations, Aws, Fn
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from unum_compiler.services.service_permissions import Statement
+from unum_compiler.services.started_workflows import arguments_of
+from unum_compiler.services.task_permissions import OWN_ALIAS, task_statements
+from unum_runtime.model.ir import Form, Json, Task, Workflow
+
+_PLACEHOLDER = re.compile(r"\$\{(?P<name>[^{}#@]+)(?:(?P<kind>[#@])(?P<part>\d))?\}")
+_SEPARATORS = {"#": "/", "@": ":"}
+_DEPLOYMENT = {"AWS::Partition": Aws.PARTITION, "AWS::Region": Aws.REGION, "AWS::AccountId": Aws.ACCOUNT_ID}
+
+_WHOLE = re.compile(r"\$\{([^{}]+)\}")
+_IN_PARTS = {
+    "QueueUrl": r"https://sqs/${\1#3}/${\1#4}",
+    "StateMachineArn": r"arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}:stateMachine:${\1@6}",
+}
+"""Parameters from parts of which an ARN is made. In place of a value that only the deployment knows stand its parts:
+``${Value1#3}`` is the one at index 3 between slashes, ``${Value1@6}`` the one at index 6 between colons."""
+
+
+def calling(
+    workflow: Workflow, values: Mapping[str, str], *, own_alias: str, aliases: Collection[str]
+) -> Iterator[iam.PolicyStatement]:
+    """To make the calls of all service Tasks of `workflow`.
+
+    Args:
+        workflow: the workflow.
+        values: CDK tokens by the name of the placeholder that stands for them in the IR.
+        own_alias: ARN of its start alias.
+        aliases: those of the placeholders that stand for start aliases of workflows.
+    """
+    known = {**values, **_DEPLOYMENT, OWN_ALIAS: own_alias}
+    for actions, resources in _merged(workflow, aliases).items():
+        arns = [_PLACEHOLDER.sub(lambda match: _value(match, known), arn) for arn in resources]
+        yield iam.PolicyStatement(actions=[*actions], resources=arns)
+
+
+def report_wide(workflow: Construct, compiled: Workflow, aliases: Collection[str]) -> None:
+    """Warn of each Task that makes `calling` allow more than its own resources; to be acknowledged Task by Task."""
+    wide: dict[str, list[str]] = {}
+    for task, statement in _statements(compiled, aliases):
+        if statement.is_wide:
+            wide.setdefault(task.name, []).append(f"{', '.join(statement.actions)} on {', '.join(statement.resources)}")
+    for name, allowed in wide.items():
+        Annotations.of(workflow).add_warning_v2(
+            f"unum:widePermission[{name}]",
+            f"Task {name!r} needs to be allowed {'; '.join(allowed)}, because only the run time knows what it is for; "
+            "write the resource into the definition if you can",
+        )
+
+
+def _value(match: re.Match[str], known: Mapping[str, str]) -> str:
+    if match["name"] not in known:
+        return match[0]
+    value = known[match["name"]]
+    return (
+        value if match["part"] is None else Fn.select(int(match["part"]), Fn.split(_SEPARATORS[match["kind"]], value))
+    )
+
+
+def _merged(workflow: Workflow, aliases: Collection[str]) -> Mapping[tuple[str, ...], list[str]]:
+    """All resources by what is done to them; where something may be done to all, others need not be named."""
+    resources: dict[tuple[str, ...], dict[str, None]] = {}
+    for _, statement in _statements(workflow, aliases):
+        resources.setdefault(statement.actions, {}).update(dict.fromkeys(statement.resources))
+    return {actions: ["*"] if "*" in arns else [*arns] for actions, arns in resources.items()}
+
+
+def _statements(workflow: Workflow, aliases: Collection[str]) -> Iterator[tuple[Task, Statement]]:
+    for task in workflow.tasks:
+        if task.form is Form.SERVICE:
+            yield from ((task, statement) for statement in task_statements(task, _parameters(task), aliases))
+
+
+def _parameters(task: Task) -> Json:
+    given = arguments_of(task)
+    if not isinstance(given, Mapping):
+        return given
+    return {name: _in_parts(name, value) for name, value in given.items()}
+
+
+def _in_parts(name: str, value: Json) -> Json:
+    whole = _WHOLE.fullmatch(value) if name in _IN_PARTS and isinstance(value, str) else None
+    return whole.expand(_IN_PARTS[name]) if whole else value

@@ -1,0 +1,201 @@
+"""Which functions can become nodes, and why others cannot."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import jsii
+from aws_cdk import Annotations, Stack
+from aws_cdk import aws_lambda as lambda_
+from constructs import IConstruct, IValidation, Node
+
+from unum_constructs.assembly import cross_stack
+from unum_constructs.cdk.lookup import (
+    is_token,
+    node_of,
+    package_type_of,
+    path_of,
+    properties_of,
+    resource_of,
+    runtime_of,
+    stack_of,
+    version_of,
+)
+from unum_constructs.errors import ConstructError
+from unum_constructs.grants import IUnumWorkflow
+from unum_constructs.hosting import environment
+from unum_constructs.hosting.host import HANDLER, IMAGE, Host
+
+MAX_LAYERS = 5
+"""Of one function. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
+
+_STARTING = "a Task starts it by `arn:aws:states:::states:startExecution`, with the ARN of its start alias"
+
+_RUNTIME = re.compile(r"python3\.(1[1-9]|[2-9]\d)")
+
+
+def hosts_of(workflow: IConstruct, functions: Mapping[str, lambda_.Function]) -> dict[str, Host]:
+    """The host of each function by its key; the same one where two keys have the same function.
+
+    Raises:
+        ConstructError: a function cannot be wrapped.
+    """
+    hosts: dict[int, Host] = {}
+    new: list[Host] = []
+    for key, function in functions.items():
+        if id(function) not in hosts:
+            for problem in _problems(stack_of(workflow), function):
+                raise ConstructError(workflow, f"functions[{key!r}]: {problem}")
+            if (host := _host(function)) is None:
+                new.append(host := _new_host(function))
+            hosts[id(function)] = host
+    node_of(workflow).add_validation(_StillFit(new))
+    return {key: hosts[id(function)] for key, function in functions.items()}
+
+
+def _host(function: lambda_.Function) -> Host | None:
+    """What another workflow has made of the function."""
+    host = node_of(function).try_find_child(Host.ID)
+    return host if isinstance(host, Host) else None
+
+
+def _new_host(function: lambda_.Function) -> Host:
+    host = Host(function, handler=_handler(function))
+    _warn_of_what_remains(host.version)
+    return host
+
+
+def _handler(function: lambda_.Function) -> str | None:
+    """The user's handler."""
+    resource = resource_of(function, lambda_.CfnFunction)
+    return resource.handler if package_type_of(function) != IMAGE else str(_command(resource)[0])
+
+
+def _command(resource: lambda_.CfnFunction) -> Sequence[object]:
+    """What a container image is told to run; nothing if that is in the image alone."""
+    configured = resource.stack.resolve(resource.image_config) or {}
+    return configured.get("command") or ()
+
+
+def _warn_of_what_remains(version: lambda_.Version) -> None:
+    """Warn of what costs by the hour, because versions are retained."""
+    if resource_of(version, lambda_.CfnVersion).provisioned_concurrency_config is not None:
+        Annotations.of(version).add_warning_v2(
+            "unum:provisionedConcurrency",
+            "versions of a workflow's functions are retained for executions that run, with their provisioned "
+            "concurrency: each costs until it is deleted; do that when its executions have ended",
+        )
+
+
+@jsii.implements(IValidation)
+class _StillFit:
+    """Looks at functions once more when all constructs and Aspects have done their part."""
+
+    def __init__(self, hosts: Sequence[Host]) -> None:
+        self._hosts = hosts
+
+    def validate(self) -> list[str]:
+        found = [(host, properties_of(host.resource)) for host in self._hosts]
+        asked = [
+            {
+                "environment": environment.environment_of(host.resource, properties),
+                "own": host.variables,
+                "layers": properties.get("layers"),
+            }
+            for host, properties in found
+        ]
+        answers = stack_of(self._hosts[0].function).resolve(asked) if asked else []
+        return [
+            f"{path_of(host.function)}: {change}"
+            for (host, properties), answer in zip(found, answers, strict=True)
+            for change in _changed(host, properties.get("handler"), answer)
+        ]
+
+
+def _changed(host: Host, handler: object, found: Mapping[str, Any]) -> Iterator[str]:
+    """What has become of a function that hosts nodes, although it must not.
+
+    Args:
+        host: the function.
+        handler: that it has now.
+        found: its environment, what is the workflows' `own` of that, and its layers, as far as there are any; resolved.
+    """
+    variables = found.get("environment", {}).get("variables", {})
+    yield from host.changes_of_environment(variables, found.get("own", {}))
+    if not host.takes_layers:
+        return
+    if handler != HANDLER:
+        yield (
+            f"its handler was set to {handler!r} after it became a part of a workflow, which needs "
+            f"{HANDLER!r}: do before what sets it"
+        )
+    layers = found.get("layers", ())
+    if len(layers) > MAX_LAYERS:
+        yield f"has {len(layers)} layers, the workflows' included; Lambda allows {MAX_LAYERS}: merge some of them"
+
+
+def _problems(stack: Stack, function: object) -> Iterator[str]:
+    if not isinstance(function, lambda_.Function):
+        yield _stranger(function)
+        return
+    problems = [*_placed(stack, function)]
+    if _host(function) is None:
+        problems += _unfit(function, resource_of(function, lambda_.CfnFunction))
+    yield from (f"{path_of(function)}: {problem}" for problem in problems)
+
+
+def _stranger(function: object) -> str:
+    expected = "expected an aws_lambda.Function that this app creates, got"
+    if isinstance(function, IUnumWorkflow):
+        return f"{expected} the workflow {function.node.path}; {_STARTING}"
+    if isinstance(function, lambda_.Alias) and isinstance(function.node.scope, IUnumWorkflow):
+        return f"{expected} the start alias of the workflow {function.node.scope.node.path}; {_STARTING}"
+    if isinstance(function, lambda_.Version | lambda_.Alias):
+        kind = type(function).__name__.lower()
+        return f"{expected} the {kind} {function.node.path}; pass its function, the workflow makes versions by itself"
+    if isinstance(node := getattr(function, "node", None), Node):
+        return f"{expected} {node.path}, which is imported or a singleton; create it in this app, as a Function"
+    return f"{expected} {function!r}; pass the construct"
+
+
+def _placed(stack: Stack, function: lambda_.Function) -> Iterator[str]:
+    if path_of(stack) != path_of(stack_of(function)):
+        yield from cross_stack.problems(stack, function)
+
+
+def _unfit(function: lambda_.Function, resource: lambda_.CfnFunction) -> Iterator[str]:
+    """What is wrong with a function that no workflow has wrapped yet."""
+    given = properties_of(resource)
+    if given.get("durableConfig") is not None:
+        yield "is a durable function, which Lambda calls in its own way; remove `durable_config`"
+    if package_type_of(function) == IMAGE:
+        yield from _unfit_image(_command(resource))
+    else:
+        yield from _unfit_archive(runtime_of(function), given.get("handler"))
+    if node_of(version_of(function)).try_find_child("EventInvokeConfig") is not None:
+        yield (
+            "its current version has an asynchronous configuration, but failed events must reach the workflow's queue; "
+            "remove `configure_async_invoke` from the version, and `max_event_age`, `on_failure`, `on_success` and "
+            "`retry_attempts` from `current_version_options`; the workflow has `max_event_age` and `retry_attempts`"
+        )
+
+
+def _unfit_image(command: Sequence[object]) -> Iterator[str]:
+    match command:
+        case [str() as handler] if "." in handler and not is_token(handler):
+            return
+    yield (
+        f'expected the image\'s handler as `cmd=["module.function"]`, got {command!r}: the runtime, which has to be in '
+        "the image, calls it"
+    )
+
+
+def _unfit_archive(runtime: str | None, handler: str | None) -> Iterator[str]:
+    if not _RUNTIME.fullmatch(str(runtime)):
+        yield f"expected the runtime Python 3.11 or newer, got {runtime!r}; change `runtime`"
+    if handler is not None and is_token(handler):
+        yield "its handler is a token, but has to be known at synth; write it as text"
+    elif handler == HANDLER:
+        yield f"its handler is {HANDLER}, which the workflow sets itself; name your own handler"
+    elif "." not in (handler or ""):
+        yield f'expected a handler "module.function", got {handler!r}'

@@ -1,5 +1,0 @@
-"""From the Amazon States Language to the IR, without the CDK."""
-
-from unum_constructs.compiler.compile import compile_workflow, warnings_of
-
-__all__ = ["compile_workflow", "warnings_of"]

@@ -1,0 +1,1 @@
+"""Host workflow nodes in Lambda functions."""

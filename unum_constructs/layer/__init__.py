@@ -1,0 +1,1 @@
+"""Build the Lambda layers with the runtime."""

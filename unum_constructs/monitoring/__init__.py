@@ -1,0 +1,1 @@
+"""Alarms and the dashboard of a workflow."""

@@ -1,0 +1,1 @@
+"""Resources that a workflow creates."""

@@ -1,0 +1,83 @@
+"""The bucket for values that are too large for the table."""
+
+from aws_cdk import Annotations, Duration, RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from unum_compiler.payload import Payload, wants_bucket
+from unum_constructs.cdk.nag import LARGE_VALUES, acknowledge
+from unum_constructs.errors import ConstructError
+from unum_runtime.model.ir import Workflow
+from unum_runtime.store.large_items import lasting_days
+
+
+def bucket_for(  # noqa: PLR0913 - all but the first have names
+    workflow: Construct,
+    *,
+    compiled: Workflow,
+    payload: Payload | str,
+    bucket: s3.IBucket | None,
+    table: dynamodb.ITable,
+    retention_s: int,
+    name: str | None,
+) -> s3.IBucket | None:
+    """The bucket of `workflow` for large values; made where it needs one and has none.
+
+    Args:
+        workflow: the workflow.
+        compiled: its definition.
+        payload: whether it has one.
+        bucket: the user's own.
+        table: of the workflow; a bucket that is made has the same key.
+        retention_s: how long items are kept at most that refer to objects, in seconds.
+        name: of a bucket that is made, where it needs one.
+
+    Raises:
+        ConstructError: the arguments contradict each other.
+    """
+    if not _is_wanted(workflow, compiled, payload, bucket):
+        return None
+    days = Duration.days(lasting_days(retention_s))
+    if bucket is None:
+        return _new_bucket(workflow, table, days, name)
+    if isinstance(bucket, s3.Bucket):
+        bucket.add_lifecycle_rule(prefix=f"{compiled.name}/", expiration=days)
+    else:
+        Annotations.of(workflow).add_warning_v2(
+            "unum:payloadBucketLifecycle",
+            f"payload_bucket: {bucket.node.path} is imported, so nothing here makes its objects expire; have it expire "
+            f"those below {compiled.name}/ after {days.to_days()} days, or later",
+        )
+    return bucket
+
+
+def _is_wanted(workflow: Construct, compiled: Workflow, payload: Payload | str, bucket: s3.IBucket | None) -> bool:
+    if payload not in [*Payload]:
+        raise ConstructError(workflow, f"payload: expected one of {[str(each) for each in Payload]}, got {payload!r}")
+    if payload == Payload.INLINE and bucket is not None:
+        raise ConstructError(workflow, 'payload: "inline" uses no bucket, but there is `payload_bucket`; remove one')
+    if bucket is not None and not hasattr(bucket, "bucket_name"):
+        raise ConstructError(
+            workflow, f"payload_bucket: expected an aws_s3.IBucket, got {bucket!r}; see Bucket.from_bucket_name"
+        )
+    return bucket is not None or wants_bucket(compiled, payload)
+
+
+def _new_bucket(workflow: Construct, table: dynamodb.ITable, days: Duration, name: str | None) -> s3.Bucket:
+    key = table.encryption_key
+    bucket = s3.Bucket(
+        workflow,
+        "Payloads",
+        bucket_name=name,
+        encryption=s3.BucketEncryption.KMS if key else s3.BucketEncryption.S3_MANAGED,
+        encryption_key=key,
+        bucket_key_enabled=True if key else None,
+        block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+        enforce_ssl=True,
+        lifecycle_rules=[s3.LifecycleRule(expiration=days)],
+        # CloudFormation deletes no bucket with objects in it; these go by themselves, and then it costs nothing.
+        removal_policy=RemovalPolicy.RETAIN,
+    )
+    acknowledge(bucket, LARGE_VALUES)
+    return bucket
