@@ -13,7 +13,7 @@ from unum_runtime.model.checkpoint import Checkpoint, Item
 from unum_runtime.model.ir import Collection, Pattern, Task
 from unum_runtime.model.naming import Name, Scope
 from unum_runtime.protocol.delivery import commit, deliver, fusion, join, perform
-from unum_runtime.protocol.delivery.delivery_state import Trail
+from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.fanout import lanes
 from unum_runtime.protocol.planning import plan
 from unum_runtime.protocol.runtime import Runtime
@@ -41,7 +41,7 @@ def without_a_look(patch: pytest.MonkeyPatch) -> None:
 
 def without_a_look_after_a_lease(patch: pytest.MonkeyPatch) -> None:
     is_first = fusion.is_first
-    patch.setattr(deliver, "is_first", lambda rt, trail, _done, ahead: is_first(rt, trail, ahead, ahead))
+    patch.setattr(deliver, "is_first", lambda rt, delivery, _done, ahead: is_first(rt, delivery, ahead, ahead))
 
 
 def waits_for_whoever_has_the_lease(patch: pytest.MonkeyPatch) -> None:
@@ -54,8 +54,8 @@ def waits_for_whoever_has_the_lease(patch: pytest.MonkeyPatch) -> None:
 
 
 def whatever_is_collected(patch: pytest.MonkeyPatch) -> None:
-    def may_fuse(_rt: Runtime, trail: Trail, _name: Name, task: Task) -> bool:
-        return trail.may_go_on and bool(trail.created) and not trail.found and task.pattern is Pattern.RESPONSE
+    def may_fuse(_rt: Runtime, delivery: DeliveryState, _name: Name, task: Task) -> bool:
+        return delivery.may_go_on and bool(delivery.created) and not delivery.found and task.pattern is Pattern.RESPONSE
 
     patch.setattr(perform, "may_fuse", may_fuse)
 
@@ -77,8 +77,8 @@ def lane_looked_at_too_early(patch: pytest.MonkeyPatch) -> None:
 
 
 def one_of_several(patch: pytest.MonkeyPatch) -> None:
-    def send(rt: Runtime, invokes: list[plan.Invoke], trail: Trail, **_: Any) -> list[plan.Commit]:
-        return sending(rt, invokes, trail, is_all=bool(invokes))
+    def send(rt: Runtime, invokes: list[plan.Invoke], delivery: DeliveryState, **_: Any) -> list[plan.Commit]:
+        return sending(rt, invokes, delivery, is_all=bool(invokes))
 
     sending = perform._send
     patch.setattr(perform, "_send", send)

@@ -24,7 +24,7 @@ from unum_runtime.model.ir import MOST_BEGUN, Collection, Guard, Json, Pattern, 
 from unum_runtime.protocol.delivery import collect, join
 from unum_runtime.protocol.history import steps
 from unum_runtime.protocol.planning import advance
-from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Later
+from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, JobPending
 from unum_runtime.simulator import Context, Faults, Scenario
 from unum_runtime.simulator.simulated_store import SimulatedStore
 
@@ -63,7 +63,7 @@ class Moody:
         unum = context.unum
         number = zlib.crc32(f"{self.salt} {unum.invocation} {unum.state} {context.run}".encode())
         if unum.resource is not None and (unum.job is None or unum.job < number % 3):
-            return Later(0 if unum.job is None else unum.job + 1, delay_ms=(5_000, 480_000)[number % 2])
+            return JobPending(0 if unum.job is None else unum.job + 1, delay_ms=(5_000, 480_000)[number % 2])
         if number % 7 == 0:
             raise [ValueError, KeyError][number // 7 % 2](f"run {context.run}")
         return [number // 100 % 7 + item for item in range(number // 13 % (MAX_ITEMS + 1))]

@@ -18,7 +18,7 @@ from unum_runtime.model.ir import Collection, Json
 from unum_runtime.model.naming import Frame, Key, Name, Scope
 from unum_runtime.protocol import runtime
 from unum_runtime.protocol.delivery import collect, commit, deliver, ingress, join, lease, perform, run_task, start
-from unum_runtime.protocol.delivery.delivery_state import Trail
+from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.fanout import lanes, lookup
 from unum_runtime.protocol.planning import evaluation, plan, retry
 from unum_runtime.protocol.runtime import Runtime
@@ -149,9 +149,9 @@ def short_life(patch: pytest.MonkeyPatch) -> None:
 
 
 def plan_from_own_outcome(patch: pytest.MonkeyPatch) -> None:
-    def broken(rt: Runtime, effect: plan.Commit, trail: Trail) -> plan.Effect:
+    def broken(rt: Runtime, effect: plan.Commit, delivery: DeliveryState) -> plan.Effect:
         own = commit.draft(rt, effect)
-        commit.commit(rt, effect, trail)
+        commit.commit(rt, effect, delivery)
         return plan.plan(rt.workflow, own)
 
     patch.setattr(deliver, "commit", broken)
@@ -164,21 +164,21 @@ def invoke_before_commit(patch: pytest.MonkeyPatch) -> None:
         effect = ingress.look_up(rt, envelope, task, fresh=fresh)
         if isinstance(effect, Value):
             outcome = run_task.run(rt, envelope, task, effect)
-            perform.perform(rt, Trail(envelope.routes), plan.plan(rt.workflow, commit.draft(rt, outcome)))
-            effect = commit.commit(rt, outcome, Trail(envelope.routes))
-        perform.perform(rt, Trail(envelope.routes), effect)
+            perform.perform(rt, DeliveryState(envelope.routes), plan.plan(rt.workflow, commit.draft(rt, outcome)))
+            effect = commit.commit(rt, outcome, DeliveryState(envelope.routes))
+        perform.perform(rt, DeliveryState(envelope.routes), effect)
 
     patch.setattr(engine, "step", work)
     patch.setattr(start, "step", work)
 
 
 def complete_before_commit(patch: pytest.MonkeyPatch) -> None:
-    def broken(rt: Runtime, effect: plan.Commit, trail: Trail) -> plan.Effect:
+    def broken(rt: Runtime, effect: plan.Commit, delivery: DeliveryState) -> plan.Effect:
         following = plan.plan(rt.workflow, commit.draft(rt, effect))
         if isinstance(following, plan.Complete):
             scope = Scope.around(following.execution, following.frames)
             join._fills(rt, scope, following.frames[-1].index)
-        return commit.commit(rt, effect, trail)
+        return commit.commit(rt, effect, delivery)
 
     patch.setattr(deliver, "commit", broken)
 
@@ -248,7 +248,7 @@ def caught_without_variables(patch: pytest.MonkeyPatch) -> None:
     def recovered(*given: Any, **named: Any) -> retry.Recovery:
         found = retry.recover(*given, **named)
         is_caught = isinstance(found, retry.Settled)
-        return replace(found, way=replace(found.way, variables={})) if is_caught else found
+        return replace(found, continuation=replace(found.continuation, variables={})) if is_caught else found
 
     patch.setattr(run_task, "recover", recovered)
 
@@ -258,17 +258,17 @@ def joined_without_variables(patch: pytest.MonkeyPatch) -> None:
 
     def forgetful(rt: Runtime, scope: Scope) -> plan.Commit:
         found = joined(rt, scope)
-        return replace(found, way=replace(found.way, variables={}))
+        return replace(found, continuation=replace(found.continuation, variables={}))
 
     patch.setattr(join, "joined", forgetful)
     patch.setattr(ingress, "joined", forgetful)
 
 
 def retry_without_commit(patch: pytest.MonkeyPatch) -> None:
-    def broken(rt: Runtime, effect: plan.Commit, trail: Trail) -> plan.Effect:
+    def broken(rt: Runtime, effect: plan.Commit, delivery: DeliveryState) -> plan.Effect:
         if effect.phase is Phase.RETRIED:
             return plan.plan(rt.workflow, commit.draft(rt, effect))
-        return commit.commit(rt, effect, trail)
+        return commit.commit(rt, effect, delivery)
 
     patch.setattr(perform, "commit", broken)
 
@@ -305,7 +305,7 @@ def deadline_from_sending(patch: pytest.MonkeyPatch) -> None:
 
 
 def timeout_ignored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(evaluation.Moment, "is_late_at", lambda _moment, _ms: False)
+    patch.setattr(evaluation.EvaluationContext, "is_late_at", lambda _moment, _ms: False)
 
 
 def tolerated_failures_counted_twice(patch: pytest.MonkeyPatch) -> None:

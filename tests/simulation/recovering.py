@@ -7,7 +7,7 @@ from building import Graph, choice, machine, map_, parallel, pass_, task, varyin
 
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.ir import Guard, Json
-from unum_runtime.protocol.runtime import Later
+from unum_runtime.protocol.runtime import JobPending
 from unum_runtime.simulator.scenario import Context, Function
 
 
@@ -60,7 +60,7 @@ broken = fails(lambda _event, _context: True, Broken)
 def polled(_event: Json, context: Context) -> Json:
     """Begins a job, and has its result when it is asked for the second time."""
     asked = context.unum.job or 0
-    return Later(asked + 1, delay_ms=5_000) if asked < 2 else {"asked": asked, "run": context.run}
+    return JobPending(asked + 1, delay_ms=5_000) if asked < 2 else {"asked": asked, "run": context.run}
 
 
 def waits_for_job(following: str | None = None, **fields: Json) -> Json:
@@ -71,13 +71,13 @@ def waits_for_job(following: str | None = None, **fields: Json) -> Json:
 def looked_at(_event: Json, context: Context) -> Json:
     """Starts a job that is over at the third look, in its second term."""
     looks = context.unum.job or 0
-    return Later(looks + 1, delay_ms=480_000) if looks < 3 else {"looks": looks, "run": context.run}
+    return JobPending(looks + 1, delay_ms=480_000) if looks < 3 else {"looks": looks, "run": context.run}
 
 
 def fails_at_first(_event: Json, context: Context) -> Json:
     """Starts a job that is over at the first look; the first one fails."""
     if context.unum.job is None:
-        return Later(context.unum.attempt, delay_ms=5_000)
+        return JobPending(context.unum.attempt, delay_ms=5_000)
     if context.unum.job == 0:
         raise Flaky("the job failed")
     return {"job": context.unum.job}

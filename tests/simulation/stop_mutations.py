@@ -12,7 +12,7 @@ from unum_runtime.model.naming import Name
 from unum_runtime.protocol import runtime
 from unum_runtime.protocol.control import stop
 from unum_runtime.protocol.delivery import commit, deliver, run_task
-from unum_runtime.protocol.delivery.delivery_state import Trail
+from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.fanout import lookup
 from unum_runtime.protocol.planning import plan
 from unum_runtime.protocol.runtime import Runtime
@@ -48,8 +48,8 @@ def branches_begin_without_a_look(patch: pytest.MonkeyPatch) -> None:
 
 
 def loser_to_a_stop_goes_on(patch: pytest.MonkeyPatch) -> None:
-    def broken(rt: Runtime, effect: plan.Commit, trail: Trail) -> plan.Effect:
-        following = commit.commit(rt, effect, trail)
+    def broken(rt: Runtime, effect: plan.Commit, delivery: DeliveryState) -> plan.Effect:
+        following = commit.commit(rt, effect, delivery)
         if isinstance(following, plan.Finish) and following.ending.status is Status.ABORTED:
             return plan.plan(rt.workflow, commit.draft(rt, effect))
         return following

@@ -13,7 +13,7 @@ from unum_runtime.aws.services import Clients
 from unum_runtime.errors import StatesError
 from unum_runtime.functions import service_function
 from unum_runtime.model.ir import READ_ITEMS, WRITE_RESULTS, Pattern
-from unum_runtime.protocol.runtime import Call, Elsewhere, Later
+from unum_runtime.protocol.runtime import Call, CallbackPending, JobPending
 
 HERE: dict[str, Any] = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
 
@@ -49,7 +49,7 @@ def test_response(aws: boto3.Session, queue: str, clock: Any) -> None:
 def test_callback(aws: boto3.Session, queue: str, clock: Any) -> None:
     parameters = {"QueueUrl": queue, "MessageBody": "token"}
     called = service_function.handle(a_call("sqs:sendMessage", Pattern.CALLBACK), parameters, clock)
-    assert isinstance(called, Elsewhere)
+    assert isinstance(called, CallbackPending)
     assert received(aws, queue) == ["token"]
 
 
@@ -73,12 +73,12 @@ def test_a_job_is_begun_once_and_looked_at_until_it_is_over(aws: boto3.Session, 
     parameters = {"StateMachineArn": machine, "Input": {"n": 1}}
     begin = a_call("states:startExecution", Pattern.SYNC)
     first, again = (service_function.handle(begin, parameters, clock) for _ in range(2))
-    assert isinstance(first, Later)
+    assert isinstance(first, JobPending)
     assert first == again
     executions = aws.client("stepfunctions").list_executions(stateMachineArn=machine)["executions"]
     assert len(executions) == 1
     looked = service_function.handle(a_call("states:startExecution", Pattern.SYNC, job=first.job), parameters, clock)
-    assert isinstance(looked, Later)
+    assert isinstance(looked, JobPending)
     assert looked.job == {**first.job, "polls": 1}
     assert looked.delay_ms > first.delay_ms
     aws.client("stepfunctions").stop_execution(executionArn=executions[0]["executionArn"], error="Stopped")
@@ -96,10 +96,10 @@ def test_another_try_is_another_job(machine: str, aws: boto3.Session, clock: Any
 def test_a_job_that_takes_too_long_is_stopped(machine: str, aws: boto3.Session, clock: Any) -> None:
     limited = a_call("states:startExecution", Pattern.SYNC, timeout_s=2.0)
     begun = service_function.handle(limited, {"StateMachineArn": machine}, clock)
-    assert isinstance(begun, Later)
+    assert isinstance(begun, JobPending)
     clock.ms += 1_500
     looked = service_function.handle(replace(limited, job=begun.job), {}, clock)
-    assert isinstance(looked, Later)
+    assert isinstance(looked, JobPending)
     assert looked.delay_ms == 500
     clock.ms += 500
     with pytest.raises(StatesError, match=r"States.Timeout: state 'Ask': its job was not over after 2 s"):

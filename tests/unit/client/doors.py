@@ -7,7 +7,7 @@ from typing import Any
 from tests.unit.protocol.platform import Platform
 from unum_runtime.errors import InvokeError
 from unum_runtime.protocol.requests import start_alias
-from unum_runtime.protocol.runtime import Elsewhere
+from unum_runtime.protocol.runtime import CallbackPending
 
 ALIAS = "arn:aws:lambda:us-east-1:000000000000:function:entry:start"
 WAITING = {
@@ -32,9 +32,9 @@ class Door:
     def of_a_task_that_waits(cls) -> "Door":
         tokens: list[str] = []
 
-        def ask(event: Any) -> Elsewhere:
+        def ask(event: Any) -> CallbackPending:
             tokens.append(event["token"])
-            return Elsewhere()
+            return CallbackPending()
 
         found = cls(Platform.of({"StartAt": "Ask", "States": {"Ask": WAITING}}, F=ask), tokens)
         found.platform.options["timer"] = found

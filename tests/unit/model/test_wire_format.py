@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unum_runtime.errors import NotOurEvent
-from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Phase, Status, Success, Way, to_text
+from unum_runtime.model.checkpoint import Checkpoint, Continuation, Ending, Failure, Phase, Status, Success, to_text
 from unum_runtime.model.envelope import (
     Envelope,
     Neighbours,
@@ -90,16 +90,22 @@ def test_a_checkpoint_comes_back_as_it_was(
 
 
 @pytest.mark.parametrize(
-    "way",
+    "continuation",
     [
-        Way(variables={"x": [1], "$input": None}),
-        Way(goes_to="Z", caught=Failure("E", None)),
-        Way(retries=(1, 0), until_ms=9, caught=Failure(None, "why"), variables={"y": "ü"}),
+        Continuation(variables={"x": [1], "$input": None}),
+        Continuation(goes_to="Z", caught=Failure("E", None)),
+        Continuation(retries=(1, 0), until_ms=9, caught=Failure(None, "why"), variables={"y": "ü"}),
     ],
 )
-def test_how_control_goes_on_comes_back_as_it_was(way: Way) -> None:
+def test_how_control_goes_on_comes_back_as_it_was(continuation: Continuation) -> None:
     checkpoint = Checkpoint(
-        name=NAME, state="S", phase=Phase.RETRIED, outcome=Success(1), digest="d", committed_ms=7, way=way
+        name=NAME,
+        state="S",
+        phase=Phase.RETRIED,
+        outcome=Success(1),
+        digest="d",
+        committed_ms=7,
+        continuation=continuation,
     )
     assert Checkpoint.from_item(NAME, checkpoint.to_item()) == checkpoint
 

@@ -11,7 +11,7 @@ from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Guard
 from unum_runtime.protocol.requests import task_token
-from unum_runtime.protocol.runtime import Elsewhere
+from unum_runtime.protocol.runtime import CallbackPending
 
 ASK = "arn:aws:states:::lambda:invoke.waitForTaskToken"
 PAYLOAD = {"token.$": "$$.Task.Token", "input.$": "$"}
@@ -93,7 +93,7 @@ def asking(code: Callable[[Any], Any] | None = None, guard: Guard = Guard.READ, 
     def ask(event: Any) -> Any:
         if event["token"] not in tokens:
             tokens.append(event["token"])
-        return code(event) if code else Elsewhere()
+        return code(event) if code else CallbackPending()
 
     definition = chain("F/Before", "F/Ask", "F/After")
     definition["States"]["Ask"] |= {**WAITING, **fields}

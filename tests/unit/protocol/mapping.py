@@ -46,8 +46,8 @@ def mapped(*branch: str, after: str | None = None, **fields: Any) -> dict[str, A
 
 def around(branch: dict[str, Any], after: str | None = None, **fields: Any) -> dict[str, Any]:
     """A Map over its input, whose branches run the machine `branch`, before the Task `after`."""
-    way = {"End": True} if after is None else {"Next": after}
-    states: dict[str, Any] = {"M": {"Type": "Map", "ItemProcessor": branch, **way, **fields}}
+    continuation = {"End": True} if after is None else {"Next": after}
+    states: dict[str, Any] = {"M": {"Type": "Map", "ItemProcessor": branch, **continuation, **fields}}
     if after is not None:
         states[after] = {"Type": "Task", "Resource": after, "End": True}
     return {"StartAt": "M", "States": states}

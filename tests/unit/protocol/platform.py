@@ -113,6 +113,6 @@ def chain(*states: str, **fields: Any) -> dict[str, Any]:
     names = [state.rpartition("/")[2] for state in states]
     table: dict[str, Any] = {}
     for state, name, after in zip(states, names, [*names[1:], None], strict=True):
-        way = {"End": True} if after is None else {"Next": after}
-        table[name] = {"Type": "Task", "Resource": state.partition("/")[0], **way, **fields.get(name, {})}
+        continuation = {"End": True} if after is None else {"Next": after}
+        table[name] = {"Type": "Task", "Resource": state.partition("/")[0], **continuation, **fields.get(name, {})}
     return {"StartAt": names[0], "States": table}

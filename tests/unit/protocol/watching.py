@@ -13,7 +13,7 @@ from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.control import nudge
 from unum_runtime.protocol.control.nudge import missing
 from unum_runtime.protocol.history import pending
-from unum_runtime.protocol.runtime import Call, Later
+from unum_runtime.protocol.runtime import Call, JobPending
 
 JOB = {"Type": "Task", "Resource": "arn:aws:states:::ecs:runTask.sync", "Parameters": {"TaskDefinition": "t"}}
 LOOK_S = 60
@@ -84,10 +84,10 @@ class Watching(Platform):
             return super()._call(call, event)
         if call.job is None:
             self.started.append(self.clock.ms)
-            return Later(len(self.started), LOOK_S * 1000)
+            return JobPending(len(self.started), LOOK_S * 1000)
         self.looks += 1
         if self.clock.ms - self.started[call.job - 1] < self.over_s * 1000:
-            return Later(call.job, LOOK_S * 1000)
+            return JobPending(call.job, LOOK_S * 1000)
         if call.job <= self.fails:
             raise ValueError("the job has failed")
         return f"job {call.job}"

@@ -15,7 +15,7 @@ from unum_runtime.clock import SkippingClock
 from unum_runtime.errors import StatesError
 from unum_runtime.functions import service_function
 from unum_runtime.model.ir import Pattern
-from unum_runtime.protocol.runtime import Call, Later
+from unum_runtime.protocol.runtime import Call, JobPending
 
 ROLE = "arn:aws:iam::222222222222:role/caller"
 
@@ -126,9 +126,9 @@ def test_the_function_calls_with_the_role(sts: Sts, aws: boto3.Session) -> None:
 @pytest.mark.usefixtures("function")
 def test_a_job_is_begun_and_looked_at_with_the_role(sts: Sts, machine: str) -> None:
     begun = handled("states:startExecution", {"StateMachineArn": machine}, pattern=Pattern.SYNC)
-    assert isinstance(begun, Later)
+    assert isinstance(begun, JobPending)
     looked = handled("states:startExecution", {"StateMachineArn": machine}, pattern=Pattern.SYNC, job=begun.job)
-    assert isinstance(looked, Later)
+    assert isinstance(looked, JobPending)
     assert sts.asked == [(ROLE, "unum-run")]
 
 

@@ -18,7 +18,7 @@ from unum_runtime.model.envelope import named_start
 from unum_runtime.model.ir import Json, Pattern
 from unum_runtime.protocol.delivery.start import resume
 from unum_runtime.protocol.requests import start_alias
-from unum_runtime.protocol.runtime import Call, Later
+from unum_runtime.protocol.runtime import Call, JobPending
 
 ALIAS = "arn:aws:lambda:us-east-1:123456789012:function:child:start-w"
 HERE = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
@@ -84,10 +84,10 @@ def call(child: Child, suffix: str = "", pattern: Pattern = Pattern.RESPONSE, **
     return Call("e", "e/1", "Ask", "$services", "p/e/1", resource, pattern, start_aliases=aliases, **fields)
 
 
-def begun(child: Child, clock: MovableClock, suffix: str = "", **fields: Any) -> tuple[Call, Later]:
+def begun(child: Child, clock: MovableClock, suffix: str = "", **fields: Any) -> tuple[Call, JobPending]:
     waiting = call(child, suffix, Pattern.SYNC, **fields)
     found = service_function.handle(waiting, {"StateMachineArn": ALIAS, "Input": {"n": 1}}, clock)
-    assert isinstance(found, Later)
+    assert isinstance(found, JobPending)
     return replace(waiting, job=found.job), found
 
 
@@ -139,7 +139,7 @@ def test_a_task_waits_for_the_end(child: Child, clock: MovableClock, suffix: str
     waiting, found = begun(child, clock, suffix)
     assert found.delay_ms == 1_000
     later = look(waiting, clock)
-    assert isinstance(later, Later)
+    assert isinstance(later, JobPending)
     assert later.job == {**found.job, "polls": 1}
     child.go_on()
     ended = look(waiting, clock)
@@ -177,7 +177,7 @@ def test_another_input_under_the_same_name_fails_the_task(child: Child, clock: M
 def test_who_gets_no_answer_looks_again(child: Child, clock: MovableClock, failure: int | str) -> None:
     waiting, _ = begun(child, clock)
     child.failures = [failure]
-    assert isinstance(look(waiting, clock), Later)
+    assert isinstance(look(waiting, clock), JobPending)
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ from unum_runtime.clock import Clock
 from unum_runtime.errors import StatesError
 from unum_runtime.model import ir
 from unum_runtime.model.ir import Json, Pattern
-from unum_runtime.protocol.runtime import Call, Elsewhere, Later
+from unum_runtime.protocol.runtime import Call, CallbackPending, JobPending
 
 _INVOKE = "lambda:invoke"
 
 
-def handle(call: Call, parameters: Json, clock: Clock) -> Json | Later | Elsewhere:
+def handle(call: Call, parameters: Json, clock: Clock) -> Json | JobPending | CallbackPending:
     """What the service answers; or what has to be done until it does.
 
     Args:
@@ -42,7 +42,7 @@ def handle(call: Call, parameters: Json, clock: Clock) -> Json | Later | Elsewhe
     if call.pattern is Pattern.SYNC:
         return _poll(call, clients, clock) if call.job else _begin(call, given, clients, clock)
     response = services.call(str(call.resource), given, clients=clients, token=_token(call))
-    return Elsewhere() if call.pattern is Pattern.CALLBACK else response
+    return CallbackPending() if call.pattern is Pattern.CALLBACK else response
 
 
 def _with_role(call: Call, parameters: Json, clock: Clock) -> tuple[Json, services.Clients]:
@@ -58,13 +58,13 @@ def _with_role(call: Call, parameters: Json, clock: Clock) -> tuple[Json, servic
     return parameters, _clients()
 
 
-def _begin(call: Call, parameters: Json, clients: services.Clients, clock: Clock) -> Later:
+def _begin(call: Call, parameters: Json, clients: services.Clients, clock: Clock) -> JobPending:
     begun_ms = clock.now_ms()
     handle = services.begin(str(call.resource), parameters, clients=clients, token=_token(call))
     return _later(call, {"handle": handle, "polls": 0, "begun_ms": begun_ms}, clock)
 
 
-def _poll(call: Call, clients: services.Clients, clock: Clock) -> Json | Later:
+def _poll(call: Call, clients: services.Clients, clock: Clock) -> Json | JobPending:
     job = call.job
     found = services.poll(str(call.resource), job["handle"], clients=clients)
     if not isinstance(found, services.Running):
@@ -76,9 +76,9 @@ def _poll(call: Call, clients: services.Clients, clock: Clock) -> Json | Later:
     return _later(call, {**job, "polls": job["polls"] + 1}, clock)
 
 
-def _later(call: Call, job: Json, clock: Clock) -> Later:
+def _later(call: Call, job: Json, clock: Clock) -> JobPending:
     delay_ms = services.delay_ms(str(call.resource), job["polls"])
-    return Later(job, round(min(delay_ms, max(0, _left_ms(call, job, clock)))))
+    return JobPending(job, round(min(delay_ms, max(0, _left_ms(call, job, clock)))))
 
 
 def _left_ms(call: Call, job: Json, clock: Clock) -> float:

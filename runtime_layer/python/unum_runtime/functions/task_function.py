@@ -39,7 +39,7 @@ from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.delivery.lease import maintain_by_default
 from unum_runtime.protocol.delivery.start import resume, start
 from unum_runtime.protocol.requests import start_alias
-from unum_runtime.protocol.runtime import Call, Elsewhere, Invoker, NoTimer, Runtime, Timer, sends_all
+from unum_runtime.protocol.runtime import Call, CallbackPending, Invoker, NoTimer, Runtime, Timer, sends_all
 from unum_runtime.store.base import Index, Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.large_items import LargeItems
@@ -235,7 +235,7 @@ def _call(service: Service, call: Call, value: Json, context: Any) -> Any:
 def _work(service: Service, call: Call, value: Json, context: Any) -> Any:
     if call.resource is None:
         returned = user_handler()(value, _own(context, call))
-        return Elsewhere() if call.pattern is Pattern.CALLBACK else returned
+        return CallbackPending() if call.pattern is Pattern.CALLBACK else returned
     if call.resource.startswith(ACTIVITY):
         return _offer(service, call, value)
     return _service_handler()(call, value, _CLOCK)
@@ -248,11 +248,11 @@ def _own(context: Any, call: Call) -> Any:
     return own
 
 
-def _offer(service: Service, call: Call, value: Json) -> Elsewhere:
+def _offer(service: Service, call: Call, value: Json) -> CallbackPending:
     from unum_runtime.aws.activities import Activities  # noqa: PLC0415 - few functions offer Tasks to workers
 
     Activities(client("sqs"), service.activities).offer(str(call.resource).removeprefix(ACTIVITY), call.token, value)
-    return Elsewhere()
+    return CallbackPending()
 
 
 def _logger(context: Any, level: str = LogLevel.INFO, metrics: EmbeddedMetrics | None = None) -> Callable[..., None]:

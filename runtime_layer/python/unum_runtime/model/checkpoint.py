@@ -148,7 +148,7 @@ class Began(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class Continuation:
     """How control goes on from an outcome, where that is not as usual; otherwise nothing of it is stored.
 
     Attributes:
@@ -181,10 +181,10 @@ class Way:
         return item
 
     @classmethod
-    def from_item(cls, item: Item) -> "Way":
+    def from_item(cls, item: Item) -> "Continuation":
         """The way that `to_item` wrote."""
         if _WAY.isdisjoint(item):
-            return STRAIGHT
+            return DEFAULT_CONTINUATION
         return cls(
             variables=json.loads(str(item.get("variables", "{}"))),
             goes_to=str(item["to"]) if "to" in item else None,
@@ -194,7 +194,7 @@ class Way:
         )
 
 
-STRAIGHT = Way()
+DEFAULT_CONTINUATION = Continuation()
 
 _WAY = frozenset(("variables", "to", "caught_error", "retries", "until"))
 
@@ -212,7 +212,7 @@ class Checkpoint:
         committed_ms: when, in milliseconds since 1970.
         duration_ms: how long user code ran; 0 where there was none.
         attempt: which delivery of its event wrote it, from 0, as far as that is known.
-        way: how control goes on from the outcome, where that is not as usual.
+        continuation: how control goes on from the outcome, where that is not as usual.
         opens: the fan-out that follows, if one does; so its size is committed with the outcome that it comes from.
         ending: how the execution ended, if it ended with this.
         began: what the execution runs on from here; None where that is as before.
@@ -228,7 +228,7 @@ class Checkpoint:
     committed_ms: int
     duration_ms: int = 0
     attempt: int = 0
-    way: Way = STRAIGHT
+    continuation: Continuation = DEFAULT_CONTINUATION
     opens: Scope | None = None
     ending: Ending | None = None
     began: Began | None = None
@@ -255,8 +255,8 @@ class Checkpoint:
             "attempt": self.attempt,
             **_outcome_to_item(self.outcome),
         }
-        if self.way is not STRAIGHT:
-            item |= self.way.to_item()
+        if self.continuation is not DEFAULT_CONTINUATION:
+            item |= self.continuation.to_item()
         if self.opens is not None:
             scope = self.opens
             item["opens"] = to_text([scope.state, scope.iteration, scope.generation, scope.size])
@@ -286,7 +286,7 @@ class Checkpoint:
             committed_ms=int(item["at"]),
             duration_ms=int(item["ms"]),
             attempt=int(item["attempt"]),
-            way=Way.from_item(item),
+            continuation=Continuation.from_item(item),
             opens=_scope_from_item(name, item),
             ending=_ending_from_item(item),
             began=Began(str(item["by"]), json.loads(str(item["routes"]))) if "by" in item else None,

@@ -31,7 +31,7 @@ def packed(checkpoint: Checkpoint, slot: int, state: str) -> Item | None:
         slot: the branch's place.
         state: that the pack names.
     """
-    if not isinstance(checkpoint.outcome, Success) or checkpoint.way.to_item():
+    if not isinstance(checkpoint.outcome, Success) or checkpoint.continuation.to_item():
         return None
     after_ms = checkpoint.committed_ms - checkpoint.name.execution.started_ms
     facts = (

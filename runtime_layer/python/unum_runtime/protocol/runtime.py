@@ -95,7 +95,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Later:
+class JobPending:
     """What user code returns that has to be asked again: the Task goes on with `job` in `delay_ms` milliseconds."""
 
     job: Json
@@ -103,7 +103,7 @@ class Later:
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class CallbackPending:
     """What user code returns whose result somebody else hands back, by the Task's token."""
 
 
@@ -137,8 +137,8 @@ class Runtime:
         store: shared state of all functions.
         invoker: reaches other functions.
         clock: tells the time.
-        call: runs user code for a Task with its effective input and returns what it returned; `Later` and `Elsewhere`
-            say that there is no result yet.
+        call: runs user code for a Task with its effective input and returns what it returned; `JobPending` and
+            `CallbackPending` say that there is no result yet.
         hosts: keys of the workflow's functions that this function is.
         routes: addresses of functions by key.
         carried: keys of the functions whose addresses a start puts into the envelopes.

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from unum_runtime.asl.program import Left
 from unum_runtime.errors import StatesError
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Outcome, Phase, Success, Way
+from unum_runtime.model.checkpoint import Checkpoint, Continuation, Failure, Outcome, Phase, Success
 from unum_runtime.model.ir import Json, Retrier, Work, Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.planning.advance import failure_of
 from unum_runtime.protocol.planning.compiled_fields import compiled
-from unum_runtime.protocol.planning.evaluation import Moment
+from unum_runtime.protocol.planning.evaluation import EvaluationContext
 
 _NEVER_BY_WILDCARD = frozenset(("States.DataLimitExceeded", "States.Runtime"))
 _TIMEOUTS = frozenset(("States.Timeout", "States.HeartbeatTimeout"))
@@ -54,40 +54,42 @@ class Failing:
 
     work: Work
     raw: Json
-    moment: Moment
+    evaluation: EvaluationContext
     retries: tuple[int, ...]
     since_ms: int = 0
 
-    def leads_to(self, failure: Failure, checkpoint: Checkpoint) -> tuple[Phase, Outcome, Way]:
+    def leads_to(self, failure: Failure, checkpoint: Checkpoint) -> tuple[Phase, Outcome, Continuation]:
         """What `failure` has to lead to, as far as it is not left to `checkpoint`: at what time it is retried."""
-        deadline = deadline_ms(self.moment.workflow, self.moment.execution)
+        deadline = deadline_ms(self.evaluation.workflow, self.evaluation.execution)
         is_late = deadline is not None and checkpoint.committed_ms >= deadline
         due = None if is_late else due_retry(self.work, failure.error, self.retries)
         if due is None:
             return Phase.LEFT, *self._fallen(failure, is_late=is_late)
-        until_ms = due.bounded(checkpoint.way.until_ms, (self.since_ms, checkpoint.committed_ms), deadline)
-        way = Way(variables=self.moment.variables, caught=failure, retries=due.retries, until_ms=until_ms)
-        return Phase.RETRIED, Success(self.raw), way
+        until_ms = due.bounded(checkpoint.continuation.until_ms, (self.since_ms, checkpoint.committed_ms), deadline)
+        continuation = Continuation(
+            variables=self.evaluation.variables, caught=failure, retries=due.retries, until_ms=until_ms
+        )
+        return Phase.RETRIED, Success(self.raw), continuation
 
     def is_of_a_catcher(self, failure: Failure) -> bool:
         """Whether `failure` is that of a catcher's own data flow; what was caught is not known then."""
         positions = range(len(self.work.catch))
         return any(self._caught(position, Failure("", "")) == failure for position in positions)
 
-    def _fallen(self, failure: Failure, *, is_late: bool) -> tuple[Outcome, Way]:
+    def _fallen(self, failure: Failure, *, is_late: bool) -> tuple[Outcome, Continuation]:
         position = None if is_late else _catcher_for(self.work, failure.error)
         if position is None:
-            return failure, Way()
+            return failure, Continuation()
         left = self._caught(position, failure)
         if isinstance(left, Failure):
-            return left, Way()
+            return left, Continuation()
         target = self.work.catch[position].next
-        return Success(left.value), Way(variables=left.variables, goes_to=target, caught=failure)
+        return Success(left.value), Continuation(variables=left.variables, goes_to=target, caught=failure)
 
     def _caught(self, position: int, failure: Failure) -> Left | Failure:
-        program = compiled(self.moment.workflow, self.work)
+        program = compiled(self.evaluation.workflow, self.work)
         try:
-            return program.caught(position, self.raw, _shown(failure), self.moment.scene(self.work.name))
+            return program.caught(position, self.raw, _shown(failure), self.evaluation.scene(self.work.name))
         except StatesError as failed:
             return failure_of(self.work, failed)
 

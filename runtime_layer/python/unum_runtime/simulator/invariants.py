@@ -10,7 +10,7 @@ from unum_runtime.model.envelope import Envelope, Stored
 from unum_runtime.model.ir import Collection, Guard, Json
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, execution_partition, job_partition, memo_key
 from unum_runtime.protocol.control.operator_requests import Control
-from unum_runtime.protocol.runtime import Call, Later
+from unum_runtime.protocol.runtime import Call, JobPending
 from unum_runtime.simulator.committed_past import Author, Past
 from unum_runtime.simulator.comparison import explains, same_json
 from unum_runtime.simulator.expected_recovery import Due, deadline_ms, due_retry
@@ -318,7 +318,7 @@ def _place(name: Name) -> Place:
 
 def _due_again(world: World, delivery: Delivery, again: Envelope, answer: Answer) -> Due:
     """The try that has to follow after user code gave `answer`."""
-    if isinstance(answer.value, Later):
+    if isinstance(answer.value, JobPending):
         return Due(delivery.part.event.retries, answer.value.delay_ms, answer.value.delay_ms)
     error = answer.error.error if isinstance(answer.error, StatesError) else type(answer.error).__name__
     due = due_retry(world.scenario.workflow.task(again.state), error, delivery.part.event.retries)

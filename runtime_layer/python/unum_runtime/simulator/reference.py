@@ -12,13 +12,13 @@ from unum_runtime.asl.program import Left
 from unum_runtime.model.checkpoint import (
     Checkpoint,
     Collected,
+    Continuation,
     Ending,
     Failure,
     Outcome,
     Phase,
     Status,
     Success,
-    Way,
 )
 from unum_runtime.model.ir import FanOut, Json, Map, Task, Workflow
 from unum_runtime.model.naming import Execution, Frame, Frames, Name
@@ -38,7 +38,7 @@ from unum_runtime.protocol.planning.advance import (
     pass_wait,
     too_many_failed,
 )
-from unum_runtime.protocol.planning.evaluation import INPUT, REDRIVES, Moment
+from unum_runtime.protocol.planning.evaluation import INPUT, REDRIVES, EvaluationContext
 from unum_runtime.protocol.planning.plan import budget_exceeded, out_of_time
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_runtime.simulator.committed_past import Past
@@ -85,8 +85,8 @@ class Reference:
         """
         record = Name(self.execution, (), 0)
         variables = {INPUT: value} if self.workflow.keeps_input else {}
-        moment = self._moment(record, self.execution.started_ms, variables)
-        first = Point(Name(self.execution, (), 1), "", self.workflow.start_at, value, moment)
+        evaluation = self._moment(record, self.execution.started_ms, variables)
+        first = Point(Name(self.execution, (), 1), "", self.workflow.start_at, value, evaluation)
         end = self._follow(first) or self._stopped()
         while end is not None and (again := self._redriven(end)) is not None:
             end = self._follow(again) or self._stopped()
@@ -112,11 +112,11 @@ class Reference:
         count = {REDRIVES: self.redrives} if self.workflow.counts_redrives else {}
         expected = [(arrival.value, _redriven_way(arrival, count)) for arrival in self.entered]
         found = _uncollected(checkpoint)
-        for value, way in expected:
-            if explains(Success(value), found) and same_json(way.to_item(), checkpoint.way.to_item()):
+        for value, continuation in expected:
+            if explains(Success(value), found) and same_json(continuation.to_item(), checkpoint.continuation.to_item()):
                 after = self._after(checkpoint, checkpoint.state)
                 assert isinstance(after, Point)  # noqa: S101 - it is entered with a value
-                return replace(after, until_ms=way.until_ms)
+                return replace(after, until_ms=continuation.until_ms)
         raise Unexplained(f"{checkpoint.name}: expected that one of {expected} is entered again, found {checkpoint}")
 
     def _follow(self, point: Point) -> End | None:
@@ -145,11 +145,11 @@ class Reference:
     def _arrive(self, point: Point) -> Arrival:
         arrival: Arrival = Ended(point.last, Success(point.value))
         if point.start is not None:
-            arrival = _still_waiting(advance(point.start, Success(point.value), point.moment), point)
+            arrival = _still_waiting(advance(point.start, Success(point.value), point.evaluation), point)
         # The protocol looks at its limits where it goes on from a checkpoint; a branch begins without one of its own.
         if isinstance(arrival, Failed) or point.name.step == 0:
             return arrival
-        if self._is_late(point.moment.entered_ms):
+        if self._is_late(point.evaluation.entered_ms):
             return Failed(point.last, out_of_time(self.workflow))
         if not isinstance(arrival, Ended) and point.before.hops >= self.workflow.hop_budget:
             return Failed(point.last, budget_exceeded(self.workflow))
@@ -158,7 +158,7 @@ class Reference:
     def _last(self, point: Point, state: str, outcome: Outcome) -> End | None:
         """The end of a scope; one that took no step is committed, so that there is something to go on from."""
         if not point.is_first:
-            return End(outcome, point.moment.entered_ms)
+            return End(outcome, point.evaluation.entered_ms)
         checkpoint = self._committed(point.name, state)
         if checkpoint is None:
             return None
@@ -171,10 +171,10 @@ class Reference:
         checkpoint = self._committed(point.name, arrival.state.name)
         if checkpoint is None:
             return None
-        return self._begun(checkpoint, arrival.value, Way(variables=arrival.moment.variables))
+        return self._begun(checkpoint, arrival.value, Continuation(variables=arrival.evaluation.variables))
 
-    def _begun(self, checkpoint: Checkpoint, value: Json, way: Way) -> Point | End:
-        self._expect(checkpoint, [Success(value)], way)
+    def _begun(self, checkpoint: Checkpoint, value: Json, continuation: Continuation) -> Point | End:
+        self._expect(checkpoint, [Success(value)], continuation)
         return self._after(checkpoint, checkpoint.state)
 
     def _meeting(self, name: Name, own: AtTask) -> AtTask | None:
@@ -186,15 +186,15 @@ class Reference:
         before = self.met.get(replace(name, frames=(*frames, replace(name.frames[-1], index=index - 1))))
         if before is None:
             return None
-        moment = replace(own.moment, entered_ms=max(before.moment.entered_ms, own.moment.entered_ms))
-        return replace(own, given=Success([before.value, own.value]), moment=moment)
+        evaluation = replace(own.evaluation, entered_ms=max(before.evaluation.entered_ms, own.evaluation.entered_ms))
+        return replace(own, given=Success([before.value, own.value]), evaluation=evaluation)
 
     def _task(self, point: Point, arrived: AtTask) -> Point | End | None:
         arrival = self._meeting(point.name, arrived) if arrived.task.meets_previous else arrived
         if arrival is None:
             return None
-        moment = replace(arrival.moment, seed=str(point.name), visited=0)
-        visit = self.visits[point.name] = Visit(arrival.task, arrival.value, moment, arrival.due_ms)
+        evaluation = replace(arrival.evaluation, seed=str(point.name), visited=0)
+        visit = self.visits[point.name] = Visit(arrival.task, arrival.value, evaluation, arrival.due_ms)
         task = self._committer(point.name, arrival.task)
         carried = self._carried(point.name)
         if carried:
@@ -249,10 +249,10 @@ class Reference:
 
     def _expect_task(self, checkpoint: Checkpoint, visit: Visit, retries: tuple[int, ...]) -> None:
         """What user code returned may be anything; that it failed must have led where it did."""
-        outcome, way, task = _uncollected(checkpoint), checkpoint.way, visit.task
-        failed = Failing(task, visit.raw, visit.moment, retries)
-        if way.caught is not None:
-            self._expect_recovery(checkpoint, failed, [way.caught])
+        outcome, continuation, task = _uncollected(checkpoint), checkpoint.continuation, visit.task
+        failed = Failing(task, visit.raw, visit.evaluation, retries)
+        if continuation.caught is not None:
+            self._expect_recovery(checkpoint, failed, [continuation.caught])
         elif isinstance(outcome, Failure):
             if not failed.is_of_a_catcher(outcome):
                 self._expect_recovery(checkpoint, failed, [outcome])
@@ -260,7 +260,7 @@ class Reference:
             own = {name.removesuffix(".$") for name in task.data.get("Assign", {})}
             kept, found = (
                 {name: value for name, value in variables.items() if name not in own}
-                for variables in (visit.moment.variables, way.variables)
+                for variables in (visit.evaluation.variables, continuation.variables)
             )
             if not same_json(kept, found):
                 raise Unexplained(f"{checkpoint.name}: expected the variables {kept}, found {found}")
@@ -277,7 +277,7 @@ class Reference:
         if checkpoint.committed_ms < arrival.until_ms:
             early_ms = arrival.until_ms - checkpoint.committed_ms
             raise Unexplained(f"{checkpoint.name}: {state.name!r} ended {early_ms} ms before its time")
-        left = pass_wait(state, arrival.value, replace(arrival.moment, seed=str(point.name), visited=0))
+        left = pass_wait(state, arrival.value, replace(arrival.evaluation, seed=str(point.name), visited=0))
         self._expect(checkpoint, [_outcome(left)], _way(left))
         return self._after(checkpoint, state.next)
 
@@ -301,11 +301,11 @@ class Reference:
                 missing = size - len(done)
                 raise Unexplained(f"{point.name}: {state.name!r} has an outcome, but {missing} branches have none")
             return None
-        moment = self._moment(point.name, max(end.at_ms for end in done), arrival.moment.variables)
-        if too_many_failed(state, arrival.value, len(failed), size, moment):
-            return self._failed(checkpoint, arrival, [End(exceeded(), moment.entered_ms)], retries)
+        evaluation = self._moment(point.name, max(end.at_ms for end in done), arrival.evaluation.variables)
+        if too_many_failed(state, arrival.value, len(failed), size, evaluation):
+            return self._failed(checkpoint, arrival, [End(exceeded(), evaluation.entered_ms)], retries)
         results = [end.outcome.value for end in done if isinstance(end.outcome, Success)]
-        return self._joined(point, arrival, join(state, arrival.value, results, moment), moment, retries)
+        return self._joined(point, arrival, join(state, arrival.value, results, evaluation), evaluation, retries)
 
     def _quorum(
         self, point: Point, arrival: AtFanOut, ends: Sequence[End | None], quorum: int, retries: tuple[int, ...]
@@ -322,34 +322,41 @@ class Reference:
                     f"{point.name}: {state.name!r} has an outcome, but {len(results)} of {quorum} results"
                 )
             return None
-        moment = self._moment(point.name, max(end.at_ms for end in ends if end), arrival.moment.variables)
-        lefts = [join(state, arrival.value, chosen, moment) for chosen in map(list, combinations(results, quorum))]
+        evaluation = self._moment(point.name, max(end.at_ms for end in ends if end), arrival.evaluation.variables)
+        lefts = [join(state, arrival.value, chosen, evaluation) for chosen in map(list, combinations(results, quorum))]
         if checkpoint:
             self._expect(checkpoint, [_outcome(left) for left in lefts])
             return self._after(checkpoint, state.next)
         if state.join is not None:
             self.unsettled.add((point.name, state.join))
-        return self._joined(point, arrival, lefts[0], moment, retries)
+        return self._joined(point, arrival, lefts[0], evaluation, retries)
 
     def _branches(self, name: Name, arrival: AtFanOut, generation: int) -> Iterable[End | None]:
         state = arrival.state
         for index, value in enumerate(arrival.inputs):
             frames: Frames = (*name.frames, Frame(state.name, name.step, generation, index, len(arrival.inputs)))
-            moment = branch_moment(state, index, value, arrival.moment)
-            yield self._follow(Point(Name(self.execution, frames, 0), "", branch_start(state, index), value, moment))
+            evaluation = branch_moment(state, index, value, arrival.evaluation)
+            yield self._follow(
+                Point(Name(self.execution, frames, 0), "", branch_start(state, index), value, evaluation)
+            )
 
     def _joined(
-        self, point: Point, arrival: AtFanOut, left: Left | Failure, moment: Moment, retries: tuple[int, ...]
+        self,
+        point: Point,
+        arrival: AtFanOut,
+        left: Left | Failure,
+        evaluation: EvaluationContext,
+        retries: tuple[int, ...],
     ) -> Point | End | None:
         state, checkpoint = arrival.state, self._outcome_of(point.name, arrival.state)
         if checkpoint and isinstance(left, Failure):
-            return self._failed(checkpoint, arrival, [End(left, moment.entered_ms)], retries)
+            return self._failed(checkpoint, arrival, [End(left, evaluation.entered_ms)], retries)
         if checkpoint:
             self._expect(checkpoint, [_outcome(left)], _way(left))
             return self._after(checkpoint, state.next)
         if state.join is None or isinstance(left, Failure):
             return None
-        after = replace(moment, variables=left.variables)
+        after = replace(evaluation, variables=left.variables)
         return Point(point.name, state.name, state.next, left.value, after, joins=True)
 
     def _failed(
@@ -358,16 +365,16 @@ class Reference:
         """What is committed of a fan-out that failed by any of `failed`."""
         if checkpoint is None:
             return None
-        moment = replace(arrival.moment, seed=str(checkpoint.name))
+        evaluation = replace(arrival.evaluation, seed=str(checkpoint.name))
         failures = [end.outcome for end in failed if isinstance(end.outcome, Failure)]
         since_ms = min(end.at_ms for end in failed)
-        failing = Failing(arrival.state, arrival.value, moment, retries, since_ms)
+        failing = Failing(arrival.state, arrival.value, evaluation, retries, since_ms)
         self._expect_recovery(checkpoint, failing, failures)
         return self._again(checkpoint) if _is_retried(checkpoint) else self._after(checkpoint, arrival.state.next)
 
     def _again(self, retried: Checkpoint) -> Point | End | None:
         """The fan-out that is retried is entered once more, in the next step, when its time has come."""
-        way, outcome = retried.way, _uncollected(retried)
+        continuation, outcome = retried.continuation, _uncollected(retried)
         assert isinstance(outcome, Success)  # noqa: S101 - it is the state's input
         name = replace(retried.name, step=retried.name.step + 1)
         if not name.frames:
@@ -377,11 +384,13 @@ class Reference:
             return None
         if self._is_carried(checkpoint):  # and its retriers begin anew
             return self._after(checkpoint, checkpoint.state)
-        if self._is_unkept(checkpoint, way.until_ms):
+        if self._is_unkept(checkpoint, continuation.until_ms):
             return self._after(checkpoint, None)
-        if checkpoint.committed_ms < (way.until_ms or 0):
+        if checkpoint.committed_ms < (continuation.until_ms or 0):
             raise Unexplained(f"{checkpoint.name}: {retried.state!r} was retried before its time")
-        return self._begun(checkpoint, outcome.value, Way(variables=way.variables, retries=way.retries))
+        return self._begun(
+            checkpoint, outcome.value, Continuation(variables=continuation.variables, retries=continuation.retries)
+        )
 
     def _expect_recovery(self, checkpoint: Checkpoint, failed: Failing, failures: Sequence[Failure]) -> None:
         """Whether one of `failures` of a state leads to `checkpoint`.
@@ -395,13 +404,15 @@ class Reference:
 
     def _after(self, checkpoint: Checkpoint, following: str | None) -> Point | End:
         """Where the scope goes on from `checkpoint`."""
-        outcome, way = _uncollected(checkpoint), checkpoint.way
+        outcome, continuation = _uncollected(checkpoint), checkpoint.continuation
         if isinstance(outcome, Failure):
             return End(outcome, checkpoint.committed_ms, checkpoint.name)
         name = checkpoint.name
-        moment = self._moment(name, checkpoint.committed_ms, way.variables)
-        start = way.goes_to or following
-        return Point(replace(name, step=name.step + 1), checkpoint.state, start, outcome.value, moment, way.retries)
+        evaluation = self._moment(name, checkpoint.committed_ms, continuation.variables)
+        start = continuation.goes_to or following
+        return Point(
+            replace(name, step=name.step + 1), checkpoint.state, start, outcome.value, evaluation, continuation.retries
+        )
 
     def _committed(self, name: Name, state: str) -> Checkpoint | None:
         checkpoint = self.past.committed(name)
@@ -415,15 +426,21 @@ class Reference:
         is_joined = checkpoint and state.join and checkpoint.state == self.workflow.committer(state.join)
         return None if is_joined else self._committed(name, state.name)
 
-    def _expect(self, checkpoint: Checkpoint, possible: Sequence[Outcome], way: Way | None = None) -> None:
+    def _expect(
+        self, checkpoint: Checkpoint, possible: Sequence[Outcome], continuation: Continuation | None = None
+    ) -> None:
         found = _uncollected(checkpoint)
         if not any(explains(outcome, found, self.workflow.payload_limit) for outcome in possible):
             raise Unexplained(f"{checkpoint.name}: expected one of {possible}, found {found}")
-        if way is not None and isinstance(found, Success) and not same_json(way.to_item(), checkpoint.way.to_item()):
-            raise Unexplained(f"{checkpoint.name}: expected to go on with {way}, found {checkpoint.way}")
+        if (
+            continuation is not None
+            and isinstance(found, Success)
+            and not same_json(continuation.to_item(), checkpoint.continuation.to_item())
+        ):
+            raise Unexplained(f"{checkpoint.name}: expected {continuation}, found {checkpoint.continuation}")
 
-    def _moment(self, name: Name, at_ms: int, variables: Json) -> Moment:
-        return Moment(self.workflow, self.execution, at_ms, str(name), variables)
+    def _moment(self, name: Name, at_ms: int, variables: Json) -> EvaluationContext:
+        return EvaluationContext(self.workflow, self.execution, at_ms, str(name), variables)
 
     def _is_unkept(self, checkpoint: Checkpoint, due_ms: int | None) -> bool:
         """Whether `checkpoint` tells that an event could not wait until `due_ms`: nothing is kept for so long."""
@@ -437,13 +454,13 @@ class Reference:
         return deadline is not None and at_ms >= deadline
 
 
-def _redriven_way(arrival: AtTask | AtFanOut | AtWait, count: Mapping[str, Json]) -> Way:
+def _redriven_way(arrival: AtTask | AtFanOut | AtWait, count: Mapping[str, Json]) -> Continuation:
     """How what was come to is entered once more: not before its time, where it waited."""
-    variables = {**arrival.moment.variables, **count}
+    variables = {**arrival.evaluation.variables, **count}
     match arrival:
         case AtTask(due_ms=until_ms) | AtWait(until_ms=until_ms):
-            return Way(variables=variables, until_ms=until_ms)
-    return Way(variables=variables)
+            return Continuation(variables=variables, until_ms=until_ms)
+    return Continuation(variables=variables)
 
 
 def _still_waiting(arrival: Arrival, point: Point) -> Arrival:
@@ -453,9 +470,9 @@ def _still_waiting(arrival: Arrival, point: Point) -> Arrival:
     match arrival:
         case AtWait(state) if state.name == point.start:
             return replace(arrival, until_ms=point.until_ms)
-        case AtTask(task, _, moment) if task.name == point.start:
-            entered = replace(moment, entered_ms=max(moment.entered_ms, point.until_ms))
-            return replace(arrival, moment=entered, due_ms=point.until_ms)
+        case AtTask(task, _, evaluation) if task.name == point.start:
+            entered = replace(evaluation, entered_ms=max(evaluation.entered_ms, point.until_ms))
+            return replace(arrival, evaluation=entered, due_ms=point.until_ms)
     return arrival
 
 
@@ -464,11 +481,11 @@ def _as_of_scope(state: FanOut, end: End) -> End:
     return replace(end, outcome=by_branch(state, end.outcome)) if isinstance(end.outcome, Failure) else end
 
 
-def _is_as(checkpoint: Checkpoint, phase: Phase, outcome: Outcome, way: Way) -> bool:
+def _is_as(checkpoint: Checkpoint, phase: Phase, outcome: Outcome, continuation: Continuation) -> bool:
     found = _uncollected(checkpoint)
     if not explains(outcome, found):
         return False
-    is_same_way = same_json(way.to_item(), checkpoint.way.to_item())
+    is_same_way = same_json(continuation.to_item(), checkpoint.continuation.to_item())
     return checkpoint.phase is phase and (is_same_way or type(found) is not type(outcome))
 
 
@@ -476,16 +493,16 @@ def _is_retried(checkpoint: Checkpoint) -> bool:
     return checkpoint.phase is Phase.RETRIED and isinstance(checkpoint.outcome, Success)
 
 
-def _shown(checkpoint: Checkpoint) -> tuple[Phase, Outcome, Way]:
-    return checkpoint.phase, _uncollected(checkpoint), checkpoint.way
+def _shown(checkpoint: Checkpoint) -> tuple[Phase, Outcome, Continuation]:
+    return checkpoint.phase, _uncollected(checkpoint), checkpoint.continuation
 
 
 def _outcome(left: Left | Failure) -> Outcome:
     return left if isinstance(left, Failure) else Success(left.value)
 
 
-def _way(left: Left | Failure) -> Way:
-    return Way() if isinstance(left, Failure) else Way(variables=left.variables)
+def _way(left: Left | Failure) -> Continuation:
+    return Continuation() if isinstance(left, Failure) else Continuation(variables=left.variables)
 
 
 def _uncollected(checkpoint: Checkpoint) -> Outcome:

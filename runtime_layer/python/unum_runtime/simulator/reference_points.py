@@ -7,7 +7,7 @@ from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Name
 from unum_runtime.protocol.delivery.user_code import event_of
 from unum_runtime.protocol.planning.compiled_fields import compiled
-from unum_runtime.protocol.planning.evaluation import Moment
+from unum_runtime.protocol.planning.evaluation import EvaluationContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Visit:
 
     task: Task
     raw: Json
-    moment: Moment
+    evaluation: EvaluationContext
     due_ms: int | None
 
     def event(self, retries: tuple[int, ...], now_ms: int) -> Json:
@@ -32,8 +32,8 @@ class Visit:
         Raises:
             StatesError: the Task fails before user code runs.
         """
-        scene = self.moment.scene(self.task.name, retries=retries, now_ms=now_ms)
-        return event_of(self.task, compiled(self.moment.workflow, self.task).arguments(self.raw, scene))
+        scene = self.evaluation.scene(self.task.name, retries=retries, now_ms=now_ms)
+        return event_of(self.task, compiled(self.evaluation.workflow, self.task).arguments(self.raw, scene))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Point:
     last: str
     start: str | None
     value: Json
-    moment: Moment
+    evaluation: EvaluationContext
     retries: tuple[int, ...] = ()
     until_ms: int | None = None
     joins: bool = False

@@ -9,7 +9,7 @@ from uuid import uuid4
 from unum_runtime.clock import SystemClock
 from unum_runtime.model.ir import FanOut, Json, Map, Pattern, State, Task, Work, Workflow
 from unum_runtime.model.naming import Execution
-from unum_runtime.protocol.planning.evaluation import INPUT, Moment
+from unum_runtime.protocol.planning.evaluation import INPUT, EvaluationContext
 from unum_runtime.simulator.state_test.mock_checks import check_result
 from unum_runtime.simulator.state_test.state_visit import Staged, Visit
 from unum_runtime.simulator.state_test.test_input import Given, Level, Mock, Validation
@@ -100,7 +100,7 @@ def _moment(workflow: Workflow, state: State, value: Json, given: Given) -> Stag
     now_ms = SystemClock().now_ms()
     execution = Execution(str(uuid4()), now_ms)
     token = str(uuid4()) if isinstance(state, Task) and state.pattern is not Pattern.RESPONSE else ""
-    own = Moment(workflow, execution, now_ms, str(execution), {INPUT: value})
+    own = EvaluationContext(workflow, execution, now_ms, str(execution), {INPUT: value})
     context = dict(own.scene(state.name, retries=(), token=token).context)
     # As in Step Functions, which runs a tested state in an Express Workflow.
     express = workflow.home.arn(f"express:{workflow.name}:{execution.name}")

@@ -9,7 +9,7 @@ import pytest
 from unum_compiler import compile_workflow
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Failure, Phase, Status, Success
-from unum_runtime.protocol.runtime import Later
+from unum_runtime.protocol.runtime import JobPending
 from unum_runtime.simulator.local import Function, LocalWorkflow
 
 EVER = {"ErrorEquals": ["States.ALL"], "MaxAttempts": 9}
@@ -30,8 +30,8 @@ def machine(**states: Any) -> dict[str, Any]:
 
 
 def task(function: str = "F", following: str | None = None, **fields: Any) -> dict[str, Any]:
-    way = {"Next": following} if following else {"End": True}
-    return {"Type": "Task", "Resource": function, **way, **fields}
+    continuation = {"Next": following} if following else {"End": True}
+    return {"Type": "Task", "Resource": function, **continuation, **fields}
 
 
 def local(definition: dict[str, Any], **functions: Function) -> LocalWorkflow:
@@ -210,7 +210,7 @@ def test_a_failed_fan_out_begins_anew_in_branches_of_its_own() -> None:
     workflow = local(machine(P=both), F=fails_with(Flaky()), G=function)
     assert workflow.run("e", 7) == succeeded([7, 7])
     assert names == ["P@2.0[0]#0", "P@4.1[0]#0"]
-    of_p = [(step.phase, step.outcome, step.way.retries) for step in steps(workflow) if step.state == "P"]
+    of_p = [(step.phase, step.outcome, step.continuation.retries) for step in steps(workflow) if step.state == "P"]
     assert of_p == [
         (Phase.ENTERED, Success(7), ()),
         (Phase.RETRIED, Success(7), (1,)),
@@ -306,7 +306,7 @@ def test_a_task_that_takes_too_long_has_timed_out_and_may_be_tried_again() -> No
 def test_a_task_that_is_not_done_is_asked_again_with_its_job() -> None:
     def function(_event: Any, context: Any) -> Any:
         jobs.append(context.unum.job)
-        return Later("job 1", delay_ms=30_000) if len(jobs) < 3 else "done"
+        return JobPending("job 1", delay_ms=30_000) if len(jobs) < 3 else "done"
 
     jobs: list[Any] = []
     workflow = local(machine(A=task()), F=function)

@@ -398,7 +398,7 @@ def test_a_fork_was_never_redriven() -> None:
 def test_nothing_travels_where_nobody_asks() -> None:
     platform = failed(chain("A", "B"), 1, 1, B=fragile)
     go_on(platform)
-    assert all(not step.way.variables for step in platform.steps())
+    assert all(not step.continuation.variables for step in platform.steps())
 
 
 def test_a_count_that_does_not_reach_what_was_kept_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

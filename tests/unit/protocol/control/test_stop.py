@@ -21,7 +21,7 @@ from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.delivery.commit import MAX_CAUSE_LENGTH, MAX_ERROR_LENGTH
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation
 from unum_runtime.protocol.delivery.start import resume
-from unum_runtime.protocol.runtime import Elsewhere
+from unum_runtime.protocol.runtime import CallbackPending
 
 WHY = Failure("NotNeeded", "somebody changed their mind")
 ABORTED = Ending(Status.ABORTED, WHY)
@@ -37,8 +37,8 @@ def task(key: str, following: str | None = None) -> dict[str, Any]:
 
 
 def map_of(following: str | None = None, *states: str, **fields: Any) -> dict[str, Any]:
-    way = {"Next": following} if following else {"End": True}
-    return {"Type": "Map", "ItemProcessor": chain(*states), **way, **fields}
+    continuation = {"Next": following} if following else {"End": True}
+    return {"Type": "Map", "ItemProcessor": chain(*states), **continuation, **fields}
 
 
 def platform_of(definition: dict[str, Any], **options: FunctionOptions) -> Platform:
@@ -233,7 +233,7 @@ def test_where_tasks_are_not_checkpointed_the_one_that_commits_finds_the_stop() 
 def test_whoever_answers_after_a_stop_is_too_late(*, is_in_branch: bool) -> None:
     tokens: list[str] = []
     each = machine(Each={"Type": "Map", "ItemProcessor": ASKING, "End": True})
-    waiting = Asking(Platform.of(each, F=lambda event: tokens.append(event["token"]) or Elsewhere()), tokens)
+    waiting = Asking(Platform.of(each, F=lambda event: tokens.append(event["token"]) or CallbackPending()), tokens)
     if not is_in_branch:
         waiting = asking()
     waiting.platform.start(value=[1])

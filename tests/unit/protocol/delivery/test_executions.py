@@ -11,7 +11,7 @@ import pytest
 from unum_compiler import compile_workflow
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
-from unum_runtime.protocol.runtime import Elsewhere
+from unum_runtime.protocol.runtime import CallbackPending
 from unum_runtime.simulator.local import Function, LocalWorkflow
 
 TASK = {"Type": "Task", "Resource": "F"}
@@ -140,7 +140,7 @@ def test_what_looks_whether_a_holder_is_late_finds_the_time_where_user_code_has_
 
     def function(event: Any, _context: Any) -> Any:
         event.clear()
-        return Elsewhere()
+        return CallbackPending()
 
     definition = machine(First={**TASK, "Resource": "G", "Next": "T"}, T=waits)
     assert failure(run(definition, F=function, G=lambda _event, _context: {"seconds": 5})).error == "States.Timeout"

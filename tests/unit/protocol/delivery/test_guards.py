@@ -270,8 +270,8 @@ def refused(definition: dict[str, Any], *functions: str) -> list[str]:
 
 def after_u(**following: dict[str, Any]) -> dict[str, Any]:
     first = next(iter(following), None)
-    way = {"Next": first} if first else {"End": True}
-    return {"StartAt": "U", "States": {"U": {**TASK, **way}, **following}}
+    continuation = {"Next": first} if first else {"End": True}
+    return {"StartAt": "U", "States": {"U": {**TASK, **continuation}, **following}}
 
 
 BRANCH = {"StartAt": "I", "States": {"I": {"Type": "Task", "Resource": "I", "End": True}}}

@@ -15,7 +15,7 @@ from unum_runtime.model.checkpoint import Failure, Status, Success
 from unum_runtime.model.ir import Collection, Guard
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation
 from unum_runtime.protocol.requests import task_token
-from unum_runtime.protocol.runtime import Call, Elsewhere
+from unum_runtime.protocol.runtime import Call, CallbackPending
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_a_token_of_user_code_that_failed_is_dead() -> None:
     def code(_event: Any) -> Any:
         if len(waiting.tokens) == 1:
             raise RuntimeError("after the token was given out")
-        return Elsewhere()
+        return CallbackPending()
 
     waiting = asking(code, Retry=[{"ErrorEquals": ["RuntimeError"], "IntervalSeconds": 1}])
     first = waiting.begun()
@@ -183,7 +183,7 @@ def test_user_code_that_failed_and_died_then() -> None:
     def code(_event: Any) -> Any:
         if failures:
             raise failures.pop()
-        return Elsewhere()
+        return CallbackPending()
 
     waiting = asking(code, Retry=[{"ErrorEquals": ["RuntimeError"], "IntervalSeconds": 1}])
     event = waiting.event()
@@ -306,9 +306,9 @@ def test_no_heartbeat_at_all() -> None:
 
 
 def test_time_limits_count_from_the_question() -> None:
-    def slow(_event: Any) -> Elsewhere:
+    def slow(_event: Any) -> CallbackPending:
         waiting.platform.clock.pass_seconds(40)
-        return Elsewhere()
+        return CallbackPending()
 
     waiting = asking(slow, TimeoutSeconds=60)
     waiting.begun()
@@ -330,7 +330,7 @@ def test_branches_have_tokens_of_their_own() -> None:
 
     def ask(event: Any) -> Any:
         tokens[event["input"]] = event["token"]
-        return Elsewhere()
+        return CallbackPending()
 
     waiting = Asking(Platform.of(definition, F=ask), [])
     waiting.platform.start(value=[0, 1, 2])
@@ -347,9 +347,9 @@ def test_an_answer_for_an_execution_that_has_ended_is_too_late() -> None:
     definition = {"StartAt": "Both", "States": {"Both": both}}
     tokens: list[str] = []
 
-    def ask(event: Any) -> Elsewhere:
+    def ask(event: Any) -> CallbackPending:
         tokens.append(event["token"])
-        return Elsewhere()
+        return CallbackPending()
 
     waiting = Asking(Platform.of(definition, F=ask, B=lambda event: event), tokens)
     token = waiting.begun()
@@ -410,9 +410,9 @@ def test_a_task_of_an_activity_is_taken_once_and_beats_from_then_on(monkeypatch:
     waiting = Asking(platform, [])
     platform.options["timer"] = waiting
 
-    def offer(call: Call, _input: Any) -> Elsewhere:
+    def offer(call: Call, _input: Any) -> CallbackPending:
         waiting.tokens.append(call.token)
-        return Elsewhere()
+        return CallbackPending()
 
     monkeypatch.setattr(platform, "_call", offer)
     token = waiting.begun()

@@ -21,7 +21,7 @@ from unum_runtime.model.envelope import Value
 from unum_runtime.model.ir import Choice, Fail, FanOut, Json, Map, State, Task, Wait, Work, Workflow
 from unum_runtime.model.naming import Frames, Name, Scope
 from unum_runtime.protocol.planning.advance import branch_moment, branch_start
-from unum_runtime.protocol.planning.evaluation import Moment
+from unum_runtime.protocol.planning.evaluation import EvaluationContext
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
     Commit,
@@ -146,9 +146,9 @@ class _Thread:
                 return None, self._beyond_collected(checkpoint)
         effect, start = plan(self.past.workflow, checkpoint), self._resumes_at(checkpoint)
         if start is not None and isinstance(checkpoint.outcome, Success):
-            moment = moment_of(self.past.workflow, checkpoint)
+            evaluation = moment_of(self.past.workflow, checkpoint)
             is_inside = checkpoint.phase is Phase.ENTERED and not is_start(checkpoint.name)
-            passage = self._passage(start, checkpoint.outcome.value, moment, effect)
+            passage = self._passage(start, checkpoint.outcome.value, evaluation, effect)
             pass_on(self.account, passage, is_inside=is_inside, meets=isinstance(effect, Meet))
         return effect, self._arrive(effect)
 
@@ -165,12 +165,12 @@ class _Thread:
         if is_start(checkpoint.name):
             return self.past.workflow.start_at
         if checkpoint.phase is Phase.LEFT:
-            return checkpoint.way.goes_to or self._state(checkpoint.state).next
+            return checkpoint.continuation.goes_to or self._state(checkpoint.state).next
         return checkpoint.state if checkpoint.phase is Phase.ENTERED else None
 
-    def _passage(self, start: str, value: Json, moment: Moment, effect: Effect) -> Passage:
+    def _passage(self, start: str, value: Json, evaluation: EvaluationContext, effect: Effect) -> Passage:
         """The states on the way to `effect`; none where it is not the data that led there, but a limit."""
-        passage = self.passages.passage(start, value, moment, stops_at=_waits_at(effect))
+        passage = self.passages.passage(start, value, evaluation, stops_at=_waits_at(effect))
         failure = _failure(effect)
         return passage if failure is None or failure == passage.failure else Passage()
 
@@ -238,7 +238,7 @@ class _Thread:
 
     def _leave(self, state: FanOut, commit: Checkpoint) -> None:
         """Tell what a fan-out came to."""
-        succeeded, caught = is_success(commit), commit.way.caught
+        succeeded, caught = is_success(commit), commit.continuation.caught
         if succeeded or failed_with(commit) is not None:
             self.account.end(state, commit.committed_ms, succeeded=succeeded)
         if succeeded or (caught is not None and commit.phase is Phase.LEFT):
@@ -277,9 +277,9 @@ class _Thread:
     def _begin(self, opened: Open, index: int) -> Checkpoint | None:
         """Tell how branch `index` of `opened` begins; its first commit, if there is one."""
         fan_out, value = opened.arrival.state, opened.arrival.inputs[index]
-        moment = branch_moment(fan_out, index, value, opened.arrival.moment)
+        evaluation = branch_moment(fan_out, index, value, opened.arrival.evaluation)
         effect = branch(opened, index)
-        pass_on(self.account, self._passage(branch_start(fan_out, index), value, moment, effect))
+        pass_on(self.account, self._passage(branch_start(fan_out, index), value, evaluation, effect))
         return self._arrive(effect)
 
     def _guess_begin(self, state: FanOut, index: int, scope: Scope) -> Checkpoint | None:

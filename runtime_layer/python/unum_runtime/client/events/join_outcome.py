@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from unum_runtime.asl.program import Left
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase, Success, Way
+from unum_runtime.model.checkpoint import Checkpoint, Continuation, Failure, Phase, Success
 from unum_runtime.model.ir import FanOut
 from unum_runtime.protocol.planning.advance import join, too_many_failed
 from unum_runtime.protocol.planning.plan import BranchFailed, Complete, Open
@@ -24,11 +24,13 @@ def joined(opened: Open, ends: _Ends) -> Checkpoint | None:
     if state.join is None or not counted or len(counted) < (state.quorum or opened.scope.size):
         return None
     as_of, _ = max(counted, key=lambda end: end[0].committed_ms)
-    moment = replace(opened.arrival.moment, entered_ms=as_of.committed_ms, seed=str(opened.scope.join), visited=0)
+    evaluation = replace(
+        opened.arrival.evaluation, entered_ms=as_of.committed_ms, seed=str(opened.scope.join), visited=0
+    )
     results = [effect.outcome.value for _, effect in counted if isinstance(effect, Complete)]
-    if too_many_failed(state, value, len(counted) - len(results), opened.scope.size, moment):
+    if too_many_failed(state, value, len(counted) - len(results), opened.scope.size, evaluation):
         return None
-    left = join(state, value, results, moment)
+    left = join(state, value, results, evaluation)
     return None if isinstance(left, Failure) else _checkpoint(opened, left, as_of)
 
 
@@ -50,5 +52,5 @@ def _checkpoint(opened: Open, left: Left, as_of: Checkpoint) -> Checkpoint:
         outcome=Success(left.value),
         digest=as_of.digest,
         committed_ms=as_of.committed_ms,
-        way=Way(variables=left.variables),
+        continuation=Continuation(variables=left.variables),
     )

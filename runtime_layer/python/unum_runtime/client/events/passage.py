@@ -20,7 +20,7 @@ from unum_runtime.protocol.planning.advance import (
     branch_moment,
     branch_start,
 )
-from unum_runtime.protocol.planning.evaluation import Moment
+from unum_runtime.protocol.planning.evaluation import EvaluationContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,14 @@ class Visit:
     Attributes:
         state: the state.
         value: what it was entered with.
-        moment: when.
+        evaluation: when.
         exit: what it was left with; None where control stops at it, or fails.
         branches: the visits in each branch, of a fan-out that was computed in place.
     """
 
     state: State
     value: Json
-    moment: Moment
+    evaluation: EvaluationContext
     exit: "Exit | None" = None
     branches: tuple["Passage", ...] = ()
 
@@ -48,12 +48,12 @@ class Exit:
 
     Attributes:
         value: its output.
-        moment: when, with the variables after it.
+        evaluation: when, with the variables after it.
         target: the state that control went on to; None where the scope ended.
     """
 
     value: Json
-    moment: Moment
+    evaluation: EvaluationContext
     target: str | None
 
 
@@ -77,46 +77,48 @@ class Passages:
         self._states = _OneAtATime(workflow.states)
         self._workflow = replace(workflow, states=self._states)
 
-    def passage(self, start: str, value: Json, moment: Moment, *, stops_at: str | None = None) -> Passage:
+    def passage(
+        self, start: str, value: Json, evaluation: EvaluationContext, *, stops_at: str | None = None
+    ) -> Passage:
         """What happens from entering `start` with `value` on.
 
         Args:
             start: name of the first state.
             value: what it is entered with.
-            moment: when.
+            evaluation: when.
             stops_at: name of the Wait that was not passed; None for none.
         """
         visits: list[Visit] = []
-        for visit, arrival in self._visits(start, value, replace(moment, workflow=self._workflow)):
+        for visit, arrival in self._visits(start, value, replace(evaluation, workflow=self._workflow)):
             stops = isinstance(arrival, AtTask) and arrival.due_ms is not None and visit.state.name == stops_at
             visits.append(replace(visit, exit=None) if stops else visit)
             if stops or visit.exit is None or visit.exit.target is None:
                 return Passage(tuple(visits), arrival.failure if isinstance(arrival, Failed) else None)
         return Passage(tuple(visits))
 
-    def _visits(self, name: str, value: Json, moment: Moment) -> Iterator[tuple[Visit, Arrival]]:
+    def _visits(self, name: str, value: Json, evaluation: EvaluationContext) -> Iterator[tuple[Visit, Arrival]]:
         for _ in range(MAX_PURE_STEPS):
-            visit, arrival = self._visit(name, value, moment)
+            visit, arrival = self._visit(name, value, evaluation)
             yield visit, arrival
             if visit.exit is None or visit.exit.target is None:
                 return
-            name, value, moment = visit.exit.target, visit.exit.value, visit.exit.moment
+            name, value, evaluation = visit.exit.target, visit.exit.value, visit.exit.evaluation
 
-    def _visit(self, name: str, value: Json, moment: Moment) -> tuple[Visit, Arrival]:
+    def _visit(self, name: str, value: Json, evaluation: EvaluationContext) -> tuple[Visit, Arrival]:
         state = self._states.enter(name)
-        branches = self._branches(state, value, moment) if isinstance(state, FanOut) and state.pure else ()
+        branches = self._branches(state, value, evaluation) if isinstance(state, FanOut) and state.pure else ()
         self._states.enter(name)
-        arrival = advance(name, Success(value), moment)
-        return Visit(state, value, moment, _exit(arrival, moment), branches), arrival
+        arrival = advance(name, Success(value), evaluation)
+        return Visit(state, value, evaluation, _exit(arrival, evaluation), branches), arrival
 
-    def _branches(self, state: FanOut, value: Json, moment: Moment) -> tuple[Passage, ...]:
+    def _branches(self, state: FanOut, value: Json, evaluation: EvaluationContext) -> tuple[Passage, ...]:
         """What happens in each branch of a fan-out that is computed in place."""
         self._states.enter(state.name, as_if=replace(state, pure=False))
-        opened = advance(state.name, Success(value), moment)
+        opened = advance(state.name, Success(value), evaluation)
         if not isinstance(opened, AtFanOut):
             return ()
         return tuple(
-            self.passage(branch_start(state, index), entered, branch_moment(state, index, entered, moment))
+            self.passage(branch_start(state, index), entered, branch_moment(state, index, entered, evaluation))
             for index, entered in enumerate(opened.inputs)
         )
 
@@ -151,11 +153,11 @@ def _ahead(state: State) -> State:
     return _Ahead(name=state.name, scope=state.scope, data={}, next=None, function="", form=Form.DIRECT)
 
 
-def _exit(arrival: Arrival, moment: Moment) -> Exit | None:
+def _exit(arrival: Arrival, evaluation: EvaluationContext) -> Exit | None:
     """How the state was left from which planning arrived here."""
     match arrival:
         case AtTask(_Ahead(name=target), given, after):
             return Exit(given.value, after, target)
         case Ended(_, given):
-            return Exit(given.value, moment, None)
+            return Exit(given.value, evaluation, None)
     return None

@@ -22,7 +22,7 @@ def pass_on(account: Account, passage: Passage, *, is_inside: bool = False, meet
     for number, visit in enumerate(passage.visits):
         if number > 0 or not is_inside:
             value = None if meets and visit.exit is None else Success(visit.value)
-            account.enter(visit.state, value, visit.moment.entered_ms)
+            account.enter(visit.state, value, visit.evaluation.entered_ms)
         _visit(account, visit)
     if passage.failure is not None and passage.failure.error == EVALUATION:
         account.fail_to_evaluate(passage.visits[-1].state, passage.failure)
@@ -47,8 +47,8 @@ def _visit(account: Account, visit: Visit) -> None:
     if isinstance(visit.state, FanOut):
         _compute(account, visit.state, visit)
     if visit.exit is not None:
-        variables = assigned(visit.moment.variables, visit.exit.moment.variables)
-        account.exit(visit.state, Success(visit.exit.value), visit.exit.moment.entered_ms, variables)
+        variables = assigned(visit.evaluation.variables, visit.exit.evaluation.variables)
+        account.exit(visit.state, Success(visit.exit.value), visit.exit.evaluation.entered_ms, variables)
 
 
 def _compute(account: Account, state: FanOut, visit: Visit) -> None:
@@ -56,7 +56,7 @@ def _compute(account: Account, state: FanOut, visit: Visit) -> None:
     succeeded = visit.exit is not None and visit.exit.target == state.next
     if not succeeded and not visit.branches:
         return
-    started = account.start(state, len(visit.branches), visit.moment.entered_ms)
+    started = account.start(state, len(visit.branches), visit.evaluation.entered_ms)
     ends = [_branch(account.branch(index, started), state, passage) for index, passage in enumerate(visit.branches)]
     account.last = reason(ends, started, succeeded=succeeded)
     account.end(state, succeeded=succeeded)

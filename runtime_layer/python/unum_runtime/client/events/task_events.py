@@ -18,7 +18,7 @@ from unum_runtime.model.ir import ACTIVITY, Form, Home, Json, Language, Pattern,
 from unum_runtime.model.naming import Name
 from unum_runtime.protocol.planning import dataset_variables
 from unum_runtime.protocol.planning.compiled_fields import compiled
-from unum_runtime.protocol.planning.evaluation import Moment
+from unum_runtime.protocol.planning.evaluation import EvaluationContext
 from unum_runtime.protocol.planning.plan import out_of_time
 
 EVALUATION = "States.QueryEvaluationError"
@@ -108,9 +108,9 @@ class Try:
         elif succeeded:
             details = {**self.kind.where, **data(output=_result(self.task, output))}
             account.add(f"{self.kind.prefix}Succeeded", details, at_ms, retries=checkpoint.attempt)
-        if succeeded or checkpoint.way.caught is not None:
-            before = checkpoint.way.variables if self.entered is None else self.entered.variables
-            account.exit(self.task, output, at_ms, assigned(before, checkpoint.way.variables))
+        if succeeded or checkpoint.continuation.caught is not None:
+            before = checkpoint.continuation.variables if self.entered is None else self.entered.variables
+            account.exit(self.task, output, at_ms, assigned(before, checkpoint.continuation.variables))
 
     def tell_passing(self, account: Account) -> None:
         """Tell that it succeeded, of which nothing is stored: another Task commits for it."""
@@ -156,8 +156,10 @@ class Try:
     def _scene(self, entered: Value) -> Scene:
         attempt = 0 if self.checkpoint is None else self.checkpoint.attempt
         variables = dataset_variables.without(entered.variables)
-        moment = Moment(self.workflow, self.name.execution, entered.entered_ms, str(self.name), variables)
-        return moment.scene(self.task.name, retries=(attempt,), now_ms=self._begun_ms)
+        evaluation = EvaluationContext(
+            self.workflow, self.name.execution, entered.entered_ms, str(self.name), variables
+        )
+        return evaluation.scene(self.task.name, retries=(attempt,), now_ms=self._begun_ms)
 
 
 def _result(task: Task, output: Known) -> Known:

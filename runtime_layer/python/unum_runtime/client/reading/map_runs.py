@@ -230,7 +230,7 @@ def _counted(branches: Iterable[Status | None], sizes: Iterable[int]) -> Counts:
 def _tolerance(workflow: Workflow, state: Map, opened: Open) -> Tolerance:
     if not state.tolerates:
         return Tolerance()
-    program, scene, value = compiled(workflow, state), opened.arrival.moment.scene(state.name), opened.arrival.value
+    program, scene, value = compiled(workflow, state), opened.arrival.evaluation.scene(state.name), opened.arrival.value
     try:
         count = program.number("ToleratedFailureCount", value, scene)
         percentage = program.number("ToleratedFailurePercentage", value, scene)

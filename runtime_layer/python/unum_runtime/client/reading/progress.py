@@ -140,7 +140,7 @@ class _Survey:
             self._count_collected(checkpoint)
             return
         effect = plan(self.traced, checkpoint)
-        own = 0 if is_start(checkpoint.name) or checkpoint.way.goes_to else 1
+        own = 0 if is_start(checkpoint.name) or checkpoint.continuation.goes_to else 1
         self._count_passed(self.trail.taken()[own:], effect)
         self._note(effect)
 
@@ -260,7 +260,7 @@ class _Survey:
             name = self.workflow.states[name].scope
 
     def _count_commit(self, checkpoint: Checkpoint) -> None:
-        failed = isinstance(checkpoint.outcome, Failure) or checkpoint.way.caught is not None
+        failed = isinstance(checkpoint.outcome, Failure) or checkpoint.continuation.caught is not None
         duration_ms = checkpoint.duration_ms
         self._change(checkpoint.state, succeeded=not failed, failed=failed, duration_ms=duration_ms)
         now = self.found[checkpoint.state]

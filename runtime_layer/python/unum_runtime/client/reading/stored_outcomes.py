@@ -107,7 +107,7 @@ def failed_with(checkpoint: Checkpoint) -> Failure | None:
     match checkpoint.outcome:
         case (Failure() as failure) | Collected(Failure() as failure):
             return failure
-    return checkpoint.way.caught
+    return checkpoint.continuation.caught
 
 
 def is_success(checkpoint: Checkpoint) -> bool:

@@ -16,10 +16,10 @@ from unum_runtime.errors import (
 from unum_runtime.model.checkpoint import (
     Began,
     Checkpoint,
+    Continuation,
     Failure,
     Phase,
     Success,
-    Way,
     read_start_record,
     start_record,
 )
@@ -133,14 +133,18 @@ def _entry(rt: Runtime, before: Checkpoint, wish: Wish) -> Entry:
     """
     found = _entry_before(rt, before, wish.node)
     if wish.value is not None:
-        found = Entry(wish.node, wish.value, found.way if found else Way(variables=before.way.variables))
+        found = Entry(
+            wish.node,
+            wish.value,
+            found.continuation if found else Continuation(variables=before.continuation.variables),
+        )
     if found is None:
         raise NodeNotForkable(
             f"state {wish.node!r}: what it was entered with is not known, for it ran on another version, or its input "
             "was collected; give an input"
         )
-    found = replace(found, way=_not_redriven(found.way))
-    outcome = bounded(rt, found.value, found.way, what="input")
+    found = replace(found, continuation=_not_redriven(found.continuation))
+    outcome = bounded(rt, found.value, found.continuation, what="input")
     if isinstance(outcome, Failure):
         raise NodeNotForkable(f"state {wish.node!r}: {outcome.cause}")
     return found
@@ -193,14 +197,14 @@ def _taken_over(rt: Runtime, checkpoint: Checkpoint, execution: Execution) -> Ch
         name=replace(checkpoint.name, execution=execution),
         opens=checkpoint.opens and replace(checkpoint.opens, execution=execution),
         digest=rt.workflow.digest,
-        way=_not_redriven(checkpoint.way),
+        continuation=_not_redriven(checkpoint.continuation),
         began=None,
     )
 
 
-def _not_redriven(way: Way) -> Way:
-    """`way` in an execution that was never redriven."""
-    return replace(way, variables=without_redrives(way.variables))
+def _not_redriven(continuation: Continuation) -> Continuation:
+    """`continuation` in an execution that was never redriven."""
+    return replace(continuation, variables=without_redrives(continuation.variables))
 
 
 def _taken(rt: Runtime, name: str) -> ExecutionAlreadyExists:

@@ -11,7 +11,7 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import NotOurEvent, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.naming import Name, Scope, checkpoint_key
-from unum_runtime.protocol.delivery.delivery_state import Trail
+from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.join import complete_again, fail
 from unum_runtime.protocol.delivery.perform import perform
 from unum_runtime.protocol.delivery.start import carried
@@ -61,7 +61,7 @@ def nudge(rt: Runtime, execution_name: str, *, silent_ms: int = 0) -> list[Missi
     found = _gaps(rt, execution_name, silent_ms)
     names = {each.name for each in _missing(found)}
     due = [each for each in found if not isinstance(each, Missing) or each.waits_for not in HELD]
-    perform(rt, Trail(carried(rt)), *(effect for gap in due for effect in _effects(rt, gap, names)))
+    perform(rt, DeliveryState(carried(rt)), *(effect for gap in due for effect in _effects(rt, gap, names)))
     return _missing(found)
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from unum_runtime.cold_start.records import dataclass, replace
 from unum_runtime.errors import ExecutionNotRedrivable
-from unum_runtime.model.checkpoint import Began, Checkpoint, Failure, Item, Phase, Status, Success, Way
+from unum_runtime.model.checkpoint import Began, Checkpoint, Continuation, Failure, Item, Phase, Status, Success
 from unum_runtime.model.envelope import Value
 from unum_runtime.model.list_index import Kind
 from unum_runtime.model.list_index import entry as list_entry
@@ -40,12 +40,12 @@ class Entry:
     Attributes:
         state: its name.
         value: what it was entered with.
-        way: the variables that it saw.
+        continuation: the variables that it saw.
     """
 
     state: str
     value: Success
-    way: Way
+    continuation: Continuation
 
 
 def redrive(rt: Runtime, execution_name: str, began: Began | None = None) -> int:
@@ -83,11 +83,11 @@ def entered(effect: Effect) -> Entry | None:
     """How the state is entered that `effect` leads to; None where it is not told, or no state is entered."""
     match effect:
         case Invoke(state=state, input=Value(given, _, variables)):
-            return Entry(state, given, Way(variables=variables))
+            return Entry(state, given, Continuation(variables=variables))
         case Open(scope, arrival):
-            return Entry(scope.state, Success(arrival.value), Way(variables=arrival.moment.variables))
-        case Commit(state=state, phase=Phase.ENTERED, outcome=Success() as value, way=way):
-            return Entry(state, value, way)
+            return Entry(scope.state, Success(arrival.value), Continuation(variables=arrival.evaluation.variables))
+        case Commit(state=state, phase=Phase.ENTERED, outcome=Success() as value, continuation=continuation):
+            return Entry(state, value, continuation)
     return None
 
 
@@ -97,7 +97,7 @@ def entering(rt: Runtime, name: Name, entry: Entry) -> tuple[Checkpoint, Effect]
     Raises:
         ExecutionNotRedrivable: what the state is entered with is too large to be stored, or no step is left.
     """
-    outcome = bounded(rt, entry.value, entry.way, what="input")
+    outcome = bounded(rt, entry.value, entry.continuation, what="input")
     if isinstance(outcome, Failure):
         raise ExecutionNotRedrivable(f"state {entry.state!r}: {outcome.cause}")
     checkpoint = Checkpoint(
@@ -107,7 +107,7 @@ def entering(rt: Runtime, name: Name, entry: Entry) -> tuple[Checkpoint, Effect]
         outcome=outcome,
         digest=rt.workflow.digest,
         committed_ms=rt.clock.now_ms(),
-        way=entry.way,
+        continuation=entry.continuation,
     )
     following = planned(rt, checkpoint)
     if isinstance(following, Finish) and isinstance(following.ending.outcome, Failure):
@@ -139,7 +139,7 @@ def _waiting_on(entry: Entry, was: Effect) -> Entry:
     """`entry`, which waits until `was` would have, if that was a Wait; a retrier's interval is over."""
     if not isinstance(was, Invoke) or was.retries:
         return entry
-    return replace(entry, way=replace(entry.way, until_ms=was.due_ms))
+    return replace(entry, continuation=replace(entry.continuation, until_ms=was.due_ms))
 
 
 def _counted(rt: Runtime, entry: Entry, steps: list[Checkpoint]) -> Entry:
@@ -147,7 +147,9 @@ def _counted(rt: Runtime, entry: Entry, steps: list[Checkpoint]) -> Entry:
     if not rt.workflow.counts_redrives:
         return entry
     count = sum(step.ending is not None for step in steps)
-    return replace(entry, way=replace(entry.way, variables={**entry.way.variables, REDRIVES: count}))
+    return replace(
+        entry, continuation=replace(entry.continuation, variables={**entry.continuation.variables, REDRIVES: count})
+    )
 
 
 def _redrivable(rt: Runtime, steps: list[Checkpoint]) -> list[Checkpoint]:

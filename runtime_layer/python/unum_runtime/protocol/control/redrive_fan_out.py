@@ -113,7 +113,7 @@ def _kept(rt: Runtime, opened: Open, index: int, course: list[Checkpoint], after
     if isinstance(effect, BranchFailed) and _may_succeed(rt, opened, index, course, effect.failure):
         failed_in, course = course[-1].state, course[:-1]
         effect = planned(rt, course[-1]) if course else None
-    frames, count = after.scope.branch(index), redriven(after.arrival.moment.variables)
+    frames, count = after.scope.branch(index), redriven(after.arrival.evaluation.variables)
     steps = tuple(_renamed(checkpoint, frames, count) for checkpoint in course)
     is_over = isinstance(effect, Complete | BranchFailed)
     if not isinstance(effect, Open):
@@ -153,9 +153,11 @@ def _renamed(checkpoint: Checkpoint, frames: Frames, count: Mapping[str, Json]) 
 
     What tells how often the execution was redriven, `count`, is that of now.
     """
-    way = replace(checkpoint.way, retries=()) if checkpoint.phase is Phase.ENTERED else checkpoint.way
-    way = replace(way, variables={**way.variables, **count}) if count else way
-    return replace(checkpoint, name=replace(checkpoint.name, frames=frames), way=way, opens=None)
+    continuation = (
+        replace(checkpoint.continuation, retries=()) if checkpoint.phase is Phase.ENTERED else checkpoint.continuation
+    )
+    continuation = replace(continuation, variables={**continuation.variables, **count}) if count else continuation
+    return replace(checkpoint, name=replace(checkpoint.name, frames=frames), continuation=continuation, opens=None)
 
 
 def _tolerates(fan_out: FanOut) -> bool:

@@ -36,7 +36,7 @@ from unum_runtime.model.naming import (
     scopes_around,
     shard_partition,
 )
-from unum_runtime.protocol.delivery.delivery_state import Trail
+from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.fanout.packing import is_packed, own_keys, uncollected
 from unum_runtime.protocol.planning.plan import Commit, Meet, is_start, plan
 from unum_runtime.protocol.runtime import Runtime
@@ -72,9 +72,9 @@ def collect_last(rt: Runtime, checkpoint: Checkpoint) -> None:
         rt.store.collect(_tree(rt, checkpoint))
 
 
-def settled_around(rt: Runtime, trail: Trail) -> dict[Scope, Item]:
+def settled_around(rt: Runtime, delivery: DeliveryState) -> dict[Scope, Item]:
     """The outermost settled scopes around what a delivery came to, each with what it came to."""
-    paths = list(trail.paths())
+    paths = list(delivery.paths())
     keys = {checkpoint_key(rt.workflow.name, scope.join): scope for path in paths for scope in path}
     found = rt.store.read(keys) if keys else {}
     settled = {keys[key]: item for key, item in found.items()}
@@ -82,13 +82,13 @@ def settled_around(rt: Runtime, trail: Trail) -> dict[Scope, Item]:
     return {scope: settled[scope] for scope in outermost if scope is not None}
 
 
-def take_back(rt: Runtime, trail: Trail, settled: Iterable[Scope]) -> None:
+def take_back(rt: Runtime, delivery: DeliveryState, settled: Iterable[Scope]) -> None:
     """Collect what a delivery wrote inside of `settled` scopes."""
     over = frozenset(settled)
-    for checkpoint in trail.created:
+    for checkpoint in delivery.created:
         if not over.isdisjoint(scopes_around(checkpoint.name.execution, checkpoint.name.frames)):
             rt.store.collect(_tree(rt, checkpoint))
-    for end in trail.ended:
+    for end in delivery.ended:
         around = scopes_around(end.execution, end.frames)
         if not over.isdisjoint(around):
             rt.store.collect(_set_keys(rt, around[-1], [end.frames[-1].index]))

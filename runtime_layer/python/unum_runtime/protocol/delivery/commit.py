@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import InconsistentHistory
-from unum_runtime.model.checkpoint import STRAIGHT, Began, Checkpoint, Failure, Item, Outcome, Way
+from unum_runtime.model.checkpoint import DEFAULT_CONTINUATION, Began, Checkpoint, Continuation, Failure, Item, Outcome
 from unum_runtime.model.ir import Json
 from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import START_STEP, Name, checkpoint_key
-from unum_runtime.protocol.delivery.delivery_state import Trail
+from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.fanout.packing import commit_packed, place_of
 from unum_runtime.protocol.planning.plan import (
     MAX_OUTCOME_BYTES,
@@ -28,13 +28,13 @@ MAX_CAUSE_LENGTH = 32_768
 """In characters; what is longer is cut. Source of both: AWS Step Functions API Reference, "TaskFailedEventDetails"."""
 
 
-def commit(rt: Runtime, effect: Commit, trail: Trail) -> Effect:
+def commit(rt: Runtime, effect: Commit, delivery: DeliveryState) -> Effect:
     """Create the checkpoint if it is absent; of a Task that another is committed by, none is created.
 
     Args:
         rt: the runtime.
         effect: what is to be committed.
-        trail: of this delivery; told whether the outcome is its own. The first commit of an execution tells its routes
+        delivery: of this delivery; told whether the outcome is its own. The first commit of an execution tells its routes
             to whoever comes from outside.
 
     Returns:
@@ -45,31 +45,31 @@ def commit(rt: Runtime, effect: Commit, trail: Trail) -> Effect:
         OutcomeCollected: all that follows from the committed outcome is committed too.
         StoreError: it is not known whether the checkpoint was written; the next delivery will find out.
     """
-    checkpoint = draft(rt, effect, fused=trail.is_fused)
+    checkpoint = draft(rt, effect, fused=delivery.is_fused)
     following = plan(rt.workflow, checkpoint)
     if rt.workflow.committed_by(effect.state) is not None:
         _log(rt, checkpoint, "passed on")
         return following
-    checkpoint = _announcing(_telling(rt, checkpoint, trail.routes), following)
-    winner = _committed_before(rt, checkpoint, following, trail)
+    checkpoint = _announcing(_telling(rt, checkpoint, delivery.routes), following)
+    winner = _committed_before(rt, checkpoint, following, delivery)
     if winner is None:
-        trail.created.append(checkpoint)
+        delivery.created.append(checkpoint)
         _log(rt, checkpoint, "committed")
         return following
-    trail.found.append(checkpoint.name)
+    delivery.found.append(checkpoint.name)
     committed = verified(rt, checkpoint.name, checkpoint.state, winner)
-    if checkpoint.name.frames in trail.packs:  # part of it may be what this delivery has written
-        trail.created.append(committed)
+    if checkpoint.name.frames in delivery.packs:  # part of it may be what this delivery has written
+        delivery.created.append(committed)
     _log(rt, committed, "adopted")
     return plan(rt.workflow, committed)
 
 
-def _committed_before(rt: Runtime, checkpoint: Checkpoint, following: Effect, trail: Trail) -> Item | None:
+def _committed_before(rt: Runtime, checkpoint: Checkpoint, following: Effect, delivery: DeliveryState) -> Item | None:
     """None where `checkpoint` is committed now, else the item that was before."""
     place = place_of(rt.workflow, checkpoint.state, checkpoint.name)
     if place is None:
         return create(rt, checkpoint)
-    winner, trail.packs[checkpoint.name.frames] = commit_packed(rt, place, checkpoint, following)
+    winner, delivery.packs[checkpoint.name.frames] = commit_packed(rt, place, checkpoint, following)
     return winner
 
 
@@ -89,19 +89,19 @@ def create(rt: Runtime, checkpoint: Checkpoint) -> Item | None:
 
 def draft(rt: Runtime, effect: Commit, *, fused: bool = False) -> Checkpoint:
     """The checkpoint that `effect` commits, as far as it is known before what follows is planned."""
-    way = effect.way
-    if way.caught is not None:
-        way = replace(way, caught=shortened(way.caught))
+    continuation = effect.continuation
+    if continuation.caught is not None:
+        continuation = replace(continuation, caught=shortened(continuation.caught))
     return Checkpoint(
         name=effect.name,
         state=effect.state,
         phase=effect.phase,
-        outcome=bounded(rt, effect.outcome, way, limit=rt.workflow.payload_limit),
+        outcome=bounded(rt, effect.outcome, continuation, limit=rt.workflow.payload_limit),
         digest=rt.workflow.digest,
         committed_ms=rt.clock.now_ms() if effect.as_of_ms is None else effect.as_of_ms,
         duration_ms=effect.duration_ms,
         attempt=effect.attempt,
-        way=way,
+        continuation=continuation,
         fused=fused or isinstance(effect, InPlace),
     )
 
@@ -141,7 +141,7 @@ def _told(checkpoint: Checkpoint) -> dict[str, Json]:
         "attempt": checkpoint.attempt,
         "duration_ms": checkpoint.duration_ms,
     }
-    failure = outcome if isinstance(outcome, Failure) else checkpoint.way.caught
+    failure = outcome if isinstance(outcome, Failure) else checkpoint.continuation.caught
     if failure is not None:
         fields["error"] = failure.error
     if checkpoint.ending is not None:
@@ -164,14 +164,19 @@ def _announcing(checkpoint: Checkpoint, following: Effect) -> Checkpoint:
 
 
 def bounded(
-    rt: Runtime, outcome: Outcome, way: Way = STRAIGHT, *, what: str = "output", limit: int | None = None
+    rt: Runtime,
+    outcome: Outcome,
+    continuation: Continuation = DEFAULT_CONTINUATION,
+    *,
+    what: str = "output",
+    limit: int | None = None,
 ) -> Outcome:
     """`outcome`, or what it comes to where it is too large.
 
     Args:
         rt: the runtime; its store may take values of any size.
         outcome: any.
-        way: how control goes on from it; that is stored beside it.
+        continuation: how control goes on from it; that is stored beside it.
         what: what it is, for the cause.
         limit: how many bytes it may have; None for as many as are stored.
     """
@@ -180,9 +185,9 @@ def bounded(
     size = len(outcome.text.encode())
     if limit is not None and size > limit:
         return _too_large(f"the {what} has {size} bytes; at most {limit} are allowed: pass large data by reference")
-    if way is not STRAIGHT:
-        size += sum(len(str(value).encode()) for value in way.to_item().values())
-        what += " with the variables" if way.variables else ""
+    if continuation is not DEFAULT_CONTINUATION:
+        size += sum(len(str(value).encode()) for value in continuation.to_item().values())
+        what += " with the variables" if continuation.variables else ""
     if size > MAX_OUTCOME_BYTES and rt.large is None:
         return _too_large(f"the {what} has {size} bytes; at most {MAX_OUTCOME_BYTES} are stored{WITHOUT_BUCKET}")
     return outcome

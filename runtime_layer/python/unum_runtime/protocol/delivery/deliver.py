@@ -17,14 +17,14 @@ from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection, State
 from unum_runtime.protocol.delivery.collect import collect_behind
 from unum_runtime.protocol.delivery.commit import commit
-from unum_runtime.protocol.delivery.delivery_state import Trail
+from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.fusion import is_first
 from unum_runtime.protocol.delivery.ingress import admit, look_up
 from unum_runtime.protocol.delivery.lease import claim_invocation
 from unum_runtime.protocol.delivery.perform import perform, send, tidy_up
 from unum_runtime.protocol.delivery.run_task import run
 from unum_runtime.protocol.planning.plan import Commit, Invoke
-from unum_runtime.protocol.runtime import Elsewhere, Runtime
+from unum_runtime.protocol.runtime import CallbackPending, Runtime
 from unum_runtime.protocol.waiting.callback import forget
 from unum_runtime.protocol.waiting.service_job import forget as forget_job
 
@@ -42,27 +42,27 @@ def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
         LeaseHeldError: the work is being done; the event must be delivered again, in case it is not done in the end.
         UnumError: something did not answer; the event must be delivered again.
     """
-    trail = Trail(envelope.routes, may_go_on=True)
-    _once(rt, envelope, trail, fresh=fresh)
-    while trail.ahead is not None:  # no recursion: a loop may go on for as long as the sandbox lives
-        fresh = is_first(rt, trail, envelope, trail.ahead)
-        envelope = trail.ahead
-        trail = trail.onward(envelope)
+    delivery = DeliveryState(envelope.routes, may_go_on=True)
+    _once(rt, envelope, delivery, fresh=fresh)
+    while delivery.ahead is not None:  # no recursion: a loop may go on for as long as the sandbox lives
+        fresh = is_first(rt, delivery, envelope, delivery.ahead)
+        envelope = delivery.ahead
+        delivery = delivery.onward(envelope)
         try:
-            _once(rt, envelope, trail, fresh=fresh)
+            _once(rt, envelope, delivery, fresh=fresh)
         except LeaseHeldError:  # this delivery may be the last of its own event, so that waits for nobody else's work
             send(rt, envelope)
             return
 
 
-def _once(rt: Runtime, envelope: Envelope, trail: Trail, *, fresh: bool) -> None:
+def _once(rt: Runtime, envelope: Envelope, delivery: DeliveryState, *, fresh: bool) -> None:
     state = admit(rt, envelope)
     with claim_invocation(rt, envelope, state) as claim:
         try:
             effect = look_up(rt, envelope, state, fresh=fresh)
         except OutcomeCollected:
-            trail.found.append(envelope.name)
-            tidy_up(rt, trail)
+            delivery.found.append(envelope.name)
+            tidy_up(rt, delivery)
             raise
         except RefusedDelivery:
             if envelope.job is not None:
@@ -74,10 +74,10 @@ def _once(rt: Runtime, envelope: Envelope, trail: Trail, *, fresh: bool) -> None
             if not isinstance(done, Commit):
                 _leave_open(rt, done, envelope)
                 return
-            effect = commit(rt, done, trail)
+            effect = commit(rt, done, delivery)
         else:
-            trail.found.append(envelope.name)
-    perform(rt, trail, effect)
+            delivery.found.append(envelope.name)
+    perform(rt, delivery, effect)
     if rt.collection is Collection.EAGER:
         collect_behind(rt, envelope)
     _forget(rt, envelope, state)
@@ -90,7 +90,7 @@ def _forget(rt: Runtime, envelope: Envelope, state: State) -> None:
         forget_job(rt, envelope, state)
 
 
-def _leave_open(rt: Runtime, done: Invoke | Elsewhere, envelope: Envelope) -> None:
+def _leave_open(rt: Runtime, done: Invoke | CallbackPending, envelope: Envelope) -> None:
     """The invocation has no outcome yet: another try follows, or somebody else hands the outcome in."""
     if isinstance(done, Invoke):
-        perform(rt, Trail(envelope.routes), done)
+        perform(rt, DeliveryState(envelope.routes), done)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from unum_runtime.protocol.planning.plan import BranchFailed, Commit, Complete
 
 
-class Trail:
+class DeliveryState:
     """One step of a delivery, which it may have to clear away after, or make up for.
 
     Attributes:
@@ -46,11 +46,11 @@ class Trail:
         self.may_go_on = may_go_on
         self.lanes = Lanes()
 
-    def onward(self, ahead: "Envelope") -> "Trail":
+    def onward(self, ahead: "Envelope") -> "DeliveryState":
         """The next step of the same delivery, which goes on with `ahead`."""
-        trail = Trail(ahead.routes, may_go_on=True)
-        trail.is_fused, trail.lanes = True, self.lanes
-        return trail
+        delivery = DeliveryState(ahead.routes, may_go_on=True)
+        delivery.is_fused, delivery.lanes = True, self.lanes
+        return delivery
 
     def paths(self) -> Iterator[tuple[Scope, ...]]:
         """The scopes around each thing that it came to, outermost first; none inside a scope that it collected."""

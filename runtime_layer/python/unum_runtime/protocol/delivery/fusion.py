@@ -16,7 +16,7 @@ from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection, Guard, Pattern, Task
 from unum_runtime.model.naming import Name, Scope
-from unum_runtime.protocol.delivery.delivery_state import Trail
+from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import Runtime
 
@@ -53,15 +53,15 @@ class Fusion:
         return min(share_ms, limit_s * 1000 + MARGIN_MS) if isinstance(limit_s, int | float) else share_ms
 
 
-def may_fuse(rt: Runtime, trail: Trail, name: Name, task: Task) -> bool:
+def may_fuse(rt: Runtime, delivery: DeliveryState, name: Name, task: Task) -> bool:
     """Whether a delivery may go on with `task` itself under `name`, if nothing is left to do but to send its event.
 
     Only from what it has committed; under `Collection.EAGER` not at all, for there an outcome is collected as soon as
     what follows is sent. Whoever waits for an answer gets the token of a delivery of its own.
     """
-    if not trail.may_go_on or not trail.created or trail.found or rt.collection is not Collection.TTL:
+    if not delivery.may_go_on or not delivery.created or delivery.found or rt.collection is not Collection.TTL:
         return False
-    return task.pattern is Pattern.RESPONSE and _is_on_the_way(trail.created[-1].name, name, task)
+    return task.pattern is Pattern.RESPONSE and _is_on_the_way(delivery.created[-1].name, name, task)
 
 
 def _is_on_the_way(before: Name, after: Name, task: Task) -> bool:
@@ -89,16 +89,16 @@ def own_event(event: Envelope) -> Envelope:
     return event.with_input(event.input.own()) if isinstance(event.input, Value) else event
 
 
-def is_first(rt: Runtime, trail: Trail, done: Envelope, ahead: Envelope) -> bool:
+def is_first(rt: Runtime, delivery: DeliveryState, done: Envelope, ahead: Envelope) -> bool:
     """Whether a delivery that goes on with `ahead` after `done` knows without a look that there is no outcome yet.
 
     It has just looked; or it has just created the outcome before it, and nothing else leads there. It looks all the
     same in a branch, because the fan-out may have been settled without it; and where it has released a lease since, or
     may have waited for one.
     """
-    before = trail.created[-1].name
+    before = delivery.created[-1].name
     is_next = not before.frames and not ahead.name.frames and ahead.name.step == before.step + 1
-    return (trail.is_new or is_next) and not (_takes_a_lease(rt, done) or _takes_a_lease(rt, ahead))
+    return (delivery.is_new or is_next) and not (_takes_a_lease(rt, done) or _takes_a_lease(rt, ahead))
 
 
 def _takes_a_lease(rt: Runtime, envelope: Envelope) -> bool:

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import InconsistentHistory
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Phase, Success, Way
+from unum_runtime.model.checkpoint import Checkpoint, Continuation, Failure, Item, Phase, Success
 from unum_runtime.model.envelope import Results
 from unum_runtime.model.ir import FanOut, Map
 from unum_runtime.model.naming import (
@@ -30,7 +30,7 @@ from unum_runtime.protocol.delivery.commit import verified
 from unum_runtime.protocol.fanout.lanes import Lanes, next_in_lane, origin
 from unum_runtime.protocol.fanout.packing import is_packed, marked_pack
 from unum_runtime.protocol.planning.advance import by_branch, exceeded, join, too_many_failed
-from unum_runtime.protocol.planning.evaluation import Moment
+from unum_runtime.protocol.planning.evaluation import EvaluationContext
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
     Commit,
@@ -134,18 +134,20 @@ def joined(rt: Runtime, scope: Scope) -> Commit:
     ends = _ends(rt, scope, fan_out.quorum)
     opened = origin(rt, scope) if _needs_origin(rt, fan_out) else None
     as_of_ms = max(checkpoint.committed_ms for checkpoint, _ in ends)
-    moment = Moment(rt.workflow, scope.execution, as_of_ms, str(scope.join))
+    evaluation = EvaluationContext(rt.workflow, scope.execution, as_of_ms, str(scope.join))
     if opened is not None:
-        moment = replace(moment, variables=opened.arrival.moment.variables)
+        evaluation = replace(evaluation, variables=opened.arrival.evaluation.variables)
     value = None if opened is None else opened.arrival.value
     results = [effect.outcome.value for _, effect in ends if isinstance(effect, Complete)]
-    if too_many_failed(fan_out, value, len(ends) - len(results), scope.size, moment):
+    if too_many_failed(fan_out, value, len(ends) - len(results), scope.size, evaluation):
         return _failed(rt, scope, exceeded(), opened)
-    left = join(fan_out, value, results, moment)
+    left = join(fan_out, value, results, evaluation)
     if isinstance(left, Failure):
         return _failed(rt, scope, left, opened)
-    way = Way(variables=left.variables)
-    return Commit(scope.join, fan_out.name, Phase.LEFT, Success(left.value), way, joins=scope, as_of_ms=as_of_ms)
+    continuation = Continuation(variables=left.variables)
+    return Commit(
+        scope.join, fan_out.name, Phase.LEFT, Success(left.value), continuation, joins=scope, as_of_ms=as_of_ms
+    )
 
 
 def _failed(rt: Runtime, scope: Scope, failure: Failure, opened: Open | None) -> Commit:
@@ -153,13 +155,15 @@ def _failed(rt: Runtime, scope: Scope, failure: Failure, opened: Open | None) ->
     if opened is None:
         return Commit(scope.join, scope.state, Phase.LEFT, failure, joins=scope)
     arrival, now_ms = opened.arrival, rt.clock.now_ms()
-    moment = replace(arrival.moment, seed=str(scope.join))
-    match recover(arrival.state, failure, arrival.value, moment, retries=opened.retries, now_ms=now_ms):
+    evaluation = replace(arrival.evaluation, seed=str(scope.join))
+    match recover(arrival.state, failure, arrival.value, evaluation, retries=opened.retries, now_ms=now_ms):
         case Retry(retries, due_ms):
-            way = Way(variables=moment.variables, caught=failure, retries=retries, until_ms=due_ms)
-            return Commit(scope.join, scope.state, Phase.RETRIED, Success(arrival.value), way, joins=scope)
-        case Settled(outcome, way):
-            return Commit(scope.join, scope.state, Phase.LEFT, outcome, way, joins=scope)
+            continuation = Continuation(
+                variables=evaluation.variables, caught=failure, retries=retries, until_ms=due_ms
+            )
+            return Commit(scope.join, scope.state, Phase.RETRIED, Success(arrival.value), continuation, joins=scope)
+        case Settled(outcome, continuation):
+            return Commit(scope.join, scope.state, Phase.LEFT, outcome, continuation, joins=scope)
 
 
 def _needs_origin(rt: Runtime, fan_out: FanOut) -> bool:

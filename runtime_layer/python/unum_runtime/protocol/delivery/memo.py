@@ -16,9 +16,9 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Key, memo_key
 from unum_runtime.protocol.delivery.lease import claim, sent_ms
-from unum_runtime.protocol.runtime import Elsewhere, Later, Runtime
+from unum_runtime.protocol.runtime import CallbackPending, JobPending, Runtime
 
-Result: TypeAlias = Success | Failure | Later | Elsewhere
+Result: TypeAlias = Success | Failure | JobPending | CallbackPending
 
 
 def shared(rt: Runtime, envelope: Envelope, task: Task, event: Json, compute: Callable[[], Result]) -> Result:

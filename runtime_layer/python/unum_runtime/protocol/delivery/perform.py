@@ -11,7 +11,7 @@ from unum_runtime.model.naming import Scope
 from unum_runtime.protocol.delivery import large_payload
 from unum_runtime.protocol.delivery.collect import collect_commit, collect_scope, settled_around, take_back
 from unum_runtime.protocol.delivery.commit import commit, verified
-from unum_runtime.protocol.delivery.delivery_state import Trail
+from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.fusion import fits, may_fuse, own_event
 from unum_runtime.protocol.delivery.join import complete, fail
 from unum_runtime.protocol.fanout.neighbours import meet
@@ -35,12 +35,12 @@ from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.large_items import MAX_EVENT_BYTES
 
 
-def perform(rt: Runtime, trail: Trail, *effects: Effect) -> None:
+def perform(rt: Runtime, delivery: DeliveryState, *effects: Effect) -> None:
     """Do `effects` and all that follows from them in this sandbox; collect what nobody can need any more then.
 
     Args:
         rt: the runtime.
-        trail: of this delivery.
+        delivery: of this delivery.
         effects: what was planned from committed outcomes; their events are sent together. What is fused is not sent,
             but put into the trail.
     """
@@ -56,27 +56,27 @@ def perform(rt: Runtime, trail: Trail, *effects: Effect) -> None:
                 opened.append(effect)
             else:
                 others.append(effect)
-        refused = _send(rt, invokes, trail, is_all=len(wave) == 1) if invokes else []
-        followed = [_follow(rt, effect, trail) for effect in others]
+        refused = _send(rt, invokes, delivery, is_all=len(wave) == 1) if invokes else []
+        followed = [_follow(rt, effect, delivery) for effect in others]
         wave = [*refused, *(_begun(rt, opened) if opened else ()), *chain.from_iterable(followed)]
     if rt.collection is Collection.EAGER:
-        for commit_ in trail.committed:
+        for commit_ in delivery.committed:
             collect_commit(rt, commit_)
-        trail.collected += [commit_.joins for commit_ in trail.committed if commit_.joins is not None]
-        tidy_up(rt, trail)
+        delivery.collected += [commit_.joins for commit_ in delivery.committed if commit_.joins is not None]
+        tidy_up(rt, delivery)
 
 
-def tidy_up(rt: Runtime, trail: Trail) -> None:
+def tidy_up(rt: Runtime, delivery: DeliveryState) -> None:
     """Take back what this delivery wrote for scopes that are settled.
 
     It may have come in place of one that settled a scope and died before it sent what follows; of what that would find
     once more, others may have taken something back. So it goes on from the outcome of the scope itself.
     """
-    settled = settled_around(rt, trail)
-    if trail.found:
+    settled = settled_around(rt, delivery)
+    if delivery.found:
         for scope, item in settled.items():
-            _go_on(rt, scope, item, trail.routes)
-    take_back(rt, trail, settled)
+            _go_on(rt, scope, item, delivery.routes)
+    take_back(rt, delivery, settled)
 
 
 def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope:
@@ -104,7 +104,7 @@ def _go_on(rt: Runtime, scope: Scope, item: Item, routes: Mapping[str, str]) -> 
     if TOMBSTONE in item or item["state"] != scope.state:  # or else a Task has joined the results
         return
     try:
-        perform(rt, Trail(routes), plan(rt.workflow, verified(rt, scope.join, scope.state, item)))
+        perform(rt, DeliveryState(routes), plan(rt.workflow, verified(rt, scope.join, scope.state, item)))
     except NoRoute as unknown:  # a delivery that had settled the scope would know the way
         rt.log("refused", reason=str(unknown))
     else:
@@ -118,49 +118,49 @@ def _begun(rt: Runtime, opened: list[Open]) -> list[Invoke | Commit]:
     return [branch(each, index) for each in opened for index in started_at_once(each)]
 
 
-def _follow(rt: Runtime, effect: Effect, trail: Trail) -> list[Effect]:
+def _follow(rt: Runtime, effect: Effect, delivery: DeliveryState) -> list[Effect]:
     """Do an effect that is no invocation; what has to be done next.
 
     Where something was collected, all that follows from this effect is done, but not from the others beside it.
     """
     try:
-        return _done(rt, effect, trail)
+        return _done(rt, effect, delivery)
     except RefusedDelivery as refused:
         rt.log("refused", reason=str(refused))
         return []
 
 
-def _done(rt: Runtime, effect: Effect, trail: Trail) -> list[Effect]:
+def _done(rt: Runtime, effect: Effect, delivery: DeliveryState) -> list[Effect]:
     match effect:
         case Commit():
-            trail.committed.append(effect)
-            return [commit(rt, effect, trail)]
+            delivery.committed.append(effect)
+            return [commit(rt, effect, delivery)]
         case Meet():
             return list(meet(rt, effect))
         case Complete(execution, frames):
-            trail.ended.append(effect)
-            scope, pack = Scope.around(execution, frames), trail.packs.get(frames)
-            return [*complete(rt, scope, frames[-1].index, pack, trail.lanes)]
+            delivery.ended.append(effect)
+            scope, pack = Scope.around(execution, frames), delivery.packs.get(frames)
+            return [*complete(rt, scope, frames[-1].index, pack, delivery.lanes)]
         case BranchFailed(execution, frames, failure):
-            trail.ended.append(effect)
-            scope, pack = Scope.around(execution, frames), trail.packs.get(frames)
-            return [*fail(rt, scope, frames[-1].index, failure, pack, trail.lanes)]
+            delivery.ended.append(effect)
+            scope, pack = Scope.around(execution, frames), delivery.packs.get(frames)
+            return [*fail(rt, scope, frames[-1].index, failure, pack, delivery.lanes)]
         case Finish(execution, ending):
             rt.log("finished", execution=execution.name, status=ending.status)
     return []
 
 
-def _send(rt: Runtime, invokes: list[Invoke], trail: Trail, *, is_all: bool) -> list[Commit]:
+def _send(rt: Runtime, invokes: list[Invoke], delivery: DeliveryState, *, is_all: bool) -> list[Commit]:
     """Send the events of `invokes`, some of them later; what to commit in place of those that cannot be sent.
 
     If one `is_all` that is left to do, it may be put into the trail instead.
     """
-    now, later, routes = [], [], trail.routes
+    now, later, routes = [], [], delivery.routes
     refused: list[Commit] = []
     for effect in invokes:
         event, due_ms = envelope(rt, effect, routes), _due_later(rt, effect)
-        if is_all and due_ms is None and _fuses(rt, trail, event):
-            trail.is_new = effect.is_new
+        if is_all and due_ms is None and _fuses(rt, delivery, event):
+            delivery.is_new = effect.is_new
             return []
         payload = large_payload.payload(rt, event)
         failure = _unsendable(rt, effect, len(payload))
@@ -182,14 +182,14 @@ def _due_later(rt: Runtime, effect: Invoke) -> int | None:
     return effect.due_ms if effect.due_ms is not None and effect.due_ms > rt.clock.now_ms() else None
 
 
-def _fuses(rt: Runtime, trail: Trail, event: Envelope) -> bool:
+def _fuses(rt: Runtime, delivery: DeliveryState, event: Envelope) -> bool:
     """Put `event` into the trail, if the delivery may go on with it."""
     task = rt.workflow.states[event.state]
-    if not isinstance(task, Task) or not may_fuse(rt, trail, event.name, task) or not fits(rt, event):
+    if not isinstance(task, Task) or not may_fuse(rt, delivery, event.name, task) or not fits(rt, event):
         return False
-    if rt.fuses(rt.address(task.function, trail.routes), event, task):
-        trail.ahead = own_event(event)
-    return trail.ahead is not None
+    if rt.fuses(rt.address(task.function, delivery.routes), event, task):
+        delivery.ahead = own_event(event)
+    return delivery.ahead is not None
 
 
 def _address(rt: Runtime, to: str, routes: Mapping[str, str]) -> str:

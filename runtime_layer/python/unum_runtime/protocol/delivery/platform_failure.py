@@ -11,12 +11,12 @@ from unum_runtime.model.ir import Collection, Guard, Task
 from unum_runtime.protocol.delivery.collect import collect_behind
 from unum_runtime.protocol.delivery.commit import commit
 from unum_runtime.protocol.delivery.deliver import step
-from unum_runtime.protocol.delivery.delivery_state import Trail
+from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.ingress import admit, look_up
 from unum_runtime.protocol.delivery.perform import perform
 from unum_runtime.protocol.delivery.run_task import is_over, recovered
 from unum_runtime.protocol.planning.plan import Invoke
-from unum_runtime.protocol.runtime import Elsewhere, Runtime
+from unum_runtime.protocol.runtime import CallbackPending, Runtime
 
 
 def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
@@ -34,7 +34,7 @@ def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
         LeaseHeldError: the work is being done; this must be done again, in case it is not done in the end.
         UnumError: something did not answer; this must be done again.
     """
-    state, trail = admit(rt, envelope), Trail(envelope.routes)
+    state, delivery = admit(rt, envelope), DeliveryState(envelope.routes)
     if not isinstance(state, Task) or is_over(envelope, state):
         step(rt, envelope)
         return
@@ -42,14 +42,14 @@ def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
     effect = look_up(rt, envelope, replace(state, guard=Guard.READ), fresh=False)
     if isinstance(effect, Value):
         done = recovered(rt, envelope, state, effect, failure)
-        if isinstance(done, Elsewhere):  # somebody has handed in its result, and another event goes on from that
+        if isinstance(done, CallbackPending):  # somebody has handed in its result, and another event goes on from that
             return
         if isinstance(done, Invoke):  # of another try: the invocation has no outcome yet
-            perform(rt, trail, done)
+            perform(rt, delivery, done)
             return
-        effect = commit(rt, done, trail)
+        effect = commit(rt, done, delivery)
     else:
-        trail.found.append(envelope.name)
-    perform(rt, trail, effect)
+        delivery.found.append(envelope.name)
+    perform(rt, delivery, effect)
     if rt.collection is Collection.EAGER:
         collect_behind(rt, envelope)

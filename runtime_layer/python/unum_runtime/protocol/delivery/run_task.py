@@ -11,7 +11,7 @@ from typing import TypeAlias
 from unum_runtime.asl.expression_context import Scene
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import StatesError
-from unum_runtime.model.checkpoint import STRAIGHT, Failure, Outcome, Phase, Success, Way, to_text
+from unum_runtime.model.checkpoint import DEFAULT_CONTINUATION, Continuation, Failure, Outcome, Phase, Success, to_text
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Json, Pattern, State, Task, Wait
 from unum_runtime.protocol.delivery.commit import bounded
@@ -19,20 +19,20 @@ from unum_runtime.protocol.delivery.memo import shared
 from unum_runtime.protocol.delivery.user_code import call, event_of, shaped
 from unum_runtime.protocol.planning import dataset_variables
 from unum_runtime.protocol.planning.advance import failure_of, pass_wait
-from unum_runtime.protocol.planning.evaluation import Moment, deadline
+from unum_runtime.protocol.planning.evaluation import EvaluationContext, deadline
 from unum_runtime.protocol.planning.plan import Commit, Invoke, out_of_time
 from unum_runtime.protocol.planning.retry import Retry, recover
 from unum_runtime.protocol.planning.task_facts import node
-from unum_runtime.protocol.runtime import Call, Elsewhere, Later, Runtime
+from unum_runtime.protocol.runtime import Call, CallbackPending, JobPending, Runtime
 from unum_runtime.protocol.waiting.callback import Limits, fail, has_begun, known, look, next_look, token
 from unum_runtime.protocol.waiting.service_job import next_look as next_look_at_job
 from unum_runtime.protocol.waiting.service_job import resumed
 
 _Limits: TypeAlias = Mapping[str, float | None]
-_Result: TypeAlias = Success | Failure | Later | Elsewhere
-_Found: TypeAlias = tuple[Success, Way] | Failure | Later | Elsewhere
+_Result: TypeAlias = Success | Failure | JobPending | CallbackPending
+_Found: TypeAlias = tuple[Success, Continuation] | Failure | JobPending | CallbackPending
 
-Done: TypeAlias = Commit | Invoke | Elsewhere
+Done: TypeAlias = Commit | Invoke | CallbackPending
 
 
 def run(rt: Runtime, envelope: Envelope, state: State, entered: Value) -> Done:
@@ -47,14 +47,14 @@ def run(rt: Runtime, envelope: Envelope, state: State, entered: Value) -> Done:
     if isinstance(state, Wait):
         return _pass(envelope, state, entered.value, _moment(rt, envelope, entered))
     # A fan-out that begins anew: what it is entered with is committed, and its size follows from that.
-    way = Way(variables=entered.variables, retries=envelope.retries)
-    return Commit(envelope.name, state.name, Phase.ENTERED, entered.given, way)
+    continuation = Continuation(variables=entered.variables, retries=envelope.retries)
+    return Commit(envelope.name, state.name, Phase.ENTERED, entered.given, continuation)
 
 
 def recovered(rt: Runtime, envelope: Envelope, task: Task, entered: Value, failure: Failure) -> Done:
     """What comes of a try of `task`, entered with `entered`, of which the platform says that it came to `failure`."""
     found = fail(rt, envelope, failure) if task.pattern is Pattern.CALLBACK else failure
-    if isinstance(found, Elsewhere):
+    if isinstance(found, CallbackPending):
         return found
     return _Try(rt, envelope, task, entered).recovered(found, rt.clock.now_ms())
 
@@ -65,16 +65,16 @@ def is_over(envelope: Envelope, task: Task) -> bool:
     return job is not None and (task.pattern is Pattern.CALLBACK or "is_over" in job)
 
 
-def _moment(rt: Runtime, envelope: Envelope, entered: Value) -> Moment:
+def _moment(rt: Runtime, envelope: Envelope, entered: Value) -> EvaluationContext:
     execution, seed = envelope.name.execution, str(envelope.name)
-    return Moment(rt.workflow, execution, entered.entered_ms, seed, dict(entered.variables))
+    return EvaluationContext(rt.workflow, execution, entered.entered_ms, seed, dict(entered.variables))
 
 
-def _pass(envelope: Envelope, state: Wait, value: Json, moment: Moment) -> Commit:
-    left = pass_wait(state, value, moment)
+def _pass(envelope: Envelope, state: Wait, value: Json, evaluation: EvaluationContext) -> Commit:
+    left = pass_wait(state, value, evaluation)
     if isinstance(left, Failure):
         return Commit(envelope.name, state.name, Phase.LEFT, left)
-    return Commit(envelope.name, state.name, Phase.LEFT, Success(left.value), Way(variables=left.variables))
+    return Commit(envelope.name, state.name, Phase.LEFT, Success(left.value), Continuation(variables=left.variables))
 
 
 class _Try:
@@ -93,15 +93,15 @@ class _Try:
         self.node = node(rt.workflow, task)
 
     @cached_property
-    def moment(self) -> Moment:
+    def evaluation(self) -> EvaluationContext:
         """When it was entered."""
         return _moment(self.rt, self.envelope, self.entered)
 
     def done(self) -> Done:
         """What comes of it."""
         begun_ms = self.rt.clock.now_ms()
-        if self.rt.workflow.timeout_s is not None and self.moment.is_late_at(begun_ms):
-            return self._commit(out_of_time(self.rt.workflow), STRAIGHT, begun_ms)
+        if self.rt.workflow.timeout_s is not None and self.evaluation.is_late_at(begun_ms):
+            return self._commit(out_of_time(self.rt.workflow), DEFAULT_CONTINUATION, begun_ms)
         try:
             found = self._work(begun_ms)
         except StatesError as failed:
@@ -111,20 +111,20 @@ class _Try:
         if isinstance(found, Failure):
             return self.recovered(found, begun_ms)
         found = self._within_execution(found)
-        if isinstance(found, Elsewhere):
+        if isinstance(found, CallbackPending):
             return found
         due_ms = self.rt.clock.now_ms() + found.delay_ms
         return self._look_again(due_ms, {"since": self._since_ms(begun_ms), "handle": found.job})
 
-    def _within_execution(self, found: Later | Elsewhere) -> Later | Elsewhere:
+    def _within_execution(self, found: JobPending | CallbackPending) -> JobPending | CallbackPending:
         """`found`; or when to look again, because the execution must have ended by then."""
         deadline_ms = deadline(self.rt.workflow, self.envelope.name.execution)
         if deadline_ms is None:
             return found
         left_ms = max(0, deadline_ms - self.rt.clock.now_ms())
         return (
-            Later(None, left_ms)
-            if isinstance(found, Elsewhere)
+            JobPending(None, left_ms)
+            if isinstance(found, CallbackPending)
             else replace(found, delay_ms=min(found.delay_ms, left_ms))
         )
 
@@ -150,9 +150,9 @@ class _Try:
             outcome, variables = result, dataset_variables.without(self.entered.variables)
         else:
             outcome, variables = self._left(result, given)
-        way = Way(variables=variables) if variables else STRAIGHT
-        found = bounded(self.rt, outcome, way, limit=self.rt.workflow.payload_limit)
-        return found if isinstance(found, Failure) else (found, way)
+        continuation = Continuation(variables=variables) if variables else DEFAULT_CONTINUATION
+        found = bounded(self.rt, outcome, continuation, limit=self.rt.workflow.payload_limit)
+        return found if isinstance(found, Failure) else (found, continuation)
 
     def _limits(self, begun_ms: int) -> _Limits:
         """How long it may take, in seconds, by what it comes to then."""
@@ -165,12 +165,12 @@ class _Try:
     def _event(self, begun_ms: int, given: str) -> Json:
         """What user code gets."""
         arguments = self.node.program.arguments(self.entered.value, self._scene(begun_ms, given=given))
-        return event_of(self.task, dataset_variables.results_kept(self.task, arguments, self.moment))
+        return event_of(self.task, dataset_variables.results_kept(self.task, arguments, self.evaluation))
 
     def _left(self, result: Success, given: str) -> tuple[Success, Mapping[str, Json]]:
         """What the state is left with after `result`, and the variables."""
         raw, task = self.entered.value, self.task
-        left = dataset_variables.keep_items(task, raw, result.value, self.moment) or self.node.program.leave(
+        left = dataset_variables.keep_items(task, raw, result.value, self.evaluation) or self.node.program.leave(
             raw, shaped(task, result.value), self._scene(self.rt.clock.now_ms(), given=given, part=" result")
         )
         return result.changed_to(left.value), left.variables
@@ -185,7 +185,7 @@ class _Try:
             result = shared(self.rt, self.envelope, self.task, own, partial(call, self.rt, invocation, own))
         else:
             result = call(self.rt, invocation, own)
-        if isinstance(result, Elsewhere):
+        if isinstance(result, CallbackPending):
             return next_look(_for_holders(limits), self.rt.clock.now_ms() - begun_ms)
         if limits:
             result = self._too_late(limits, self._since_ms(begun_ms)) or result
@@ -212,34 +212,34 @@ class _Try:
     def recovered(self, failure: Failure, begun_ms: int) -> Done:
         """What `failure` leads to: the event of another try, if that has not begun, or an outcome."""
         now_ms, retries = self.rt.clock.now_ms(), self.envelope.retries
-        found = recover(self.task, failure, self.entered.value, self.moment, retries=retries, now_ms=now_ms)
+        found = recover(self.task, failure, self.entered.value, self.evaluation, retries=retries, now_ms=now_ms)
         if isinstance(found, Retry):
             if is_over(self.envelope, self.task) and has_begun(self.rt, replace(self.envelope, retries=found.retries)):
-                return Elsewhere()
+                return CallbackPending()
             name, state = str(self.envelope.name), self.task.name
             self.rt.log("retried", invocation=name, state=state, error=failure.error, cause=failure.cause)
             return self._again(found.due_ms, found.retries, None)
-        return self._commit(found.outcome, found.way, begun_ms)
+        return self._commit(found.outcome, found.continuation, begun_ms)
 
-    def _look_again(self, due_ms: int, found: dict[str, Json]) -> Invoke | Elsewhere:
+    def _look_again(self, due_ms: int, found: dict[str, Json]) -> Invoke | CallbackPending:
         """The event that looks at `due_ms` what has become of what was `found`, if another is not to do that."""
         is_job = self.task.pattern is Pattern.SYNC
         job = next_look_at_job(self.rt, self.envelope, found, due_ms) if is_job else found
-        return Elsewhere() if job is None else self._again(due_ms, self.envelope.retries, job)
+        return CallbackPending() if job is None else self._again(due_ms, self.envelope.retries, job)
 
     def _again(self, due_ms: int, retries: tuple[int, ...], job: Json) -> Invoke:
         return Invoke(self.envelope.name, self.task.name, self.envelope.input, due_ms, retries, job)
 
-    def _commit(self, outcome: Outcome, way: Way, begun_ms: int) -> Commit:
+    def _commit(self, outcome: Outcome, continuation: Continuation, begun_ms: int) -> Commit:
         duration_ms = self.rt.clock.now_ms() - begun_ms
         attempt = sum(self.envelope.retries)
-        return Commit(self.envelope.name, self.task.name, Phase.LEFT, outcome, way, duration_ms, attempt)
+        return Commit(self.envelope.name, self.task.name, Phase.LEFT, outcome, continuation, duration_ms, attempt)
 
     def _scene(self, now_ms: int, given: str = "", part: str = "") -> Scene:
-        moment, visible = self.moment, dataset_variables.without(self.moment.variables)
-        if visible is not moment.variables:
-            moment = replace(moment, variables=visible)
-        return moment.scene(self.task.name, retries=self.envelope.retries, now_ms=now_ms, token=given, part=part)
+        evaluation, visible = self.evaluation, dataset_variables.without(self.evaluation.variables)
+        if visible is not evaluation.variables:
+            evaluation = replace(evaluation, variables=visible)
+        return evaluation.scene(self.task.name, retries=self.envelope.retries, now_ms=now_ms, token=given, part=part)
 
     def _call(self, timeout_s: float | None, given: str) -> Call:
         invocation = str(self.envelope.name)

@@ -10,7 +10,7 @@ from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Execution, start_key
 from unum_runtime.protocol.delivery.commit import bounded, create
 from unum_runtime.protocol.delivery.deliver import step
-from unum_runtime.protocol.delivery.delivery_state import Trail
+from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.fusion import own_event
 from unum_runtime.protocol.delivery.lease import claim_start
 from unum_runtime.protocol.delivery.perform import envelope, perform
@@ -69,7 +69,7 @@ def _begin(rt: Runtime, record: Checkpoint, *, fresh: bool) -> None:
     if isinstance(effect, Invoke) and _is_for_us(rt, effect):
         step(rt, own_event(envelope(rt, effect, routes)), fresh=fresh)
     else:
-        perform(rt, Trail(routes), effect)
+        perform(rt, DeliveryState(routes), effect)
 
 
 def _is_for_us(rt: Runtime, effect: Invoke) -> bool:

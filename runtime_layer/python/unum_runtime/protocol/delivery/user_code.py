@@ -9,7 +9,7 @@ from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.ir import Form, Json, Pattern, Task
-from unum_runtime.protocol.runtime import Call, Elsewhere, Later, Runtime
+from unum_runtime.protocol.runtime import Call, CallbackPending, JobPending, Runtime
 
 _RUNTIME_FOLDER = unum_runtime.__path__[0]
 
@@ -19,7 +19,7 @@ def event_of(task: Task, arguments: Json) -> Json:
     return arguments.get("Payload", {}) if task.form is Form.INVOKE else arguments
 
 
-def call(rt: Runtime, invocation: Call, event: Json) -> Success | Failure | Later | Elsewhere:
+def call(rt: Runtime, invocation: Call, event: Json) -> Success | Failure | JobPending | CallbackPending:
     """Run user code, and turn what comes of it into a result."""
     try:
         returned = rt.call(invocation, event)
@@ -27,7 +27,7 @@ def call(rt: Runtime, invocation: Call, event: Json) -> Success | Failure | Late
         return Failure(failed.error, failed.cause)
     except Exception as error:  # noqa: BLE001 - whatever user code raises is its outcome
         return Failure(type(error).__name__, _cause(str(error), type(error).__name__, _user_frames(error)))
-    if isinstance(returned, Later | Elsewhere):
+    if isinstance(returned, JobPending | CallbackPending):
         return returned
     try:
         return Success.from_text(dumps(returned))

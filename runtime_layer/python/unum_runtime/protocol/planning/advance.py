@@ -14,7 +14,7 @@ from unum_runtime.model.ir import Choice, Fail, FanOut, Json, Map, Parallel, Sta
 from unum_runtime.model.naming import SHARD_SIZE
 from unum_runtime.protocol.planning import dataset_variables
 from unum_runtime.protocol.planning.compiled_fields import compiled
-from unum_runtime.protocol.planning.evaluation import INPUT, Moment, deadline, redriven
+from unum_runtime.protocol.planning.evaluation import INPUT, EvaluationContext, deadline, redriven
 
 MAX_PURE_STEPS = 25_000
 """Pure states in one go, as many as Step Functions allows events; an endless loop without a Task ends with an error."""
@@ -27,13 +27,13 @@ class AtTask:
     Attributes:
         task: the Task.
         given: its input before its data flow.
-        moment: when it is entered.
+        evaluation: when it is entered.
         due_ms: when it may begin, if a Wait comes before it; in milliseconds since 1970.
     """
 
     task: Task
     given: Success
-    moment: Moment
+    evaluation: EvaluationContext
     due_ms: int | None = None
 
     @property
@@ -48,7 +48,7 @@ class AtWait:
 
     state: Wait
     value: Json
-    moment: Moment
+    evaluation: EvaluationContext
     until_ms: int
 
 
@@ -59,14 +59,14 @@ class AtFanOut:
     Attributes:
         state: the Map or Parallel.
         value: its input before its data flow.
-        moment: when it is entered.
+        evaluation: when it is entered.
         inputs: what each branch is entered with.
         width: how many branches run at once.
     """
 
     state: FanOut
     value: Json
-    moment: Moment
+    evaluation: EvaluationContext
     inputs: tuple[Json, ...]
     width: int
 
@@ -96,15 +96,15 @@ class Onward:
 
     value: Json
     target: str | None
-    moment: Moment
+    evaluation: EvaluationContext
 
 
-def advance(start: str, given: Success, moment: Moment) -> Arrival:
+def advance(start: str, given: Success, evaluation: EvaluationContext) -> Arrival:
     """Follow pure states from entering `start` with `given`.
 
     A Wait that a Task follows is passed as well: the Task itself comes later, which saves an event.
     """
-    arrival = _follow(start, given, moment)
+    arrival = _follow(start, given, evaluation)
     return (_task_behind(arrival) or arrival) if isinstance(arrival, AtWait) else arrival
 
 
@@ -113,64 +113,64 @@ def branch_start(state: FanOut, index: int) -> str:
     return state.branches[index] if isinstance(state, Parallel) else _as_map(state).start
 
 
-def branch_moment(state: FanOut, index: int, value: Json, moment: Moment) -> Moment:
-    """The moment in which branch `index` of `state`, itself entered at `moment`, is entered with `value`."""
-    variables = dataset_variables.without(moment.variables)
-    seed = f"{moment.seed}+{moment.visited} {state.name}[{index}]"
+def branch_moment(state: FanOut, index: int, value: Json, evaluation: EvaluationContext) -> EvaluationContext:
+    """The moment in which branch `index` of `state`, itself entered at `evaluation`, is entered with `value`."""
+    variables = dataset_variables.without(evaluation.variables)
+    seed = f"{evaluation.seed}+{evaluation.visited} {state.name}[{index}]"
     if isinstance(state, Map) and state.distributed:  # as an execution of its own, it sees nothing of those around it
-        given = {INPUT: value} if INPUT in moment.variables else {}
-        variables = given | redriven(moment.variables)
-    return Moment(moment.workflow, moment.execution, moment.entered_ms, seed, variables)
+        given = {INPUT: value} if INPUT in evaluation.variables else {}
+        variables = given | redriven(evaluation.variables)
+    return EvaluationContext(evaluation.workflow, evaluation.execution, evaluation.entered_ms, seed, variables)
 
 
-def join(state: FanOut, value: Json, results: list[Json], moment: Moment) -> Left | Failure:
+def join(state: FanOut, value: Json, results: list[Json], evaluation: EvaluationContext) -> Left | Failure:
     """What a fan-out comes to.
 
     Args:
         state: the Map or Parallel.
         value: its input before its data flow; not looked at unless `Workflow.needs_origin`.
         results: what its branches came to, in their order.
-        moment: when it was entered.
+        evaluation: when it was entered.
     """
-    kept = dataset_variables.keep_results(state, value, results, moment)
+    kept = dataset_variables.keep_results(state, value, results, evaluation)
     if kept is not None:
         return kept
-    own = replace(moment, variables=dataset_variables.without(moment.variables))
+    own = replace(evaluation, variables=dataset_variables.without(evaluation.variables))
     try:
-        return compiled(moment.workflow, state).leave(value, results, own.scene(state.name))
+        return compiled(evaluation.workflow, state).leave(value, results, own.scene(state.name))
     except StatesError as failed:
         return failure_of(state, failed)
 
 
-def pass_wait(state: Wait, value: Json, moment: Moment) -> Left | Failure:
+def pass_wait(state: Wait, value: Json, evaluation: EvaluationContext) -> Left | Failure:
     """What a Wait, which is over, is left with."""
-    program, scene = compiled(moment.workflow, state), moment.scene(state.name)
+    program, scene = compiled(evaluation.workflow, state), evaluation.scene(state.name)
     try:
         return program.leave(value, program.arguments(value, scene), scene)
     except StatesError as failed:
         return failure_of(state, failed)
 
 
-def fall_back(state: Work, value: Json, failure: Failure, moment: Moment) -> Onward | Failed:
+def fall_back(state: Work, value: Json, failure: Failure, evaluation: EvaluationContext) -> Onward | Failed:
     """Where `state`, entered with `value`, leads by its catchers after `failure`, which no retrier is for any more."""
-    moment = replace(moment, variables=dataset_variables.without(moment.variables))
+    evaluation = replace(evaluation, variables=dataset_variables.without(evaluation.variables))
     position = recovery.catcher(state.catch, failure.error)
-    if position is None or moment.is_late:
+    if position is None or evaluation.is_late:
         return Failed(state.name, failure)
     try:
-        left = compiled(moment.workflow, state).caught(
-            position, value, _shown(failure), moment.scene(state.name, part=" caught")
+        left = compiled(evaluation.workflow, state).caught(
+            position, value, _shown(failure), evaluation.scene(state.name, part=" caught")
         )
     except StatesError as failed:
         return Failed(state.name, failure_of(state, failed))
-    return Onward(left.value, state.catch[position].next, moment.after(left.variables))
+    return Onward(left.value, state.catch[position].next, evaluation.after(left.variables))
 
 
-def too_many_failed(state: FanOut, value: Json, failed: int, size: int, moment: Moment) -> bool:
+def too_many_failed(state: FanOut, value: Json, failed: int, size: int, evaluation: EvaluationContext) -> bool:
     """Whether more of `size` branches of `state`, entered with `value`, have failed than it tolerates."""
     if not isinstance(state, Map) or not state.tolerates:
         return failed > 0
-    number, scene = compiled(moment.workflow, state).number, moment.scene(state.name)
+    number, scene = compiled(evaluation.workflow, state).number, evaluation.scene(state.name)
     count, percentage = (number(f"ToleratedFailure{unit}", value, scene) for unit in ("Count", "Percentage"))
     return (count is not None and failed > count) or (percentage is not None and failed * 100 > percentage * size)
 
@@ -194,16 +194,16 @@ def failure_of(state: State, failed: StatesError) -> Failure:
     return Failure(failed.error, f"state {state.name!r}: {failed.cause}")
 
 
-def _follow(start: str, given: Success, moment: Moment) -> Arrival:
+def _follow(start: str, given: Success, evaluation: EvaluationContext) -> Arrival:
     name = start
     for _ in range(MAX_PURE_STEPS):
-        state = moment.workflow.states[name]
+        state = evaluation.workflow.states[name]
         if isinstance(state, Task):
-            return AtTask(state, given, moment)
-        step = _enter(state, given.value, moment)
+            return AtTask(state, given, evaluation)
+        step = _enter(state, given.value, evaluation)
         if not isinstance(step, Onward):
             return step
-        given, moment = given.changed_to(step.value), step.moment
+        given, evaluation = given.changed_to(step.value), step.evaluation
         if step.target is None:
             return Ended(name, given)
         name = step.target
@@ -213,78 +213,82 @@ def _follow(start: str, given: Success, moment: Moment) -> Arrival:
 
 def _task_behind(wait: AtWait) -> AtTask | None:
     """The Task that comes after `wait`, unless that outlasts the execution or something else comes."""
-    left = pass_wait(wait.state, wait.value, wait.moment)
-    after = wait.moment if isinstance(left, Failure) else wait.moment.after(left.variables, entered_ms=wait.until_ms)
+    left = pass_wait(wait.state, wait.value, wait.evaluation)
+    after = (
+        wait.evaluation
+        if isinstance(left, Failure)
+        else wait.evaluation.after(left.variables, entered_ms=wait.until_ms)
+    )
     if isinstance(left, Failure) or wait.state.next is None or after.is_late:
         return None
     arrival = _follow(wait.state.next, Success(left.value), after)
     return replace(arrival, due_ms=wait.until_ms) if isinstance(arrival, AtTask) else None
 
 
-def _enter(state: State, value: Json, moment: Moment) -> Arrival | Onward:
+def _enter(state: State, value: Json, evaluation: EvaluationContext) -> Arrival | Onward:
     """Either where it stops, or how it goes on."""
     try:
-        return _visit(state, value, moment)
+        return _visit(state, value, evaluation)
     except StatesError as failed:
         failure = failure_of(state, failed)
-        return fall_back(state, value, failure, moment) if isinstance(state, Work) else Failed(state.name, failure)
+        return fall_back(state, value, failure, evaluation) if isinstance(state, Work) else Failed(state.name, failure)
 
 
-def _visit(state: State, value: Json, moment: Moment) -> Arrival | Onward:
+def _visit(state: State, value: Json, evaluation: EvaluationContext) -> Arrival | Onward:
     match state:
         case Wait():
-            return _visit_wait(state, value, moment)
+            return _visit_wait(state, value, evaluation)
         case FanOut():
-            return _visit_fan_out(state, value, moment)
-    program, scene = compiled(moment.workflow, state), moment.scene(state.name)
+            return _visit_fan_out(state, value, evaluation)
+    program, scene = compiled(evaluation.workflow, state), evaluation.scene(state.name)
     match state:
         case Fail():
             return Failed(state.name, Failure(*program.failure(value, scene)))
         case Choice():
             target, left = program.choose(value, scene)
-            return Onward(left.value, target, moment.after(left.variables))
+            return Onward(left.value, target, evaluation.after(left.variables))
     left = program.leave(value, program.arguments(value, scene), scene)
-    return Onward(left.value, state.next, moment.after(left.variables))
+    return Onward(left.value, state.next, evaluation.after(left.variables))
 
 
-def _visit_wait(state: Wait, value: Json, moment: Moment) -> Arrival | Onward:
-    program, scene = compiled(moment.workflow, state), moment.scene(state.name)
+def _visit_wait(state: Wait, value: Json, evaluation: EvaluationContext) -> Arrival | Onward:
+    program, scene = compiled(evaluation.workflow, state), evaluation.scene(state.name)
     until_ms = program.until_ms(value, scene)
-    deadline_ms = deadline(moment.workflow, moment.execution)
+    deadline_ms = deadline(evaluation.workflow, evaluation.execution)
     if deadline_ms is not None:
         until_ms = min(until_ms, deadline_ms)
-    if until_ms > moment.entered_ms:
-        return AtWait(state, value, moment, until_ms)
+    if until_ms > evaluation.entered_ms:
+        return AtWait(state, value, evaluation, until_ms)
     left = program.leave(value, program.arguments(value, scene), scene)
-    return Onward(left.value, state.next, moment.after(left.variables))
+    return Onward(left.value, state.next, evaluation.after(left.variables))
 
 
-def _visit_fan_out(state: FanOut, value: Json, moment: Moment) -> Arrival | Onward:
-    program, scene = compiled(moment.workflow, state), moment.scene(state.name)
+def _visit_fan_out(state: FanOut, value: Json, evaluation: EvaluationContext) -> Arrival | Onward:
+    program, scene = compiled(evaluation.workflow, state), evaluation.scene(state.name)
     if isinstance(state, Parallel):
         inputs = (program.arguments(value, scene),) * len(state.branches)
     else:
-        inputs = tuple(program.items(value, scene, dataset_variables.items_read(state, moment)))
+        inputs = tuple(program.items(value, scene, dataset_variables.items_read(state, evaluation)))
     if state.quorum is not None and not state.quorum <= len(inputs) <= SHARD_SIZE:
         cause = (
             f"expected {state.quorum} to {SHARD_SIZE} branches, of which {state.quorum} are enough; got {len(inputs)}"
         )
         raise StatesError("States.Runtime", cause)
     limit = program.number("MaxConcurrency", value, scene) if isinstance(state, Map) and state.has_limit else None
-    too_many_failed(state, value, 0, len(inputs), moment)  # an error in what says so shows at once
+    too_many_failed(state, value, 0, len(inputs), evaluation)  # an error in what says so shows at once
     if inputs and not state.pure:
-        return AtFanOut(state, value, moment, inputs, min(int(limit), len(inputs)) if limit else len(inputs))
+        return AtFanOut(state, value, evaluation, inputs, min(int(limit), len(inputs)) if limit else len(inputs))
     ends = [
-        _follow(branch_start(state, index), Success(entered), branch_moment(state, index, entered, moment))
+        _follow(branch_start(state, index), Success(entered), branch_moment(state, index, entered, evaluation))
         for index, entered in enumerate(inputs)
     ]
     failures = [end.failure for end in ends if isinstance(end, Failed)]
-    if too_many_failed(state, value, len(failures), len(ends), moment):
-        return fall_back(state, value, by_branch(state, failures[0]), moment)
-    left = join(state, value, [end.given.value for end in ends if isinstance(end, Ended)], moment)
+    if too_many_failed(state, value, len(failures), len(ends), evaluation):
+        return fall_back(state, value, by_branch(state, failures[0]), evaluation)
+    left = join(state, value, [end.given.value for end in ends if isinstance(end, Ended)], evaluation)
     if isinstance(left, Failure):
-        return fall_back(state, value, left, moment)
-    return Onward(left.value, state.next, moment.after(left.variables))
+        return fall_back(state, value, left, evaluation)
+    return Onward(left.value, state.next, evaluation.after(left.variables))
 
 
 def _shown(failure: Failure) -> dict[str, str]:

@@ -7,32 +7,32 @@ from collections.abc import Mapping
 
 from unum_runtime.asl.program import Left
 from unum_runtime.model.ir import READ_ITEMS, WRITE_RESULTS, FanOut, Json, Map, Task
-from unum_runtime.protocol.planning.evaluation import Moment
+from unum_runtime.protocol.planning.evaluation import EvaluationContext
 
 _ITEMS, _RESULTS = "$items", "$results"
 
 
-def keep_items(task: Task, raw: Json, items: Json, moment: Moment) -> Left | None:
+def keep_items(task: Task, raw: Json, items: Json, evaluation: EvaluationContext) -> Left | None:
     """What `task` is left with if it read `items` for the Map after it: its own input, and the items; else None."""
-    return Left(raw, {**moment.variables, _ITEMS: items}) if task.resource == READ_ITEMS else None
+    return Left(raw, {**evaluation.variables, _ITEMS: items}) if task.resource == READ_ITEMS else None
 
 
-def items_read(state: FanOut, moment: Moment) -> list[Json] | None:
+def items_read(state: FanOut, evaluation: EvaluationContext) -> list[Json] | None:
     """The items that were read for `state`; None where it selects its own."""
-    items: list[Json] | None = moment.variables[_ITEMS] if isinstance(state, Map) and state.reads else None
+    items: list[Json] | None = evaluation.variables[_ITEMS] if isinstance(state, Map) and state.reads else None
     return items
 
 
-def keep_results(state: FanOut, raw: Json, results: list[Json], moment: Moment) -> Left | None:
+def keep_results(state: FanOut, raw: Json, results: list[Json], evaluation: EvaluationContext) -> Left | None:
     """What `state` is left with if a Task is to write its `results`: its own input, and the results; else None."""
     if isinstance(state, Map) and state.writes:
-        return Left(raw, {**without(moment.variables), _RESULTS: results})
+        return Left(raw, {**without(evaluation.variables), _RESULTS: results})
     return None
 
 
-def results_kept(task: Task, arguments: Json, moment: Moment) -> Json:
+def results_kept(task: Task, arguments: Json, evaluation: EvaluationContext) -> Json:
     """The event of `task`: its `arguments`, and the results that it is to write, if it is for that."""
-    return {**arguments, "Results": moment.variables[_RESULTS]} if task.resource == WRITE_RESULTS else arguments
+    return {**arguments, "Results": evaluation.variables[_RESULTS]} if task.resource == WRITE_RESULTS else arguments
 
 
 def without(variables: Mapping[str, Json]) -> Mapping[str, Json]:

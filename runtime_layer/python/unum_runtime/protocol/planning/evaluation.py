@@ -20,7 +20,7 @@ REDRIVES = "$redrives"
 
 
 @dataclass(frozen=True)
-class Moment:
+class EvaluationContext:
     """A point of an execution, the same for every delivery that comes to it.
 
     Attributes:
@@ -75,10 +75,10 @@ class Moment:
             seed=f"{self.seed}+{self.visited} {state}{part}",
         )
 
-    def after(self, variables: Mapping[str, Json], *, entered_ms: int | None = None) -> "Moment":
+    def after(self, variables: Mapping[str, Json], *, entered_ms: int | None = None) -> "EvaluationContext":
         """After the visit of a state that is left with `variables`, at `entered_ms` if time has passed."""
         entered_ms = self.entered_ms if entered_ms is None else entered_ms
-        return Moment(self.workflow, self.execution, entered_ms, self.seed, variables, self.visited + 1)
+        return EvaluationContext(self.workflow, self.execution, entered_ms, self.seed, variables, self.visited + 1)
 
     def _context(self, state: str, retries: tuple[int, ...] | None, token: str) -> dict[str, Json]:
         workflow, name = self.workflow, self.execution.name

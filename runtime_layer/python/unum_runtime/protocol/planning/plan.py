@@ -9,16 +9,16 @@ from typing import TypeAlias
 from unum_runtime.cold_start.records import dataclass, replace
 from unum_runtime.errors import OutcomeCollected
 from unum_runtime.model.checkpoint import (
-    STRAIGHT,
+    DEFAULT_CONTINUATION,
     Checkpoint,
     Collected,
+    Continuation,
     Ending,
     Failure,
     Outcome,
     Phase,
     Status,
     Success,
-    Way,
     to_text,
 )
 from unum_runtime.model.envelope import Siblings, Source, Value
@@ -35,7 +35,7 @@ from unum_runtime.protocol.planning.advance import (
     branch_moment,
     branch_start,
 )
-from unum_runtime.protocol.planning.evaluation import INPUT, Moment
+from unum_runtime.protocol.planning.evaluation import INPUT, EvaluationContext
 
 MAX_OUTCOME_BYTES = 380_000
 """The largest outcome that is stored; DynamoDB takes items of 400 KB, key and names included."""
@@ -119,7 +119,7 @@ class Commit:
         state: its state.
         phase: whether `outcome` is what the state was entered with or what it came to.
         outcome: the value or the failure.
-        way: how control goes on from it, where that is not as usual.
+        continuation: how control goes on from it, where that is not as usual.
         duration_ms: how long user code ran for it; 0 where there was none.
         attempt: how often it had been tried before.
         joins: the scope whose results, or whose failure, it was made of, if it was.
@@ -130,7 +130,7 @@ class Commit:
     state: str
     phase: Phase
     outcome: Outcome
-    way: Way = STRAIGHT
+    continuation: Continuation = DEFAULT_CONTINUATION
     duration_ms: int = 0
     attempt: int = 0
     joins: Scope | None = None
@@ -165,25 +165,25 @@ def plan(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
     return _onward(workflow, checkpoint)
 
 
-def moment_of(workflow: Workflow, checkpoint: Checkpoint) -> Moment:
+def moment_of(workflow: Workflow, checkpoint: Checkpoint) -> EvaluationContext:
     """The moment in which control goes on from `checkpoint`."""
-    variables = checkpoint.way.variables
+    variables = checkpoint.continuation.variables
     if is_start(checkpoint.name) and workflow.keeps_input and isinstance(checkpoint.outcome, Success):
         variables = {INPUT: checkpoint.outcome.value}
     name = checkpoint.name
-    return Moment(workflow, name.execution, checkpoint.committed_ms, str(name), variables)
+    return EvaluationContext(workflow, name.execution, checkpoint.committed_ms, str(name), variables)
 
 
 def branch(opened: Open, index: int) -> Invoke | Commit:
     """How branch `index` begins: with its first Task or Wait, or, where none comes first, with a commit."""
     fan_out, value = opened.arrival.state, opened.arrival.inputs[index]
     name = Name(opened.scope.execution, opened.scope.branch(index), step=0)
-    moment = branch_moment(fan_out, index, value, opened.arrival.moment)
-    match advance(branch_start(fan_out, index), Success(value), moment):
+    evaluation = branch_moment(fan_out, index, value, opened.arrival.evaluation)
+    match advance(branch_start(fan_out, index), Success(value), evaluation):
         case AtTask() | AtWait() as arrival:
             return _invoke(name, arrival)
-        case AtFanOut(state, value, moment):
-            return Commit(name, state.name, Phase.ENTERED, Success(value), Way(variables=moment.variables))
+        case AtFanOut(state, value, evaluation):
+            return Commit(name, state.name, Phase.ENTERED, Success(value), Continuation(variables=evaluation.variables))
         case Ended(state, outcome):
             return InPlace(name, state, Phase.LEFT, outcome)
         case Failed(state, failure):
@@ -229,8 +229,8 @@ def is_start(name: Name) -> bool:
 
 def _onward(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
     """What has to happen where control goes on from `checkpoint`."""
-    moment = moment_of(workflow, checkpoint)
-    match _within_limits(workflow, checkpoint, moment, _arrive(workflow, checkpoint, moment)):
+    evaluation = moment_of(workflow, checkpoint)
+    match _within_limits(workflow, checkpoint, evaluation, _arrive(workflow, checkpoint, evaluation)):
         case AtTask(task) as arrival if task.meets_previous:
             return Meet(_invoke(_follower(workflow, checkpoint), arrival))
         case AtTask() | AtWait() as arrival:
@@ -243,7 +243,7 @@ def _onward(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
             return _end(workflow, checkpoint, state, failure)
 
 
-def _arrive(workflow: Workflow, checkpoint: Checkpoint, moment: Moment) -> Arrival:
+def _arrive(workflow: Workflow, checkpoint: Checkpoint, evaluation: EvaluationContext) -> Arrival:
     """Where control comes to after `checkpoint`."""
     if isinstance(checkpoint.outcome, Collected):
         raise OutcomeCollected(f"{checkpoint.name}: was collected, because what follows from it is committed")
@@ -252,12 +252,14 @@ def _arrive(workflow: Workflow, checkpoint: Checkpoint, moment: Moment) -> Arriv
     start = _resume_at(workflow, checkpoint)
     if start is None:
         return Ended(checkpoint.state, checkpoint.outcome)
-    return advance(start, checkpoint.outcome, moment)
+    return advance(start, checkpoint.outcome, evaluation)
 
 
-def _within_limits(workflow: Workflow, checkpoint: Checkpoint, moment: Moment, arrival: Arrival) -> Arrival:
+def _within_limits(
+    workflow: Workflow, checkpoint: Checkpoint, evaluation: EvaluationContext, arrival: Arrival
+) -> Arrival:
     """`arrival`, or what it comes to where the execution's time or its steps are used up."""
-    if workflow.timeout_s is not None and moment.is_late and not isinstance(arrival, Failed):
+    if workflow.timeout_s is not None and evaluation.is_late and not isinstance(arrival, Failed):
         return Failed(checkpoint.state, out_of_time(workflow))
     is_over = isinstance(arrival, Ended | Failed)
     if not is_over and checkpoint.name.hops >= workflow.hop_budget:
@@ -270,7 +272,7 @@ def _resume_at(workflow: Workflow, checkpoint: Checkpoint) -> str | None:
         return workflow.start_at
     if checkpoint.phase is Phase.ENTERED:
         return checkpoint.state
-    return checkpoint.way.goes_to or workflow.states[checkpoint.state].next
+    return checkpoint.continuation.goes_to or workflow.states[checkpoint.state].next
 
 
 def _follower(workflow: Workflow, checkpoint: Checkpoint) -> Name:
@@ -284,23 +286,23 @@ def _follower(workflow: Workflow, checkpoint: Checkpoint) -> Name:
 
 def _waiting_on(checkpoint: Checkpoint, arrival: AtTask | AtWait) -> AtTask | AtWait:
     """`arrival`; its time is that of before, where `checkpoint` is that of a redrive of what waited."""
-    until_ms = checkpoint.way.until_ms
+    until_ms = checkpoint.continuation.until_ms
     state = arrival.task if isinstance(arrival, AtTask) else arrival.state
     if until_ms is None or state.name != checkpoint.state:
         return arrival
     if isinstance(arrival, AtWait):
         return replace(arrival, until_ms=until_ms)
-    entered_ms = max(arrival.moment.entered_ms, until_ms)
-    return replace(arrival, moment=replace(arrival.moment, entered_ms=entered_ms), due_ms=until_ms)
+    entered_ms = max(arrival.evaluation.entered_ms, until_ms)
+    return replace(arrival, evaluation=replace(arrival.evaluation, entered_ms=entered_ms), due_ms=until_ms)
 
 
 def _invoke(name: Name, arrival: AtTask | AtWait) -> Invoke:
     """What `arrival` leads to."""
-    moment = arrival.moment
+    evaluation = arrival.evaluation
     if isinstance(arrival, AtTask):  # it is entered when its time has come, a Wait before that
-        entered = Value(arrival.given, moment.entered_ms, moment.variables)
+        entered = Value(arrival.given, evaluation.entered_ms, evaluation.variables)
         return Invoke(name, arrival.task.name, entered, arrival.due_ms)
-    entered = Value(Success(arrival.value), moment.entered_ms, moment.variables)
+    entered = Value(Success(arrival.value), evaluation.entered_ms, evaluation.variables)
     return Invoke(name, arrival.state.name, entered, arrival.until_ms)
 
 
@@ -312,17 +314,17 @@ def _part(opened: Open, part: range) -> Invoke:
 
 def _again(checkpoint: Checkpoint, given: Success) -> Invoke:
     """The fan-out that failed, entered with `given`, begins anew, with an event of its own, because that may wait."""
-    way = checkpoint.way
-    entered = Value(given, checkpoint.committed_ms, way.variables)
-    return Invoke(checkpoint.name.following, checkpoint.state, entered, way.until_ms, way.retries)
+    continuation = checkpoint.continuation
+    entered = Value(given, checkpoint.committed_ms, continuation.variables)
+    return Invoke(checkpoint.name.following, checkpoint.state, entered, continuation.until_ms, continuation.retries)
 
 
 def _open(checkpoint: Checkpoint, arrival: AtFanOut) -> Open | Commit:
     name, state = checkpoint.name, arrival.state.name
     if is_start(name):  # a client wrote the start record, and it knows no sizes: commit them first
-        way = Way(variables=arrival.moment.variables)
-        return Commit(name.following, state, Phase.ENTERED, Success(arrival.value), way)
-    retries = checkpoint.way.retries if (checkpoint.phase, checkpoint.state) == (Phase.ENTERED, state) else ()
+        continuation = Continuation(variables=arrival.evaluation.variables)
+        return Commit(name.following, state, Phase.ENTERED, Success(arrival.value), continuation)
+    retries = checkpoint.continuation.retries if (checkpoint.phase, checkpoint.state) == (Phase.ENTERED, state) else ()
     scope = Scope(name.execution, name.frames, state, name.step + 1, sum(retries), len(arrival.inputs))
     return Open(scope, arrival, retries)
 

@@ -24,7 +24,7 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import ACTIVITY, Json, Pattern, State, Task
 from unum_runtime.model.naming import Key, Name, answer_key, lease_key, pending_key
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES, WITHOUT_BUCKET
-from unum_runtime.protocol.runtime import Elsewhere, Later, Runtime
+from unum_runtime.protocol.runtime import CallbackPending, JobPending, Runtime
 
 NUDGE: Mapping[str, Json] = {"is_over": True}
 """The job of an event that goes on from a result which was handed in."""
@@ -109,7 +109,7 @@ def token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = None) -> 
     return key.partition[-DIGEST_LENGTH:] + str((winner or item)["proof"])
 
 
-def known(rt: Runtime, envelope: Envelope, given: str) -> Success | Failure | Elsewhere | None:
+def known(rt: Runtime, envelope: Envelope, given: str) -> Success | Failure | CallbackPending | None:
     """What the event of this try comes to, if its token `given` was given out before this delivery.
 
     Returns:
@@ -125,13 +125,13 @@ def has_begun(rt: Runtime, envelope: Envelope) -> bool:
     return key in rt.store.read([key])
 
 
-def fail(rt: Runtime, envelope: Envelope, failure: Failure) -> Failure | Elsewhere:
+def fail(rt: Runtime, envelope: Envelope, failure: Failure) -> Failure | CallbackPending:
     """`failure` of user code, which may have given the token on; nothing any more, if another event goes on."""
     found = _carried(rt, envelope, _settled(rt, envelope, failure, By.CODE), By.CODE)
-    return Elsewhere() if isinstance(found, Success) else found
+    return CallbackPending() if isinstance(found, Success) else found
 
 
-def look(rt: Runtime, envelope: Envelope, limits: Limits) -> Success | Failure | Later | Elsewhere:
+def look(rt: Runtime, envelope: Envelope, limits: Limits) -> Success | Failure | JobPending | CallbackPending:
     """What an event comes to that was sent when the token had been given out.
 
     Returns:
@@ -152,11 +152,11 @@ def look(rt: Runtime, envelope: Envelope, limits: Limits) -> Success | Failure |
     return next_look(limits, waited_ms) if item is None else _carried(rt, envelope, item, By.CLOCK)
 
 
-def next_look(limits: Limits, waited_ms: float) -> Later | Elsewhere:
+def next_look(limits: Limits, waited_ms: float) -> JobPending | CallbackPending:
     """When to see whether the time is over, after `waited_ms` milliseconds; never where there is no limit."""
     left_s = None if limits.timeout_s is None else max(0.0, limits.timeout_s - waited_ms / 1000)
     times_s = [time_s for time_s in (left_s, limits.heartbeat_s) if time_s is not None]
-    return Later(None, round(min(times_s) * 1000)) if times_s else Elsewhere()
+    return JobPending(None, round(min(times_s) * 1000)) if times_s else CallbackPending()
 
 
 def check_look(rt: Runtime, envelope: Envelope, state: State) -> None:
@@ -214,13 +214,13 @@ def _settled(rt: Runtime, envelope: Envelope, failure: Failure, by: By) -> Item:
     return rt.store.create(key, item, expires_at_s=rt.expires_at_s()) or item
 
 
-def _carried(rt: Runtime, envelope: Envelope, item: Item, by: By) -> Success | Failure | Elsewhere:
+def _carried(rt: Runtime, envelope: Envelope, item: Item, by: By) -> Success | Failure | CallbackPending:
     """The result in `item`, if an event that goes on from results `by` goes on from this one."""
     if item["by"] == by:
         return _result(item)
     if item["by"] == By.HOLDER and TOMBSTONE not in item:  # who may have died before the nudge
         nudge(rt, envelope, rt.own_address)
-    return Elsewhere()
+    return CallbackPending()
 
 
 def _answer(rt: Runtime, envelope: Envelope) -> Item | None:

@@ -32,7 +32,7 @@ from unum_runtime.model.ir import (
 )
 from unum_runtime.protocol.delivery.user_code import call, event_of, shaped
 from unum_runtime.protocol.planning.advance import exceeded, too_many_failed
-from unum_runtime.protocol.planning.evaluation import Moment
+from unum_runtime.protocol.planning.evaluation import EvaluationContext
 from unum_runtime.protocol.planning.retry import Retry, recover
 from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.simulator.local import Context, Queue
@@ -44,7 +44,7 @@ _Done: TypeAlias = tuple[Left, str | None] | Failure
 
 
 @records.dataclass(frozen=True)
-class Staged(Moment):
+class Staged(EvaluationContext):
     """A moment whose context object is given.
 
     Attributes:
@@ -62,7 +62,7 @@ class Staged(Moment):
         token: str = "",
         part: str = "",
     ) -> Scene:
-        """See `Moment.scene`."""
+        """See `EvaluationContext.scene`."""
         own = super().scene(state, retries=retries, now_ms=now_ms, token=token, part=part)
         return replace(own, context=self.context)
 
@@ -84,7 +84,7 @@ class Visit:
     state: State
     value: Json
     given: Given
-    moment: Moment
+    evaluation: EvaluationContext
     seen: dict[str, Json] = field(default_factory=dict)
 
     def end(self) -> dict[str, Json]:
@@ -170,7 +170,7 @@ class Visit:
     def _fails(self, state: FanOut, size: int) -> bool:
         if not isinstance(state, Map) or not state.tolerates:
             return False  # what a Map that tolerates nothing comes to is for the mock to say
-        return too_many_failed(state, self.value, self.given.map_iteration_failure_count, size, self.moment)
+        return too_many_failed(state, self.value, self.given.map_iteration_failure_count, size, self.evaluation)
 
     def _enter_map(self, state: Map) -> int:
         """See what `state` is entered with; how many branches it has."""
@@ -234,16 +234,16 @@ class Visit:
         rules = enumerate(self.state.retry)
         retrier = next((index for index, rule in rules if recovery.matches(rule.errors, failure.error)), None)
         counts = tuple(self.given.retrier_retry_count * (index == retrier) for index in range(len(self.state.retry)))
-        now_ms = self.moment.entered_ms
-        found = recover(self.state, failure, self.value, self.moment, retries=counts, now_ms=now_ms)
+        now_ms = self.evaluation.entered_ms
+        found = recover(self.state, failure, self.value, self.evaluation, retries=counts, now_ms=now_ms)
         details = {} if retrier is None else {"retryIndex": retrier}
         if isinstance(found, Retry):
             self.seen["errorDetails"] = {**details, "retryBackoffIntervalSeconds": (found.due_ms - now_ms) // 1000}
             return {"status": "RETRIABLE", **shown}
         if isinstance(found.outcome, Success):
             self.seen["errorDetails"] = {**details, "catchIndex": recovery.catcher(self.state.catch, failure.error)}
-            left = Left(found.outcome.value, found.way.variables)
-            return {**self._ended("CAUGHT_ERROR", left, found.way.goes_to), **shown}
+            left = Left(found.outcome.value, found.continuation.variables)
+            return {**self._ended("CAUGHT_ERROR", left, found.continuation.goes_to), **shown}
         if details:
             self.seen["errorDetails"] = details
         return {"status": "FAILED", **shown}
@@ -258,7 +258,7 @@ class Visit:
 
     def _scene(self, part: str = "") -> Scene:
         """New each time, so that every look at a field comes to the same random numbers."""
-        return self.moment.scene(self.state.name, part=part)
+        return self.evaluation.scene(self.state.name, part=part)
 
     @property
     def _is_jsonata(self) -> bool:
@@ -282,7 +282,7 @@ class Visit:
         )
 
     def _call(self, task: Task) -> Call:
-        name = self.moment.execution.name
+        name = self.evaluation.execution.name
         return Call(name, name, task.name, task.function, idempotency_key=name, resource=task.resource)
 
 
