@@ -34,7 +34,7 @@ def commit(rt: Runtime, effect: Commit, delivery: DeliveryState) -> Effect:
     Args:
         rt: the runtime.
         effect: what is to be committed.
-        delivery: of this delivery; told whether the outcome is its own. The first commit of an execution tells its routes
+        delivery: state of this delivery, which records the outcome. The first commit of an execution tells its routes
             to whoever comes from outside.
 
     Returns:
