@@ -53,8 +53,8 @@ def ours() -> float:
     moment = Moment(workflow, Execution(EXECUTION_NAME, 0), 0, "seed")
 
     def visit() -> tuple[object, object]:
-        parameters = task.arguments(INPUT, moment.scene("Charge", retries=()))
-        return parameters, task.leave(INPUT, RESULT, moment.scene("Charge", retries=(), part=" result")).value
+        parameters = task.arguments(INPUT, moment.context_of("Charge", retries=()))
+        return parameters, task.leave(INPUT, RESULT, moment.context_of("Charge", retries=(), part=" result")).value
 
     if visit() != (PARAMETERS, OUTPUT):
         sys.exit(f"unum_runtime computes something else: {visit()}")

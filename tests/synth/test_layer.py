@@ -102,9 +102,9 @@ def test_a_layer_with_jsonata_evaluates_it(python: str, tmp_path: Path) -> None:
     content = layer_content(compile_workflow(definition, name="Flow", functions=None), runtime_folder())
     code = """
 from unum_runtime.asl.languages import program
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.functions.task_function import load_workflow
-print(program(load_workflow("Flow").states["P"]).leave(1, 1, Scene({}, {}, 0, "")).value)
+print(program(load_workflow("Flow").states["P"]).leave(1, 1, ExpressionContext({}, {}, 0, "")).value)
 """
     assert ran(made(content, python), tmp_path, code) == "2\n"
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.conditions import Condition, choose, compile_condition
 from unum_runtime.asl.states_errors import NoChoiceMatched, RuntimeFailure
 from unum_runtime.asl.timestamps import instant
 from unum_runtime.errors import DefinitionError
 
-BARE = Scene({})
+BARE = ExpressionContext({})
 T = "2016-03-14T01:59:00Z"
 
 
@@ -167,7 +167,7 @@ def test_boolean_expressions_stop_when_the_answer_is_known() -> None:
 
 def test_paths_may_lead_into_the_context_and_select_several() -> None:
     rule = {"Variable": "$$.Execution.Name", "StringEqualsPath": "$.name", "Next": "X", "Comment": "same name"}
-    assert compile_condition(rule).holds({"name": "x"}, Scene({"Execution": {"Name": "x"}}))
+    assert compile_condition(rule).holds({"name": "x"}, ExpressionContext({"Execution": {"Name": "x"}}))
     assert compile_condition({"Variable": "$.a[?(@.b)]", "IsNull": False}).holds({"a": []}, BARE)
 
 
@@ -222,15 +222,18 @@ def test_a_rule_has_one_connective() -> None:
 
 def test_variables_on_both_sides() -> None:
     condition = compile_condition({"Variable": "$guess", "StringEqualsPath": "$answers[0]"})
-    assert condition.holds({}, Scene({}, {"guess": "a", "answers": ["a"]}))
-    assert not condition.holds({}, Scene({}, {"guess": "a", "answers": ["b"]}))
+    assert condition.holds({}, ExpressionContext({}, {"guess": "a", "answers": ["a"]}))
+    assert not condition.holds({}, ExpressionContext({}, {"guess": "a", "answers": ["b"]}))
     with pytest.raises(RuntimeFailure, match=r"Invalid path '\$guess'"):
         condition.holds({"guess": "a"}, BARE)
 
 
 def test_a_variable_may_be_absent() -> None:
     present = compile_condition({"Variable": "$v", "IsPresent": True})
-    assert [present.holds({}, Scene({}, variables)) for variables in ({"v": None}, {"w": 1})] == [True, False]
+    assert [present.holds({}, ExpressionContext({}, variables)) for variables in ({"v": None}, {"w": 1})] == [
+        True,
+        False,
+    ]
 
 
 def test_choose_takes_the_first_that_holds_else_the_default() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.dataflow import (
     DataFlow,
     check_reference,
@@ -16,7 +16,7 @@ from unum_runtime.asl.jsonpath.dataflow import (
 from unum_runtime.asl.states_errors import ResultPathMatchFailure, RuntimeFailure
 from unum_runtime.errors import DefinitionError
 
-SCENE = Scene({"Execution": {"Id": "e1"}}, {"v": {"id": 7}})
+SCENE = ExpressionContext({"Execution": {"Id": "e1"}}, {"v": {"id": 7}})
 
 
 def run(fields: dict[str, Any], raw: Any, result: Any) -> tuple[Any, Any]:

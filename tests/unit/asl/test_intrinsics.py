@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.expressions import compile_expression, paths_of
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.states_errors import IntrinsicFailure, RuntimeFailure
 
-SCENE = Scene({"Execution": {"Name": "run-1"}}, {"v": {"n": 4}}, seed="e/1")
+SCENE = ExpressionContext({"Execution": {"Name": "run-1"}}, {"v": {"n": 4}}, seed="e/1")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
@@ -26,8 +26,8 @@ JSON = st.recursive(
 )
 
 
-def evaluate(text: str, data: Any = None, scene: Scene = SCENE) -> Any:
-    return compile_expression(text, field="x.$")(data, scene)
+def evaluate(text: str, data: Any = None, context: ExpressionContext = SCENE) -> Any:
+    return compile_expression(text, field="x.$")(data, context)
 
 
 @pytest.mark.parametrize(
@@ -190,13 +190,15 @@ def test_an_expression_tells_which_paths_it_reads() -> None:
     assert [path.variable for path in paths_of("$x")] == ["x"]
 
 
-def test_chance_depends_on_the_scene_alone() -> None:
+def test_chance_depends_on_the_context_alone() -> None:
     texts = ("States.UUID()", "States.MathRandom(0, 1000000)")
-    first, again, other = ([evaluate(text, scene=Scene({}, seed=seed)) for text in texts] for seed in ("a", "a", "b"))
+    first, again, other = (
+        [evaluate(text, context=ExpressionContext({}, seed=seed)) for text in texts] for seed in ("a", "a", "b")
+    )
     assert first == again
     assert all(one != another for one, another in zip(first, other, strict=True))
     assert uuid.UUID(first[0]).version == 4
-    assert evaluate("States.UUID()") != evaluate("States.UUID()")  # of one scene: two numbers, not one twice
+    assert evaluate("States.UUID()") != evaluate("States.UUID()")  # of one context: two numbers, not one twice
 
 
 @given(st.integers(-1000, 1000), st.integers(1, 1000))

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.program import JsonPathProgram
 from unum_runtime.asl.languages import program
 from unum_runtime.asl.program import Left
 from unum_runtime.asl.states_errors import NoChoiceMatched, ResultPathMatchFailure, RuntimeFailure
 from unum_runtime.model.ir import Catcher, Form, Json, Task
 
-SCENE = Scene({"Execution": {"Name": "run"}}, {"old": 1, "n": 2}, now_ms=1_000, seed="e/1")
+SCENE = ExpressionContext({"Execution": {"Name": "run"}}, {"old": 1, "n": 2}, now_ms=1_000, seed="e/1")
 
 
 def of(**fields: Json) -> JsonPathProgram:
@@ -111,7 +111,7 @@ class TestItems:
         ],
     )
     def test_where_items_come_from(self, fields: dict[str, Json], raw: Json, items: list[Json]) -> None:
-        assert of(**fields).items(raw, Scene({"Names": ["z"]}, {"all": [4]})) == items
+        assert of(**fields).items(raw, ExpressionContext({"Names": ["z"]}, {"all": [4]})) == items
 
     # Recorded: with an ItemReader, a path that leads to nothing does no harm.
     def test_items_that_were_read(self) -> None:
@@ -167,8 +167,8 @@ class TestNumbers:
         ],
     )
     def test_where_a_number_comes_from(self, fields: dict[str, Json], found: float | None) -> None:
-        scene = Scene({"State": {"Limit": 3}}, {"n": 2})
-        assert of(**fields).number("TimeoutSeconds", {"t": 7, "in": {"t": 8}}, scene) == found
+        context = ExpressionContext({"State": {"Limit": 3}}, {"n": 2})
+        assert of(**fields).number("TimeoutSeconds", {"t": 7, "in": {"t": 8}}, context) == found
 
     # Recorded: text that reads as an integer is one; and the words about what is none.
     @pytest.mark.parametrize(("value", "found"), [(0, 0), ("1", 1), (3.0, 3), ("12", 12)])

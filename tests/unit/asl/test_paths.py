@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.paths import PathNotFound, find, parse, put, read
 from unum_runtime.asl.states_errors import ResultPathMatchFailure
@@ -339,8 +339,8 @@ def test_puts_only_at_reference_paths_into_the_input(text: str) -> None:
     ],
 )
 def test_a_path_begins_at_the_input_the_context_or_a_variable(text: str, found: Any) -> None:
-    scene = Scene({"x": 2}, {"x": {"y": [3, 4]}, "größe": 5})
-    assert read(parse(text), {"x": 1}, scene) == found
+    context = ExpressionContext({"x": 2}, {"x": {"y": [3, 4]}, "größe": 5})
+    assert read(parse(text), {"x": 1}, context) == found
 
 
 def test_a_path_tells_what_it_begins_at() -> None:
@@ -354,5 +354,5 @@ def test_a_path_tells_what_it_begins_at() -> None:
 
 def test_a_variable_is_no_field_of_the_input() -> None:
     with pytest.raises(PathNotFound) as caught:
-        read(parse("$x"), {"x": 1}, Scene({}, {"a": 1, "b": 2}))
+        read(parse("$x"), {"x": 1}, ExpressionContext({}, {"a": 1, "b": 2}))
     assert caught.value.place == "the variables that are assigned: a, b"

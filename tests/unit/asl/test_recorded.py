@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.conditions import compile_condition
 from unum_runtime.asl.jsonpath.dataflow import compile_data_flow
 from unum_runtime.asl.jsonpath.program import JsonPathProgram
@@ -71,12 +71,12 @@ def run(machine: dict[str, Any], data: Any, given: Any, variables: Mapping[str, 
     name = machine["StartAt"]
     while name:
         state = machine["States"][name]
-        scene = Scene({"Execution": {"Input": given}, "State": {"Name": name}}, variables, seed=name)
-        name, (data, variables) = step(state, name, data, given, scene)
+        context = ExpressionContext({"Execution": {"Input": given}, "State": {"Name": name}}, variables, seed=name)
+        name, (data, variables) = step(state, name, data, given, context)
     return data
 
 
-def step(state: dict[str, Any], name: str, data: Any, given: Any, scene: Scene) -> tuple[str | None, Any]:
+def step(state: dict[str, Any], name: str, data: Any, given: Any, context: ExpressionContext) -> tuple[str | None, Any]:
     compile_data_flow(state, where=f"$.States.{name}")
     if state["Type"] == "Map" and "Parameters" in state:  # the older name, which the compiler replaces
         state = {"ItemSelector" if field == "Parameters" else field: value for field, value in state.items()}
@@ -85,19 +85,19 @@ def step(state: dict[str, Any], name: str, data: Any, given: Any, scene: Scene) 
         case "Choice":
             for rule in state["Choices"]:
                 compile_condition(rule)
-            return fields.choose(data, scene)
+            return fields.choose(data, context)
         case "Fail":
-            raise Failed(*fields.failure(data, scene))
+            raise Failed(*fields.failure(data, context))
         case "Wait":
-            fields.until_ms(data, scene)
-            result = fields.arguments(data, scene)
+            fields.until_ms(data, context)
+            result = fields.arguments(data, context)
         case "Map":
             for field in ("MaxConcurrency", "ToleratedFailureCount", "ToleratedFailurePercentage"):
-                fields.number(field, data, scene)
-            result = [run(inner_of(state), item, given, scene.variables) for item in fields.items(data, scene)]
+                fields.number(field, data, context)
+            result = [run(inner_of(state), item, given, context.variables) for item in fields.items(data, context)]
         case _:
-            result = fields.arguments(data, scene)
-    return state.get("Next"), fields.leave(data, result, scene)
+            result = fields.arguments(data, context)
+    return state.get("Next"), fields.leave(data, result, context)
 
 
 def outcome(case: dict[str, Any]) -> dict[str, Any]:

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.recovery import Again, catcher, longest_wait_ms, matches, next_retry
 from unum_runtime.model.ir import Catcher, Retrier
 
-SCENE = Scene({}, seed="e/1")
+SCENE = ExpressionContext({}, seed="e/1")
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ def test_names(errors: list[str], error: str | None, expected: bool) -> None:  #
     assert matches(errors, error) is expected
 
 
-def delays(retrier: Retrier, scene: Scene = SCENE) -> list[int]:
+def delays(retrier: Retrier, context: ExpressionContext = SCENE) -> list[int]:
     found: list[int] = []
-    again = next_retry([retrier], (), "A", scene)
+    again = next_retry([retrier], (), "A", context)
     while again is not None and len(found) < 50:
         found.append(again.delay_ms)
-        again = next_retry([retrier], again.counts, "A", scene)
+        again = next_retry([retrier], again.counts, "A", context)
     return found
 
 
@@ -68,7 +68,7 @@ def test_an_interval_is_never_longer_than_a_leap_year() -> None:
 @given(st.text(max_size=3))
 def test_jitter_makes_an_interval_a_part_of_itself(seed: str) -> None:
     retrier = Retrier(errors=("A",), interval_s=10, backoff_rate=2, max_delay_s=15, jitter=True)
-    first, again = delays(retrier, Scene({}, seed=seed)), delays(retrier, Scene({}, seed=seed))
+    first, again = delays(retrier, ExpressionContext({}, seed=seed)), delays(retrier, ExpressionContext({}, seed=seed))
     assert first == again
     assert all(0 <= delay <= limit for delay, limit in zip(first, (10_000, 15_000, 15_000), strict=True))
 

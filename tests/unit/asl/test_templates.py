@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.templates import Template, compile_template
 from unum_runtime.asl.states_errors import RuntimeFailure
 from unum_runtime.errors import DefinitionError
 
-BARE = Scene({})
+BARE = ExpressionContext({})
 STATIC_NAMES = st.text(max_size=5).filter(lambda name: not name.endswith(".$"))
 STATIC = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -29,7 +29,7 @@ def test_the_example_of_the_specification() -> None:
         }
     )
     data = {"flagged": 7, "vals": [0, 10, 20, 30, 40, 50]}
-    assert template.render(data, Scene({"DayOfWeek": "TUESDAY"})) == {
+    assert template.render(data, ExpressionContext({"DayOfWeek": "TUESDAY"})) == {
         "flagged": True,
         "parts": {"first": 0, "last3": [30, 40, 50]},
         "weekday": "TUESDAY",
@@ -62,7 +62,7 @@ def test_a_template_read_from_the_ir_works_unchecked() -> None:
 @pytest.mark.parametrize("text", ["$.no_such", "$$.no_such"])
 def test_a_path_that_leads_to_nothing(text: str) -> None:
     with pytest.raises(RuntimeFailure) as caught:
-        compile_template({"value.$": text}).render({"int": 0}, Scene({"int": 0}))
+        compile_template({"value.$": text}).render({"int": 0}, ExpressionContext({"int": 0}))
     assert caught.value.error == "States.Runtime"
     assert caught.value.cause == (
         f"The JSONPath '{text}' specified for the field 'value.$' could not be found in the input '{{\"int\":0}}'"
@@ -71,13 +71,13 @@ def test_a_path_that_leads_to_nothing(text: str) -> None:
 
 def test_variables_and_functions() -> None:
     template = compile_template({"next.$": "States.MathAdd($count.of[0], $.by)", "all.$": "$count"})
-    rendered = template.render({"by": 2}, Scene({}, {"count": {"of": [3]}}))
+    rendered = template.render({"by": 2}, ExpressionContext({}, {"count": {"of": [3]}}))
     assert rendered == {"next": 5, "all": {"of": [3]}}
 
 
 def test_a_variable_that_is_not_assigned() -> None:
     with pytest.raises(RuntimeFailure, match=r"'\$b' .* could not be found in the variables .* assigned: a$"):
-        compile_template({"value.$": "$b"}).render({"b": 1}, Scene({}, {"a": 1}))
+        compile_template({"value.$": "$b"}).render({"b": 1}, ExpressionContext({}, {"a": 1}))
 
 
 def test_a_long_input_does_not_make_a_long_cause() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unum_compiler import graph as g
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.conditions import compile_condition
 from unum_runtime.model.ir import Json
 
@@ -28,7 +28,7 @@ data = st.fixed_dictionaries(dict.fromkeys(FIELDS, scalars))
 
 
 def holds(condition: g.Condition, value: Json) -> bool:
-    return compile_condition(dict(condition.rule)).holds(value, Scene(context={}))
+    return compile_condition(dict(condition.rule)).holds(value, ExpressionContext(context_object={}))
 
 
 def kind(value: Json) -> type:
@@ -127,9 +127,9 @@ def test_times() -> None:
 
 
 def test_variables_and_context_can_be_asked() -> None:
-    scene = Scene(context={"Execution": {"Name": "e"}}, variables={"n": 3})
+    context = ExpressionContext(context_object={"Execution": {"Name": "e"}}, variables={"n": 3})
     for condition in (g.var("n") > 2, g.context["Execution"]["Name"] == "e"):
-        assert compile_condition(dict(condition.rule)).holds({}, scene)
+        assert compile_condition(dict(condition.rule)).holds({}, context)
 
 
 def test_what_is_combined_alike_is_not_nested() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.golden.recordings import cases, needed
 from unum_compiler.checks.dataset_tasks import with_tasks
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.languages import program
 from unum_runtime.aws import items
 from unum_runtime.errors import StatesError
@@ -31,7 +31,7 @@ def readers() -> Iterator[tuple[dict[str, Any], Map]]:
 def arguments(case: dict[str, Any], state: Map) -> Json:
     entered = next(visit["input"] for visit in case["expected"]["entered"] if visit["state"] == state.name)
     task = next(with_tasks(state))
-    return program(task).arguments(entered, Scene({}))
+    return program(task).arguments(entered, ExpressionContext({}))
 
 
 def found(case: dict[str, Any], state: Map, s3: Any) -> dict[str, Json]:

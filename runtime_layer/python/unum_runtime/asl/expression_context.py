@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Scene:
+class ExpressionContext:
     """The surroundings of one visit of a state; the same on every delivery that computes it.
 
     Attributes:
-        context: the context object (``$$``, ``$states.context``).
+        context_object: the context object (``$$``, ``$states.context``).
         variables: those that the state sees, by name without ``$``.
         now_ms: the time, in milliseconds since 1970: of ``$now()`` and ``$millis()``, and from which a Wait counts.
         seed: what all that is random in this visit derives from; no other visit has the same.
     """
 
-    context: Mapping[str, Json]
+    context_object: Mapping[str, Json]
     variables: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))
     now_ms: int = 0
     seed: str = ""
 
-    def part(self, name: str, now_ms: int) -> "Scene":
-        """The scene of a part of the same visit, at `now_ms`, whose random numbers begin anew, as `name` says."""
-        return Scene(self.context, self.variables, now_ms, self.seed + name)
+    def part(self, name: str, now_ms: int) -> "ExpressionContext":
+        """The context of a part of the same visit, at `now_ms`, whose random numbers begin anew, as `name` says."""
+        return ExpressionContext(self.context_object, self.variables, now_ms, self.seed + name)
 
     @cached_property
     def random(self) -> "Random":

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.model.ir import Json
 
@@ -23,7 +23,7 @@ class Left(NamedTuple):
 class Program(Protocol):
     """A state's fields, compiled each when it is first used.
 
-    In all methods `raw` is the state's input as it came, and `scene` what surrounds the visit. All raise `StatesError`
+    In all methods `raw` is the raw state input and `context` belongs to this visit. All raise `StatesError`
     under the name that Step Functions gives the failure.
 
     Attributes:
@@ -34,47 +34,47 @@ class Program(Protocol):
     takes_input: bool
     gives_result: bool
 
-    def arguments(self, raw: Json, scene: Scene) -> Json:
+    def arguments(self, raw: Json, context: ExpressionContext) -> Json:
         """What the state works on: ``InputPath`` and ``Parameters``, or ``Arguments``, or the input itself."""
         ...
 
-    def leave(self, raw: Json, result: Json, scene: Scene) -> Left:
+    def leave(self, raw: Json, result: Json, context: ExpressionContext) -> Left:
         """What the state is left with.
 
         Args:
             raw: the state's input.
             result: what its work came to: of a Task its result, of a fan-out the array of its branches' outputs, of
                 all others what `arguments` gave (a Pass replaces that by its ``Result``, if it has one).
-            scene: its surroundings.
+            context: its surroundings.
         """
         ...
 
-    def choose(self, raw: Json, scene: Scene) -> tuple[str, Left]:
+    def choose(self, raw: Json, context: ExpressionContext) -> tuple[str, Left]:
         """Of a Choice: the name of the state to go to, and what it is left with."""
         ...
 
-    def caught(self, position: int, raw: Json, error: Mapping[str, str], scene: Scene) -> Left:
+    def caught(self, position: int, raw: Json, error: Mapping[str, str], context: ExpressionContext) -> Left:
         """What a state is left with by its catcher at `position`; `error` is ``{"Error": ..., "Cause": ...}``."""
         ...
 
-    def items(self, raw: Json, scene: Scene, read: list[Json] | None = None) -> list[Json]:
+    def items(self, raw: Json, context: ExpressionContext, read: list[Json] | None = None) -> list[Json]:
         """Of a Map: the input of each branch, in order: ``ItemsPath`` or ``Items``, ``ItemSelector``, ``ItemBatcher``.
 
         Args:
             raw: the state's input.
-            scene: its surroundings.
+            context: its surroundings.
             read: the items, where an ``ItemReader`` has read them; then ``ItemsPath`` and ``Items`` are not looked at.
         """
         ...
 
-    def number(self, field: str, raw: Json, scene: Scene) -> float | None:
+    def number(self, field: str, raw: Json, context: ExpressionContext) -> float | None:
         """What ``field``, or ``fieldPath``, says, as in ``TimeoutSeconds``; None where the state has neither."""
         ...
 
-    def until_ms(self, raw: Json, scene: Scene) -> int:
+    def until_ms(self, raw: Json, context: ExpressionContext) -> int:
         """Of a Wait: when it ends, in milliseconds since 1970."""
         ...
 
-    def failure(self, raw: Json, scene: Scene) -> tuple[str | None, str | None]:
+    def failure(self, raw: Json, context: ExpressionContext) -> tuple[str | None, str | None]:
         """Of a Fail: the error's name and its cause; each None where the state names none."""
         ...

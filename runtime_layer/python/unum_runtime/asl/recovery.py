@@ -6,7 +6,7 @@ Names in ``ErrorEquals`` are compared as they are, but for four that stand for s
 import math
 from collections.abc import Sequence
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.model.ir import Catcher, Retrier
 
@@ -59,14 +59,16 @@ def matches(errors: Sequence[str], error: str | None) -> bool:
     return ALL in errors or TASK_FAILED in errors
 
 
-def next_retry(retriers: Sequence[Retrier], counts: Sequence[int], error: str | None, scene: Scene) -> Again | None:
+def next_retry(
+    retriers: Sequence[Retrier], counts: Sequence[int], error: str | None, context: ExpressionContext
+) -> Again | None:
     """The retry after `error`, if there is one: the first retrier that is for the error decides alone.
 
     Args:
         retriers: of the state.
         counts: how often each has retried already; empty if none has.
         error: name of the error.
-        scene: surroundings of the visit, for the jitter's random numbers.
+        context: surroundings of the visit, for the jitter's random numbers.
     """
     for position, retrier in enumerate(retriers):
         if matches(retrier.errors, error):
@@ -74,7 +76,7 @@ def next_retry(retriers: Sequence[Retrier], counts: Sequence[int], error: str | 
             count = before[position]
             if count >= retrier.max_attempts:
                 return None
-            delay_ms = _delay_ms(retrier, count, scene)
+            delay_ms = _delay_ms(retrier, count, context)
             return Again((*before[:position], count + 1, *before[position + 1 :]), delay_ms)
     return None
 
@@ -89,9 +91,9 @@ def catcher(catchers: Sequence[Catcher], error: str | None) -> int | None:
     return next((position for position, rule in enumerate(catchers) if matches(rule.errors, error)), None)
 
 
-def _delay_ms(retrier: Retrier, count: int, scene: Scene) -> int:
+def _delay_ms(retrier: Retrier, count: int, context: ExpressionContext) -> int:
     delay_s = min(retrier.interval_s * _power(retrier.backoff_rate, count), _limit_s(retrier))
-    return int(1000 * (scene.random.uniform(0, delay_s) if retrier.jitter else delay_s))
+    return int(1000 * (context.random.uniform(0, delay_s) if retrier.jitter else delay_s))
 
 
 def _limit_s(retrier: Retrier) -> int:

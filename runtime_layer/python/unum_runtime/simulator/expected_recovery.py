@@ -89,7 +89,7 @@ class Failing:
     def _caught(self, position: int, failure: Failure) -> Left | Failure:
         program = compiled(self.evaluation.workflow, self.work)
         try:
-            return program.caught(position, self.raw, _shown(failure), self.evaluation.scene(self.work.name))
+            return program.caught(position, self.raw, _shown(failure), self.evaluation.context_of(self.work.name))
         except StatesError as failed:
             return failure_of(self.work, failed)
 

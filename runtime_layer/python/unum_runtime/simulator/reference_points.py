@@ -32,8 +32,8 @@ class Visit:
         Raises:
             StatesError: the Task fails before user code runs.
         """
-        scene = self.evaluation.scene(self.task.name, retries=retries, now_ms=now_ms)
-        return event_of(self.task, compiled(self.evaluation.workflow, self.task).arguments(self.raw, scene))
+        context = self.evaluation.context_of(self.task.name, retries=retries, now_ms=now_ms)
+        return event_of(self.task, compiled(self.evaluation.workflow, self.task).arguments(self.raw, context))
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ def _moment(workflow: Workflow, state: State, value: Json, given: Given) -> Stag
     execution = Execution(str(uuid4()), now_ms)
     token = str(uuid4()) if isinstance(state, Task) and state.pattern is not Pattern.RESPONSE else ""
     own = EvaluationContext(workflow, execution, now_ms, str(execution), {INPUT: value})
-    context = dict(own.scene(state.name, retries=(), token=token).context)
+    context = dict(own.context_of(state.name, retries=(), token=token).context_object)
     # As in Step Functions, which runs a tested state in an Express Workflow.
     express = workflow.home.arn(f"express:{workflow.name}:{execution.name}")
     context["Execution"] = {**context["Execution"], "Id": express}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonata.engine import Expression, ExpressionSyntaxError
 from unum_runtime.asl.jsonata.names import Names
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
@@ -20,7 +20,7 @@ INPUT = {
 
 
 def evaluate(expression: str) -> Any:
-    return Expression(expression).evaluate(Names({"input": INPUT}, Scene({}, now_ms=NOW_MS)), "Output")
+    return Expression(expression).evaluate(Names({"input": INPUT}, ExpressionContext({}, now_ms=NOW_MS)), "Output")
 
 
 @pytest.mark.parametrize(

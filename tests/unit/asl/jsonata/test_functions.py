@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import unum_runtime
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonata.program import JsonataProgram
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 
@@ -17,7 +17,7 @@ UNDEFINED = "returned nothing"
 
 
 def evaluate(expression: str, *, seed: str = "seed", field: str = "Output") -> Any:
-    return JsonataProgram({field: f"{{% {expression} %}}"}).leave(None, None, Scene({}, seed=seed)).value
+    return JsonataProgram({field: f"{{% {expression} %}}"}).leave(None, None, ExpressionContext({}, seed=seed)).value
 
 
 @pytest.mark.parametrize(
@@ -85,14 +85,14 @@ def test_chance_is_the_same_at_every_delivery_and_no_other() -> None:
 
 
 def test_what_is_drawn_does_not_depend_on_what_was_evaluated_before() -> None:
-    scene = Scene({}, seed="seed")
+    context = ExpressionContext({}, seed="seed")
     program = JsonataProgram({"Arguments": "{% $uuid() %}", "Output": "{% $uuid() %}"})
-    arguments, output = program.arguments(None, scene), program.leave(None, None, scene).value
-    assert output == program.leave(None, None, scene).value != arguments
+    arguments, output = program.arguments(None, context), program.leave(None, None, context).value
+    assert output == program.leave(None, None, context).value != arguments
 
 
 def test_every_item_of_a_map_draws_for_itself() -> None:
-    one, other = JsonataProgram({"ItemSelector": "{% $uuid() %}"}).items([1, 1], Scene({}, seed="seed"))
+    one, other = JsonataProgram({"ItemSelector": "{% $uuid() %}"}).items([1, 1], ExpressionContext({}, seed="seed"))
     assert one != other
 
 
@@ -104,11 +104,11 @@ def test_the_language_is_loaded_for_the_first_expression_only_and_leaves_the_pro
     code = """
 import sys
 from unum_runtime.asl.jsonata.program import JsonataProgram
-from unum_runtime.asl.expression_context import Scene
-limit, scene = sys.getrecursionlimit(), Scene({})
-JsonataProgram({"Output": {"a": 1}}).leave(None, None, scene)
+from unum_runtime.asl.expression_context import ExpressionContext
+limit, context = sys.getrecursionlimit(), ExpressionContext({})
+JsonataProgram({"Output": {"a": 1}}).leave(None, None, context)
 assert "jsonata" not in sys.modules
-JsonataProgram({"Output": "{% 1 %}"}).leave(None, None, scene)
+JsonataProgram({"Output": "{% 1 %}"}).leave(None, None, context)
 assert "jsonata" in sys.modules
 assert sys.getrecursionlimit() == limit
 """

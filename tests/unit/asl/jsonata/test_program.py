@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonata import engine
 from unum_runtime.asl.jsonata.program import JsonataProgram
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
@@ -11,7 +11,7 @@ from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Catcher
 
 NOON_MS = 1_704_110_400_250
-SCENE = Scene({"Execution": {"Name": "e1"}}, {"total": 5, "nothing": None}, NOON_MS, "seed")
+SCENE = ExpressionContext({"Execution": {"Name": "e1"}}, {"total": 5, "nothing": None}, NOON_MS, "seed")
 ORDER = {"order": {"items": [{"sku": "a", "price": 3}, {"sku": "b", "price": 4}]}, "empty": []}
 
 

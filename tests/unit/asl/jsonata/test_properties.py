@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonata.check import check_expression, reads
 from unum_runtime.asl.jsonata.program import JsonataProgram
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
@@ -69,9 +69,9 @@ EXPRESSIONS = st.recursive(ATOMS, grown, max_leaves=6)
 
 
 def outcome(expression: str, data: Any, variable: Any) -> Any:
-    scene = Scene({"Execution": {}}, {"v": variable}, 1_700_000_000_000, "seed")
+    context = ExpressionContext({"Execution": {}}, {"v": variable}, 1_700_000_000_000, "seed")
     try:
-        return JsonataProgram({"Output": f"{{% {expression} %}}"}).leave(data, None, scene).value
+        return JsonataProgram({"Output": f"{{% {expression} %}}"}).leave(data, None, context).value
     except QueryEvaluationError as failure:
         return failure.cause
     except DefinitionError:  # not all that is put together here is an expression

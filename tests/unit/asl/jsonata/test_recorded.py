@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonata.program import JsonataProgram
 from unum_runtime.asl.jsonpath.program import JsonPathProgram
 from unum_runtime.errors import StatesError
@@ -45,21 +45,21 @@ def run(machine: dict[str, Any], data: Any, variables: Mapping[str, Any], langua
     while name:
         state = machine["States"][name]
         kind, own = state["Type"], state.get("QueryLanguage", language)
-        scene = Scene({"Execution": {"Input": data}}, variables)
+        context = ExpressionContext({"Execution": {"Input": data}}, variables)
         program = made(state, own)
         name = state.get("Next")
         if kind == "Fail":
-            raise StatesError(*program.failure(data, scene))
+            raise StatesError(*program.failure(data, context))
         if kind == "Choice":
-            name, (data, variables) = program.choose(data, scene)
+            name, (data, variables) = program.choose(data, context)
             continue
-        result = program.arguments(data, scene)
+        result = program.arguments(data, context)
         if kind == "Map":
             inner = state["ItemProcessor"]
-            result = [run(inner, item, variables, own) for item in program.items(data, scene)]
+            result = [run(inner, item, variables, own) for item in program.items(data, context)]
         if kind == "Wait":
-            assert program.until_ms(data, scene) == scene.now_ms
-        data, variables = program.leave(data, result, scene)
+            assert program.until_ms(data, context) == context.now_ms
+        data, variables = program.leave(data, result, context)
     return data
 
 
@@ -100,7 +100,7 @@ def outputs_of_single_states() -> list[Any]:
 def test_recorded_outputs_of_mocked_states(case: dict[str, Any]) -> None:
     call = case["call"]
     left = JsonataProgram(call["definition"]).leave(
-        json.loads(call["input"]), json.loads(call["mock"]["result"]), Scene({})
+        json.loads(call["input"]), json.loads(call["mock"]["result"]), ExpressionContext({})
     )
     expected = case["expected"]["output"]
     recorded = json.loads(expected) if isinstance(expected, str) else expected

@@ -184,10 +184,10 @@ class _Frame(Jsonata.Frame):  # type: ignore[misc] # the library has no types
         return super().lookup(name)
 
     def _impure(self) -> dict[str, Any]:
-        scene, item = self._names.scene, self._names.item
+        context, item = self._names.context, self._names.item
         place = self._field if item is None else f"{self._field}[{item['Index']}]"
-        of_time = states_functions.time(scene.now_ms) | {_TO_MILLIS: corrections.to_millis(scene.now_ms)}
-        return of_time | states_functions.chance(f"{scene.seed}/{place}")
+        of_time = states_functions.time(context.now_ms) | {_TO_MILLIS: corrections.to_millis(context.now_ms)}
+        return of_time | states_functions.chance(f"{context.seed}/{place}")
 
     def _enter(self, _expr: Any, _input: Any, _environment: Any) -> None:
         self._steps += 1

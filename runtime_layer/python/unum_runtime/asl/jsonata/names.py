@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.cold_start.records import dataclass, field, replace
 from unum_runtime.model.ir import Json
 
@@ -17,13 +17,13 @@ class Names:
 
     Attributes:
         states: fields of ``$states``.
-        scene: variables, time and chance.
+        context: variables, time and chance.
         item: ``$states.context.Map.Item``, while an item of a Map is looked at.
         taken: values in the form of the library, by name, each from when it was first asked for.
     """
 
     states: Mapping[str, Json]
-    scene: Scene
+    context: ExpressionContext
     item: dict[str, Json] | None = None
     taken: dict[str, Any] = field(default_factory=dict)
 
@@ -33,8 +33,8 @@ class Names:
 
     def has(self, name: str) -> bool:
         """Whether `name`, without ``$``, stands for something."""
-        return name == STATES or name in self.scene.variables
+        return name == STATES or name in self.context.variables
 
     def raw(self, name: str) -> Json:
         """What `name` stands for, but for the item."""
-        return self.states if name == STATES else self.scene.variables[name]
+        return self.states if name == STATES else self.context.variables[name]

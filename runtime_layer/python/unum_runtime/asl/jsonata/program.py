@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from unum_runtime.asl.batches import MOST_BYTES, batches
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonata.names import Names
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 from unum_runtime.asl.jsonata.templates import Template, inside
@@ -54,7 +54,7 @@ class _Ways(NamedTuple):
 
     def left(self, default: Json, names: Names) -> Left:
         value = default if self.output is None else self.output.evaluate(names)
-        variables = names.scene.variables
+        variables = names.context.variables
         return Left(value, variables if self.assign is None else {**variables, **self.assign.evaluate(names)})
 
 
@@ -95,17 +95,17 @@ class JsonataProgram:
         self._has_result = has_result
         self._takes_objects = takes_objects
 
-    def arguments(self, raw: Json, scene: Scene) -> Json:
+    def arguments(self, raw: Json, context: ExpressionContext) -> Json:
         """See `Program.arguments`."""
-        return self._evaluate("Arguments", _names(raw, scene), raw)
+        return self._evaluate("Arguments", _names(raw, context), raw)
 
-    def leave(self, raw: Json, result: Json, scene: Scene) -> Left:
+    def leave(self, raw: Json, result: Json, context: ExpressionContext) -> Left:
         """See `Program.leave`."""
-        return self._ways.left(result, _names(raw, scene, **({"result": result} if self._has_result else {})))
+        return self._ways.left(result, _names(raw, context, **({"result": result} if self._has_result else {})))
 
-    def choose(self, raw: Json, scene: Scene) -> tuple[str, Left]:
+    def choose(self, raw: Json, context: ExpressionContext) -> tuple[str, Left]:
         """See `Program.choose`. Only what the chosen rule says is evaluated; the state's own is for its default."""
-        names = _names(raw, scene)
+        names = _names(raw, context)
         for condition, ways, target in self._rules:
             if _typed(condition, names, bool, "boolean"):
                 return target, ways.left(raw, names)
@@ -113,13 +113,13 @@ class JsonataProgram:
             raise NoChoiceMatched("No rule in Choices holds for the input, and there is no Default; add one, or a rule")
         return self._default, self._ways.left(raw, names)
 
-    def caught(self, position: int, raw: Json, error: Mapping[str, str], scene: Scene) -> Left:
+    def caught(self, position: int, raw: Json, error: Mapping[str, str], context: ExpressionContext) -> Left:
         """See `Program.caught`."""
-        return self._catchers[position].left(dict(error), _names(raw, scene, errorOutput=dict(error)))
+        return self._catchers[position].left(dict(error), _names(raw, context, errorOutput=dict(error)))
 
-    def items(self, raw: Json, scene: Scene, read: list[Json] | None = None) -> list[Json]:
+    def items(self, raw: Json, context: ExpressionContext, read: list[Json] | None = None) -> list[Json]:
         """See `Program.items`."""
-        names = _names(raw, scene)
+        names = _names(raw, context)
         items = self._listed(names) if read is None else [{"Value": item} for item in read]
         selector = self._fields.get("ItemSelector")
         if selector is None:
@@ -128,19 +128,19 @@ class JsonataProgram:
             inputs = [selector.evaluate(names.of({"Index": index, **item})) for index, item in enumerate(items)]
         return self._batched(inputs, names) if "ItemBatcher" in self._data else inputs
 
-    def number(self, field: str, raw: Json, scene: Scene) -> float | None:
+    def number(self, field: str, raw: Json, context: ExpressionContext) -> float | None:
         """See `Program.number`."""
-        return self._number(field, _names(raw, scene))
+        return self._number(field, _names(raw, context))
 
-    def until_ms(self, raw: Json, scene: Scene) -> int:
+    def until_ms(self, raw: Json, context: ExpressionContext) -> int:
         """See `Program.until_ms`."""
-        names = _names(raw, scene)
+        names = _names(raw, context)
         seconds = self._number("Seconds", names)
-        return _moment(self._fields["Timestamp"], names) if seconds is None else scene.now_ms + int(seconds) * 1000
+        return _moment(self._fields["Timestamp"], names) if seconds is None else context.now_ms + int(seconds) * 1000
 
-    def failure(self, raw: Json, scene: Scene) -> tuple[str | None, str | None]:
+    def failure(self, raw: Json, context: ExpressionContext) -> tuple[str | None, str | None]:
         """See `Program.failure`."""
-        names = _names(raw, scene)
+        names = _names(raw, context)
         return self._text("Error", names), self._text("Cause", names)
 
     def _evaluate(self, field: str, names: Names, default: Json = None) -> Json:
@@ -187,8 +187,8 @@ class JsonataProgram:
 _WHOLE_INPUT = Template("{% $states.input %}", "Items")
 
 
-def _names(raw: Json, scene: Scene, **states: Json) -> Names:
-    return Names({"input": raw, "context": dict(scene.context), **states}, scene)
+def _names(raw: Json, context: ExpressionContext, **states: Json) -> Names:
+    return Names({"input": raw, "context": dict(context.context_object), **states}, context)
 
 
 def _template(fields: Mapping[str, Json], name: str, prefix: str) -> Template | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TypeAlias, TypeVar
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.operators import OPERATORS
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.paths import Path, PathNotFound, parse, read
@@ -14,8 +14,8 @@ from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
 
-_Test: TypeAlias = Callable[[Json, Scene], bool]
-"""Whether a rule holds for (effective input, scene)."""
+_Test: TypeAlias = Callable[[Json, ExpressionContext], bool]
+"""Whether a rule holds for (effective input, context)."""
 
 _CONNECTIVES = ("And", "Or", "Not")
 _PATH_FORMS = {f"{name}Path": compare for name, operator in OPERATORS.items() if (compare := operator.compare)}
@@ -38,13 +38,13 @@ class Condition:
 
     rule: Json
 
-    def holds(self, data: Json, scene: Scene) -> bool:
+    def holds(self, data: Json, context: ExpressionContext) -> bool:
         """Whether the rule holds for the effective input `data`.
 
         Raises:
             RuntimeFailure: a path leads to nothing, and the operator is not ``IsPresent``.
         """
-        return self._test(data, scene)
+        return self._test(data, context)
 
     @cached_property
     def _test(self) -> _Test:
@@ -65,7 +65,9 @@ def compile_condition(rule: Json, *, where: str = "$") -> Condition:
     return Condition(rule)
 
 
-def choose(rules: Iterable[tuple[Condition, _Branch]], default: _Branch | None, data: Json, scene: Scene) -> _Branch:
+def choose(
+    rules: Iterable[tuple[Condition, _Branch]], default: _Branch | None, data: Json, context: ExpressionContext
+) -> _Branch:
     """What stands beside the first condition that holds, else `default`.
 
     Raises:
@@ -73,7 +75,7 @@ def choose(rules: Iterable[tuple[Condition, _Branch]], default: _Branch | None, 
         RuntimeFailure: a path of a condition leads to nothing.
     """
     for condition, branch in rules:
-        if condition.holds(data, scene):
+        if condition.holds(data, context):
             return branch
     if default is None:
         raise NoChoiceMatched("No rule in Choices holds for the input, and there is no Default; add one, or a rule")
@@ -108,12 +110,12 @@ class _Compiler:
     def _connective(self, name: str, inner: Json, where: str) -> _Test:
         if name == "Not":
             test = self.rule(inner, where)
-            return lambda data, scene: not test(data, scene)
+            return lambda data, context: not test(data, context)
         if not isinstance(inner, list) or not inner:
             return self._refuse(where, f"expected an array of at least one Choice rule, got {inner!r}")
         tests = tuple(self.rule(part, element(where, index)) for index, part in enumerate(inner))
         combine = all if name == "And" else any
-        return lambda data, scene: combine(test(data, scene) for test in tests)
+        return lambda data, context: combine(test(data, context) for test in tests)
 
     def _data_test(self, rule: Mapping[str, Json], where: str, allowed: frozenset[str]) -> _Test:
         names = [name for name in rule if name in _TESTS]
@@ -129,18 +131,18 @@ class _Compiler:
     def _against_path(self, name: str, variable: Path, text: Json, where: str) -> _Test:
         other = self._path(text, where)
         compare = _PATH_FORMS[name]
-        return lambda data, scene: compare(_look_up(variable, data, scene), _look_up(other, data, scene))
+        return lambda data, context: compare(_look_up(variable, data, context), _look_up(other, data, context))
 
     def _against_literal(self, name: str, variable: Path, literal: Json, where: str) -> _Test:
         if name == _IS_PRESENT:
             if not isinstance(literal, bool):
                 return self._refuse(where, f"expected true or false, got {literal!r}")
-            return lambda data, scene: _is_present(variable, data, scene) is literal
+            return lambda data, context: _is_present(variable, data, context) is literal
         try:
             test = OPERATORS[name].against(literal)
         except ValueError as error:
             return self._refuse(where, str(error))
-        return lambda data, scene: test(_look_up(variable, data, scene))
+        return lambda data, context: test(_look_up(variable, data, context))
 
     def _path(self, text: Json, where: str) -> Path:
         if not isinstance(text, str):
@@ -170,21 +172,21 @@ class _Compiler:
         return _never
 
 
-def _never(_data: Json, _scene: Scene) -> bool:
+def _never(_data: Json, _context: ExpressionContext) -> bool:
     return False
 
 
-def _look_up(path: Path, data: Json, scene: Scene) -> Json:
+def _look_up(path: Path, data: Json, context: ExpressionContext) -> Json:
     try:
-        return read(path, data, scene)
+        return read(path, data, context)
     except PathNotFound:
         cause = f"Invalid path '{path.text}': The choice state's condition path references an invalid value."
         raise RuntimeFailure(cause) from None
 
 
-def _is_present(path: Path, data: Json, scene: Scene) -> bool:
+def _is_present(path: Path, data: Json, context: ExpressionContext) -> bool:
     try:
-        read(path, data, scene)
+        read(path, data, context)
     except PathNotFound:
         return False
     return True

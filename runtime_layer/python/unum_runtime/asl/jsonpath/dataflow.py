@@ -8,7 +8,7 @@ give a copy, or the raw input, which ResultPath needs afterwards, changes with i
 
 from collections.abc import Callable, Mapping
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.paths import Path, PathNotFound, parse, put, read
 from unum_runtime.asl.jsonpath.templates import Template, compile_template
@@ -52,17 +52,17 @@ class DataFlow:
         )
 
 
-def effective_input(flow: DataFlow, raw: Json, scene: Scene) -> Json:
+def effective_input(flow: DataFlow, raw: Json, context: ExpressionContext) -> Json:
     """What a state works on: `raw` after InputPath and Parameters.
 
     Raises:
         RuntimeFailure: a path leads to nothing.
     """
-    selected = _select_or_empty(flow.input_path, raw, scene)
-    return selected if flow.parameters is None else flow.parameters.render(selected, scene)
+    selected = _select_or_empty(flow.input_path, raw, context)
+    return selected if flow.parameters is None else flow.parameters.render(selected, context)
 
 
-def output(flow: DataFlow, raw: Json, result: Json, scene: Scene) -> Json:
+def output(flow: DataFlow, raw: Json, result: Json, context: ExpressionContext) -> Json:
     """What a state passes on: `result` after ResultSelector, put into `raw` at ResultPath, after OutputPath.
 
     Raises:
@@ -70,8 +70,8 @@ def output(flow: DataFlow, raw: Json, result: Json, scene: Scene) -> Json:
         ResultPathMatchFailure: the result cannot be put there.
     """
     if flow.result_selector is not None:
-        result = flow.result_selector.render(result, scene)
-    return _select_or_empty(flow.output_path, place(flow.result_path, raw, result), scene)
+        result = flow.result_selector.render(result, context)
+    return _select_or_empty(flow.output_path, place(flow.result_path, raw, result), context)
 
 
 def place(result_path: str | None, raw: Json, result: Json) -> Json:
@@ -85,8 +85,8 @@ def place(result_path: str | None, raw: Json, result: Json) -> Json:
     return result if result_path == "$" else put(parse(result_path), raw, result)
 
 
-def select(path: str, data: Json, scene: Scene) -> Json:
-    """What `path` selects in `data`, or in `scene` if it begins with ``$$`` or a variable.
+def select(path: str, data: Json, context: ExpressionContext) -> Json:
+    """What `path` selects in `data`, or in `context` if it begins with ``$$`` or a variable.
 
     Raises:
         RuntimeFailure: it leads to nothing.
@@ -95,7 +95,7 @@ def select(path: str, data: Json, scene: Scene) -> Json:
         return data
     parsed = parse(path)
     try:
-        return read(parsed, data, scene)
+        return read(parsed, data, context)
     except PathNotFound as error:
         raise RuntimeFailure(f"Invalid path '{path}' : {error.reason}") from None
 
@@ -178,5 +178,5 @@ def _template(fields: Mapping[str, Json], name: str) -> Template | None:
     return Template(fields[name]) if name in fields else None
 
 
-def _select_or_empty(path: str | None, data: Json, scene: Scene) -> Json:
-    return {} if path is None else select(path, data, scene)
+def _select_or_empty(path: str | None, data: Json, context: ExpressionContext) -> Json:
+    return {} if path is None else select(path, data, context)

@@ -1,18 +1,18 @@
 """What a field that ends in ``.$`` says: a path, or an intrinsic function.
 
-An expression is compiled to a callable once, and called with the input and the scene of the state.
+An expression is compiled to a callable once, and called with the input and the context of the state.
 """
 
 from collections.abc import Callable
 from typing import TypeAlias
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.paths import Path, PathNotFound, parse, read
 from unum_runtime.asl.states_errors import RuntimeFailure
 from unum_runtime.model.ir import Json
 
-Expression: TypeAlias = Callable[[Json, Scene], Json]
-"""Computes a value from (input, scene)."""
+Expression: TypeAlias = Callable[[Json, ExpressionContext], Json]
+"""Computes a value from (input, context)."""
 
 
 def compile_expression(text: str, *, field: str) -> Expression:
@@ -46,9 +46,9 @@ def paths_of(text: str) -> tuple[Path, ...]:
 
 
 def _path(path: Path, field: str) -> Expression:
-    def evaluate(data: Json, scene: Scene) -> Json:
+    def evaluate(data: Json, context: ExpressionContext) -> Json:
         try:
-            return read(path, data, scene)
+            return read(path, data, context)
         except PathNotFound as missing:
             raise RuntimeFailure(
                 f"The JSONPath '{path.text}' specified for the field '{field}' could not be found in {missing.place}"

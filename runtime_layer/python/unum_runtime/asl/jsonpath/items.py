@@ -6,7 +6,7 @@
 from collections.abc import Mapping
 
 from unum_runtime.asl.batches import batches
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.dataflow import select
 from unum_runtime.asl.jsonpath.templates import Template
 from unum_runtime.asl.numbers import number
@@ -31,30 +31,32 @@ def listed(found: Json, path: str) -> list[dict[str, Json]]:
     raise RuntimeFailure(cause)
 
 
-def entered(items: list[dict[str, Json]], selector: Template | None, data: Json, scene: Scene) -> list[Json]:
+def entered(
+    items: list[dict[str, Json]], selector: Template | None, data: Json, context: ExpressionContext
+) -> list[Json]:
     """What a branch gets for each of `items`: the value, the pair of key and value, or what `selector` makes of it.
 
     Args:
         items: as `listed` gives them.
         selector: ``ItemSelector``.
         data: the Map's input after InputPath, which the selector's ``$`` stands for.
-        scene: the Map's surroundings.
+        context: the Map's surroundings.
 
     Raises:
         RuntimeFailure: a path of the selector leads to nothing.
     """
     if selector is None:
         return [item if "Key" in item else item["Value"] for item in items]
-    return [selector.render(data, _beside(scene, index, item)) for index, item in enumerate(items)]
+    return [selector.render(data, _beside(context, index, item)) for index, item in enumerate(items)]
 
 
-def _beside(scene: Scene, index: int, item: dict[str, Json]) -> Scene:
+def _beside(context: ExpressionContext, index: int, item: dict[str, Json]) -> ExpressionContext:
     """The surroundings of one item, with random numbers of its own."""
-    context = {**scene.context, "Map": {"Item": {"Index": index, **item}}}
-    return replace(scene, context=context, seed=f"{scene.seed}/{index}")
+    shown = {**context.context_object, "Map": {"Item": {"Index": index, **item}}}
+    return replace(context, context_object=shown, seed=f"{context.seed}/{index}")
 
 
-def batched(values: list[Json], batcher: Mapping[str, Json], data: Json, scene: Scene) -> list[Json]:
+def batched(values: list[Json], batcher: Mapping[str, Json], data: Json, context: ExpressionContext) -> list[Json]:
     """`values` in the batches that ``ItemBatcher`` asks for.
 
     An item that is too large for a batch of its own is one all the same.
@@ -63,8 +65,8 @@ def batched(values: list[Json], batcher: Mapping[str, Json], data: Json, scene: 
         RuntimeFailure: a path of the batcher leads to nothing, or to no such number.
     """
     most, most_bytes = (
-        number(batcher, field, lambda path: select(path, data, scene))
+        number(batcher, field, lambda path: select(path, data, context))
         for field in ("MaxItemsPerBatch", "MaxInputBytesPerBatch")
     )
-    common = {"BatchInput": Template(batcher["BatchInput"]).render(data, scene)} if "BatchInput" in batcher else {}
+    common = {"BatchInput": Template(batcher["BatchInput"]).render(data, context)} if "BatchInput" in batcher else {}
     return batches(values, most_items=most, most_bytes=most_bytes, extra=common)

@@ -7,7 +7,7 @@ any of the machinery for wildcards, slices, filters and descent.
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.filters import Key, follow
 from unum_runtime.asl.jsonpath.path_steps import Step
 from unum_runtime.asl.jsonpath.path_syntax import PathParser
@@ -107,19 +107,19 @@ def parse(text: str) -> Path:
     return Path(text, *PathParser(text).path())
 
 
-def read(path: Path, data: Json, scene: Scene) -> Json:
-    """What `path` selects: in the variable or the context object of `scene` at which it begins, or else in `data`.
+def read(path: Path, data: Json, context: ExpressionContext) -> Json:
+    """What `path` selects: in the variable or the context object of `context` at which it begins, or else in `data`.
 
     Raises:
         PathNotFound: as `find`, or there is no such variable.
     """
     if path.is_context:
-        return find(path, scene.context)
+        return find(path, context.context_object)
     if path.variable is None:
         return find(path, data)
-    if path.variable not in scene.variables:
-        raise VariableNotFound(path, dict(scene.variables))
-    return find(path, scene.variables[path.variable])
+    if path.variable not in context.variables:
+        raise VariableNotFound(path, dict(context.variables))
+    return find(path, context.variables[path.variable])
 
 
 def find(path: Path, root: Json) -> Json:

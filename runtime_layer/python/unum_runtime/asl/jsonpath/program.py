@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.conditions import Condition, choose
 from unum_runtime.asl.jsonpath.dataflow import DataFlow, effective_input, output, place, select
 from unum_runtime.asl.jsonpath.expressions import compile_expression
@@ -52,64 +52,64 @@ class JsonPathProgram:
             (catcher.data.get("ResultPath", _ROOT), _template(catcher.data, _ASSIGN)) for catcher in catchers
         )
 
-    def arguments(self, raw: Json, scene: Scene) -> Json:
+    def arguments(self, raw: Json, context: ExpressionContext) -> Json:
         """`raw` after InputPath and Parameters."""
-        return effective_input(self._flow, raw, scene)
+        return effective_input(self._flow, raw, context)
 
-    def leave(self, raw: Json, result: Json, scene: Scene) -> Left:
+    def leave(self, raw: Json, result: Json, context: ExpressionContext) -> Left:
         """`result` after ResultSelector, ResultPath and OutputPath, and the variables with what Assign says."""
         result = self._data.get("Result", result)
-        return Left(output(self._flow, raw, result, scene), _assigned(self._assign, result, scene))
+        return Left(output(self._flow, raw, result, context), _assigned(self._assign, result, context))
 
-    def choose(self, raw: Json, scene: Scene) -> tuple[str, Left]:
+    def choose(self, raw: Json, context: ExpressionContext) -> tuple[str, Left]:
         """Where the first rule that holds leads; its Assign counts, and the state's only if none holds."""
-        effective = effective_input(self._flow, raw, scene)
-        target, assign = choose(self._rules, self._default, effective, scene)
-        return target, Left(output(self._flow, raw, effective, scene), _assigned(assign, effective, scene))
+        effective = effective_input(self._flow, raw, context)
+        target, assign = choose(self._rules, self._default, effective, context)
+        return target, Left(output(self._flow, raw, effective, context), _assigned(assign, effective, context))
 
-    def caught(self, position: int, raw: Json, error: Mapping[str, str], scene: Scene) -> Left:
+    def caught(self, position: int, raw: Json, error: Mapping[str, str], context: ExpressionContext) -> Left:
         """`raw` with `error` at the catcher's ResultPath; the state's own paths do not apply."""
         result_path, assign = self._catchers[position]
         found = dict(error)
-        return Left(place(result_path, raw, found), _assigned(assign, found, scene))
+        return Left(place(result_path, raw, found), _assigned(assign, found, context))
 
-    def items(self, raw: Json, scene: Scene, read: list[Json] | None = None) -> list[Json]:
+    def items(self, raw: Json, context: ExpressionContext, read: list[Json] | None = None) -> list[Json]:
         """The inputs of the branches for what ItemsPath selects, or for what was read."""
-        data = self._selected(raw, scene)
+        data = self._selected(raw, context)
         path = self._data.get("ItemsPath", _ROOT)
-        found = select(path, data, scene) if read is None else read
-        values = entered(listed(found, path), self._selector, data, scene)
+        found = select(path, data, context) if read is None else read
+        values = entered(listed(found, path), self._selector, data, context)
         batcher = self._data.get("ItemBatcher")
-        return values if batcher is None else batched(values, batcher, data, scene)
+        return values if batcher is None else batched(values, batcher, data, context)
 
-    def number(self, field: str, raw: Json, scene: Scene) -> float | None:
+    def number(self, field: str, raw: Json, context: ExpressionContext) -> float | None:
         """What the field says, or its path in the input after InputPath."""
-        return number(self._data, field, lambda path: select(path, self._selected(raw, scene), scene))
+        return number(self._data, field, lambda path: select(path, self._selected(raw, context), context))
 
-    def until_ms(self, raw: Json, scene: Scene) -> int:
+    def until_ms(self, raw: Json, context: ExpressionContext) -> int:
         """So many seconds from now, or the moment of the timestamp."""
-        seconds = self.number("Seconds", raw, scene)
+        seconds = self.number("Seconds", raw, context)
         if seconds is not None:
-            return scene.now_ms + int(seconds * 1000)
+            return context.now_ms + int(seconds * 1000)
         if "Timestamp" in self._data:
             return _milliseconds(self._data["Timestamp"], "Timestamp")
         path = self._data["TimestampPath"]
-        return _milliseconds(select(path, self._selected(raw, scene), scene), f"TimestampPath {path!r}")
+        return _milliseconds(select(path, self._selected(raw, context), context), f"TimestampPath {path!r}")
 
-    def failure(self, raw: Json, scene: Scene) -> tuple[str | None, str | None]:
+    def failure(self, raw: Json, context: ExpressionContext) -> tuple[str | None, str | None]:
         """What Error and Cause say, or the expressions in ErrorPath and CausePath."""
-        return self._said("Error", raw, scene), self._said("Cause", raw, scene)
+        return self._said("Error", raw, context), self._said("Cause", raw, context)
 
-    def _selected(self, raw: Json, scene: Scene) -> Json:
+    def _selected(self, raw: Json, context: ExpressionContext) -> Json:
         path = self._flow.input_path
-        return {} if path is None else select(path, raw, scene)
+        return {} if path is None else select(path, raw, context)
 
-    def _said(self, field: str, raw: Json, scene: Scene) -> str | None:
+    def _said(self, field: str, raw: Json, context: ExpressionContext) -> str | None:
         path = f"{field}Path"
         if path not in self._data:
             return self._data.get(field)
         text = self._data[path]
-        value = compile_expression(text, field=path)(raw, scene)
+        value = compile_expression(text, field=path)(raw, context)
         if not isinstance(value, str):
             raise RuntimeFailure(f"The {path} field must lead to a string: at {text!r} is {excerpt(value)}")
         return value
@@ -119,8 +119,8 @@ def _template(fields: Mapping[str, Json], name: str) -> Template | None:
     return Template(fields[name]) if name in fields else None
 
 
-def _assigned(assign: Template | None, data: Json, scene: Scene) -> Mapping[str, Json]:
-    return scene.variables if assign is None else {**scene.variables, **assign.render(data, scene)}
+def _assigned(assign: Template | None, data: Json, context: ExpressionContext) -> Mapping[str, Json]:
+    return context.variables if assign is None else {**context.variables, **assign.render(data, context)}
 
 
 def _milliseconds(value: Json, where: str) -> int:

@@ -2,7 +2,7 @@
 
 from functools import cached_property
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.expressions import Expression, compile_expression
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.places import element, member
@@ -23,14 +23,14 @@ class Template:
 
     raw: Json
 
-    def render(self, data: Json, scene: Scene) -> Json:
-        """The payload: a new value at every call, but for the parts that paths select in `data` and `scene`.
+    def render(self, data: Json, context: ExpressionContext) -> Json:
+        """The payload: a new value at every call, but for the parts that paths select in `data` and `context`.
 
         Raises:
             RuntimeFailure: a path leads to nothing.
             IntrinsicFailure: an intrinsic function cannot take its arguments.
         """
-        return self._evaluate(data, scene)
+        return self._evaluate(data, context)
 
     @cached_property
     def _evaluate(self) -> Expression:
@@ -66,14 +66,14 @@ def _value(raw: Json, where: str, problems: list[Problem]) -> Expression:
         return _object(raw, where, problems)
     if isinstance(raw, list):
         return _array(raw, where, problems)
-    return lambda _data, _scene: raw
+    return lambda _data, _context: raw
 
 
 def _object(raw: dict[str, Json], where: str, problems: list[Problem]) -> Expression:
     members = tuple(_member(raw, key, member(where, key), problems) for key in raw)
 
-    def evaluate(data: Json, scene: Scene) -> dict[str, Json]:
-        return {name: value(data, scene) for name, value in members}
+    def evaluate(data: Json, context: ExpressionContext) -> dict[str, Json]:
+        return {name: value(data, context) for name, value in members}
 
     return evaluate
 
@@ -81,8 +81,8 @@ def _object(raw: dict[str, Json], where: str, problems: list[Problem]) -> Expres
 def _array(raw: list[Json], where: str, problems: list[Problem]) -> Expression:
     items = tuple(_value(item, element(where, index), problems) for index, item in enumerate(raw))
 
-    def evaluate(data: Json, scene: Scene) -> list[Json]:
-        return [value(data, scene) for value in items]
+    def evaluate(data: Json, context: ExpressionContext) -> list[Json]:
+        return [value(data, context) for value in items]
 
     return evaluate
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.client.events.journal import Known, assigned, data, failure_data
 from unum_runtime.client.events.scope_events import Account
 from unum_runtime.client.reading.stored_outcomes import failed_with
@@ -141,11 +141,11 @@ class Try:
         given = {**kind.where, **kind.work}
         if self.entered is None:
             return given
-        program, scene = compiled(self.workflow, self.task), self._scene(self.entered)
+        program, context = compiled(self.workflow, self.task), self._context_of(self.entered)
         try:
-            arguments: Known = Success(program.arguments(self.entered.value, scene))
+            arguments: Known = Success(program.arguments(self.entered.value, context))
             limits = {
-                f"{each.lower()}InSeconds": program.number(f"{each}Seconds", self.entered.value, scene)
+                f"{each.lower()}InSeconds": program.number(f"{each}Seconds", self.entered.value, context)
                 for each in (("Timeout",) if kind.prefix == "LambdaFunction" else ("Timeout", "Heartbeat"))
             }
         except StatesError:
@@ -153,13 +153,13 @@ class Try:
         given |= {name: int(limit) for name, limit in limits.items() if limit is not None}
         return given | data(**{kind.carries: arguments})
 
-    def _scene(self, entered: Value) -> Scene:
+    def _context_of(self, entered: Value) -> ExpressionContext:
         attempt = 0 if self.checkpoint is None else self.checkpoint.attempt
         variables = dataset_variables.without(entered.variables)
         evaluation = EvaluationContext(
             self.workflow, self.name.execution, entered.entered_ms, str(self.name), variables
         )
-        return evaluation.scene(self.task.name, retries=(attempt,), now_ms=self._begun_ms)
+        return evaluation.context_of(self.task.name, retries=(attempt,), now_ms=self._begun_ms)
 
 
 def _result(task: Task, output: Known) -> Known:

@@ -230,10 +230,11 @@ def _counted(branches: Iterable[Status | None], sizes: Iterable[int]) -> Counts:
 def _tolerance(workflow: Workflow, state: Map, opened: Open) -> Tolerance:
     if not state.tolerates:
         return Tolerance()
-    program, scene, value = compiled(workflow, state), opened.arrival.evaluation.scene(state.name), opened.arrival.value
+    program, value = compiled(workflow, state), opened.arrival.value
+    context = opened.arrival.evaluation.context_of(state.name)
     try:
-        count = program.number("ToleratedFailureCount", value, scene)
-        percentage = program.number("ToleratedFailurePercentage", value, scene)
+        count = program.number("ToleratedFailureCount", value, context)
+        percentage = program.number("ToleratedFailurePercentage", value, context)
     except StatesError:  # which is how the Map failed
         return Tolerance()
     return Tolerance(int(count or 0), float(percentage or 0))

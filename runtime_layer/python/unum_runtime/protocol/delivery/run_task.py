@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TypeAlias
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import DEFAULT_CONTINUATION, Continuation, Failure, Outcome, Phase, Success, to_text
@@ -156,22 +156,22 @@ class _Try:
 
     def _limits(self, begun_ms: int) -> _Limits:
         """How long it may take, in seconds, by what it comes to then."""
-        scene = self._scene(begun_ms)
+        context = self._context_of(begun_ms)
         return {
-            error: self.node.program.number(field, self.entered.value, scene)
+            error: self.node.program.number(field, self.entered.value, context)
             for error, field in self.node.limits.items()
         }
 
     def _event(self, begun_ms: int, given: str) -> Json:
         """What user code gets."""
-        arguments = self.node.program.arguments(self.entered.value, self._scene(begun_ms, given=given))
+        arguments = self.node.program.arguments(self.entered.value, self._context_of(begun_ms, given=given))
         return event_of(self.task, dataset_variables.results_kept(self.task, arguments, self.evaluation))
 
     def _left(self, result: Success, given: str) -> tuple[Success, Mapping[str, Json]]:
         """What the state is left with after `result`, and the variables."""
         raw, task = self.entered.value, self.task
         left = dataset_variables.keep_items(task, raw, result.value, self.evaluation) or self.node.program.leave(
-            raw, shaped(task, result.value), self._scene(self.rt.clock.now_ms(), given=given, part=" result")
+            raw, shaped(task, result.value), self._context_of(self.rt.clock.now_ms(), given=given, part=" result")
         )
         return result.changed_to(left.value), left.variables
 
@@ -235,11 +235,13 @@ class _Try:
         attempt = sum(self.envelope.retries)
         return Commit(self.envelope.name, self.task.name, Phase.LEFT, outcome, continuation, duration_ms, attempt)
 
-    def _scene(self, now_ms: int, given: str = "", part: str = "") -> Scene:
+    def _context_of(self, now_ms: int, given: str = "", part: str = "") -> ExpressionContext:
         evaluation, visible = self.evaluation, dataset_variables.without(self.evaluation.variables)
         if visible is not evaluation.variables:
             evaluation = replace(evaluation, variables=visible)
-        return evaluation.scene(self.task.name, retries=self.envelope.retries, now_ms=now_ms, token=given, part=part)
+        return evaluation.context_of(
+            self.task.name, retries=self.envelope.retries, now_ms=now_ms, token=given, part=part
+        )
 
     def _call(self, timeout_s: float | None, given: str) -> Call:
         invocation = str(self.envelope.name)

@@ -137,16 +137,16 @@ def join(state: FanOut, value: Json, results: list[Json], evaluation: Evaluation
         return kept
     own = replace(evaluation, variables=dataset_variables.without(evaluation.variables))
     try:
-        return compiled(evaluation.workflow, state).leave(value, results, own.scene(state.name))
+        return compiled(evaluation.workflow, state).leave(value, results, own.context_of(state.name))
     except StatesError as failed:
         return failure_of(state, failed)
 
 
 def pass_wait(state: Wait, value: Json, evaluation: EvaluationContext) -> Left | Failure:
     """What a Wait, which is over, is left with."""
-    program, scene = compiled(evaluation.workflow, state), evaluation.scene(state.name)
+    program, context = compiled(evaluation.workflow, state), evaluation.context_of(state.name)
     try:
-        return program.leave(value, program.arguments(value, scene), scene)
+        return program.leave(value, program.arguments(value, context), context)
     except StatesError as failed:
         return failure_of(state, failed)
 
@@ -159,7 +159,7 @@ def fall_back(state: Work, value: Json, failure: Failure, evaluation: Evaluation
         return Failed(state.name, failure)
     try:
         left = compiled(evaluation.workflow, state).caught(
-            position, value, _shown(failure), evaluation.scene(state.name, part=" caught")
+            position, value, _shown(failure), evaluation.context_of(state.name, part=" caught")
         )
     except StatesError as failed:
         return Failed(state.name, failure_of(state, failed))
@@ -170,8 +170,8 @@ def too_many_failed(state: FanOut, value: Json, failed: int, size: int, evaluati
     """Whether more of `size` branches of `state`, entered with `value`, have failed than it tolerates."""
     if not isinstance(state, Map) or not state.tolerates:
         return failed > 0
-    number, scene = compiled(evaluation.workflow, state).number, evaluation.scene(state.name)
-    count, percentage = (number(f"ToleratedFailure{unit}", value, scene) for unit in ("Count", "Percentage"))
+    number, context = compiled(evaluation.workflow, state).number, evaluation.context_of(state.name)
+    count, percentage = (number(f"ToleratedFailure{unit}", value, context) for unit in ("Count", "Percentage"))
     return (count is not None and failed > count) or (percentage is not None and failed * 100 > percentage * size)
 
 
@@ -240,41 +240,41 @@ def _visit(state: State, value: Json, evaluation: EvaluationContext) -> Arrival 
             return _visit_wait(state, value, evaluation)
         case FanOut():
             return _visit_fan_out(state, value, evaluation)
-    program, scene = compiled(evaluation.workflow, state), evaluation.scene(state.name)
+    program, context = compiled(evaluation.workflow, state), evaluation.context_of(state.name)
     match state:
         case Fail():
-            return Failed(state.name, Failure(*program.failure(value, scene)))
+            return Failed(state.name, Failure(*program.failure(value, context)))
         case Choice():
-            target, left = program.choose(value, scene)
+            target, left = program.choose(value, context)
             return Onward(left.value, target, evaluation.after(left.variables))
-    left = program.leave(value, program.arguments(value, scene), scene)
+    left = program.leave(value, program.arguments(value, context), context)
     return Onward(left.value, state.next, evaluation.after(left.variables))
 
 
 def _visit_wait(state: Wait, value: Json, evaluation: EvaluationContext) -> Arrival | Onward:
-    program, scene = compiled(evaluation.workflow, state), evaluation.scene(state.name)
-    until_ms = program.until_ms(value, scene)
+    program, context = compiled(evaluation.workflow, state), evaluation.context_of(state.name)
+    until_ms = program.until_ms(value, context)
     deadline_ms = deadline(evaluation.workflow, evaluation.execution)
     if deadline_ms is not None:
         until_ms = min(until_ms, deadline_ms)
     if until_ms > evaluation.entered_ms:
         return AtWait(state, value, evaluation, until_ms)
-    left = program.leave(value, program.arguments(value, scene), scene)
+    left = program.leave(value, program.arguments(value, context), context)
     return Onward(left.value, state.next, evaluation.after(left.variables))
 
 
 def _visit_fan_out(state: FanOut, value: Json, evaluation: EvaluationContext) -> Arrival | Onward:
-    program, scene = compiled(evaluation.workflow, state), evaluation.scene(state.name)
+    program, context = compiled(evaluation.workflow, state), evaluation.context_of(state.name)
     if isinstance(state, Parallel):
-        inputs = (program.arguments(value, scene),) * len(state.branches)
+        inputs = (program.arguments(value, context),) * len(state.branches)
     else:
-        inputs = tuple(program.items(value, scene, dataset_variables.items_read(state, evaluation)))
+        inputs = tuple(program.items(value, context, dataset_variables.items_read(state, evaluation)))
     if state.quorum is not None and not state.quorum <= len(inputs) <= SHARD_SIZE:
         cause = (
             f"expected {state.quorum} to {SHARD_SIZE} branches, of which {state.quorum} are enough; got {len(inputs)}"
         )
         raise StatesError("States.Runtime", cause)
-    limit = program.number("MaxConcurrency", value, scene) if isinstance(state, Map) and state.has_limit else None
+    limit = program.number("MaxConcurrency", value, context) if isinstance(state, Map) and state.has_limit else None
     too_many_failed(state, value, 0, len(inputs), evaluation)  # an error in what says so shows at once
     if inputs and not state.pure:
         return AtFanOut(state, value, evaluation, inputs, min(int(limit), len(inputs)) if limit else len(inputs))

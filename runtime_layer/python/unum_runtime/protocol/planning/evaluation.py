@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from functools import lru_cache
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.model.ir import Json, Workflow
 from unum_runtime.model.naming import Execution
@@ -50,7 +50,7 @@ class EvaluationContext:
         deadline_ms = deadline(self.workflow, self.execution)
         return deadline_ms is not None and ms >= deadline_ms
 
-    def scene(
+    def context_of(
         self,
         state: str,
         *,
@@ -58,7 +58,7 @@ class EvaluationContext:
         now_ms: int | None = None,
         token: str = "",
         part: str = "",
-    ) -> Scene:
+    ) -> ExpressionContext:
         """The surroundings of a visit of `state`.
 
         Args:
@@ -68,8 +68,8 @@ class EvaluationContext:
             token: for whoever is to hand back the result.
             part: of the visit, where it has several that must not come to the same random numbers.
         """
-        return Scene(
-            context=self._context(state, retries, token),
+        return ExpressionContext(
+            context_object=self._context(state, retries, token),
             variables=self.variables,
             now_ms=self.entered_ms if now_ms is None else now_ms,
             seed=f"{self.seed}+{self.visited} {state}{part}",

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from unum_runtime.asl import recovery
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.languages import program
 from unum_runtime.asl.program import Left, Program
 from unum_runtime.clock import SkippingClock
@@ -53,7 +53,7 @@ class Staged(EvaluationContext):
 
     context: Mapping[str, Json] = records.field(default_factory=dict)
 
-    def scene(
+    def context_of(
         self,
         state: str,
         *,
@@ -61,10 +61,10 @@ class Staged(EvaluationContext):
         now_ms: int | None = None,
         token: str = "",
         part: str = "",
-    ) -> Scene:
-        """See `EvaluationContext.scene`."""
-        own = super().scene(state, retries=retries, now_ms=now_ms, token=token, part=part)
-        return replace(own, context=self.context)
+    ) -> ExpressionContext:
+        """See `EvaluationContext.context_of`."""
+        own = super().context_of(state, retries=retries, now_ms=now_ms, token=token, part=part)
+        return replace(own, context_object=self.context)
 
 
 @dataclass
@@ -105,10 +105,10 @@ class Visit:
     def _done(self) -> _Done:
         match self.state:
             case Fail():
-                return Failure(*program(self.state).failure(self.value, self._scene()))
+                return Failure(*program(self.state).failure(self.value, self._context_of()))
             case Choice():
                 self._see_arguments("afterInputPath", "InputPath")
-                target, left = program(self.state).choose(self.value, self._scene())
+                target, left = program(self.state).choose(self.value, self._context_of())
                 return left, target
             case Task():
                 return self._work(self.state)
@@ -118,7 +118,7 @@ class Visit:
 
     def _pass_on(self) -> _Done:
         """A Pass, Wait or Succeed."""
-        whole, scene = program(self.state), self._scene()
+        whole, context = program(self.state), self._context_of()
         if "Result" in self.state.data:  # TestState shows no input of a Pass that does not use it
             self.seen["result"] = self.state.data["Result"]
         else:
@@ -126,18 +126,18 @@ class Visit:
         if isinstance(self.state, Pass) and "Result" not in self.state.data:
             self._see_arguments("afterParameters", "InputPath", "Parameters")
         if isinstance(self.state, Wait):
-            whole.until_ms(self.value, scene)  # an error in what says so shows
-        return self._left(self.state, whole.arguments(self.value, scene))
+            whole.until_ms(self.value, context)  # an error in what says so shows
+        return self._left(self.state, whole.arguments(self.value, context))
 
     def _work(self, task: Task) -> _Done:
-        whole, scene = program(task), self._scene()
+        whole, context = program(task), self._context_of()
         self._see_arguments("afterInputPath", "InputPath")
-        arguments = whole.arguments(self.value, scene)
+        arguments = whole.arguments(self.value, context)
         # The IR keeps the name of the function apart.
         shown = {"FunctionName": task.function, **arguments} if task.form is Form.INVOKE else arguments
         self.seen["afterArguments" if self._is_jsonata else "afterParameters"] = shown
         for limit in ("TimeoutSeconds", "HeartbeatSeconds"):
-            whole.number(limit, self.value, scene)  # an error in what says so shows
+            whole.number(limit, self.value, context)  # an error in what says so shows
         answer = self._answer(task, arguments)
         if isinstance(answer, Failure):
             return answer
@@ -158,7 +158,7 @@ class Visit:
             size = self._enter_map(state)
         else:
             size = 0
-            program(state).arguments(self.value, self._scene())  # an error in what says so shows
+            program(state).arguments(self.value, self._context_of())  # an error in what says so shows
         answer = _mocked(self.given.mock or Mock())
         if isinstance(answer, Failure):
             return answer
@@ -174,10 +174,10 @@ class Visit:
 
     def _enter_map(self, state: Map) -> int:
         """See what `state` is entered with; how many branches it has."""
-        whole, scene = program(state), self._scene()
+        whole, context = program(state), self._context_of()
         self._see_arguments("afterInputPath", "InputPath")
         for name in ("MaxConcurrency", "ToleratedFailureCount", "ToleratedFailurePercentage"):
-            number = whole.number(name, self.value, scene)
+            number = whole.number(name, self.value, context)
             if number is not None or name == "MaxConcurrency":
                 self.seen[name[0].lower() + name[1:]] = number or 0
         items = self._items(state)
@@ -195,19 +195,19 @@ class Visit:
         read = self._read(state) if state.reads else None
         selecting = ("InputPath", "ItemsPath", "Items")
         if not self._is_jsonata:
-            self.seen["afterItemsPath"] = self._only(state, *selecting).items(self.value, self._scene(), read)
+            self.seen["afterItemsPath"] = self._only(state, *selecting).items(self.value, self._context_of(), read)
         for name, fields in _OF_ITEMS.items():
             if name in state.data:
-                found = self._only(state, *selecting, *fields).items(self.value, self._scene(), read)
+                found = self._only(state, *selecting, *fields).items(self.value, self._context_of(), read)
                 self.seen[f"after{name}"] = found
-        return program(state).items(self.value, self._scene(), read)
+        return program(state).items(self.value, self._context_of(), read)
 
     def _read(self, state: Map) -> list[Json]:
         from unum_runtime.aws.items.config import ReaderConfig  # noqa: PLC0415 - few states read
         from unum_runtime.aws.items.formats import items  # noqa: PLC0415 - the same
 
         reader = next(task for task in self.workflow.tasks if task.resource == READ_ITEMS and task.next == state.name)
-        config = ReaderConfig.of(program(reader).arguments(self.value, self._scene())["ReaderConfig"])
+        config = ReaderConfig.of(program(reader).arguments(self.value, self._context_of())["ReaderConfig"])
         data = BytesIO((self.given.map_item_reader_data or "").encode())
         try:
             return list(islice(items(data, replace(config, format=config.format or "JSON")), config.most))
@@ -221,9 +221,9 @@ class Visit:
             fields = ["Result", "ResultSelector"]
             for name in ("afterResultSelector", "afterResultPath"):
                 shortened = self._only(state, *fields)
-                self.seen[name] = shortened.leave(self.value, result, self._scene(" result")).value
+                self.seen[name] = shortened.leave(self.value, result, self._context_of(" result")).value
                 fields.append("ResultPath")
-        return whole.leave(self.value, result, self._scene(" result")), state.next
+        return whole.leave(self.value, result, self._context_of(" result")), state.next
 
     def _recovered(self, failure: Failure) -> dict[str, Json]:
         """What `failure` leads to, by the state's retriers and catchers."""
@@ -250,15 +250,15 @@ class Visit:
 
     def _see_arguments(self, name: str, *fields: str) -> None:
         if not self._is_jsonata:
-            self.seen[name] = self._only(self.state, *fields).arguments(self.value, self._scene())
+            self.seen[name] = self._only(self.state, *fields).arguments(self.value, self._context_of())
 
     def _only(self, state: State, *fields: str) -> Program:
         """What `state` does by some of its `fields` alone."""
         return program(replace(state, data={name: state.data[name] for name in fields if name in state.data}))
 
-    def _scene(self, part: str = "") -> Scene:
+    def _context_of(self, part: str = "") -> ExpressionContext:
         """New each time, so that every look at a field comes to the same random numbers."""
-        return self.evaluation.scene(self.state.name, part=part)
+        return self.evaluation.context_of(self.state.name, part=part)
 
     @property
     def _is_jsonata(self) -> bool:

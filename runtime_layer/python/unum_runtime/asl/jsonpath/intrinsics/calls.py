@@ -4,15 +4,15 @@ from collections.abc import Callable
 from itertools import count
 from typing import TypeAlias
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.intrinsics.implementations import FUNCTIONS
 from unum_runtime.asl.jsonpath.intrinsics.syntax import Argument, Call, Literal, parse_call
 from unum_runtime.asl.jsonpath.paths import Path, PathNotFound, read
 from unum_runtime.asl.states_errors import IntrinsicFailure, RuntimeFailure
 from unum_runtime.model.ir import Json
 
-_Compiled: TypeAlias = Callable[[Json, Scene], Json]
-"""Computes a value from (input, scene)."""
+_Compiled: TypeAlias = Callable[[Json, ExpressionContext], Json]
+"""Computes a value from (input, context)."""
 
 
 def compile_call(text: str) -> _Compiled:
@@ -42,13 +42,13 @@ def _paths(part: Argument) -> list[Path]:
 def _argument(part: Argument, whole: str) -> _Compiled:
     if isinstance(part, Call):
         return _call(part, whole)
-    return (lambda _data, _scene: part.value) if isinstance(part, Literal) else _path(part, whole)
+    return (lambda _data, _context: part.value) if isinstance(part, Literal) else _path(part, whole)
 
 
 def _path(path: Path, whole: str) -> _Compiled:
-    def evaluate(data: Json, scene: Scene) -> Json:
+    def evaluate(data: Json, context: ExpressionContext) -> Json:
         try:
-            return read(path, data, scene)
+            return read(path, data, context)
         except PathNotFound as missing:
             raise RuntimeFailure(
                 f"The function '{whole}' had the following error: "
@@ -63,12 +63,12 @@ def _call(call: Call, whole: str) -> _Compiled:
     misfit = function.signature.misfit
     arguments = tuple(_argument(part, whole) for part in call.arguments)
 
-    def evaluate(data: Json, scene: Scene) -> Json:
-        values = [argument(data, scene) for argument in arguments]
+    def evaluate(data: Json, context: ExpressionContext) -> Json:
+        values = [argument(data, context) for argument in arguments]
         fault = next(filter(None, map(misfit, count(), values)), None)
         try:
             if fault is None:
-                return function.call(scene, *values)
+                return function.call(context, *values)
         except (ValueError, OverflowError, RecursionError) as error:
             fault = str(error)
         raise IntrinsicFailure(f"Invalid arguments in {call.name}: {fault}; in {whole}")

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from unum_runtime.asl.expression_context import Scene
+from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.intrinsics.arguments import (
     ANYTHING,
     ARRAY,
@@ -51,23 +51,23 @@ class Function:
     fills_template: bool = False
 
 
-def _array(_scene: Scene, *values: Json) -> Json:
+def _array(_context: ExpressionContext, *values: Json) -> Json:
     return list(values)
 
 
-def _array_partition(_scene: Scene, items: list[Json], size: float) -> Json:
+def _array_partition(_context: ExpressionContext, items: list[Json], size: float) -> Json:
     width = math.trunc(size)  # the guide says rounded; 2.6 was observed to give pairs
     if width < 1:
         raise ValueError(f"the size of a part must be at least 1, got {size}")
     return [items[start : start + width] for start in range(0, len(items), width)]
 
 
-def _array_contains(_scene: Scene, items: list[Json], wanted: Json) -> Json:
+def _array_contains(_context: ExpressionContext, items: list[Json], wanted: Json) -> Json:
     # Compared as text: true was observed to be found in ["true"], and {"a":1,"b":2} not in [{"b":2,"a":1}].
     return shown(wanted) in map(shown, items)
 
 
-def _array_range(_scene: Scene, first: float, last: float, step: float) -> Json:
+def _array_range(_context: ExpressionContext, first: float, last: float, step: float) -> Json:
     start, end, stride = math.trunc(first), math.trunc(last), math.trunc(step)  # not rounded, as observed
     if stride == 0:
         raise ValueError("the step must not be 0")
@@ -77,7 +77,7 @@ def _array_range(_scene: Scene, first: float, last: float, step: float) -> Json:
     return list(numbers)
 
 
-def _array_get_item(_scene: Scene, items: list[Json], index: float) -> Json:
+def _array_get_item(_context: ExpressionContext, items: list[Json], index: float) -> Json:
     if not items:
         return None  # as observed
     position = math.trunc(index)
@@ -86,29 +86,29 @@ def _array_get_item(_scene: Scene, items: list[Json], index: float) -> Json:
     return items[position]
 
 
-def _array_length(_scene: Scene, items: list[Json]) -> Json:
+def _array_length(_context: ExpressionContext, items: list[Json]) -> Json:
     return len(items)
 
 
-def _array_unique(_scene: Scene, items: list[Json]) -> Json:
+def _array_unique(_context: ExpressionContext, items: list[Json]) -> Json:
     firsts: dict[Json, Json] = {}
     for item in items:
         firsts.setdefault(_identity(item), item)
     return list(firsts.values())
 
 
-def _base64_encode(_scene: Scene, text: str) -> Json:
+def _base64_encode(_context: ExpressionContext, text: str) -> Json:
     return base64.b64encode(text.encode(errors="replace")).decode()
 
 
-def _base64_decode(_scene: Scene, text: str) -> Json:
+def _base64_decode(_context: ExpressionContext, text: str) -> Json:
     # What is no digit, and missing padding, were observed to do no harm.
     digits = _NO_DIGIT.sub("", text.partition("=")[0].translate({ord("-"): "+", ord("_"): "/"}))
     whole = digits[:-1] if len(digits) % 4 == 1 else digits
     return base64.b64decode(whole + "=" * (-len(whole) % 4)).decode(errors="replace")
 
 
-def _hash(_scene: Scene, data: Json, algorithm: str) -> Json:
+def _hash(_context: ExpressionContext, data: Json, algorithm: str) -> Json:
     if algorithm not in _ALGORITHMS:
         raise ValueError(f"argument 2 must be one of {', '.join(_ALGORITHMS)}; got {algorithm!r}")
     text = shown(data)
@@ -117,28 +117,28 @@ def _hash(_scene: Scene, data: Json, algorithm: str) -> Json:
     return hashlib.new(_ALGORITHMS[algorithm], text.encode(errors="replace"), usedforsecurity=False).hexdigest()
 
 
-def _json_merge(_scene: Scene, under: dict[str, Json], over: dict[str, Json], _deep: Json) -> Json:
+def _json_merge(_context: ExpressionContext, under: dict[str, Json], over: dict[str, Json], _deep: Json) -> Json:
     return {**under, **over}
 
 
-def _json_to_string(_scene: Scene, value: Json) -> Json:
+def _json_to_string(_context: ExpressionContext, value: Json) -> Json:
     return dumps(value)
 
 
-def _string_to_json(_scene: Scene, text: str) -> Json:
+def _string_to_json(_context: ExpressionContext, text: str) -> Json:
     if not text:
         return None  # as observed
     return json.loads(text, parse_constant=_refuse_constant)
 
 
-def _math_random(scene: Scene, start: float, end: float, seed: float | None = None) -> Json:
+def _math_random(context: ExpressionContext, start: float, end: float, seed: float | None = None) -> Json:
     first, stop = math.trunc(start), math.trunc(end)  # not rounded, as observed
     if stop <= first:
         raise ValueError(f"the end, which is excluded, must be greater than the start; got {start} and {end}")
-    return (scene.random if seed is None else random.Random(seed)).randrange(first, stop)  # noqa: S311 - repeatable by intent
+    return (context.random if seed is None else random.Random(seed)).randrange(first, stop)  # noqa: S311 - repeatable by intent
 
 
-def _math_add(_scene: Scene, left: float, right: float) -> Json:
+def _math_add(_context: ExpressionContext, left: float, right: float) -> Json:
     numbers = [math.floor(number + 0.5) for number in (left, right)]
     for number in (*numbers, sum(numbers)):
         if number not in _INT32:
@@ -146,17 +146,17 @@ def _math_add(_scene: Scene, left: float, right: float) -> Json:
     return sum(numbers)
 
 
-def _string_split(_scene: Scene, text: str, delimiters: str) -> Json:
+def _string_split(_context: ExpressionContext, text: str, delimiters: str) -> Json:
     # Each character delimits, and parts without any text were observed to be dropped.
     parts = re.split(f"[{re.escape(delimiters)}]", text) if delimiters else [text]
     return [part for part in parts if part]
 
 
-def _uuid(scene: Scene) -> Json:
-    return str(uuid.UUID(int=scene.random.getrandbits(128), version=4))
+def _uuid(context: ExpressionContext) -> Json:
+    return str(uuid.UUID(int=context.random.getrandbits(128), version=4))
 
 
-def _format(_scene: Scene, template: str, *values: Json) -> Json:
+def _format(_context: ExpressionContext, template: str, *values: Json) -> Json:
     return fill(template, values)
 
 
