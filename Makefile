@@ -11,7 +11,7 @@ UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
 OWN := unum-runtime unum-compiler unum-cli
 PROJECTS := pyproject.toml runtime_layer/pyproject.toml unum_compiler/pyproject.toml unum_cli/pyproject.toml emulator/pyproject.toml
 CORE := structure permissions cross_stack
-SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop control leases fusion packing large) tests/unit/protocol/test_lease_failures.py tests/golden/test_recorded_under_faults.py
+SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop control leases fusion packing large) tests/unit/protocol/delivery/test_lease_failures.py tests/golden/test_recorded_under_faults.py
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 
@@ -66,7 +66,7 @@ endurance: setup  ## the deployments that crash or are crowded, with EXECUTIONS=
 simulate: setup  ## longer searches: properties on other examples, every way through larger graphs, then at random for MINUTES=30
 	$(BIN)/python -m pytest -n 2 --timeout 3600 --hypothesis-profile=others -m "not e2e and not packaging" $(shell git grep -l '@given' tests)
 	$(BIN)/python -m pytest -n 2 --timeout 3600 -m long tests/simulation
-	$(BIN)/python tests/simulation/search.py --minutes $(or $(MINUTES),30)
+	$(BIN)/python -m tests.simulation.search --minutes $(or $(MINUTES),30)
 
 bench: setup  ## all benchmarks, beside peers; writes docs/performance; ARGS=--json prints JSON
 	@$(BIN)/python benchmarks/run.py $(ARGS)

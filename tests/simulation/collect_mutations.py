@@ -4,8 +4,8 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from mutations import NONE, Mutation
 
+from tests.simulation.mutations import NONE, Mutation
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.control import stop
 from unum_runtime.protocol.delivery import collect, join, perform

@@ -1,11 +1,8 @@
-"""Makes the modules beside the tests importable, which importlib mode alone does not; and knows what takes long."""
+"""Mark the longest searches."""
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 LONG = frozenset(
     {

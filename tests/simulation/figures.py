@@ -3,8 +3,7 @@
 
 from collections.abc import Iterator
 
-from scenarios import BOTH, CRASH, DUPLICATE, STOP, scenario
-
+from tests.simulation.scenarios import BOTH, CRASH, DUPLICATE, STOP, scenario
 from unum_runtime.simulator import Faults, explore
 
 EITHER = {"crash": CRASH, "duplicate": DUPLICATE}

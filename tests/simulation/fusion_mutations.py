@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
-from part_mutations import lane_stops_where_it_settles
-from test_leases import StolenStore
 
+from tests.simulation.mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
+from tests.simulation.part_mutations import lane_stops_where_it_settles
+from tests.simulation.test_leases import StolenStore
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import LeaseHeldError
 from unum_runtime.model.checkpoint import Checkpoint, Item

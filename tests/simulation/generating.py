@@ -10,11 +10,11 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 import pytest
-from building import choice, machine, map_, parallel, pass_, task
-from recovering import catch, retry, wait, waits_for_job
-from scenarios import fused
-from test_leases import CarelessStore, DeafStore, GenerousStore, StolenStore
 
+from tests.simulation.building import choice, machine, map_, parallel, pass_, task
+from tests.simulation.recovering import catch, retry, wait, waits_for_job
+from tests.simulation.scenarios import fused
+from tests.simulation.test_leases import CarelessStore, DeafStore, GenerousStore, StolenStore
 from unum_compiler import compile_workflow
 from unum_compiler.frontends.extensions import extended
 from unum_compiler.options import FunctionOptions

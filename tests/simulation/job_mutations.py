@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from mutations import Mutation
 
+from tests.simulation.mutations import Mutation
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Json, State

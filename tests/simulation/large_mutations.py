@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
 
+from tests.simulation.mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
 from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.naming import Key
 from unum_runtime.simulator import Invariant, scenario

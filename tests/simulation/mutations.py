@@ -163,7 +163,7 @@ def invoke_before_commit(patch: pytest.MonkeyPatch) -> None:
         task = ingress.admit(rt, envelope)
         effect = ingress.look_up(rt, envelope, task, fresh=fresh)
         if isinstance(effect, Value):
-            outcome = run_task.run(rt, envelope, task, effect)
+            outcome: Any = run_task.run(rt, envelope, task, effect)
             perform.perform(rt, DeliveryState(envelope.routes), plan.plan(rt.workflow, commit.draft(rt, outcome)))
             effect = commit.commit(rt, outcome, DeliveryState(envelope.routes))
         perform.perform(rt, DeliveryState(envelope.routes), effect)

@@ -1,8 +1,8 @@
 """Deliberate mistakes with quorums, and with branches that meet."""
 
 import pytest
-from mutations import DUPLICATE, NONE, Mutation
 
+from tests.simulation.mutations import DUPLICATE, NONE, Mutation
 from unum_runtime.cold_start.records import replace
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import Envelope, Value

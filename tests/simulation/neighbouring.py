@@ -1,8 +1,7 @@
 """Fan-outs that go on before all branches have ended, and branches that meet: what only the Python graph can say."""
 
-from building import Graph, varying
-from recovering import fails
-
+from tests.simulation.building import Graph, varying
+from tests.simulation.recovering import fails
 from unum_compiler import graph as g
 
 _THREE = g.parallel(g.task("a"), g.task("b"), g.task("c"))

@@ -1,8 +1,8 @@
 """Deliberate mistakes with packs."""
 
 import pytest
-from mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
 
+from tests.simulation.mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model import pack
 from unum_runtime.model.checkpoint import Checkpoint, Item

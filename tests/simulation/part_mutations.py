@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from mutations import CRASH, NONE, Mutation
-from parting import MOST_BEGUN
 
+from tests.simulation.mutations import CRASH, NONE, Mutation
+from tests.simulation.parting import MOST_BEGUN
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.naming import Name, checkpoint_key
 from unum_runtime.protocol.delivery import ingress, perform

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from graphs import GRAPHS
-
+from tests.simulation.graphs import GRAPHS
 from unum_runtime.model.ir import Collection, Task
 from unum_runtime.simulator import Faults, Scenario
 

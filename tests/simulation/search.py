@@ -1,5 +1,5 @@
 # ruff: noqa: T201 - a command prints
-"""Searches for as long as it is told, with other seeds every time: python tests/simulation/search.py --minutes 30.
+"""Search for a given time, with other seeds every time: `python -m tests.simulation.search --minutes 30`.
 
 Prints how much was explored of each graph, and of workflows made of each seed; the first violation ends the search with
 its trace.
@@ -10,10 +10,9 @@ import itertools
 import random
 import time
 
-from generating import by_seed, generated, small_sizes
-from graphs import GRAPHS
-from scenarios import BOTH, RANDOM, scenario
-
+from tests.simulation.generating import by_seed, generated, small_sizes
+from tests.simulation.graphs import GRAPHS
+from tests.simulation.scenarios import BOTH, RANDOM, scenario
 from unum_runtime.simulator import Violation, explore, search
 
 CHUNK = 20

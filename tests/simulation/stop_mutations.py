@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from mutations import CRASH, Mutation
 
+from tests.simulation.mutations import CRASH, Mutation
 from unum_runtime.model import naming
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Status, stop_record
 from unum_runtime.model.naming import Name

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-import controlled
 import pytest
-from building import Graph
-from controlled import FAILING, IN_PLACE, UNGUARDED
-from recovering import RECOVERING
-from scenarios import scenario
 
+from tests.simulation import controlled
+from tests.simulation.building import Graph
+from tests.simulation.controlled import FAILING, IN_PLACE, UNGUARDED
+from tests.simulation.recovering import RECOVERING
+from tests.simulation.scenarios import scenario
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.simulator import Faults, Invariant, Scenario, Violation, explore, search
 from unum_runtime.simulator.exploration import random_run

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from building import Graph, machine, map_, task
-from scenarios import CRASH, DUPLICATE, STOP, scenario
 
+from tests.simulation.building import Graph, machine, map_, task
+from tests.simulation.scenarios import CRASH, DUPLICATE, STOP, scenario
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.ir import Json
 from unum_runtime.simulator import Context, Faults, Figures, Scenario, Violation, engine, explore, invariants

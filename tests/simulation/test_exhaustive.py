@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from scenarios import BOTH, CRASH, DUPLICATE, STOP, scenario
 
+from tests.simulation.scenarios import BOTH, CRASH, DUPLICATE, STOP, scenario
 from unum_runtime.model.ir import Collection
 from unum_runtime.simulator import Faults, explore
 

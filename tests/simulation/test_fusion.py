@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from building import Graph, choice, machine, map_, pass_, task, varying
-from scenarios import BOTH, CRASH, fused, scenario
-from stage import PLENTY, Stage
 
+from tests.simulation.building import Graph, choice, machine, map_, pass_, task, varying
+from tests.simulation.scenarios import BOTH, CRASH, fused, scenario
+from tests.simulation.stage import PLENTY, Stage
 from unum_runtime.model.checkpoint import Ending, Failure, Success
 from unum_runtime.model.ir import Json
 from unum_runtime.protocol.delivery import fusion, perform

@@ -4,10 +4,10 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from generating import by_seed, generated, small_sizes
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.simulation.generating import by_seed, generated, small_sizes
 from unum_runtime.model.ir import FanOut, Guard, Map
 from unum_runtime.simulator import search
 

@@ -1,10 +1,10 @@
 """How often a delivery that goes on from branch to branch asks whether anybody still needs them."""
 
 import pytest
-from building import Graph, machine, map_, task
-from scenarios import fused
-from stage import PLENTY, Stage
 
+from tests.simulation.building import Graph, machine, map_, task
+from tests.simulation.scenarios import fused
+from tests.simulation.stage import PLENTY, Stage
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.ir import Guard, Json
 from unum_runtime.protocol.fanout import lanes

@@ -3,9 +3,9 @@
 import os
 
 import pytest
-from large_mutations import EVERYTHING, TruncatingObjects
-from scenarios import CRASH, DUPLICATE, RANDOM, scenario
 
+from tests.simulation.large_mutations import EVERYTHING, TruncatingObjects
+from tests.simulation.scenarios import CRASH, DUPLICATE, RANDOM, scenario
 from unum_runtime.simulator import Violation, explore, search
 
 RUNS = int(os.environ.get("UNUM_SIMULATION_RUNS", "10"))

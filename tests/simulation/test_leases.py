@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable
 
 import pytest
-from scenarios import scenario
 
+from tests.simulation.scenarios import scenario
 from unum_runtime.clock import Clock
 from unum_runtime.errors import StoreError
 from unum_runtime.model.naming import Key

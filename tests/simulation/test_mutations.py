@@ -1,17 +1,17 @@
 """The simulator finds each of our deliberate mistakes and says which invariant it breaks."""
 
 import pytest
-from collect_mutations import COLLECT_MUTATIONS
-from fusion_mutations import FUSION_MUTATIONS
-from job_mutations import JOB_MUTATIONS
-from large_mutations import LARGE_MUTATIONS
-from mutations import MUTATIONS, Mutation
-from neighbour_mutations import NEIGHBOUR_MUTATIONS
-from pack_mutations import PACK_MUTATIONS
-from part_mutations import PART_MUTATIONS
-from scenarios import scenario
-from stop_mutations import STOP_MUTATIONS
 
+from tests.simulation.collect_mutations import COLLECT_MUTATIONS
+from tests.simulation.fusion_mutations import FUSION_MUTATIONS
+from tests.simulation.job_mutations import JOB_MUTATIONS
+from tests.simulation.large_mutations import LARGE_MUTATIONS
+from tests.simulation.mutations import MUTATIONS, Mutation
+from tests.simulation.neighbour_mutations import NEIGHBOUR_MUTATIONS
+from tests.simulation.pack_mutations import PACK_MUTATIONS
+from tests.simulation.part_mutations import PART_MUTATIONS
+from tests.simulation.scenarios import scenario
+from tests.simulation.stop_mutations import STOP_MUTATIONS
 from unum_runtime.simulator import Violation, explore, search
 
 MAX_STATES = 5_000

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from scenarios import scenario
-from stage import PLENTY, Order, Stage
 
+from tests.simulation.scenarios import scenario
+from tests.simulation.stage import PLENTY, Order, Stage
 from unum_runtime.model.checkpoint import Failure, Status
 from unum_runtime.model.ir import Collection
 from unum_runtime.simulator import Context, Scenario

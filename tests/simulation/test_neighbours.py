@@ -1,9 +1,9 @@
 """Quorums and meetings, whatever happens; beside what `test_random` does with all graphs."""
 
 import pytest
-from neighbouring import MEETINGS, QUORUMS
-from scenarios import BOTH, CRASH, scenario
 
+from tests.simulation.neighbouring import MEETINGS, QUORUMS
+from tests.simulation.scenarios import BOTH, CRASH, scenario
 from unum_runtime.model.ir import Collection
 from unum_runtime.simulator import Faults, explore, search
 

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from building import Graph
-from controlled import FAILING
-from packing import PACKED
-from scenarios import BOTH, CRASH, RANDOM, scenario
 
+from tests.simulation.building import Graph
+from tests.simulation.controlled import FAILING
+from tests.simulation.packing import PACKED
+from tests.simulation.scenarios import BOTH, CRASH, RANDOM, scenario
 from unum_runtime.model import naming
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Collection

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from parting import LANES, MOST_BEGUN, PARTED
-from scenarios import BOTH, CRASH, RANDOM, scenario
 
+from tests.simulation.parting import LANES, MOST_BEGUN, PARTED
+from tests.simulation.scenarios import BOTH, CRASH, RANDOM, scenario
 from unum_runtime.model.ir import Collection
 from unum_runtime.simulator import Faults, explore, search
 

@@ -3,9 +3,9 @@
 import os
 
 import pytest
-from graphs import GRAPHS
-from scenarios import RANDOM, scenario
 
+from tests.simulation.graphs import GRAPHS
+from tests.simulation.scenarios import RANDOM, scenario
 from unum_runtime.simulator import search
 
 RUNS = int(os.environ.get("UNUM_SIMULATION_RUNS", "1"))

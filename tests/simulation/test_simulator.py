@@ -4,10 +4,10 @@ import re
 from importlib.metadata import entry_points
 
 import pytest
-from graphs import GRAPHS
-from mutations import MUTATIONS
-from scenarios import DUPLICATE, HARSH, scenario
 
+from tests.simulation.graphs import GRAPHS
+from tests.simulation.mutations import MUTATIONS
+from tests.simulation.scenarios import DUPLICATE, HARSH, scenario
 from unum_runtime.model.checkpoint import Ending, Status, Success
 from unum_runtime.simulator import Context, Faults, Scenario, Violation, explore, replay, search, simulate
 from unum_runtime.simulator.exploration import random_run

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from building import Graph
-from recovering import RECOVERING
-from scenarios import scenario
 
+from tests.simulation.building import Graph
+from tests.simulation.recovering import RECOVERING
+from tests.simulation.scenarios import scenario
 from unum_runtime.protocol.control import nudge
 from unum_runtime.protocol.history import overdue
 from unum_runtime.protocol.history.pending import WaitsFor

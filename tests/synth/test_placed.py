@@ -13,7 +13,7 @@ from tests.synth.machines import chain
 from unum_constructs import ConstructError, Store
 
 HERE = Environment(account="111111111111", region="eu-west-1")
-KEYS = {
+KEYS: dict[str, Any] = {
     "partition_key": dynamodb.Attribute(name="pk", type=dynamodb.AttributeType.STRING),
     "sort_key": dynamodb.Attribute(name="sk", type=dynamodb.AttributeType.STRING),
     "time_to_live_attribute": "ttl",

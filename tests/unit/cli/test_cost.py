@@ -12,7 +12,7 @@ from unum_cli.main import _AMOUNTS
 from unum_compiler.cost.estimate import DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_S
 from unum_compiler.cost.skeleton import Amounts
 
-STATES = {
+STATES: dict[str, Any] = {
     "One": {"Type": "Task", "Resource": "one", "Next": "Two"},
     "Two": {"Type": "Task", "Resource": "two", "End": True},
 }

@@ -20,7 +20,7 @@ from unum_runtime.model.ir import Collection, Guard, Workflow
 from unum_runtime.simulator.local import LocalWorkflow
 
 PASS: dict[str, Any] = {"Type": "Pass"}
-OF_AWS = botocore.session.get_session().get_service_model("stepfunctions").shape_for("HistoryEvent").members
+OF_AWS = botocore.session.get_session().get_service_model("stepfunctions").shape_for("HistoryEvent").members  # type: ignore[attr-defined]  # a structure
 """The members of an event, and of each what it has."""
 
 

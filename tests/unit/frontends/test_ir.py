@@ -1,7 +1,10 @@
 """The IR written by hand: its schema, and every problem with its place."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -103,6 +106,7 @@ def test_schema_is_plain_json() -> None:
         (lambda table: table.update(version=0), "$.version", "expected 1, got 0"),
         (lambda table: table.update(speed=1), "$.speed", "no field"),
         (lambda table: table.update(hop_budget="x"), "$.hop_budget", "expected integer"),
+        (lambda table: table.update(hop_budget=1.0), "$.hop_budget", "expected integer, got 1.0"),
         (lambda table: table.update(timeout_s=True), "$.timeout_s", "expected integer or null"),
         (lambda table: table.update(collection="never"), "$.collection", 'one of "eager", "ttl"'),
         (lambda table: table["states"].update(X=3), "$.states.X", '"type"'),
@@ -120,6 +124,18 @@ def test_schema_is_plain_json() -> None:
 def test_shape(change: Callable[[dict[str, Any]], object], place: str, message: str) -> None:
     problems = refused(change)
     assert message in problems[place]
+
+
+def test_state_is_checked_as_the_kind_that_it_names() -> None:
+    problems = refused(lambda table: table["states"].update(X={"type": "Pass", "scope": None, "branches": []}))
+    assert problems.keys() == {"$.states.X", "$.states.X.branches"}
+
+
+def test_jsonschema_is_loaded_only_for_an_ir() -> None:
+    code = "import sys, unum_compiler.definition; sys.exit('jsonschema' in sys.modules)"
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    )
 
 
 @pytest.mark.parametrize(

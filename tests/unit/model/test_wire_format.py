@@ -54,7 +54,7 @@ def test_an_envelope_comes_back_as_it_was(value: object, routes: dict[str, str])
 
 @given(json_values, st.dictionaries(st.text(), st.text(), max_size=2))
 def test_an_event_s_bytes_are_those_of_its_data(value: object, routes: dict[str, str]) -> None:
-    given = {
+    given: dict[str, Any] = {
         "workflow": "w",
         "digest": "d",
         "name": NAME,

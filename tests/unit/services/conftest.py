@@ -8,7 +8,7 @@ from moto import mock_aws
 
 from unum_runtime.aws.services import Clients
 
-HERE = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
+HERE: dict[str, Any] = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
 
 
 @pytest.fixture

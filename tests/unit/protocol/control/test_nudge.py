@@ -101,10 +101,10 @@ def test_a_failure_of_a_branch_that_nobody_was_told_of_fails_the_execution() -> 
     platform = deployed(mapped("A", after="C", Catch=[{"ErrorEquals": ["States.ALL"], "Next": "C"}]), A=_refuse)
     platform.start("e", [1, 2])
     event = platform.sent.pop(0)
-    reading, platform.memory.read = platform.memory.read, _die_at("M", platform.memory.read)  # type: ignore[method-assign]
+    reading, platform.memory.read = platform.memory.read, _die_at("M", platform.memory.read)
     with pytest.raises(ConnectionError):
         platform.deliver(event)
-    platform.memory.read = reading  # type: ignore[method-assign]
+    platform.memory.read = reading
     platform.sent.clear()
     assert [each.state for each in missing(platform.runtime(), "e")] == ["M"]
     go_on(platform)

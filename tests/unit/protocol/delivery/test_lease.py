@@ -129,7 +129,7 @@ def test_a_start_that_is_delivered_again_is_as_old_as_its_first_delivery() -> No
 def test_a_lease_lasts_as_long_as_the_delivery_may_or_less_if_it_is_renewed(
     *, remaining_ms: int, maintain: bool, expected_ms: int
 ) -> None:
-    seen = []
+    seen: list[Any] = []
     platform = leased(B=lambda _: seen.extend(platform.memory._leases.values()))
     platform.options = {"remaining_ms": lambda: remaining_ms, "maintain_leases": maintain}
     event = at_b(platform)
@@ -178,7 +178,7 @@ def test_other_guards_have_no_leases() -> None:
 def test_two_branches_have_two_leases() -> None:
     branch = {"StartAt": "B", "States": {"B": {"Type": "Task", "Resource": "B", "End": True}}}
     definition = {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": branch, "End": True}}}
-    seen = set()
+    seen: set[Any] = set()
     platform = Platform.of(definition, {"B": LEASE}, B=lambda event: seen.update(platform.memory._leases) or event)
     assert platform.run(value=[1, 2, 3]) == Ending(Status.SUCCEEDED, Success([1, 2, 3]))
     assert len(seen) == 3
@@ -291,7 +291,7 @@ def begin(platform: Platform, writer: str, sent_ms: int | None = None) -> None:
 
 
 def test_the_entry_function_proceeds_for_the_current_writer_and_releases_its_lease() -> None:
-    seen = []
+    seen: list[Any] = []
     platform = leased(A=lambda event: seen.append(platform.memory._leases[key]) or event)
     key = recorded(platform)
     platform.memory.acquire(key, "client", expires_at_ms=platform.clock.ms + 60_000)

@@ -47,11 +47,11 @@ def test_of_two_jobs_the_one_counts_that_was_stored_first() -> None:
     creating = platform.memory.create
 
     def late(key: Any, item: Any, **named: Any) -> Any:
-        platform.memory.create = creating  # type: ignore[method-assign]
+        platform.memory.create = creating
         deliver(platform, start)
         return creating(key, item, **named)
 
-    platform.memory.create = late  # type: ignore[method-assign]
+    platform.memory.create = late
     platform.deliver_all()
     assert (len(platform.started), [look.job["handle"] for _, look in platform.later]) == (2, [2, 2])
     platform.pass_time(600)
@@ -63,10 +63,10 @@ def test_what_follows_a_crash_after_the_job_was_stored_goes_on() -> None:
     platform.start()
     (start,) = platform.sent
     platform.sent.clear()
-    platform.schedule, scheduling = _die, platform.schedule  # type: ignore[method-assign]
+    platform.schedule, scheduling = _die, platform.schedule  # type: ignore[assignment]
     with pytest.raises(ConnectionError):
         platform.deliver(start)
-    platform.schedule = scheduling  # type: ignore[method-assign]
+    platform.schedule = scheduling
     deliver(platform, start)
     platform.pass_time(600)
     assert (result(platform), len(platform.started)) == ("job 1", 1)
@@ -156,10 +156,10 @@ def test_whoever_dies_when_a_term_has_begun_goes_on() -> None:
     platform.clock.pass_seconds(780)  # so late that another term has to begin
     platform.later.clear()
     for _ in range(2):
-        platform.schedule, scheduling = _die, platform.schedule  # type: ignore[method-assign]
+        platform.schedule, scheduling = _die, platform.schedule  # type: ignore[assignment]
         with pytest.raises(ConnectionError):
             platform.deliver(look)
-        platform.schedule = scheduling  # type: ignore[method-assign]
+        platform.schedule = scheduling
     deliver(platform, look)
     assert len(platform.later) == 1
 
