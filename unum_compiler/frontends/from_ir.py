@@ -7,7 +7,6 @@ from types import MappingProxyType
 
 from unum_compiler.frontends.ir_check import workflow_problems
 from unum_compiler.frontends.ir_schema import TOP_LEVEL, ir_schema
-from unum_compiler.frontends.schema import problems
 from unum_compiler.options import DEFAULT, FunctionOptions
 from unum_compiler.problems import Report, did_you_mean, shown
 from unum_runtime.asl.places import member
@@ -31,8 +30,10 @@ def read_ir(
     Raises:
         DefinitionError: with every problem, in its order.
     """
+    from unum_compiler.frontends.schema_errors import schema_problems  # noqa: PLC0415 - loads jsonschema, in 100 ms
+
     report = Report()
-    report.add(problems(value, ir_schema()))
+    report.add(schema_problems(value, ir_schema()))
     report.raise_problems(value)
     workflow = Workflow.from_json(json.dumps(_DEFAULTS | value))
     report.add(workflow_problems(workflow))

@@ -31,7 +31,7 @@ _ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 def ir_schema() -> dict[str, Json]:
-    """The schema, in the dialect of 2020-12; with `unum_compiler.frontends.schema` one can check by it."""
+    """Return the schema of the IR, in the 2020-12 dialect of JSON Schema."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Intermediate representation of a workflow, version {ir.IR_VERSION}",

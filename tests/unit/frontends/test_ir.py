@@ -1,10 +1,7 @@
 """The IR written by hand: its schema, and every problem with its place."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -129,13 +126,6 @@ def test_shape(change: Callable[[dict[str, Any]], object], place: str, message: 
 def test_state_is_checked_as_the_kind_that_it_names() -> None:
     problems = refused(lambda table: table["states"].update(X={"type": "Pass", "scope": None, "branches": []}))
     assert problems.keys() == {"$.states.X", "$.states.X.branches"}
-
-
-def test_jsonschema_is_loaded_only_for_an_ir() -> None:
-    code = "import sys, unum_compiler.definition; sys.exit('jsonschema' in sys.modules)"
-    subprocess.run(
-        [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    )
 
 
 @pytest.mark.parametrize(
