@@ -47,7 +47,15 @@ DEFINITION = {
     },
 }
 OPTIONS = {"A": LEASE, "B": BOTH, "U": WITHOUT, "D": LEASE, "J": BOTH, "V": WITHOUT, "E": MEMOIZE}
-FUNCTIONS: dict[str, Any] = {"A": list, "B": lambda v: [n + 1 for n in v], "U": abs, "D": abs, "J": sum, "V": abs, "E": abs}
+FUNCTIONS: dict[str, Any] = {
+    "A": list,
+    "B": lambda v: [n + 1 for n in v],
+    "U": abs,
+    "D": abs,
+    "J": sum,
+    "V": abs,
+    "E": abs,
+}
 RESULT = Ending(Status.SUCCEEDED, Success(9))
 INPUT = [1, 2, 3]
 
