@@ -36,24 +36,24 @@ def test_one_partition_is_listed_newest_first(store: Store, index: Index) -> Non
         add(store, each)
     add(store, "009/z", partition="q")
     store.create(Key("p", "unlisted"), {"at": 1}, expires_at_s=LATER)
-    assert places(index.listed("p")) == ["003/c", "002/b", "001/a"]
-    assert index.listed("nothing") == []
-    assert {item["at"] for item in index.listed("p")} == {7}
+    assert places(index.list_items("p")) == ["003/c", "002/b", "001/a"]
+    assert index.list_items("nothing") == []
+    assert {item["at"] for item in index.list_items("p")} == {7}
 
 
 def test_both_ends_of_a_range_are_in_it(store: Store, index: Index) -> None:
     for number in range(1, 6):
         add(store, f"00{number}")
-    assert places(index.listed("p", oldest="002", newest="004")) == ["004", "003", "002"]
-    assert places(index.listed("p", newest="003", limit=2)) == ["003", "002"]
-    assert places(index.listed("p", oldest="005")) == ["005"]
+    assert places(index.list_items("p", oldest="002", newest="004")) == ["004", "003", "002"]
+    assert places(index.list_items("p", newest="003", limit=2)) == ["003", "002"]
+    assert places(index.list_items("p", oldest="005")) == ["005"]
 
 
 def test_entries_at_one_place_are_all_there(store: Store, index: Index) -> None:
     for at in (1, 2):
         item = {"list": "p", "list_at": "001/a", "at": at}
         store.create(Key("execution", f"{at}"), item, expires_at_s=LATER)
-    assert sorted(int(item["at"]) for item in index.listed("p")) == [1, 2]
+    assert sorted(int(item["at"]) for item in index.list_items("p")) == [1, 2]
 
 
 def test_what_has_expired_neither_is_listed_nor_counts(store: Store, index: Index, clock: MovableClock) -> None:
@@ -61,22 +61,22 @@ def test_what_has_expired_neither_is_listed_nor_counts(store: Store, index: Inde
     for number in range(1, 8):
         add(store, f"00{number}", expires_at_s=LATER if number in (1, 4) else soon)
     clock.pass_seconds(10)
-    assert places(index.listed("p", limit=2)) == ["004", "001"]
+    assert places(index.list_items("p", limit=2)) == ["004", "001"]
 
 
 def test_what_is_collected_is_still_listed(store: Store, index: Index) -> None:
     add(store, "001/a")
     store.collect([Key("p:001/a", "one")])
-    assert places(index.listed("p")) == ["001/a"]
+    assert places(index.list_items("p")) == ["001/a"]
 
 
 def test_a_start_record_is_found_where_its_execution_is(store: Store, index: Index) -> None:
     execution = Execution("a-b_C", 1_800_000_000_123)
     record = start_record(execution, {"n": 1})
     store.create(start_key("w", execution.name), stored_item("w", record), expires_at_s=LATER)
-    (found,) = index.listed(partition("w", Kind.STARTED, shard_of(execution)))
+    (found,) = index.list_items(partition("w", Kind.STARTED, shard_of(execution)))
     assert execution_at(str(found["list_at"])) == execution
-    assert index.listed(partition("w", Status.FAILED, shard_of(execution))) == []
+    assert index.list_items(partition("w", Status.FAILED, shard_of(execution))) == []
 
 
 def test_places_are_ordered_by_time_then_name() -> None:
@@ -97,7 +97,7 @@ def test_a_table_without_index_is_an_error_that_says_how_to_get_it(clock: Movabl
             KeySchema=keys,
         )
         with pytest.raises(NoIndex, match=r"index 'executions' with .*'list'.*list_executions=True"):
-            DynamoStore(client, "t", clock).listed("p")
+            DynamoStore(client, "t", clock).list_items("p")
         with pytest.raises(StoreError, match="not found") as missing:
-            DynamoStore(client, "absent", clock).listed("p")
+            DynamoStore(client, "absent", clock).list_items("p")
         assert not isinstance(missing.value, NoIndex)

@@ -51,7 +51,7 @@ def events_refer_to_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def objects_expire_as_items_do(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(scenario, "lasting_days", lambda retention_s: retention_s // large_items.DAY_S)
+    patch.setattr(scenario, "object_lifetime_days", lambda retention_s: retention_s // large_items.DAY_S)
 
 
 def name_without_content(patch: pytest.MonkeyPatch) -> None:

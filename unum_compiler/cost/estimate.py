@@ -23,7 +23,7 @@ from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.simulator.capacity import STORED_OVERHEAD_BYTES
 from unum_runtime.simulator.local import Function
 from unum_runtime.simulator.metering import Metered, Pace, Usage, metered
-from unum_runtime.store.large_items import DAY_S, lasting_days
+from unum_runtime.store.large_items import DAY_S, object_lifetime_days
 
 MILLION = 1_000_000
 GB = 2**30
@@ -122,7 +122,7 @@ class Receipt:
         usd, usage = self.prices.usd, self.usage
         items_gb = (usage.stored_bytes + usage.items * STORED_OVERHEAD_BYTES) / GB
         items_usd = items_gb * self.retention_s / MONTH_S * usd["dynamodb_gb_month"]
-        objects_s = lasting_days(self.retention_s) * DAY_S
+        objects_s = object_lifetime_days(self.retention_s) * DAY_S
         objects_usd = usage.stored_object_bytes / GB * objects_s / MONTH_S * usd["s3_gb_month"]
         return _bill(
             requests=(usage.invocations + usage.waits) * usd["lambda_request"],

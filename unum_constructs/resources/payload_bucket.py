@@ -9,7 +9,7 @@ from unum_compiler.payload import Payload, wants_bucket
 from unum_constructs.cdk.nag import LARGE_VALUES, acknowledge
 from unum_constructs.errors import ConstructError
 from unum_runtime.model.ir import Workflow
-from unum_runtime.store.large_items import lasting_days
+from unum_runtime.store.large_items import object_lifetime_days
 
 
 def bucket_for(  # noqa: PLR0913 - all but the first have names
@@ -38,7 +38,7 @@ def bucket_for(  # noqa: PLR0913 - all but the first have names
     """
     if not _is_wanted(workflow, compiled, payload, bucket):
         return None
-    days = Duration.days(lasting_days(retention_s))
+    days = Duration.days(object_lifetime_days(retention_s))
     if bucket is None:
         return _new_bucket(workflow, table, days, name)
     if isinstance(bucket, s3.Bucket):

@@ -35,8 +35,8 @@ class CountedIndex:
     requests: int = 0
     entries: int = 0
 
-    def listed(self, partition: str, **options: Any) -> list[Item]:
-        found = self.store.listed(partition, **options)
+    def list_items(self, partition: str, **options: Any) -> list[Item]:
+        found = self.store.list_items(partition, **options)
         self.requests += 1
         self.entries += len(found)
         return found

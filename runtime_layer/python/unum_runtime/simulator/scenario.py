@@ -16,7 +16,7 @@ from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Call, Runtime
 from unum_runtime.simulator.faults import RUN_S, Faults
 from unum_runtime.simulator.simulated_store import SimulatedStore
 from unum_runtime.store.base import Store
-from unum_runtime.store.large_items import DAY_S, LargeItems, lasting_days
+from unum_runtime.store.large_items import DAY_S, LargeItems, object_lifetime_days
 from unum_runtime.store.objects import Objects
 
 BEGUN_MS = 1_800_000_000_000
@@ -134,10 +134,10 @@ class Scenario:
     def new_store(self, clock: Clock) -> SimulatedStore:
         """The store of a simulation; objects last as long as the constructs have a bucket keep them."""
         store = self.store(clock)
-        store.lasting_s = lasting_days(max(self.retention_s, self.result_retention_s or 0)) * DAY_S
+        store.lasting_s = object_lifetime_days(max(self.retention_s, self.result_retention_s or 0)) * DAY_S
         return store
 
-    def seen(self, store: Store, objects: Objects) -> Store:
+    def protocol_store(self, store: Store, objects: Objects) -> Store:
         """The store as the protocol sees it."""
         if self.least_bytes is None:
             return store

@@ -8,7 +8,7 @@ from unum_runtime.clock import Clock
 from unum_runtime.model.checkpoint import OUTCOME
 from unum_runtime.model.naming import Key
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
-from unum_runtime.store.large_items import DAY_S, lasting_days
+from unum_runtime.store.large_items import DAY_S, object_lifetime_days
 from unum_runtime.store.memory import MemoryStore
 
 OUTCOME_FIELDS = frozenset(OUTCOME)
@@ -22,7 +22,7 @@ class SimulatedStore(MemoryStore):
         lasting_s: how long an object lasts from when it was stored last, in seconds.
     """
 
-    lasting_s: int = lasting_days(DEFAULT_RETENTION_S) * DAY_S
+    lasting_s: int = object_lifetime_days(DEFAULT_RETENTION_S) * DAY_S
     _objects: dict[str, tuple[bytes, int]] = field(default_factory=dict)
 
     def put(self, name: str, content: bytes) -> None:

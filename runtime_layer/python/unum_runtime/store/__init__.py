@@ -1,1 +1,1 @@
-"""Shared state: the primitives, and a module for each backend."""
+"""Shared state of an execution: store contract and backends."""

@@ -1,8 +1,15 @@
-"""The few atomic primitives that the protocol needs of a store; each docstring is a contract that the suite checks.
+"""Store contract: the atomic primitives that the protocol needs from a database.
 
-A backend implements these and nothing else: what they are used for is decided once, in `unum_runtime.protocol`.
-Items, sets and leases have partitions of their own; no partition has two kinds.
-An item whose expiry has passed is absent for every primitive, even while the backend still keeps it.
+A new backend implements every method of `Store`, plus `Index` for lists of executions. ``tests/contract`` checks each
+docstring below against each backend. Meaning stays in `unum_runtime.protocol`: a backend never interprets an item.
+
+Rules for all primitives:
+
+* Atomicity: writes to one key happen in one order. Every acknowledged write is visible to every later call.
+* Expiry: an expired item, set or lease is absent, even while the backend still keeps it.
+* Errors: after `StoreError` a write may have happened or not. Callers repeat it; a repeated write changes nothing more.
+* Partitions: items, sets and leases never share a partition.
+* Threads: all methods may run concurrently in one process.
 """
 
 from collections.abc import Iterable
@@ -13,146 +20,151 @@ from unum_runtime.model.list_index import FIRST, LAST
 from unum_runtime.model.naming import Key
 
 MAX_ITEM_BYTES = 400_000
-"""The largest item, keys and names included. Source: Amazon DynamoDB Developer Guide, "Quotas", where it is 400 KB."""
+"""Maximum size of an item, keys and attribute names included. Source: Amazon DynamoDB Developer Guide, "Quotas", where
+it is 400 KB."""
 
 
 class Store(Protocol):
-    """Shared state of all deliveries; safe to use from several threads."""
+    """Shared state of all deliveries."""
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
         """Store `item` if `key` is absent.
 
-        Of any number of concurrent calls for one key exactly one stores; every other gets the item that is there.
+        Exactly one of several concurrent calls for one key wins. Every other call returns the winner's item.
 
         Args:
-            key: where.
-            item: what; at most `MAX_ITEM_BYTES`.
-            expires_at_s: from when on the item counts as absent, in seconds since 1970.
+            key: partition and sort key.
+            item: attributes; at most `MAX_ITEM_BYTES`.
+            expires_at_s: expiry of the item, in seconds since 1970.
 
         Returns:
-            None when this call stored `item`, else the item that was there before.
+            None if this call stored `item`, else the item that `key` already had.
 
         Raises:
-            StoreError: the item is too large, or the store did not answer; then the item may or may not be there.
+            StoreError: the item is too large, or the store did not answer; then the item may be stored or not.
         """
         ...
 
     def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
-        """The items at `keys` that exist, as of now (a commit that was acknowledged before is seen).
+        """Return the current items at `keys`, without absent keys.
 
-        A set reads as an item that says in ``members`` how many it has; after it was collected, as a tombstone.
+        Reads are strongly consistent. A set reads as an item with its member count in ``members``; a collected set
+        reads as a tombstone.
 
         Raises:
-            StoreError: some key was neither read nor found absent.
+            StoreError: at least one key was neither read nor found absent.
         """
         ...
 
     def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
-        """All items of `partition` in the order of their sort keys, or only the `newest` last ones, last first.
+        """Return all items of `partition` in sort key order, or only the last `newest` items in reverse order.
+
+        Reads are strongly consistent.
 
         Raises:
-            StoreError: the partition was not read to its end.
+            StoreError: the partition was not read completely.
         """
         ...
 
     def collect(self, keys: Iterable[Key]) -> None:
-        """Turn the items at `keys` into tombstones: all is kept but what is in `OUTCOME`, and a set is emptied.
+        """Turn the items at `keys` into tombstones: delete the `OUTCOME` attributes, keep the others, empty sets.
 
-        Absent keys stay absent, and collecting again changes nothing.
+        Absent keys stay absent. Expiry times stay. A second call changes nothing.
 
         Raises:
-            StoreError: the store refused or did not answer; some of the items may have been collected.
+            StoreError: the store refused or did not answer; some items may be collected.
         """
         ...
 
     def extend(self, key: Key, item: Item, *, unless: str, expires_at_s: int) -> tuple[bool, Item]:
-        """Set the attributes of `item` in the item at `key`, which begins empty, unless it has the attribute `unless`.
+        """Add the attributes of `item` to the item at `key` unless that item has the attribute `unless`.
 
-        Of any number of concurrent calls with the same `unless` exactly one sets its attributes. Calls are ordered:
-        each sees what those before it have set, so at least one of those that complete an item sees it complete.
+        An absent item counts as empty. Exactly one of several concurrent calls with equal `unless` wins. Each call
+        sees all additions of earlier calls, so at least one caller sees the completed item.
 
         Args:
-            key: where; an item that `create` did not make.
-            item: attributes; `unless` is one of them.
-            unless: name of an attribute.
-            expires_at_s: from when on the whole item counts as absent, if something is set; in seconds since 1970.
+            key: partition and sort key, never used with `create`.
+            item: attributes to add; `unless` is one of them.
+            unless: attribute name.
+            expires_at_s: new expiry of the whole item if this call wins, in seconds since 1970.
 
         Returns:
-            Whether the attributes were set; and the item as it is then.
+            True if this call added `item`, else False; and the whole item afterwards.
 
         Raises:
-            StoreError: the store refused or did not answer; the attributes may or may not be set.
+            StoreError: the store refused or did not answer; the attributes may be added or not.
         """
         ...
 
     def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
-        """Add `member` to the set at `key`, which begins empty.
+        """Add `member` to the set at `key` and return the set right after this addition.
 
-        Adding again changes nothing. Concurrent calls are ordered: each returns the set as it was right after its own
-        addition, so at least one of those that complete a set sees it complete.
+        An absent set counts as empty. A repeated member changes nothing. Concurrent additions are ordered, so at least
+        one caller sees the completed set. `expires_at_s` becomes the expiry of the whole set, in seconds since 1970.
 
         Raises:
-            StoreError: the store refused or did not answer; the member may or may not be there.
+            StoreError: the store refused or did not answer; the member may be added or not.
         """
         ...
 
     def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
-        """Claim `key` for `owner`, if nobody else has a claim on it that has not expired.
+        """Lease `key` to `owner` unless another owner has an unexpired lease.
 
-        Of any number of concurrent calls for one free key exactly one claims it. An owner may claim again what it has.
+        Exactly one of several concurrent calls for a free key wins. An owner may acquire its own lease again, which
+        moves the expiry.
 
         Args:
-            key: what is claimed.
-            owner: who claims it; not empty.
-            expires_at_ms: until when, in milliseconds since 1970; from then on the key is free.
+            key: partition and sort key of the lease.
+            owner: name of the caller; not empty.
+            expires_at_ms: end of the lease, in milliseconds since 1970.
 
         Returns:
-            Who has the claim now: `owner`, or whoever was before it.
+            The current owner: `owner` if this call won, else the other owner.
 
         Raises:
-            StoreError: the store refused or did not answer; the key may or may not be claimed.
+            StoreError: the store refused or did not answer; the lease may be acquired or not.
         """
         ...
 
     def renew(self, key: Key, owner: str, *, expires_at_ms: int) -> bool:
-        """Let the claim of `owner` on `key` last until `expires_at_ms`.
+        """Extend the lease of `owner` on `key` until `expires_at_ms`.
 
         Returns:
-            Whether it does; not if `owner` has no claim, or one that has expired.
+            True if renewed; False if `owner` has no lease, or an expired one.
 
         Raises:
-            StoreError: the store refused or did not answer; the claim may or may not last longer.
+            StoreError: the store refused or did not answer; the lease may be renewed or not.
         """
         ...
 
     def release(self, key: Key, owner: str) -> None:
-        """End the claim of `owner` on `key`; nothing happens if it has none.
+        """End the lease of `owner` on `key`; do nothing without one.
 
         Raises:
-            StoreError: the store refused or did not answer; the claim may or may not have ended.
+            StoreError: the store refused or did not answer; the lease may be released or not.
         """
         ...
 
 
 class Index(Protocol):
-    """The items of a store that lists show, which are those with the attributes of `unum_runtime.model.list_index`.
+    """Secondary index of items with the attributes of `unum_runtime.model.list_index`.
 
-    Nothing that an execution comes to depends on it, so it may lag behind the store.
+    No outcome of an execution depends on it, so it may be eventually consistent.
     """
 
-    def listed(
+    def list_items(
         self, partition: str, *, oldest: str = FIRST, newest: str = LAST, limit: int | None = None
     ) -> list[Item]:
-        """The items of one partition of the index, newest first; each has what a list needs, and maybe more.
+        """Return the items of one index partition, newest first, each with at least the projected attributes.
 
         Args:
             partition: see `unum_runtime.model.list_index.partition`.
-            oldest: the lowest place, included.
-            newest: the highest place, included.
-            limit: how many at most, the newest of all; None for all.
+            oldest: lowest place, inclusive.
+            newest: highest place, inclusive.
+            limit: maximum number of items, counted from the newest; None for all.
 
         Raises:
-            NoIndex: the store has none.
-            StoreError: not all was read that was asked for.
+            NoIndex: the store has no index.
+            StoreError: the request was not answered completely.
         """
         ...

@@ -84,10 +84,10 @@ class DynamoStore:
                 break
         return found
 
-    def listed(
+    def list_items(
         self, partition: str, *, oldest: str = FIRST, newest: str = LAST, limit: int | None = None
     ) -> list[Item]:
-        """See `Index.listed`."""
+        """See `Index.list_items`."""
         query: dict[str, Any] = {
             "TableName": self.table,
             "IndexName": INDEX,

@@ -29,7 +29,7 @@ MAX_EVENT_BYTES = 1_000_000
 DAY_S = 86_400
 
 
-def lasting_days(retention_s: int) -> int:
+def object_lifetime_days(retention_s: int) -> int:
     """How many days objects have to last that items refer to which are kept for `retention_s` seconds.
 
     A day more than that, for a delivery may refer to an object some minutes after it has stored it.

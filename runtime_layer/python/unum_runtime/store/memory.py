@@ -49,10 +49,10 @@ class MemoryStore:
             chosen = keys if newest is None else keys[::-1][:newest]
             return {key: dict(self._items[key][0]) for key in chosen}
 
-    def listed(
+    def list_items(
         self, partition: str, *, oldest: str = FIRST, newest: str = LAST, limit: int | None = None
     ) -> list[Item]:
-        """See `Index.listed`."""
+        """See `Index.list_items`."""
         with self._lock:
             found = [dict(item) for key, (item, _) in self._items.items() if self._is_listed(key, item, partition)]
         chosen = [item for item in found if oldest <= str(item[PLACE]) <= newest]

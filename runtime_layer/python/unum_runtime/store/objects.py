@@ -1,30 +1,30 @@
-"""Objects beside the items: content of any size under a name; each docstring is a contract that the suite checks."""
+"""Object store contract: content of any size under a name; ``tests/contract`` checks every docstring."""
 
 from collections.abc import Iterable
 from typing import Protocol
 
 
 class Objects(Protocol):
-    """Shared content of any size; safe to use from several threads.
+    """Shared content of any size; threads may share it.
 
-    Names are made of what is stored under them (`unum_runtime.store.large_items`), so no name ever has two contents.
-    Objects are never deleted here; they expire, later than anything that refers to them.
+    A name contains the hash of its content (`unum_runtime.store.large_items`), so a name never has two contents and
+    concurrent writes cannot conflict. No method deletes; objects expire later than every item with their name.
     """
 
     def put(self, name: str, content: bytes) -> None:
-        """Store `content` under `name`; when this returns, every `get` finds it.
+        """Store `content` under `name`, visible to every later `get`.
 
-        Storing again what is there lets it last as long as if it were new.
+        A repeated call restarts the lifetime of the object.
 
         Raises:
-            StoreError: the store did not answer; the object may or may not be there.
+            StoreError: the store did not answer; the object may be stored or not.
         """
         ...
 
     def get(self, names: Iterable[str]) -> dict[str, bytes]:
-        """The contents under those of `names` that exist.
+        """Return the existing contents by name, without absent names.
 
         Raises:
-            StoreError: some name was neither read nor found absent.
+            StoreError: at least one name was neither read nor found absent.
         """
         ...

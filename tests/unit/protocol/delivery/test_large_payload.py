@@ -22,7 +22,7 @@ from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator.local import LocalWorkflow, Queue
 from unum_runtime.store.base import MAX_ITEM_BYTES
-from unum_runtime.store.large_items import LEAST_BYTES, MAX_EVENT_BYTES, LargeItems, lasting_days
+from unum_runtime.store.large_items import LEAST_BYTES, MAX_EVENT_BYTES, LargeItems, object_lifetime_days
 from unum_runtime.store.memory import MemoryObjects, MemoryStore
 
 BIG = 1_200_000
@@ -249,7 +249,7 @@ def test_the_threshold_is_what_the_prices_say() -> None:
 
 @pytest.mark.parametrize(("seconds", "days"), [(1, 2), (86_400, 2), (86_401, 3), (7 * 86_400, 8)])
 def test_objects_last_a_day_longer_than_items(seconds: int, days: int) -> None:
-    assert lasting_days(seconds) == days
+    assert object_lifetime_days(seconds) == days
 
 
 class CountedObjects(MemoryObjects):

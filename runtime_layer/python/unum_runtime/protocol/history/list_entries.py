@@ -90,7 +90,7 @@ class Listed:
     ) -> Iterator[tuple[str, Entry]]:
         oldest, newest = places
         while True:
-            items = self.index.listed(partition(self.workflow, kind, shard), oldest=oldest, newest=newest, limit=size)
+            items = self.index.list_items(partition(self.workflow, kind, shard), oldest=oldest, newest=newest, limit=size)
             found: Entries = {}
             for item in items:
                 _keep_later(found, str(item[PLACE]), Entry(kind, int(item["at"])))
@@ -124,7 +124,7 @@ class Listed:
         name = partition(self.workflow, kind, shard)
         wanted = frozenset(places)
         found: Entries = {}
-        for item in self.index.listed(name, oldest=places[0], newest=places[-1]):
+        for item in self.index.list_items(name, oldest=places[0], newest=places[-1]):
             if item[PLACE] in wanted:
                 _keep_later(found, str(item[PLACE]), Entry(kind, int(item["at"])))
         return found
