@@ -1,0 +1,18 @@
+"""Source files of the product, by distribution, for checks of their structure and language."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+DISTRIBUTIONS: Mapping[str, Path] = {
+    "unum_cli": ROOT / "unum_cli",
+    "unum_compiler": ROOT / "unum_compiler",
+    "unum_constructs": ROOT / "unum_constructs",
+    "unum_runtime": ROOT / "runtime_layer" / "python" / "unum_runtime",
+    "unum_emulator": ROOT / "emulator" / "src" / "unum_emulator",
+}
+
+
+def modules(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*.py")) if "__pycache__" not in path.parts)

@@ -1,0 +1,117 @@
+"""How docstrings, comments and names read: the figures that CONTRIBUTING.md promises for the product."""
+
+import ast
+import io
+import re
+import statistics
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.house import DISTRIBUTIONS, ROOT, modules
+
+MOST_FUNCTION_WORDS = 0.47
+"""Median share of function words in the first paragraph of a docstring; half of the words should say something."""
+
+MOST_QUESTIONS = 0.03
+"""Share of docstrings that open with a question word instead of a verb or a noun."""
+
+FEWEST_COMMENTS = 12
+"""Comments per 1,000 lines, without directives for tools."""
+
+FUNCTION_WORDS = frozenset(
+    """
+    a an the this that these those it its he she they them their we us our you your i one ones who whom whose which
+    what whatever whoever where when while why how whether if unless until as than then so such and or but nor not
+    no of in on at by for from to into onto with without within out up down over under about above after again
+    against before behind between beyond during through is are was were be been being am do does did done has have
+    had having can could may might must shall should will would there here some any each every all both either
+    neither nothing nobody none somebody something anybody anything everybody everything else other others another
+    only also too very just even still yet already ever never because though although itself themselves own same
+    more most much many few less least
+    """.split()  # noqa: SIM905 - a list of words reads better without quotes
+)
+)
+QUESTIONS = frozenset("what whether how where which when who whose whom why".split())  # noqa: SIM905 - the same
+DIRECTIVES = re.compile(r"#\s*(noqa|type:|pragma|ruff:|mypy:|fmt:|!)")
+WRITING = frozenset(("create", "write", "send", "invoke", "commit", "put_item", "put_object", "send_message"))
+PARTICIPLE = re.compile(r"_?([a-z]+(?<!e)ed|sent|begun|taken|given|kept|held|written|drawn|done|told)")
+
+SOURCES = [*DISTRIBUTIONS.values(), ROOT / "benchmarks"]
+
+
+def docstrings() -> Iterator[str]:
+    """The first paragraph of every docstring, without quoted code."""
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                text = ast.get_docstring(node)
+                if text:
+                    yield re.sub(r"`+[^`]*`+", "", text.partition("\n\n")[0])
+
+
+def sources() -> Iterator[Path]:
+    return (path for folder in SOURCES for path in modules(folder))
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[a-z']+", text.lower())
+
+
+def test_docstrings_are_made_of_nouns_and_verbs() -> None:
+    shares = [
+        sum(word in FUNCTION_WORDS for word in found) / len(found)
+        for found in map(words, docstrings())
+        if len(found) > 5
+    ]
+    assert statistics.median(shares) <= MOST_FUNCTION_WORDS
+
+
+def test_docstrings_open_with_what_a_thing_does_or_is() -> None:
+    openings = [found[0] for found in map(words, docstrings()) if found]
+    assert sum(word in QUESTIONS for word in openings) <= MOST_QUESTIONS * len(openings)
+
+
+def test_code_is_commented() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in sources()]
+    comments = sum(
+        token.type == tokenize.COMMENT and not DIRECTIVES.match(token.string)
+        for text in texts
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+    )
+    assert 1000 * comments / sum(text.count("\n") for text in texts) >= FEWEST_COMMENTS
+
+
+def test_what_writes_has_a_verb_for_a_name() -> None:
+    assert [
+        f"{path.name}: {name}" for path in sources() for name in hidden_writes(path.read_text(encoding="utf-8"))
+    ] == []
+
+
+def hidden_writes(source: str) -> Iterator[str]:
+    """Functions that are named by a participle and call a method that writes or sends."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and PARTICIPLE.fullmatch(node.name) and calls(node) & WRITING:
+            yield node.name
+
+
+def calls(node: ast.AST) -> set[str]:
+    return {
+        call.func.attr for call in ast.walk(node) if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("def recorded(store): store.create(1)", ["recorded"]),
+        ("def _sent(queue): return queue.send(1)", ["_sent"]),
+        ("def record(store): store.create(1)", []),
+        ("def recorded(store): return store.read(1)", []),
+        ("def feed(store): store.create(1)", []),
+    ],
+)
+def test_the_measure_of_names(source: str, expected: list[str]) -> None:
+    assert list(hidden_writes(source)) == expected

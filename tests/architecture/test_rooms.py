@@ -1,0 +1,68 @@
+"""The structure of the folders: import-linter checks who may import whom, this checks names and sizes."""
+
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.house import DISTRIBUTIONS, ROOT, modules
+
+MOST_IN_A_ROOM = 25
+MOST_PUBLIC_CONSTRUCT_MODULES = 12
+MOST_SHARED_NAMES = 10
+MOST_LINES = 500
+
+
+def named(folder: Path) -> Counter[str]:
+    return Counter(path.stem for path in modules(folder) if path.stem not in ("__init__", "__main__"))
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_a_room_has_few_modules(name: str) -> None:
+    rooms = Counter(path.parent for path in modules(DISTRIBUTIONS[name]) if path.stem != "__init__")
+    assert {str(room): count for room, count in rooms.items() if count > MOST_IN_A_ROOM} == {}
+
+
+def test_the_top_of_the_constructs_is_what_users_name() -> None:
+    top = [path.stem for path in DISTRIBUTIONS["unum_constructs"].glob("[!_]*.py")]
+    assert len(top) <= MOST_PUBLIC_CONSTRUCT_MODULES
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_few_modules_share_a_name(name: str) -> None:
+    shared = [stem for stem, count in named(DISTRIBUTIONS[name]).items() if count > 1]
+    assert len(shared) <= MOST_SHARED_NAMES, shared
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_no_two_names_differ_in_one_letter(name: str) -> None:
+    pairs = combinations(sorted(named(DISTRIBUTIONS[name])), 2)
+    assert [pair for pair in pairs if differ_in_one_letter(*pair)] == []
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_a_module_is_not_too_long(name: str) -> None:
+    lines = {path: path.read_text(encoding="utf-8").count("\n") for path in modules(DISTRIBUTIONS[name])}
+    assert {str(path.relative_to(ROOT)): count for path, count in lines.items() if count > MOST_LINES} == {}
+
+
+def differ_in_one_letter(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    if len(short) == len(long):
+        return sum(a != b for a, b in zip(short, long, strict=True)) == 1
+    return len(short) + 1 == len(long) and any(long[:at] + long[at + 1 :] == short for at in range(len(long)))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("payload", "payloads", True),
+        ("version", "versions", True),
+        ("steps", "stops", True),
+        ("plan", "advance", False),
+        ("plan", "planning", False),
+    ],
+)
+def test_the_measure_of_names(one: str, other: str, *, expected: bool) -> None:
+    assert differ_in_one_letter(one, other) is differ_in_one_letter(other, one) is expected
