@@ -33,7 +33,6 @@ FUNCTION_WORDS = frozenset(
     more most much many few less least
     """.split()  # noqa: SIM905 - a list of words reads better without quotes
 )
-)
 QUESTIONS = frozenset("what whether how where which when who whose whom why".split())  # noqa: SIM905 - the same
 DIRECTIVES = re.compile(r"#\s*(noqa|type:|pragma|ruff:|mypy:|fmt:|!)")
 WRITING = frozenset(("create", "write", "send", "invoke", "commit", "put_item", "put_object", "send_message"))
