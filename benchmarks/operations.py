@@ -12,7 +12,7 @@ from itertools import product
 from workloads import Workload, workloads
 
 from unum_runtime.model.ir import Collection, Guard
-from unum_runtime.simulator.metering import metered
+from unum_runtime.simulator.metering import meter
 
 FIGURES = ("calls", "write_units", "read_units", "moved_bytes", "invocations", "payload_bytes", "items")
 OBJECT_FIGURES = ("object_writes", "object_reads", "object_bytes")
@@ -52,7 +52,7 @@ def counted() -> Iterator[Counted]:
 def count(workload: Workload, guard: Guard, collection: Collection) -> Counted:
     """Execute `workload` once."""
     given = workload.guarded(guard)
-    run = metered(given.workflow, given.functions, given.value, collection=collection, by_reference=given.by_reference)
+    run = meter(given.workflow, given.functions, given.value, collection=collection, by_reference=given.by_reference)
     outcome = run.ending.outcome
     ending = " ".join(filter(None, [run.ending.status, getattr(outcome, "error", None)]))
     names = (*FIGURES, *OBJECT_FIGURES) if given.by_reference else FIGURES

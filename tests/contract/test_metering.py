@@ -12,7 +12,7 @@ from moto import mock_aws
 from unum_compiler import compile_workflow
 from unum_runtime.model.ir import Collection, Guard, Json, Task, Workflow
 from unum_runtime.simulator.local import Function, LocalWorkflow
-from unum_runtime.simulator.metering import StillClock, Usage, metered
+from unum_runtime.simulator.metering import StillClock, Usage, meter
 from unum_runtime.store.dynamodb import Attributes, DynamoStore
 
 TABLE = "table"
@@ -175,7 +175,7 @@ def test_the_shards_of_a_large_map_are_counted_as_dynamodb_does(counting: Counti
 
 
 def metered_usage(definition: Workflow, value: Json, guard: Guard, collection: Collection) -> dict[str, int]:
-    run = metered(guarded(definition, guard), FUNCTIONS, value, name="exec", collection=collection)
+    run = meter(guarded(definition, guard), FUNCTIONS, value, name="exec", collection=collection)
     return measures(run.usage)
 
 

@@ -7,7 +7,7 @@ from enum import Enum
 from unum_runtime.model.checkpoint import Ending, Success
 from unum_runtime.model.ir import Json
 from unum_runtime.simulator import Faults, Scenario
-from unum_runtime.simulator.exploration import rest
+from unum_runtime.simulator.exploration import settle
 from unum_runtime.simulator.faults import Fault
 from unum_runtime.simulator.moves import Kind, Move, make, moves
 from unum_runtime.simulator.recorded_calls import Primitive
@@ -46,7 +46,7 @@ class Stage:
         """Deliver everything without a fault."""
         while following := [move for move in moves(self.world) if not move.is_fault]:
             make(self.world, following[order.value])
-        return rest(self.world)
+        return settle(self.world)
 
     def result(self, order: Order = Order.OLDEST_FIRST) -> Json:
         """Deliver everything without a fault; what the execution came to."""

@@ -65,7 +65,7 @@ def test_redrives_of_what_failed_or_was_stopped_by_chance(graph: str) -> None:
 
 def test_what_was_stopped_and_redriven_succeeds() -> None:
     runs = [random_run(scenario("chain", faults=STOP_AND_REDRIVE), seed) for seed in range(24)]
-    again = [run for run in runs if any(move.kind is Kind.ASK for move in run.trace.moves)]
+    again = [run for run in runs if any(move.kind is Kind.REQUEST for move in run.trace.moves)]
     assert again
     assert {run.ending.status for run in again} == {Status.SUCCEEDED}
 

@@ -11,7 +11,7 @@ from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.ir import Json
 from unum_runtime.simulator import Context, Faults, Figures, Scenario, Violation, engine, explore, invariants
 from unum_runtime.simulator.ports import Ports
-from unum_runtime.simulator.recorded_calls import Answer, Course, Operation
+from unum_runtime.simulator.recorded_calls import Answer, Operation, Progress
 from unum_runtime.simulator.world import Delivery, World
 
 
@@ -21,18 +21,18 @@ def counts(figures: Figures) -> tuple[int, int, int]:
 
 def forget(patch: pytest.MonkeyPatch) -> None:
     """Every delivery is run anew in every world, and so is the failure-free run."""
-    failure_free = invariants._failure_free
+    failure_free = invariants._failure_free_run
 
     def anew(world: World) -> Any:
         world.failure_free.clear()
         return failure_free(world)
 
-    patch.setattr(Course, "after", lambda self, answer: AFTER(replace(self, _after={}), answer))
-    patch.setattr(World, "course", lambda *_: Course())
-    patch.setattr(invariants, "_failure_free", anew)
+    patch.setattr(Progress, "after", lambda self, answer: AFTER(replace(self, _after={}), answer))
+    patch.setattr(World, "first_progress", lambda *_: Progress())
+    patch.setattr(invariants, "_failure_free_run", anew)
 
 
-AFTER = Course.after
+AFTER = Progress.after
 
 
 @pytest.mark.parametrize(
@@ -68,13 +68,13 @@ def test_each_delivery_of_a_world_runs_the_code_for_itself(monkeypatch: pytest.M
 
 def noted(patch: pytest.MonkeyPatch) -> list[Delivery]:
     """The deliveries whose code is run, each time that it is run."""
-    protocol, runs = engine._protocol, []
+    protocol, runs = engine._run_protocol, []
 
     def note(world: World, delivery: Delivery, ports: Ports) -> Ending | None:
         runs.append(delivery)
         return protocol(world, delivery, ports)
 
-    patch.setattr(engine, "_protocol", note)
+    patch.setattr(engine, "_run_protocol", note)
     return runs
 
 
@@ -104,21 +104,21 @@ def event_as_user_code_left_it(patch: pytest.MonkeyPatch) -> None:
 def any_answer_is_the_first(patch: pytest.MonkeyPatch) -> None:
     """Answers are told apart by what was called, not by what it came to."""
 
-    def after(course: Course, answer: Answer) -> Course:
-        known = next((each for each in course._after.values()), None)
-        return known or AFTER(course, answer)
+    def after(progress: Progress, answer: Answer) -> Progress:
+        known = next((each for each in progress._after.values()), None)
+        return known or AFTER(progress, answer)
 
-    patch.setattr(Course, "after", after)
+    patch.setattr(Progress, "after", after)
 
 
 def one_failure_free_run_for_all_worlds(patch: pytest.MonkeyPatch) -> None:
-    failure_free = invariants._failure_free
+    failure_free = invariants._failure_free_run
 
     def first(world: World) -> Any:
         known = next(iter(world.failure_free.values()), None)
         return known or failure_free(world)
 
-    patch.setattr(invariants, "_failure_free", first)
+    patch.setattr(invariants, "_failure_free_run", first)
 
 
 @pytest.mark.parametrize(

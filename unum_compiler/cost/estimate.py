@@ -22,7 +22,7 @@ from unum_runtime.model.naming import Frames
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.simulator.capacity import STORED_OVERHEAD_BYTES
 from unum_runtime.simulator.local import Function
-from unum_runtime.simulator.metering import Metered, Pace, Usage, metered
+from unum_runtime.simulator.metering import Metered, Pace, Usage, meter
 from unum_runtime.store.large_items import DAY_S, object_lifetime_days
 
 MILLION = 1_000_000
@@ -315,7 +315,7 @@ def _runner(
             executed, called, given = skeleton(workflow, amounts), stand_ins(workflow, amounts), None
         else:
             executed, called, given = workflow, functions, value
-        found = metered(executed, called, given, collection=collection, by_reference=by_reference, pace=pace)
+        found = meter(executed, called, given, collection=collection, by_reference=by_reference, pace=pace)
         return _succeeded(found), executed
 
     return run

@@ -15,7 +15,7 @@ from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Collection, Guard, Json, Task
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.simulator.local import Function
-from unum_runtime.simulator.metering import MeteredStore, Usage, metered
+from unum_runtime.simulator.metering import MeteredStore, Usage, meter
 from unum_runtime.store.memory import MemoryStore
 
 CHAIN = g.task("one") >> g.task("two") >> g.task("three")
@@ -46,7 +46,7 @@ def test_a_receipt_has_every_write_of_the_execution(
 ) -> None:
     workflow = replace(Definition.from_graph(flow).compile("w", None), small_results=small_results)
     functions = {task.function: lambda event, _: event for task in workflow.tasks}
-    run = metered(workflow, functions, value)
+    run = meter(workflow, functions, value)
     receipt = stored_receipt(run.store, "w", run.name)
     assert (receipt.writes, receipt.write_units) == (run.usage.writes, run.usage.write_units)
     assert receipt.tasks == tasks
@@ -70,7 +70,7 @@ def test_a_receipt_never_has_more_than_was_used(
         task.function: returns_all_but_299 if task.function == failing else (lambda event, _: event)
         for task in workflow.tasks
     }
-    run = metered(workflow, functions, value)
+    run = meter(workflow, functions, value)
     receipt, usage = stored_receipt(run.store, "w", run.name), run.usage
     assert receipt.writes <= usage.writes
     assert receipt.write_units <= usage.write_units
@@ -186,7 +186,7 @@ def test_a_receipt_knows_which_branches_ended(
     }
     workflow = replace(compiled, states=states, collection=collection, small_results=small_results)
     functions = {task.function: given.get(task.function, lambda event, _: event) for task in workflow.tasks}
-    run = metered(workflow, functions, value, by_reference=way == "large")
+    run = meter(workflow, functions, value, by_reference=way == "large")
     receipt, usage = stored_receipt(run.store, "w", run.name), run.usage
     assert receipt.writes <= usage.writes
     assert receipt.write_units <= usage.write_units
@@ -200,7 +200,7 @@ def test_a_receipt_knows_which_branches_ended(
 
 def test_a_branch_without_a_task_takes_no_invocation_and_a_wait_takes_one() -> None:
     workflow = Definition.from_asl(around(IN_PLACE, after="C")).compile("w", None)
-    run = metered(workflow, dict.fromkeys("AC", lambda event, _: event), [1, 2, 3])
+    run = meter(workflow, dict.fromkeys("AC", lambda event, _: event), [1, 2, 3])
     assert stored_receipt(run.store, "w", run.name).invocations == run.usage.invocations == 4
 
 
@@ -212,7 +212,7 @@ def returns_all_but_299(event: Json, _context: object) -> Json:
 
 def test_what_is_collected_was_written_twice() -> None:
     workflow = replace(Definition.from_graph(CHAIN).compile("w", None), collection=Collection.EAGER)
-    run = metered(workflow, {task.function: lambda event, _: event for task in workflow.tasks}, 1)
+    run = meter(workflow, {task.function: lambda event, _: event for task in workflow.tasks}, 1)
     receipt = stored_receipt(run.store, "w", run.name)
     assert (receipt.writes, receipt.write_units) == (6, 6) == (run.usage.writes, run.usage.write_units)
 
@@ -245,7 +245,7 @@ def test_what_a_redrive_copies_is_written_and_does_not_run_again() -> None:
 
 def test_tasks_of_one_function_take_one_invocation() -> None:
     flow = g.seq(*(g.task(name, function="work") for name in "ABC"))
-    run = metered(Definition.from_graph(flow).compile("w", None), {"work": lambda event, _: event}, 1)
+    run = meter(Definition.from_graph(flow).compile("w", None), {"work": lambda event, _: event}, 1)
     receipt = stored_receipt(run.store, "w", run.name)
     assert (receipt.tasks, receipt.invocations) == (3, 1) == (3, run.usage.invocations)
 
@@ -253,7 +253,7 @@ def test_tasks_of_one_function_take_one_invocation() -> None:
 def test_a_receipt_counts_objects_and_not_what_is_in_them() -> None:
     workflow = Definition.from_graph(CHAIN).compile("w", None)
     functions = {task.function: lambda event, _: event for task in workflow.tasks}
-    run = metered(workflow, functions, "x" * 500_000, by_reference=True)
+    run = meter(workflow, functions, "x" * 500_000, by_reference=True)
     receipt = stored_receipt(run.store, "w", run.name)
     assert (receipt.writes, receipt.write_units) == (run.usage.writes, run.usage.write_units) == (4, 4)
     assert receipt.object_writes == run.usage.object_writes == 4
@@ -274,6 +274,6 @@ def test_what_is_too_large_for_an_event_took_no_invocation() -> None:
         "Two": {"Type": "Task", "Resource": "two", "End": True},
     }
     workflow = Definition.from_asl({"StartAt": "One", "States": states}).compile("w", None)
-    run = metered(workflow, dict.fromkeys(("one", "two"), lambda event, _: event), "x" * 200_000)
+    run = meter(workflow, dict.fromkeys(("one", "two"), lambda event, _: event), "x" * 200_000)
     assert run.ending.status is Status.FAILED
     assert stored_receipt(run.store, "w", run.name).invocations == run.usage.invocations == 1

@@ -30,20 +30,20 @@ from unum_runtime.simulator.faults import REDELIVERIES_S
 from unum_runtime.simulator.invariants import (
     Broken,
     Invariant,
-    check_again,
     check_input,
-    check_nudged,
     check_references,
-    check_run,
+    check_requested,
+    check_retry,
     check_sent,
+    check_user_code,
     check_write,
-    note_kept,
     record_creation,
+    record_preserved,
 )
 from unum_runtime.simulator.ports import Ports, Suspended
-from unum_runtime.simulator.recorded_calls import OWN, SENDS, Answer, Course, End, Operation, Primitive
+from unum_runtime.simulator.recorded_calls import OWN, SENDS, Answer, End, Operation, Primitive, Progress
 from unum_runtime.simulator.scenario import REQUEST_ID, Context
-from unum_runtime.simulator.world import Delivery, Event, Part, Record, World
+from unum_runtime.simulator.world import Delivery, Event, Hop, Record, World
 
 SHOWN = 160
 """How many characters of a value the log shows."""
@@ -57,7 +57,7 @@ class InjectedInvokeError(InvokeError):
     """The same for an invocation."""
 
 
-class _Found(BaseException):
+class _BrokenInUserCode(BaseException):
     """An invariant broke inside user code's call; passes through the protocol, which takes exceptions for outcomes."""
 
     def __init__(self, broken: Broken) -> None:
@@ -71,27 +71,27 @@ class _TimedOut(BaseException):
 def begin(world: World, event: Event, *, is_copy: bool) -> None:
     """Begin a delivery of `event`, up to its first call."""
     world.delivered += 1
-    part, course = world.part_of(event), world.course(world.delivered, event)
+    hop, progress = world.hop_of(event), world.first_progress(world.delivered, event)
     delivery = Delivery(
         number=world.delivered,
         is_copy=is_copy,
-        begun=part,
-        part=part,
+        first_hop=hop,
+        hop=hop,
         function=world.function_of(event),
         begun_ms=world.clock.ms,
-        committed=frozenset(world.records) if event.asks else frozenset(),
-        course=course,
+        committed=frozenset(world.records) if event.control else frozenset(),
+        progress=progress,
     )
-    if event.asks == Control.REDRIVE:
-        note_kept(world)
+    if event.control == Control.REDRIVE:
+        record_preserved(world)
     world.say(delivery, lambda: "is delivered once more" if is_copy else "is delivered")
-    _run(world, delivery, course)
+    _run(world, delivery, progress)
 
 
 def proceed(world: World, delivery: Delivery, answer: Answer) -> None:
     """Let `delivery` go on with the answer to what it asked for, up to its next call."""
     world.running.remove(delivery)
-    _run(world, delivery, delivery.course.after(answer))
+    _run(world, delivery, delivery.progress.after(answer))
 
 
 def stop(world: World, delivery: Delivery) -> None:
@@ -116,7 +116,7 @@ def apply(world: World, delivery: Delivery) -> Answer:
         _check(world, delivery, answer)
     except StoreError as error:
         raise Broken(Invariant.NO_LOST_WORK, f"what is committed cannot be read: {error}") from error
-    world.say(delivery, lambda: f"  answer: {_short(answer.value)}")
+    world.say(delivery, lambda: f"  answer: {_shorten(answer.value)}")
     return answer
 
 
@@ -129,7 +129,7 @@ def _check(world: World, delivery: Delivery, answer: Answer) -> None:
         world.find_execution()
         if answer.value is None:
             key, item = operation.positional
-            record_creation(world, key, Record(world.author(delivery.part.event), item))
+            record_creation(world, key, Record(world.author(delivery.hop.event), item))
     if operation.primitive is Primitive.EXTEND:
         _record_entry(world, delivery, *answer.value)
     if operation.primitive in (Primitive.CREATE, Primitive.EXTEND, Primitive.ADD):
@@ -144,7 +144,7 @@ def _record_entry(world: World, delivery: Delivery, is_set: bool, pack: Item) ->
     if found is not None:
         own, item = found
         aside = world.records.get(aside_key(own))
-        record = aside if item is None else Record(world.author(delivery.part.event), item)
+        record = aside if item is None else Record(world.author(delivery.hop.event), item)
         if record is None:
             raise Broken(Invariant.CONSISTENT, f"{key}: says that something is set aside at {own}, but nothing is")
         record_creation(world, own, record)
@@ -159,18 +159,18 @@ def send(world: World, delivery: Delivery, chosen: Collection[int]) -> Answer:
     for position, (_, payload, *due_ms) in enumerate(delivery.pending.positional[0]):
         event = Event.of(payload, world.clock.ms, *due_ms)
         is_accepted = position in chosen
-        world.say(delivery, partial(_sending, world, delivery, event, is_accepted=is_accepted))
-        check_again(world, delivery, event)
-        check_nudged(world, delivery, event)
+        world.say(delivery, partial(_describe_sending, world, delivery, event, is_accepted=is_accepted))
+        check_retry(world, delivery, event)
+        check_requested(world, delivery, event)
         check_input(world, event)
         if is_accepted:
             world.waiting.append(event)
-            world.note_sent(event)
+            world.record_poll(event)
     check_sent(world)
     return Answer(delivery.pending.primitive)
 
 
-def throttled(operation: Operation) -> Answer:
+def refusal(operation: Operation) -> Answer:
     """The platform's refusal of `operation`."""
     kind = InjectedInvokeError if operation.primitive in SENDS else InjectedStoreError
     return Answer(operation.primitive, error=kind(f"{operation.primitive}: the platform failed"))
@@ -178,47 +178,47 @@ def throttled(operation: Operation) -> Answer:
 
 def describe(operation: Operation) -> str:
     """What `operation` asks for."""
-    return f"{operation.primitive} {' '.join(_short(value) for value in operation.positional)}"
+    return f"{operation.primitive} {' '.join(_shorten(value) for value in operation.positional)}"
 
 
-def _run(world: World, delivery: Delivery, course: Course) -> None:
-    """Let `delivery`, which has come as far as `course`, go on by itself."""
-    own = _Own(world, delivery)
+def _run(world: World, delivery: Delivery, progress: Progress) -> None:
+    """Let `delivery`, which has come as far as `progress`, go on by itself."""
+    own = _OwnCalls(world, delivery)
     try:
-        course = _gone_on(course, own)
+        progress = _advance(progress, own)
     except _TimedOut:
         world.say(delivery, lambda: "is killed: its time is over")
         _redeliver(world, delivery)
         return
-    except _Found as found:
+    except _BrokenInUserCode as found:
         raise found.broken from None
-    if isinstance(course.asks, End):
-        _end(world, delivery, course.asks)
+    if isinstance(progress.pending, End):
+        _end(world, delivery, progress.pending)
     else:
-        world.running.append(replace(own.delivery, course=course))
+        world.running.append(replace(own.delivery, progress=progress))
 
 
-def _gone_on(course: Course, own: "_Own") -> Course:
+def _advance(progress: Progress, own: "_OwnCalls") -> Progress:
     """How far a delivery comes by itself: to its next call on what all share, or to its end."""
-    while isinstance(course.asks, Operation) and course.asks.primitive in OWN:
-        course = course.after(own(course.asks.kept()))
-    if course.asks is not None:
-        return course
-    ports = Ports(course, own)
+    while isinstance(progress.pending, Operation) and progress.pending.primitive in OWN:
+        progress = progress.after(own(progress.pending.kept()))
+    if progress.pending is not None:
+        return progress
+    ports = Ports(progress, own)
     try:
-        end = End(_protocol(own.world, own.delivery, ports))
+        end = End(_run_protocol(own.world, own.delivery, ports))
     except Suspended:
-        return ports.course
+        return ports.progress
     except Exception as error:  # noqa: BLE001 - told apart where the delivery ends
         end = End(error=error)
-    ports.course.asks = end
-    return ports.course
+    ports.progress.pending = end
+    return ports.progress
 
 
 def _end(world: World, delivery: Delivery, end: End) -> None:
     match end.error:
         case None:
-            _check_told(world, delivery, end.told)
+            _check_stop_answer(world, delivery, end.ending)
             world.say(delivery, lambda: "succeeds")
             _finish(world, delivery)
         case InjectedStoreError() | InjectedInvokeError() as error:
@@ -240,7 +240,7 @@ def _end(world: World, delivery: Delivery, end: End) -> None:
 
 
 @dataclass
-class _Own:
+class _OwnCalls:
     """What a delivery shares with no other: the time, user code, and whether it goes on with the next event itself.
 
     Attributes:
@@ -263,32 +263,32 @@ class _Own:
             case Primitive.CLOCK:
                 return self.world.clock.ms
             case Primitive.USER_CODE:
-                return _user_code(self.world, self.delivery, *operation.positional)
-        part = _fused(self.world, self.delivery, *operation.positional)
-        if part is not None:
-            self.delivery = replace(self.delivery, part=part)
-        return part
+                return _run_user_code(self.world, self.delivery, *operation.positional)
+        hop = _fuse(self.world, self.delivery, *operation.positional)
+        if hop is not None:
+            self.delivery = replace(self.delivery, hop=hop)
+        return hop
 
 
-def _fused(world: World, delivery: Delivery, address: str, ahead: Envelope, task: Task) -> Part | None:
+def _fuse(world: World, delivery: Delivery, address: str, ahead: Envelope, task: Task) -> Hop | None:
     """What `delivery` is at if it may go on with the event `ahead` for `task` at `address`; else None."""
     if not world.scenario.fusion or delivery.function is None:
         return None
-    given_ms = world.scenario.timeout_s * 1000
-    fusion = Fusion(delivery.function, lambda: given_ms - (world.clock.ms - delivery.begun_ms), given_ms)
+    timeout_ms = world.scenario.timeout_s * 1000
+    fusion = Fusion(delivery.function, lambda: timeout_ms - (world.clock.ms - delivery.begun_ms), timeout_ms)
     if not fusion(address, ahead, task):
         return None
     event = Event.of(ahead.to_bytes(), world.clock.ms)
     world.say(delivery, lambda: f"goes on with {event}")
-    return world.part_of(event)
+    return world.hop_of(event)
 
 
-def _protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | None:
+def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | None:
     """Let the real code run; how the execution ended, as whoever stops it is told."""
     scenario = world.scenario
     runtime = Runtime(
         workflow=scenario.workflow,
-        store=scenario.seen(ports, ports),
+        store=scenario.protocol_store(ports, ports),
         invoker=ports,
         timer=ports,
         clock=ports,
@@ -302,13 +302,13 @@ def _protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | None:
         fuses=ports.fuses,
         most_begun=scenario.most_begun,
     )
-    if delivery.event.asks == Control.NUDGE:
-        nudge(runtime, scenario.execution_name, silent_ms=_asked(delivery).silent_ms)
-    elif delivery.event.asks == Control.REDRIVE:
+    if delivery.event.control == Control.NUDGE:
+        nudge(runtime, scenario.execution_name, silent_ms=_request_of(delivery).silent_ms)
+    elif delivery.event.control == Control.REDRIVE:
         redrive(runtime, scenario.execution_name)
-    elif delivery.event.asks == Control.STOP:
+    elif delivery.event.control == Control.STOP:
         assert world.execution is not None  # noqa: S101 - only what has begun is stopped
-        return stop_execution(runtime, world.execution, _asked(delivery).failure).ending
+        return stop_execution(runtime, world.execution, _request_of(delivery).failure).ending
     elif delivery.event.envelope is None:
         scenario.entry(runtime, REQUEST_ID, json.loads(delivery.event.payload))
     else:
@@ -316,31 +316,31 @@ def _protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | None:
     return None
 
 
-def _asked(delivery: Delivery) -> Request:
+def _request_of(delivery: Delivery) -> Request:
     """The request that `delivery` is of."""
     return parse(json.loads(delivery.event.payload))
 
 
-def _check_told(world: World, delivery: Delivery, told: Ending | None) -> None:
-    if delivery.event.asks != Control.STOP:
+def _check_stop_answer(world: World, delivery: Delivery, ending: Ending | None) -> None:
+    if delivery.event.control != Control.STOP:
         return
     was_redriven = world.left.redrives < world.scenario.faults.redrives  # since the end that was found, perhaps
-    if told != world.ending and not was_redriven:
-        detail = f"whoever stopped the execution was told {told}, but it ended with {world.ending}"
+    if ending != world.ending and not was_redriven:
+        detail = f"whoever stopped the execution was told {ending}, but it ended with {world.ending}"
         raise Broken(Invariant.ONE_RESULT, detail)
 
 
-def _user_code(world: World, delivery: Delivery, call: Call, event: Json) -> Any:
-    invocation = world.own_name(delivery.part.event)
+def _run_user_code(world: World, delivery: Delivery, call: Call, event: Json) -> Any:
+    invocation = world.own_name(delivery.hop.event)
     assert invocation is not None  # noqa: S101 - user code runs in executions that are recorded
     work = (invocation, call.state)
     run = world.runs.get(work, 0)
     world.runs = world.runs.plus(work, run + 1)
-    world.say(delivery, lambda: f"user code of {call.state} with {_short(event)}")
+    world.say(delivery, lambda: f"user code of {call.state} with {_shorten(event)}")
     try:
-        check_run(world, delivery, call, event)
+        check_user_code(world, delivery, call, event)
     except Broken as broken:
-        raise _Found(broken) from None
+        raise _BrokenInUserCode(broken) from None
     context = Context(call, run, world.clock, call.function, str(delivery.event))
     try:
         return world.scenario.handler(call.state)(event, context)
@@ -349,7 +349,7 @@ def _user_code(world: World, delivery: Delivery, call: Call, event: Json) -> Any
             raise _TimedOut
 
 
-def _sending(world: World, delivery: Delivery, event: Event, *, is_accepted: bool) -> str:
+def _describe_sending(world: World, delivery: Delivery, event: Event, *, is_accepted: bool) -> str:
     when = f" in {(event.ready_ms - world.clock.ms) / 1000:g} s" if event.ready_ms else ""
     return f"{delivery.pending.primitive} {event}{when}{'' if is_accepted else ': not accepted'}"
 
@@ -376,6 +376,6 @@ def _send_back(world: World, delivery: Delivery) -> None:
     world.waiting.append(replace(event, ready_ms=ready_ms, returned=event.returned + 1))
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     text = repr(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"

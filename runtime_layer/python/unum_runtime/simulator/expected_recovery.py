@@ -30,7 +30,7 @@ class Due:
     least_ms: int
     most_ms: int
 
-    def bounded(self, due_ms: int | None, failed_ms: tuple[int, int], deadline: int | None) -> int:
+    def nearest_ms(self, due_ms: int | None, failed_ms: tuple[int, int], deadline: int | None) -> int:
         """`due_ms` if it is a time for it after a failure between the times `failed_ms`, else the nearest that is.
 
         An execution waits no longer than it may take.
@@ -58,38 +58,39 @@ class Failing:
     retries: tuple[int, ...]
     since_ms: int = 0
 
-    def leads_to(self, failure: Failure, checkpoint: Checkpoint) -> tuple[Phase, Outcome, Continuation]:
+    def expected_commit(self, failure: Failure, checkpoint: Checkpoint) -> tuple[Phase, Outcome, Continuation]:
         """What `failure` has to lead to, as far as it is not left to `checkpoint`: at what time it is retried."""
         deadline = deadline_ms(self.evaluation.workflow, self.evaluation.execution)
         is_late = deadline is not None and checkpoint.committed_ms >= deadline
         due = None if is_late else due_retry(self.work, failure.error, self.retries)
         if due is None:
-            return Phase.LEFT, *self._fallen(failure, is_late=is_late)
-        until_ms = due.bounded(checkpoint.continuation.until_ms, (self.since_ms, checkpoint.committed_ms), deadline)
+            return Phase.LEFT, *self._after_retries(failure, is_late=is_late)
+        until_ms = due.nearest_ms(checkpoint.continuation.until_ms, (self.since_ms, checkpoint.committed_ms), deadline)
         continuation = Continuation(
             variables=self.evaluation.variables, caught=failure, retries=due.retries, until_ms=until_ms
         )
         return Phase.RETRIED, Success(self.raw), continuation
 
-    def is_of_a_catcher(self, failure: Failure) -> bool:
+    def is_from_catcher(self, failure: Failure) -> bool:
         """Whether `failure` is that of a catcher's own data flow; what was caught is not known then."""
         positions = range(len(self.work.catch))
-        return any(self._caught(position, Failure("", "")) == failure for position in positions)
+        return any(self._enter_catcher(position, Failure("", "")) == failure for position in positions)
 
-    def _fallen(self, failure: Failure, *, is_late: bool) -> tuple[Outcome, Continuation]:
+    def _after_retries(self, failure: Failure, *, is_late: bool) -> tuple[Outcome, Continuation]:
         position = None if is_late else _catcher_for(self.work, failure.error)
         if position is None:
             return failure, Continuation()
-        left = self._caught(position, failure)
+        left = self._enter_catcher(position, failure)
         if isinstance(left, Failure):
             return left, Continuation()
         target = self.work.catch[position].next
         return Success(left.value), Continuation(variables=left.variables, goes_to=target, caught=failure)
 
-    def _caught(self, position: int, failure: Failure) -> Left | Failure:
+    def _enter_catcher(self, position: int, failure: Failure) -> Left | Failure:
         program = compiled(self.evaluation.workflow, self.work)
         try:
-            return program.caught(position, self.raw, _shown(failure), self.evaluation.context_of(self.work.name))
+            context = self.evaluation.context_of(self.work.name)
+            return program.caught(position, self.raw, _error_output(failure), context)
         except StatesError as failed:
             return failure_of(self.work, failed)
 
@@ -103,17 +104,17 @@ def due_retry(work: Work, error: str | None, retries: Sequence[int]) -> Due | No
     """The retry of `work` after `error`, if its retriers, used as often as `retries` says, ask for one."""
     used = tuple(retries) or (0,) * len(work.retry)
     for position, retrier in enumerate(work.retry):
-        if _is_for(retrier.errors, error):
+        if _matches(retrier.errors, error):
             return _due(retrier, position, used) if used[position] < retrier.max_attempts else None
     return None
 
 
 def _catcher_for(work: Work, error: str | None) -> int | None:
     """Which catcher of `work` is for `error`."""
-    return next((position for position, rule in enumerate(work.catch) if _is_for(rule.errors, error)), None)
+    return next((position for position, rule in enumerate(work.catch) if _matches(rule.errors, error)), None)
 
 
-def _shown(failure: Failure) -> dict[str, str]:
+def _error_output(failure: Failure) -> dict[str, str]:
     """What a catcher sees of `failure`."""
     named = (("Error", failure.error), ("Cause", failure.cause))
     return {name: text for name, text in named if text is not None}
@@ -128,7 +129,7 @@ def _due(retrier: Retrier, position: int, used: tuple[int, ...]) -> Due:
     return Due(more, 0 if retrier.jitter else delay_ms, delay_ms)
 
 
-def _is_for(errors: Sequence[str], error: str | None) -> bool:
+def _matches(errors: Sequence[str], error: str | None) -> bool:
     if error == "States.Runtime":
         return False
     names = {error}

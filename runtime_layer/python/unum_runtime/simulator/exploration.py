@@ -94,11 +94,11 @@ class _Search:
 
     def run(self) -> Figures:
         begun_s = time.monotonic()
-        stack = [self._branches(World.of(self.scenario))]
+        stack = [self._unseen_successors(World.of(self.scenario))]
         while stack and not self._is_full():
             found = next(stack[-1], None)
             if found is not None:
-                stack.append(self._branches(found))
+                stack.append(self._unseen_successors(found))
                 continue
             stack.pop()
             if self.path:
@@ -109,7 +109,7 @@ class _Search:
     def _is_full(self) -> bool:
         return self.max_states is not None and len(self.seen) >= self.max_states
 
-    def _branches(self, world: World) -> Iterator[World]:
+    def _unseen_successors(self, world: World) -> Iterator[World]:
         """The worlds right after `world` that were not seen before; the path leads to the last one given."""
         for move in moves(world):
             after = world.copy()
@@ -118,9 +118,9 @@ class _Search:
             try:
                 make(after, move)
                 if after.is_over():
-                    rest(after)
+                    settle(after)
             except Broken as broken:
-                raise _violation(broken, Trace(self.scenario, tuple(self.path), seed=None)) from None
+                raise _logged_violation(broken, Trace(self.scenario, tuple(self.path), seed=None)) from None
             digest = after.digest()
             if digest not in self.seen:
                 self.seen.add(digest)
@@ -172,9 +172,9 @@ def random_run(scenario: Scenario, seed: int, *, is_logged: bool = False) -> Run
                 break
             made.append(pick(choices))
             make(world, made[-1])
-        ending = rest(world)
+        ending = settle(world)
     except Broken as broken:
-        raise _violation(broken, Trace(scenario, tuple(made), seed)) from None
+        raise _logged_violation(broken, Trace(scenario, tuple(made), seed)) from None
     return Run(Trace(scenario, tuple(made), seed, tuple(log or ())), ending, world.clock.ms)
 
 
@@ -190,12 +190,12 @@ def replay(trace: Trace) -> None:
         for move in trace.moves:
             make(world, move)
             if world.is_over():
-                rest(world)
+                settle(world)
     except Broken as broken:
         raise Violation.of(broken, replace(trace, lines=tuple(log))) from None
 
 
-def rest(world: World) -> Ending:
+def settle(world: World) -> Ending:
     """How the execution ended, when nothing is left to deliver.
 
     Events that the platform gave up are sent again; what vanished is found by sweeps.
@@ -211,22 +211,22 @@ def rest(world: World) -> Ending:
     if left.losses < faults.losses:
         again.waiting += [Event.of(world.scenario.start_event(), again.clock.ms), *again.dead]
         again.dead.clear()
-    _go_on(again)
+    _run_to_end(again)
     for _ in range(MOST_SWEEPS if left.vanishes < faults.vanishes else 0):
         if again.ending is None:
             again.clock.ms += SILENT_MS
             begin(again, again.request(Control.NUDGE, silent_ms=SILENT_MS), is_copy=True)
-            _go_on(again)
+            _run_to_end(again)
     return check_end(again)
 
 
-def _go_on(world: World) -> None:
+def _run_to_end(world: World) -> None:
     """Let everything happen that is left, one after the other."""
     while following := moves(world):
         make(world, following[0])
 
 
-def _violation(broken: Broken, trace: Trace) -> Violation:
+def _logged_violation(broken: Broken, trace: Trace) -> Violation:
     """The violation with its log, which is written while it is replayed."""
     try:
         replay(trace)

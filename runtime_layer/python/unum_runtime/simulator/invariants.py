@@ -17,7 +17,7 @@ from unum_runtime.simulator.expected_recovery import Due, deadline_ms, due_retry
 from unum_runtime.simulator.faults import RUN_S
 from unum_runtime.simulator.recorded_calls import Answer, Primitive
 from unum_runtime.simulator.reference import Reference, Unexplained
-from unum_runtime.simulator.world import Delivery, Event, Kept, Place, Record, Work, World
+from unum_runtime.simulator.world import Delivery, Event, Place, Preserved, Record, Work, World
 from unum_runtime.store.large_items import references, resolved
 
 LONGEST_MS = 10**12
@@ -108,7 +108,7 @@ def check_input(world: World, event: Event) -> None:
             raise Broken(Invariant.NO_LOST_WORK, f"{event} refers to {reference}, which is not there, or not for long")
 
 
-def note_kept(world: World) -> None:
+def record_preserved(world: World) -> None:
     """When somebody asks first to redrive an execution: what has succeeded in the fan-out that failed is to be kept.
 
     Of a fan-out that was retried it is what the last try of it has come to; nothing where another would have followed.
@@ -117,19 +117,19 @@ def note_kept(world: World) -> None:
     inside = [checkpoint for checkpoint in steps if checkpoint.name.frames]
     end = max(checkpoint.name.step for checkpoint in steps if not checkpoint.name.frames)
     last = max((_try(checkpoint.name) for checkpoint in inside), default=(0, 0))
-    if world.ending is not None and world.kept.iteration < last[0] == end:  # or else it was no fan-out that ended
+    if world.ending is not None and world.preserved.iteration < last[0] == end:  # or else it was no fan-out that ended
         names = (checkpoint.name for checkpoint in inside if isinstance(checkpoint.outcome, Success))
         again = end + 2  # the redrive comes first
-        world.kept = Kept(last[0], again, frozenset(_place(name) for name in names if _try(name) == last))
+        world.preserved = Preserved(last[0], again, frozenset(_place(name) for name in names if _try(name) == last))
 
 
-def check_nudged(world: World, delivery: Delivery, event: Event) -> None:
+def check_requested(world: World, delivery: Delivery, event: Event) -> None:
     """When a request sends `event`: it is for an invocation that has no outcome.
 
     Raises:
         Broken: it had one when the request came.
     """
-    if delivery.event.asks is None or event.envelope is None:
+    if delivery.event.control is None or event.envelope is None:
         return
     if checkpoint_key(world.scenario.workflow.name, event.envelope.name) in delivery.committed:
         raise Broken(Invariant.NO_RERUN, f"{delivery} sends {event}, whose outcome was committed before")
@@ -172,9 +172,11 @@ def check_consistent(world: World) -> None:
     """
     if world.ending is None or _ending(world) is None:
         return
-    _, expected = _failure_free(world)
+    _, expected = _failure_free_run(world)
     if world.is_stopped:
-        ends = [key for key, record in world.records.items() if "status" in record.item and not _is_gone_on(world, key)]
+        ends = [
+            key for key, record in world.records.items() if "status" in record.item and not _is_redriven(world, key)
+        ]
         if len(ends) > 1:
             raise Broken(Invariant.ONE_RESULT, f"was stopped, but there are several ends: {ends}")
         return
@@ -182,59 +184,59 @@ def check_consistent(world: World) -> None:
         raise Broken(Invariant.CONSISTENT, f"ended with {world.ending}, a failure-free run with {expected}")
 
 
-def _is_gone_on(world: World, key: Key) -> bool:
+def _is_redriven(world: World, key: Key) -> bool:
     """Whether an execution that ended with what is at `key` was redriven then."""
     assert world.execution is not None  # noqa: S101 - something was committed
     following = Name(world.execution, (), int(key.sort) + 1)  # only steps of the top level end an execution
     return checkpoint_key(world.scenario.workflow.name, following) in world.records
 
 
-def check_run(world: World, delivery: Delivery, call: Call, event: Json) -> None:
+def check_user_code(world: World, delivery: Delivery, call: Call, event: Json) -> None:
     """Before user code runs.
 
     Raises:
         Broken: it should not run, or sees something else than it should.
     """
-    name = world.own_name(delivery.part.event)
+    name = world.own_name(delivery.hop.event)
     assert name is not None  # noqa: S101 - user code runs in executions that are recorded
     if delivery.function not in (None, call.function):
         raise Broken(Invariant.SAME_VIEW, f"{delivery}: code of {call.function} runs in {delivery.function}")
     is_guarded = world.scenario.workflow.task(call.state).guard is not Guard.COMMIT
-    if delivery.part.knew and is_guarded:
+    if delivery.hop.was_committed and is_guarded:
         raise Broken(Invariant.NO_RERUN, f"{delivery} runs user code, but its outcome was committed before")
-    if delivery.part.was_stopped and is_guarded:
+    if delivery.hop.was_stopped and is_guarded:
         raise Broken(Invariant.STOPPED, f"{delivery} runs user code, but the execution was stopped before")
-    if delivery.part.has_job and call.job is None:
+    if delivery.hop.was_polled and call.job is None:
         raise Broken(Invariant.NO_RERUN, f"{delivery} starts a job, but a look at one had been sent before")
-    if name.frames and _is_kept(world, name):
+    if name.frames and _is_preserved(world, name):
         raise Broken(Invariant.NO_RERUN, f"{delivery} runs user code that had succeeded before the redrive")
-    reference, _ = _failure_free(world)
+    reference, _ = _failure_free_run(world)
     if (name, call.state) not in reference.unsettled:
         _check_view(world, reference, delivery, call.state, event)
     _check_idempotency_key(world, (name, call.state), call.idempotency_key)
 
 
-def check_again(world: World, delivery: Delivery, event: Event) -> None:
+def check_retry(world: World, delivery: Delivery, event: Event) -> None:
     """When `event` is sent by `delivery`: another try of the same invocation has to be asked for.
 
     Raises:
         Broken: neither by a retrier of the Task nor by its user code; or not at that time.
     """
-    answers = _of_part(delivery.course.history)
+    answers = _answers_of_hop(delivery.progress.history)
     tried = [position for position, answer in enumerate(answers) if answer.primitive is Primitive.USER_CODE]
-    if not tried or event.envelope is None or event.envelope.name != world.own_name(delivery.part.event):
+    if not tried or event.envelope is None or event.envelope.name != world.own_name(delivery.hop.event):
         return
     since_ms = [answer.value for answer in answers[tried[-1] :] if answer.primitive is Primitive.CLOCK]
-    due = _due_again(world, delivery, event.envelope, answers[tried[-1]])
+    due = _expected_retry(world, delivery, event.envelope, answers[tried[-1]])
     deadline = deadline_ms(world.scenario.workflow, event.envelope.name.execution)
     ready_ms = event.ready_ms or world.clock.ms
-    due_ms = due.bounded(ready_ms, (min(since_ms), world.clock.ms), deadline)
+    due_ms = due.nearest_ms(ready_ms, (min(since_ms), world.clock.ms), deadline)
     is_overdue = not event.ready_ms and due_ms < ready_ms  # nobody holds an event back until a time that has passed
     if due.retries != event.retries or not (due_ms == ready_ms or is_overdue):
         raise Broken(Invariant.CONSISTENT, f"{delivery} is tried again as {event.retries}, expected {due}")
 
 
-def _of_part(answers: Sequence[Answer]) -> Sequence[Answer]:
+def _answers_of_hop(answers: Sequence[Answer]) -> Sequence[Answer]:
     """Those of `answers` that a delivery got for what it is at, since it went on with that."""
     begun = (number for number, answer in enumerate(answers, 1) if answer.primitive is Primitive.FUSE and answer.value)
     return answers[max(begun, default=0) :]
@@ -277,20 +279,20 @@ def _result_keys(world: World) -> list[Key]:
 
 
 def _check_view(world: World, reference: Reference, delivery: Delivery, state: str, event: Json) -> None:
-    name = world.own_name(delivery.part.event)
+    name = world.own_name(delivery.hop.event)
     visit = name and reference.visits.get(name)
     if not visit or visit.task.name != state:
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code runs, but no failure-free run comes to it")
     if world.clock.ms < (visit.due_ms or 0):
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code runs before {visit.due_ms}, which is its time")
-    alone = visit.event(delivery.part.event.retries, world.clock.ms)
+    alone = visit.event(delivery.hop.event.retries, world.clock.ms)
     if not same_json(alone, event):
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code sees {to_text(event)}, but alone {to_text(alone)}")
 
 
 def _note_redrive(world: World, delivery: Delivery) -> None:
     """A redrive lets an execution run that had ended; nothing else does."""
-    if delivery.event.asks == Control.REDRIVE and world.ending is not None and _ending(world) is None:
+    if delivery.event.control == Control.REDRIVE and world.ending is not None and _ending(world) is None:
         world.ending = None
 
 
@@ -300,9 +302,9 @@ def _committed(world: World) -> Iterator[Checkpoint]:
     return stored_steps.steps(world.view, world.scenario.workflow.name, world.execution)
 
 
-def _is_kept(world: World, name: Name) -> bool:
+def _is_preserved(world: World, name: Name) -> bool:
     """Whether `name` had succeeded before the redrive; a retry of the whole fan-out after that keeps nothing."""
-    return _try(name) == (world.kept.again, 0) and _place(name) in world.kept.places
+    return _try(name) == (world.preserved.again, 0) and _place(name) in world.preserved.places
 
 
 def _try(name: Name) -> tuple[int, int]:
@@ -316,12 +318,12 @@ def _place(name: Name) -> Place:
     return outermost.index, tuple((frame.state, frame.iteration, frame.index) for frame in inside), name.step
 
 
-def _due_again(world: World, delivery: Delivery, again: Envelope, answer: Answer) -> Due:
+def _expected_retry(world: World, delivery: Delivery, again: Envelope, answer: Answer) -> Due:
     """The try that has to follow after user code gave `answer`."""
     if isinstance(answer.value, JobPending):
-        return Due(delivery.part.event.retries, answer.value.delay_ms, answer.value.delay_ms)
+        return Due(delivery.hop.event.retries, answer.value.delay_ms, answer.value.delay_ms)
     error = answer.error.error if isinstance(answer.error, StatesError) else type(answer.error).__name__
-    due = due_retry(world.scenario.workflow.task(again.state), error, delivery.part.event.retries)
+    due = due_retry(world.scenario.workflow.task(again.state), error, delivery.hop.event.retries)
     if answer.error is None:  # what failed came after user code, and is not known here
         return Due(again.retries, 0, LONGEST_MS)
     if due is None:
@@ -382,7 +384,7 @@ def _is_same(expected: Ending, found: Ending) -> bool:
     return is_late == (found.status is Status.TIMED_OUT) and explains(expected.outcome, found.outcome)
 
 
-def _failure_free(world: World) -> tuple[Reference, Ending | None]:
+def _failure_free_run(world: World) -> tuple[Reference, Ending | None]:
     """The failure-free run with what is committed now, and how it ends.
 
     Worlds with the same records have the same one; but for those with objects, of which the records say only names.
@@ -390,7 +392,7 @@ def _failure_free(world: World) -> tuple[Reference, Ending | None]:
     known = world.failure_free.get(world.records.digest)
     if known is not None and world.scenario.least_bytes is None:
         return known
-    reference = Reference(world.scenario.workflow, _execution(world), _past(world))
+    reference = Reference(world.scenario.workflow, _execution(world), _read_past(world))
     try:
         found = reference, reference.run(world.scenario.input)
     except Unexplained as error:
@@ -404,7 +406,7 @@ def _execution(world: World) -> Execution:
     return world.execution
 
 
-def _past(world: World) -> Past:
+def _read_past(world: World) -> Past:
     """What is committed now."""
     workflow = world.scenario.workflow
 

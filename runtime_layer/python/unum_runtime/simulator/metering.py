@@ -221,14 +221,14 @@ class _MeteredQueue:
         self.usage.invocations += len(events)
         now_ms = self.queue.clock.now_ms()
         for *_, due_ms in events:
-            turns, schedules = _kept(due_ms - now_ms)
+            turns, schedules = _turns_and_schedules(due_ms - now_ms)
             self.usage.waits += turns
             self.usage.schedules += schedules
         self.usage.payload_bytes += sum(len(payload) for _, payload, _ in events)
         self.queue.schedule(events)
 
 
-def _kept(wait_ms: int) -> tuple[int, int]:
+def _turns_and_schedules(wait_ms: int) -> tuple[int, int]:
     """How many turns in the queue, and how many schedules, an event takes that is due in `wait_ms` milliseconds."""
     if wait_ms > LONGEST_IN_QUEUE_S * 1000:
         return 2 + _turns(EARLY_S * 1000), 1  # one before the schedule, and one in which that sends it to the queue
@@ -266,12 +266,12 @@ class _MeteredWorkflow(LocalWorkflow):
         inside, pace = super()._in_function(runtime, state), self.pace
         if pace is None or not isinstance(inside.fuses, Fusion):
             return inside
-        given_ms, began_ms = pace.timeout_ms(inside.fuses.address), pace.took_ms(self.usage)
+        timeout_ms, began_ms = pace.timeout_ms(inside.fuses.address), pace.took_ms(self.usage)
 
         def remaining_ms() -> int:  # deliveries come one after the other, so what is used meanwhile is this one's
-            return int(given_ms - (pace.took_ms(self.usage) - began_ms))
+            return int(timeout_ms - (pace.took_ms(self.usage) - began_ms))
 
-        return replace(inside, fuses=Fusion(inside.fuses.address, remaining_ms, given_ms))
+        return replace(inside, fuses=Fusion(inside.fuses.address, remaining_ms, timeout_ms))
 
     def _runtime(self, queue: Queue) -> Runtime:
         metered, store = _MeteredQueue(queue, self.usage), self.store
@@ -309,7 +309,7 @@ class Metered:
     name: str
 
 
-def metered(  # noqa: PLR0913 - what executions may differ in
+def meter(  # noqa: PLR0913 - what executions may differ in
     workflow: Workflow,
     functions: Mapping[str, Function],
     value: Json,

@@ -22,11 +22,11 @@ class Kind(StrEnum):
     PROCEED = "proceed"
     LOSE = "lose"
     VANISH = "vanish"
-    NUDGE = "nudge"
+    RESEND = "resend"
     JUMP = "jump"
     WAIT = "wait"
     STOP = "stop"
-    ASK = "ask"
+    REQUEST = "request"
 
 
 _FAULTS = frozenset({Kind.DUPLICATE, Kind.LOSE, Kind.VANISH, Kind.JUMP, Kind.STOP})
@@ -60,15 +60,15 @@ class Move:
 def moves(world: World) -> list[Move]:
     """Everything that may happen next; empty when all is over and no fault is left."""
     for index, delivery in enumerate(world.running):
-        if delivery.goes_first:
-            return list(_proceed(world, index, delivery))
+        if delivery.is_independent:
+            return list(_call_moves(world, index, delivery))
     return [
-        *(move for index, delivery in enumerate(world.running) for move in _proceed(world, index, delivery)),
-        *_deliver(world),
-        *_move_events(world),
-        *_jump(world),
-        *_stop(world),
-        *_ask(world),
+        *(move for index, delivery in enumerate(world.running) for move in _call_moves(world, index, delivery)),
+        *_delivery_moves(world),
+        *_event_moves(world),
+        *_jump_moves(world),
+        *_stop_moves(world),
+        *_request_moves(world),
     ]
 
 
@@ -84,12 +84,12 @@ def make(world: World, move: Move) -> None:
             engine.begin(world, world.waiting.pop(move.index), is_copy=False)
         case Kind.DUPLICATE:
             world.left = replace(world.left, duplicates=world.left.duplicates - 1)
-            engine.begin(world, _repeatable(world)[move.index], is_copy=True)
+            engine.begin(world, _repeatable_events(world)[move.index], is_copy=True)
         case Kind.PROCEED:
-            _make_proceed(world, world.running[move.index], move)
+            _answer_call(world, world.running[move.index], move)
         case Kind.LOSE | Kind.VANISH:
-            _make_lose(world, move)
-        case Kind.NUDGE:
+            _lose_event(world, move)
+        case Kind.RESEND:
             event = world.dead.pop(move.index)
             world.say(event, lambda: "is sent again from the dead letters")
             world.waiting.append(event)
@@ -101,40 +101,40 @@ def make(world: World, move: Move) -> None:
             world.left = replace(world.left, stops=world.left.stops - 1)
             stop = world.request(Control.STOP, error="Stopped", cause=f"{world.left.stops} more may follow")
             engine.begin(world, stop, is_copy=True)
-        case Kind.ASK:
-            _make_ask(world, REQUESTS[move.index])
+        case Kind.REQUEST:
+            _begin_request(world, REQUESTS[move.index])
         case Kind.WAIT:
             world.clock.ms = max(world.clock.ms, min(event.ready_ms for event in world.waiting))
         case _:
             assert_never(move.kind)
 
 
-def _deliver(world: World) -> Iterator[Move]:
+def _delivery_moves(world: World) -> Iterator[Move]:
     if len(world.running) >= world.left.concurrency:
         return
-    ready = {index: event for index, event in _distinct(world.waiting).items() if event.ready_ms <= world.clock.ms}
+    ready = [index for index, event in _distinct_events(world.waiting).items() if event.ready_ms <= world.clock.ms]
     yield from (Move(Kind.DELIVER, index) for index in ready)
     if world.waiting and not ready and not world.running:
         yield Move(Kind.WAIT, 0)
     if world.left.duplicates:
         yield from (
             Move(Kind.DUPLICATE, index)
-            for index, event in _distinct(_repeatable(world)).items()
+            for index, event in _distinct_events(_repeatable_events(world)).items()
             # A start has no deadline of its own; the platform does not keep it longer than this.
             if event.envelope is not None or world.clock.ms // 1000 <= event.until_s
         )
 
 
-def _move_events(world: World) -> Iterator[Move]:
+def _event_moves(world: World) -> Iterator[Move]:
     if world.left.losses:
-        yield from (Move(Kind.LOSE, index) for index in _distinct(world.waiting))
+        yield from (Move(Kind.LOSE, index) for index in _distinct_events(world.waiting))
     if world.left.vanishes and world.execution is not None:  # before, there is nothing that could be found
-        yield from (Move(Kind.VANISH, index) for index in _distinct(world.waiting))
+        yield from (Move(Kind.VANISH, index) for index in _distinct_events(world.waiting))
     if world.left.losses < world.scenario.faults.losses:
-        yield from (Move(Kind.NUDGE, index) for index in _distinct(world.dead))
+        yield from (Move(Kind.RESEND, index) for index in _distinct_events(world.dead))
 
 
-def _make_lose(world: World, move: Move) -> None:
+def _lose_event(world: World, move: Move) -> None:
     left, event = world.left, world.waiting.pop(move.index)
     if move.kind is Kind.VANISH:
         world.left = replace(left, vanishes=left.vanishes - 1)
@@ -145,7 +145,7 @@ def _make_lose(world: World, move: Move) -> None:
     world.dead.append(event)
 
 
-def _jump(world: World) -> Iterator[Move]:
+def _jump_moves(world: World) -> Iterator[Move]:
     """The clock goes forward, by more than a delivery may last only while none runs.
 
     Not so far that the platform would have given up an event, nor that a dead letter would be too late when it is sent
@@ -163,24 +163,24 @@ def _jump(world: World) -> Iterator[Move]:
             yield Move(Kind.JUMP, index)
 
 
-def _stop(world: World) -> Iterator[Move]:
+def _stop_moves(world: World) -> Iterator[Move]:
     """Somebody stops the execution, at any time as long as it is known."""
     if world.left.stops and len(world.running) < world.left.concurrency and world.store.read([world.start_key]):
         yield Move(Kind.STOP, 0)
 
 
-def _ask(world: World) -> Iterator[Move]:
+def _request_moves(world: World) -> Iterator[Move]:
     """Somebody may nudge an execution at any time, and redrive one that has failed or was stopped."""
     is_busy = len(world.running) >= world.left.concurrency
     if is_busy or world.execution is None:
         return
     if world.left.nudges:
-        yield Move(Kind.ASK, REQUESTS.index(Control.NUDGE))
+        yield Move(Kind.REQUEST, REQUESTS.index(Control.NUDGE))
     if world.left.redrives and world.ending is not None and world.ending.status in (Status.FAILED, Status.ABORTED):
-        yield Move(Kind.ASK, REQUESTS.index(Control.REDRIVE))
+        yield Move(Kind.REQUEST, REQUESTS.index(Control.REDRIVE))
 
 
-def _make_ask(world: World, asked: Control) -> None:
+def _begin_request(world: World, asked: Control) -> None:
     """Begin a request; who redrives asks again if there is no answer."""
     left = world.left
     is_nudge = asked is Control.NUDGE
@@ -188,10 +188,10 @@ def _make_ask(world: World, asked: Control) -> None:
     engine.begin(world, world.request(asked), is_copy=is_nudge)
 
 
-def _proceed(world: World, index: int, delivery: Delivery) -> Iterator[Move]:
+def _call_moves(world: World, index: int, delivery: Delivery) -> Iterator[Move]:
     yield Move(Kind.PROCEED, index)
     if delivery.pending.primitive in SENDS:
-        yield from _fail_sending(world, index, len(delivery.pending.positional[0]))
+        yield from _sending_faults(world, index, len(delivery.pending.positional[0]))
         return
     is_write = delivery.pending.primitive not in READS
     if world.left.crashes:
@@ -204,7 +204,7 @@ def _proceed(world: World, index: int, delivery: Delivery) -> Iterator[Move]:
             yield Move(Kind.PROCEED, index, Fault.UNANSWERED)
 
 
-def _fail_sending(world: World, index: int, size: int) -> Iterator[Move]:
+def _sending_faults(world: World, index: int, size: int) -> Iterator[Move]:
     if world.left.crashes:
         yield from (Move(Kind.PROCEED, index, Fault.CRASH_AFTER, sent) for sent in range(size + 1))
     if world.left.throttles:
@@ -212,12 +212,12 @@ def _fail_sending(world: World, index: int, size: int) -> Iterator[Move]:
         yield Move(Kind.PROCEED, index, Fault.UNANSWERED)
 
 
-def _make_proceed(world: World, delivery: Delivery, move: Move) -> None:
-    _spend(world, move.fault)
+def _answer_call(world: World, delivery: Delivery, move: Move) -> None:
+    _spend_fault(world, move.fault)
     if delivery.pending.primitive in SENDS:
         answer = _send(world, delivery, move)
     elif move.fault in (Fault.CRASH_BEFORE, Fault.THROTTLED):
-        answer = engine.throttled(delivery.pending)
+        answer = engine.refusal(delivery.pending)
     else:
         answer = engine.apply(world, delivery)
     match move.fault:
@@ -228,7 +228,7 @@ def _make_proceed(world: World, delivery: Delivery, move: Move) -> None:
             engine.stop(world, delivery)
         case Fault.THROTTLED | Fault.UNANSWERED:
             world.say(delivery, lambda: f"{engine.describe(delivery.pending)}: {move.fault}")
-            engine.proceed(world, delivery, engine.throttled(delivery.pending))
+            engine.proceed(world, delivery, engine.refusal(delivery.pending))
         case _:
             assert_never(move.fault)
 
@@ -243,7 +243,7 @@ def _send(world: World, delivery: Delivery, move: Move) -> Answer:
     return engine.send(world, delivery, positions)
 
 
-def _spend(world: World, fault: Fault) -> None:
+def _spend_fault(world: World, fault: Fault) -> None:
     left = world.left
     if fault in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER):
         world.left = replace(left, crashes=left.crashes - 1)
@@ -251,12 +251,12 @@ def _spend(world: World, fault: Fault) -> None:
         world.left = replace(left, throttles=left.throttles - 1)
 
 
-def _repeatable(world: World) -> list[Event]:
+def _repeatable_events(world: World) -> list[Event]:
     """The events of which another delivery may arrive although one has arrived: those being delivered, and the done."""
     return [*(delivery.event for delivery in world.running if not delivery.is_copy), *world.done]
 
 
-def _distinct(events: list[Event]) -> dict[int, Event]:
+def _distinct_events(events: list[Event]) -> dict[int, Event]:
     """Where each event is found first; delivering one of two equal events is one choice."""
     first: dict[Event, int] = {}
     for index, event in enumerate(events):

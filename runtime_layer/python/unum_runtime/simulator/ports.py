@@ -13,7 +13,7 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Key
 from unum_runtime.protocol.runtime import Call
-from unum_runtime.simulator.recorded_calls import Answer, Course, Operation, Primitive
+from unum_runtime.simulator.recorded_calls import Answer, Operation, Primitive, Progress
 
 
 class Suspended(BaseException):
@@ -31,10 +31,10 @@ class Ports:
         course: how far the delivery has come; goes on by calls that are its own affair.
     """
 
-    def __init__(self, course: Course, own: Callable[[Operation], Answer]) -> None:
-        self.course = course
+    def __init__(self, progress: Progress, own: Callable[[Operation], Answer]) -> None:
+        self.progress = progress
         self._own_answer = own
-        self._left = iter(course.history)
+        self._left = iter(progress.history)
         self._stopped: BaseException | None = None
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
@@ -115,7 +115,7 @@ class Ports:
         known = self._known(primitive)
         if known is not None:
             return known.give()
-        self.course.asks = Operation(primitive, positional, named)
+        self.progress.pending = Operation(primitive, positional, named)
         self._stopped = Suspended()
         raise self._stopped
 
@@ -123,13 +123,13 @@ class Ports:
         known = self._known(operation.primitive)
         if known is not None:
             return known.give()
-        self.course.asks = operation.kept()
+        self.progress.pending = operation.kept()
         try:
             answer = self._own_answer(operation)
         except BaseException as stopped:
             self._stopped = stopped
             raise
-        self.course = self.course.after(answer)
+        self.progress = self.progress.after(answer)
         return answer.give()
 
     def _known(self, primitive: Primitive) -> Answer | None:

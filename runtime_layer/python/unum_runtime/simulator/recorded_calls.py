@@ -97,31 +97,31 @@ class End:
         error: what it failed with; None for a success.
     """
 
-    told: Ending | None = None
+    ending: Ending | None = None
     error: Exception | None = None
 
 
 @dataclass(slots=True, eq=False)
-class Course:
+class Progress:
     """How far a delivery has come.
 
     Attributes:
         history: the answers that it got.
         digest: tells histories apart.
         has_begun: one of the answers was to a call on what all deliveries share.
-        asks: what it does then; None as long as nobody has run it so far.
+        pending: what it does then; None as long as nobody has run it so far.
     """
 
     history: History = ()
     digest: int = 0
     has_begun: bool = False
-    asks: Operation | End | None = None
-    _after: dict[str, "Course"] = field(default_factory=dict)
+    pending: Operation | End | None = None
+    _after: dict[str, "Progress"] = field(default_factory=dict)
 
-    def after(self, answer: Answer) -> "Course":
+    def after(self, answer: Answer) -> "Progress":
         """How far it has come with `answer`."""
         shown = repr(answer)
         if shown not in self._after:
             has_begun = self.has_begun or answer.primitive not in OWN
-            self._after[shown] = Course((*self.history, answer), hash((self.digest, shown)), has_begun)
+            self._after[shown] = Progress((*self.history, answer), hash((self.digest, shown)), has_begun)
         return self._after[shown]

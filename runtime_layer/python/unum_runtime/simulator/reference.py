@@ -72,9 +72,9 @@ class Reference:
     past: Past
     visits: dict[Name, Visit] = field(default_factory=dict)
     unsettled: set[tuple[Name, str]] = field(default_factory=set)
-    entered: list[AtTask | AtFanOut | AtWait] = field(default_factory=list)
-    met: dict[Name, AtTask] = field(default_factory=dict)
-    reached: Name | None = None
+    entries: list[AtTask | AtFanOut | AtWait] = field(default_factory=list)
+    neighbours: dict[Name, AtTask] = field(default_factory=dict)
+    next_name: Name | None = None
     redrives: int = 0
 
     def run(self, value: Json) -> Ending | None:
@@ -85,23 +85,23 @@ class Reference:
         """
         record = Name(self.execution, (), 0)
         variables = {INPUT: value} if self.workflow.keeps_input else {}
-        evaluation = self._moment(record, self.execution.started_ms, variables)
+        evaluation = self._evaluation(record, self.execution.started_ms, variables)
         first = Point(Name(self.execution, (), 1), "", self.workflow.start_at, value, evaluation)
-        end = self._follow(first) or self._stopped()
-        while end is not None and (again := self._redriven(end)) is not None:
-            end = self._follow(again) or self._stopped()
+        end = self._follow(first) or self._stop_end()
+        while end is not None and (again := self._redrive_point(end)) is not None:
+            end = self._follow(again) or self._stop_end()
         if end is None:
             return None
         if self._is_late(end.at_ms):
             return Ending(Status.TIMED_OUT, out_of_time(self.workflow))
         return Ending(Status.SUCCEEDED if isinstance(end.outcome, Success) else Status.FAILED, end.outcome)
 
-    def _stopped(self) -> End | None:
+    def _stop_end(self) -> End | None:
         """The end of the top level, where somebody has stopped the execution."""
-        record = None if self.reached is None else self.past.stopped(self.reached)
+        record = None if self.next_name is None else self.past.stopped(self.next_name)
         return None if record is None else End(_uncollected(record), record.committed_ms, record.name)
 
-    def _redriven(self, end: End) -> Point | None:
+    def _redrive_point(self, end: End) -> Point | None:
         """Where the top level goes on after `end` if somebody has redriven the execution."""
         if end.name is None or isinstance(end.outcome, Success):
             return None
@@ -110,11 +110,11 @@ class Reference:
             return None
         self.redrives += 1
         count = {REDRIVES: self.redrives} if self.workflow.counts_redrives else {}
-        expected = [(arrival.value, _redriven_way(arrival, count)) for arrival in self.entered]
+        expected = [(arrival.value, _redrive_continuation(arrival, count)) for arrival in self.entries]
         found = _uncollected(checkpoint)
         for value, continuation in expected:
             if explains(Success(value), found) and same_json(continuation.to_item(), checkpoint.continuation.to_item()):
-                after = self._after(checkpoint, checkpoint.state)
+                after = self._after_commit(checkpoint, checkpoint.state)
                 assert isinstance(after, Point)  # noqa: S101 - it is entered with a value
                 return replace(after, until_ms=continuation.until_ms)
         raise Unexplained(f"{checkpoint.name}: expected that one of {expected} is entered again, found {checkpoint}")
@@ -125,21 +125,21 @@ class Reference:
         while isinstance(found, Point):
             point = found
             if not point.name.frames:
-                self.reached = point.name
+                self.next_name = point.name
             arrived = self._arrive(point)
             if not point.name.frames and isinstance(arrived, AtTask | AtFanOut | AtWait):
-                self.entered = [*self.entered[-1:], arrived]
+                self.entries = [*self.entries[-1:], arrived]
             match arrived:
                 case AtTask() as arrival:
-                    found = self._task(point, arrival)
+                    found = self._after_task(point, arrival)
                 case AtWait() as arrival:
-                    found = self._wait(point, arrival)
+                    found = self._after_wait(point, arrival)
                 case AtFanOut() as arrival:
-                    found = self._fan_out(point, arrival) if point.last else self._entered(point, arrival)
+                    found = self._after_fan_out(point, arrival) if point.last else self._first_fan_out(point, arrival)
                 case Ended(state, result):
-                    found = self._last(point, state, result)
+                    found = self._end_of_scope(point, state, result)
                 case Failed(state, failure):
-                    found = self._last(point, state, failure)
+                    found = self._end_of_scope(point, state, failure)
         return found
 
     def _arrive(self, point: Point) -> Arrival:
@@ -155,7 +155,7 @@ class Reference:
             return Failed(point.last, budget_exceeded(self.workflow))
         return arrival
 
-    def _last(self, point: Point, state: str, outcome: Outcome) -> End | None:
+    def _end_of_scope(self, point: Point, state: str, outcome: Outcome) -> End | None:
         """The end of a scope; one that took no step is committed, so that there is something to go on from."""
         if not point.is_first:
             return End(outcome, point.evaluation.entered_ms)
@@ -166,50 +166,50 @@ class Reference:
         is_in_time = isinstance(outcome, Failure) or not self._is_late(checkpoint.committed_ms)
         return End(_uncollected(checkpoint) if is_in_time else out_of_time(self.workflow), checkpoint.committed_ms)
 
-    def _entered(self, point: Point, arrival: AtFanOut) -> Point | End | None:
+    def _first_fan_out(self, point: Point, arrival: AtFanOut) -> Point | End | None:
         """A fan-out that comes first is committed with what it is entered with."""
         checkpoint = self._committed(point.name, arrival.state.name)
         if checkpoint is None:
             return None
-        return self._begun(checkpoint, arrival.value, Continuation(variables=arrival.evaluation.variables))
+        return self._enter_fan_out(checkpoint, arrival.value, Continuation(variables=arrival.evaluation.variables))
 
-    def _begun(self, checkpoint: Checkpoint, value: Json, continuation: Continuation) -> Point | End:
+    def _enter_fan_out(self, checkpoint: Checkpoint, value: Json, continuation: Continuation) -> Point | End:
         self._expect(checkpoint, [Success(value)], continuation)
-        return self._after(checkpoint, checkpoint.state)
+        return self._after_commit(checkpoint, checkpoint.state)
 
-    def _meeting(self, name: Name, own: AtTask) -> AtTask | None:
+    def _neighbour_join(self, name: Name, own: AtTask) -> AtTask | None:
         """What a Task is entered with that its own branch has come to with `own`; None until that before has."""
-        self.met[name] = own
+        self.neighbours[name] = own
         frames, index = name.frames[:-1], name.frames[-1].index
         if index == 0:
             return replace(own, given=Success([None, own.value]))
-        before = self.met.get(replace(name, frames=(*frames, replace(name.frames[-1], index=index - 1))))
+        before = self.neighbours.get(replace(name, frames=(*frames, replace(name.frames[-1], index=index - 1))))
         if before is None:
             return None
         evaluation = replace(own.evaluation, entered_ms=max(before.evaluation.entered_ms, own.evaluation.entered_ms))
         return replace(own, given=Success([before.value, own.value]), evaluation=evaluation)
 
-    def _task(self, point: Point, arrived: AtTask) -> Point | End | None:
-        arrival = self._meeting(point.name, arrived) if arrived.task.meets_previous else arrived
+    def _after_task(self, point: Point, arrived: AtTask) -> Point | End | None:
+        arrival = self._neighbour_join(point.name, arrived) if arrived.task.meets_previous else arrived
         if arrival is None:
             return None
         evaluation = replace(arrival.evaluation, seed=str(point.name), visited=0)
         visit = self.visits[point.name] = Visit(arrival.task, arrival.value, evaluation, arrival.due_ms)
         task = self._committer(point.name, arrival.task)
-        carried = self._carried(point.name)
-        if carried:
-            return self._after_carried(carried)
+        copied = self._copied_outcome(point.name)
+        if copied:
+            return self._after_copy(copied)
         checkpoint = self._committed(point.name, task.name)
         if checkpoint is None:
             return None
         author = self.past.author(checkpoint.name)
         outcome = _uncollected(checkpoint)
         is_limit = isinstance(outcome, Failure) and outcome.error == LIMIT
-        if author.name != point.name and not is_limit and not self._is_unkept(checkpoint, arrival.due_ms):
+        if author.name != point.name and not is_limit and not self._waits_beyond_retention(checkpoint, arrival.due_ms):
             raise Unexplained(f"{checkpoint.name}: the outcome of {task.name!r} comes from a delivery of {author.name}")
         if author.name == point.name and author.state in (None, arrival.task.name):
             self._expect_task(checkpoint, visit, author.retries)
-        return self._after(checkpoint, task.next)
+        return self._after_commit(checkpoint, task.next)
 
     def _committer(self, name: Name, task: Task) -> Task:
         """The Task whose commit stands for that of `task`, under the same name.
@@ -221,21 +221,22 @@ class Reference:
             self.unsettled.add((name, task.name))
         return task
 
-    def _after_carried(self, kept: Checkpoint) -> Point | End | None:
+    def _after_copy(self, kept: Checkpoint) -> Point | End | None:
         """Where the scope goes on from what a redrive has kept, whatever it would have come to now.
 
         A Wait that a branch begins with may take longer than the execution may, now that it begins later.
         """
         if _is_retried(kept):
-            return self._again(kept)
-        return self._after(kept, kept.state if kept.phase is Phase.ENTERED else self.workflow.states[kept.state].next)
+            return self._after_retry(kept)
+        is_entered = kept.phase is Phase.ENTERED
+        return self._after_commit(kept, kept.state if is_entered else self.workflow.states[kept.state].next)
 
-    def _carried(self, name: Name) -> Checkpoint | None:
+    def _copied_outcome(self, name: Name) -> Checkpoint | None:
         """The outcome of an earlier round or try of the fan-out around `name`, if a redrive has kept that."""
         checkpoint = self.past.committed(name)
-        return checkpoint if checkpoint and self._is_carried(checkpoint) else None
+        return checkpoint if checkpoint and self._is_copied(checkpoint) else None
 
-    def _is_carried(self, checkpoint: Checkpoint) -> bool:
+    def _is_copied(self, checkpoint: Checkpoint) -> bool:
         if not checkpoint.name.frames or self.past.author(checkpoint.name).name is not None:
             return False
         first, *inner = checkpoint.name.frames
@@ -254,7 +255,7 @@ class Reference:
         if continuation.caught is not None:
             self._expect_recovery(checkpoint, failed, [continuation.caught])
         elif isinstance(outcome, Failure):
-            if not failed.is_of_a_catcher(outcome):
+            if not failed.is_from_catcher(outcome):
                 self._expect_recovery(checkpoint, failed, [outcome])
         else:
             own = {name.removesuffix(".$") for name in task.data.get("Assign", {})}
@@ -265,56 +266,56 @@ class Reference:
             if not same_json(kept, found):
                 raise Unexplained(f"{checkpoint.name}: expected the variables {kept}, found {found}")
 
-    def _wait(self, point: Point, arrival: AtWait) -> Point | End | None:
-        state, carried = arrival.state, self._carried(point.name)
-        if carried:
-            return self._after_carried(carried)
+    def _after_wait(self, point: Point, arrival: AtWait) -> Point | End | None:
+        state, copied = arrival.state, self._copied_outcome(point.name)
+        if copied:
+            return self._after_copy(copied)
         checkpoint = self._committed(point.name, state.name)
         if checkpoint is None:
             return None
-        if self._is_unkept(checkpoint, arrival.until_ms):
-            return self._after(checkpoint, None)
+        if self._waits_beyond_retention(checkpoint, arrival.until_ms):
+            return self._after_commit(checkpoint, None)
         if checkpoint.committed_ms < arrival.until_ms:
             early_ms = arrival.until_ms - checkpoint.committed_ms
             raise Unexplained(f"{checkpoint.name}: {state.name!r} ended {early_ms} ms before its time")
         left = pass_wait(state, arrival.value, replace(arrival.evaluation, seed=str(point.name), visited=0))
-        self._expect(checkpoint, [_outcome(left)], _way(left))
-        return self._after(checkpoint, state.next)
+        self._expect(checkpoint, [_outcome(left)], _continuation(left))
+        return self._after_commit(checkpoint, state.next)
 
-    def _fan_out(self, point: Point, arrival: AtFanOut) -> Point | End | None:
+    def _after_fan_out(self, point: Point, arrival: AtFanOut) -> Point | End | None:
         state, size = arrival.state, len(arrival.inputs)
         retries = point.retries if point.last == state.name else ()
         ends = list(self._branches(point.name, arrival, sum(retries)))
         failed = [end for end in ends if end and isinstance(end.outcome, Failure)]
-        carried = self._carried(point.name)
-        if carried:
-            return self._after_carried(carried)
+        copied = self._copied_outcome(point.name)
+        if copied:
+            return self._after_copy(copied)
         checkpoint = self._outcome_of(point.name, state)
         if state.quorum is not None:
-            return self._quorum(point, arrival, ends, state.quorum, retries)
+            return self._after_quorum(point, arrival, ends, state.quorum, retries)
         tolerates = isinstance(state, Map) and state.tolerates
         if failed and not tolerates:
-            return self._failed(checkpoint, arrival, [_as_of_scope(state, end) for end in failed], retries)
+            return self._after_failure(checkpoint, arrival, [_as_of_scope(state, end) for end in failed], retries)
         done = [end for end in ends if end]
         if len(done) < size:
             if self.past.committed(point.name):
                 missing = size - len(done)
                 raise Unexplained(f"{point.name}: {state.name!r} has an outcome, but {missing} branches have none")
             return None
-        evaluation = self._moment(point.name, max(end.at_ms for end in done), arrival.evaluation.variables)
+        evaluation = self._evaluation(point.name, max(end.at_ms for end in done), arrival.evaluation.variables)
         if too_many_failed(state, arrival.value, len(failed), size, evaluation):
-            return self._failed(checkpoint, arrival, [End(exceeded(), evaluation.entered_ms)], retries)
+            return self._after_failure(checkpoint, arrival, [End(exceeded(), evaluation.entered_ms)], retries)
         results = [end.outcome.value for end in done if isinstance(end.outcome, Success)]
-        return self._joined(point, arrival, join(state, arrival.value, results, evaluation), evaluation, retries)
+        return self._after_join(point, arrival, join(state, arrival.value, results, evaluation), evaluation, retries)
 
-    def _quorum(
+    def _after_quorum(
         self, point: Point, arrival: AtFanOut, ends: Sequence[End | None], quorum: int, retries: tuple[int, ...]
     ) -> Point | End | None:
         """A fan-out that goes on from any `quorum` branches that have succeeded; its outcome tells from which."""
         state, checkpoint = arrival.state, self._outcome_of(point.name, arrival.state)
         failed = [end for end in ends if end and isinstance(end.outcome, Failure)]
         if len(failed) > len(ends) - quorum:
-            return self._failed(checkpoint, arrival, failed, retries)
+            return self._after_failure(checkpoint, arrival, failed, retries)
         results = [end.outcome.value for end in ends if end and isinstance(end.outcome, Success)]
         if len(results) < quorum:
             if self.past.committed(point.name):
@@ -322,14 +323,14 @@ class Reference:
                     f"{point.name}: {state.name!r} has an outcome, but {len(results)} of {quorum} results"
                 )
             return None
-        evaluation = self._moment(point.name, max(end.at_ms for end in ends if end), arrival.evaluation.variables)
+        evaluation = self._evaluation(point.name, max(end.at_ms for end in ends if end), arrival.evaluation.variables)
         lefts = [join(state, arrival.value, chosen, evaluation) for chosen in map(list, combinations(results, quorum))]
         if checkpoint:
             self._expect(checkpoint, [_outcome(left) for left in lefts])
-            return self._after(checkpoint, state.next)
+            return self._after_commit(checkpoint, state.next)
         if state.join is not None:
             self.unsettled.add((point.name, state.join))
-        return self._joined(point, arrival, lefts[0], evaluation, retries)
+        return self._after_join(point, arrival, lefts[0], evaluation, retries)
 
     def _branches(self, name: Name, arrival: AtFanOut, generation: int) -> Iterable[End | None]:
         state = arrival.state
@@ -340,7 +341,7 @@ class Reference:
                 Point(Name(self.execution, frames, 0), "", branch_start(state, index), value, evaluation)
             )
 
-    def _joined(
+    def _after_join(
         self,
         point: Point,
         arrival: AtFanOut,
@@ -350,16 +351,16 @@ class Reference:
     ) -> Point | End | None:
         state, checkpoint = arrival.state, self._outcome_of(point.name, arrival.state)
         if checkpoint and isinstance(left, Failure):
-            return self._failed(checkpoint, arrival, [End(left, evaluation.entered_ms)], retries)
+            return self._after_failure(checkpoint, arrival, [End(left, evaluation.entered_ms)], retries)
         if checkpoint:
-            self._expect(checkpoint, [_outcome(left)], _way(left))
-            return self._after(checkpoint, state.next)
+            self._expect(checkpoint, [_outcome(left)], _continuation(left))
+            return self._after_commit(checkpoint, state.next)
         if state.join is None or isinstance(left, Failure):
             return None
         after = replace(evaluation, variables=left.variables)
         return Point(point.name, state.name, state.next, left.value, after, joins=True)
 
-    def _failed(
+    def _after_failure(
         self, checkpoint: Checkpoint | None, arrival: AtFanOut, failed: Sequence[End], retries: tuple[int, ...]
     ) -> Point | End | None:
         """What is committed of a fan-out that failed by any of `failed`."""
@@ -370,25 +371,27 @@ class Reference:
         since_ms = min(end.at_ms for end in failed)
         failing = Failing(arrival.state, arrival.value, evaluation, retries, since_ms)
         self._expect_recovery(checkpoint, failing, failures)
-        return self._again(checkpoint) if _is_retried(checkpoint) else self._after(checkpoint, arrival.state.next)
+        if _is_retried(checkpoint):
+            return self._after_retry(checkpoint)
+        return self._after_commit(checkpoint, arrival.state.next)
 
-    def _again(self, retried: Checkpoint) -> Point | End | None:
+    def _after_retry(self, retried: Checkpoint) -> Point | End | None:
         """The fan-out that is retried is entered once more, in the next step, when its time has come."""
         continuation, outcome = retried.continuation, _uncollected(retried)
         assert isinstance(outcome, Success)  # noqa: S101 - it is the state's input
         name = replace(retried.name, step=retried.name.step + 1)
         if not name.frames:
-            self.reached = name
+            self.next_name = name
         checkpoint = self._committed(name, retried.state)
         if checkpoint is None:
             return None
-        if self._is_carried(checkpoint):  # and its retriers begin anew
-            return self._after(checkpoint, checkpoint.state)
-        if self._is_unkept(checkpoint, continuation.until_ms):
-            return self._after(checkpoint, None)
+        if self._is_copied(checkpoint):  # and its retriers begin anew
+            return self._after_commit(checkpoint, checkpoint.state)
+        if self._waits_beyond_retention(checkpoint, continuation.until_ms):
+            return self._after_commit(checkpoint, None)
         if checkpoint.committed_ms < (continuation.until_ms or 0):
             raise Unexplained(f"{checkpoint.name}: {retried.state!r} was retried before its time")
-        return self._begun(
+        return self._enter_fan_out(
             checkpoint, outcome.value, Continuation(variables=continuation.variables, retries=continuation.retries)
         )
 
@@ -398,17 +401,17 @@ class Reference:
         Raises:
             Unexplained: none does.
         """
-        expected = [failed.leads_to(failure, checkpoint) for failure in failures]
-        if not any(_is_as(checkpoint, *one) for one in expected):
-            raise Unexplained(f"{checkpoint.name}: expected one of {expected}, found {_shown(checkpoint)}")
+        expected = [failed.expected_commit(failure, checkpoint) for failure in failures]
+        if not any(_matches(checkpoint, *one) for one in expected):
+            raise Unexplained(f"{checkpoint.name}: expected one of {expected}, found {_summary(checkpoint)}")
 
-    def _after(self, checkpoint: Checkpoint, following: str | None) -> Point | End:
+    def _after_commit(self, checkpoint: Checkpoint, following: str | None) -> Point | End:
         """Where the scope goes on from `checkpoint`."""
         outcome, continuation = _uncollected(checkpoint), checkpoint.continuation
         if isinstance(outcome, Failure):
             return End(outcome, checkpoint.committed_ms, checkpoint.name)
         name = checkpoint.name
-        evaluation = self._moment(name, checkpoint.committed_ms, continuation.variables)
+        evaluation = self._evaluation(name, checkpoint.committed_ms, continuation.variables)
         start = continuation.goes_to or following
         return Point(
             replace(name, step=name.step + 1), checkpoint.state, start, outcome.value, evaluation, continuation.retries
@@ -439,10 +442,10 @@ class Reference:
         ):
             raise Unexplained(f"{checkpoint.name}: expected {continuation}, found {checkpoint.continuation}")
 
-    def _moment(self, name: Name, at_ms: int, variables: Json) -> EvaluationContext:
+    def _evaluation(self, name: Name, at_ms: int, variables: Json) -> EvaluationContext:
         return EvaluationContext(self.workflow, self.execution, at_ms, str(name), variables)
 
-    def _is_unkept(self, checkpoint: Checkpoint, due_ms: int | None) -> bool:
+    def _waits_beyond_retention(self, checkpoint: Checkpoint, due_ms: int | None) -> bool:
         """Whether `checkpoint` tells that an event could not wait until `due_ms`: nothing is kept for so long."""
         outcome = _uncollected(checkpoint)
         last_s = self.execution.started_ms // 1000 + self.past.retention_s - DEADLINE_MARGIN_S
@@ -454,7 +457,7 @@ class Reference:
         return deadline is not None and at_ms >= deadline
 
 
-def _redriven_way(arrival: AtTask | AtFanOut | AtWait, count: Mapping[str, Json]) -> Continuation:
+def _redrive_continuation(arrival: AtTask | AtFanOut | AtWait, count: Mapping[str, Json]) -> Continuation:
     """How what was come to is entered once more: not before its time, where it waited."""
     variables = {**arrival.evaluation.variables, **count}
     match arrival:
@@ -481,19 +484,19 @@ def _as_of_scope(state: FanOut, end: End) -> End:
     return replace(end, outcome=by_branch(state, end.outcome)) if isinstance(end.outcome, Failure) else end
 
 
-def _is_as(checkpoint: Checkpoint, phase: Phase, outcome: Outcome, continuation: Continuation) -> bool:
+def _matches(checkpoint: Checkpoint, phase: Phase, outcome: Outcome, continuation: Continuation) -> bool:
     found = _uncollected(checkpoint)
     if not explains(outcome, found):
         return False
-    is_same_way = same_json(continuation.to_item(), checkpoint.continuation.to_item())
-    return checkpoint.phase is phase and (is_same_way or type(found) is not type(outcome))
+    is_same_continuation = same_json(continuation.to_item(), checkpoint.continuation.to_item())
+    return checkpoint.phase is phase and (is_same_continuation or type(found) is not type(outcome))
 
 
 def _is_retried(checkpoint: Checkpoint) -> bool:
     return checkpoint.phase is Phase.RETRIED and isinstance(checkpoint.outcome, Success)
 
 
-def _shown(checkpoint: Checkpoint) -> tuple[Phase, Outcome, Continuation]:
+def _summary(checkpoint: Checkpoint) -> tuple[Phase, Outcome, Continuation]:
     return checkpoint.phase, _uncollected(checkpoint), checkpoint.continuation
 
 
@@ -501,7 +504,7 @@ def _outcome(left: Left | Failure) -> Outcome:
     return left if isinstance(left, Failure) else Success(left.value)
 
 
-def _way(left: Left | Failure) -> Continuation:
+def _continuation(left: Left | Failure) -> Continuation:
     return Continuation() if isinstance(left, Failure) else Continuation(variables=left.variables)
 
 

@@ -47,7 +47,7 @@ def test_state(
     """
     found = workflow.states[state]
     _check(workflow, found, given)
-    visit = Visit(workflow, found, value, given, _moment(workflow, found, value, given))
+    visit = Visit(workflow, found, value, given, _evaluation(workflow, found, value, given))
     ended = visit.end()
     return ended if level is Level.INFO else {**ended, "inspectionData": visit.seen}
 
@@ -96,7 +96,7 @@ def _inside(workflow: Workflow, state: State) -> Iterator[str]:
             yield from _inside(workflow, inner)
 
 
-def _moment(workflow: Workflow, state: State, value: Json, given: Given) -> Staged:
+def _evaluation(workflow: Workflow, state: State, value: Json, given: Given) -> Staged:
     now_ms = SystemClock().now_ms()
     execution = Execution(str(uuid4()), now_ms)
     token = str(uuid4()) if isinstance(state, Task) and state.pattern is not Pattern.RESPONSE else ""

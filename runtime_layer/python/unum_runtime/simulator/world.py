@@ -15,7 +15,7 @@ from unum_runtime.protocol.control.operator_requests import Control, is_request,
 from unum_runtime.simulator.committed_past import Author
 from unum_runtime.simulator.facts import Facts
 from unum_runtime.simulator.faults import EVENT_AGE_S, Faults
-from unum_runtime.simulator.recorded_calls import SENDS, Course, Operation
+from unum_runtime.simulator.recorded_calls import SENDS, Operation, Progress
 from unum_runtime.simulator.reference import Reference
 from unum_runtime.simulator.scenario import BEGUN_MS, Scenario, VirtualClock
 from unum_runtime.simulator.simulated_store import SimulatedStore
@@ -32,7 +32,7 @@ class Event:
         sent_ms: when it was accepted, in milliseconds since 1970.
         ready_ms: from when on it can be delivered.
         returned: how often a function sent it back.
-        asks: what somebody asks for with it; None if the platform or a function has sent it.
+        control: what somebody asks for with it; None if the platform or a function has sent it.
     """
 
     payload: bytes
@@ -40,15 +40,15 @@ class Event:
     sent_ms: int
     ready_ms: int = 0
     returned: int = 0
-    asks: Control | None = None
+    control: Control | None = None
 
     @classmethod
     def of(cls, payload: bytes, sent_ms: int, due_ms: int = 0) -> Self:
         """The event that the platform accepts at `sent_ms`, or that a timer sends at `due_ms`."""
         event = json.loads(payload)
         envelope = Envelope.from_json(event) if is_envelope(event) else None
-        asks = Control(event["control"]) if is_request(event) else None
-        return cls(payload, envelope, max(sent_ms, due_ms), due_ms, asks=asks)
+        control = Control(event["control"]) if is_request(event) else None
+        return cls(payload, envelope, max(sent_ms, due_ms), due_ms, control=control)
 
     @property
     def retries(self) -> tuple[int, ...]:
@@ -61,29 +61,29 @@ class Event:
 
         Nobody keeps a request: whoever makes it waits for the answer.
         """
-        if self.asks:
+        if self.control:
             return 0
         return self.sent_ms // 1000 + EVENT_AGE_S if self.envelope is None else self.envelope.not_after_s
 
     def __str__(self) -> str:
-        return self.asks or "start" if self.envelope is None else f"{self.envelope.name} {self.envelope.state}"
+        return self.control or "start" if self.envelope is None else f"{self.envelope.name} {self.envelope.state}"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Hop:
     """What a delivery works on: what it delivers, or what it has gone on with itself.
 
     Attributes:
         event: what it delivers, or what would have been.
-        knew: its outcome was committed when this began.
+        was_committed: its outcome was committed when this began.
         was_stopped: the execution was stopped when this began.
-        has_job: a look at its job had been sent when this began.
+        was_polled: a look at its job had been sent when this began.
     """
 
     event: Event
-    knew: bool
+    was_committed: bool
     was_stopped: bool
-    has_job: bool = False
+    was_polled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,36 +93,36 @@ class Delivery:
     Attributes:
         number: which one, for humans.
         is_copy: it is an additional one; the event does not depend on it.
-        begun: what it began with.
-        part: what it is at.
+        first_hop: what it began with.
+        hop: what it is at.
         function: where it runs; None where that cannot matter.
         begun_ms: when it began, in milliseconds since 1970.
         committed: what was committed then, if somebody asks with it.
-        course: how far it has come.
+        progress: how far it has come.
     """
 
     number: int
     is_copy: bool
-    begun: Part
-    part: Part
+    first_hop: Hop
+    hop: Hop
     function: str | None
     begun_ms: int
-    course: Course
+    progress: Progress
     committed: frozenset[Key] = frozenset()
 
     def __str__(self) -> str:
-        return f"{self.id} of {self.part.event}"
+        return f"{self.id} of {self.hop.event}"
 
     @property
     def event(self) -> Event:
         """What it delivers."""
-        return self.begun.event
+        return self.first_hop.event
 
     @property
     def pending(self) -> Operation:
         """What it asks for."""
-        assert isinstance(self.course.asks, Operation)  # noqa: S101 - it has not ended
-        return self.course.asks
+        assert isinstance(self.progress.pending, Operation)  # noqa: S101 - it has not ended
+        return self.progress.pending
 
     @property
     def id(self) -> str:
@@ -130,16 +130,16 @@ class Delivery:
         return f"delivery {self.number}"
 
     @property
-    def goes_first(self) -> bool:
+    def is_independent(self) -> bool:
         """Whether its next call needs no choice between deliveries, because it commutes with everything others do.
 
         The first call: the delivery might as well have begun just now. Sending events: they can be delivered late.
         """
-        return not self.course.has_begun or self.pending.primitive in SENDS
+        return not self.progress.has_begun or self.pending.primitive in SENDS
 
     def key(self) -> tuple[object, ...]:
         """What makes a difference to what can follow."""
-        return (self.begun, self.is_copy, self.part, self.begun_ms, self.course.digest)
+        return (self.first_hop, self.is_copy, self.hop, self.begun_ms, self.progress.digest)
 
 
 Work: TypeAlias = tuple[Name, str]
@@ -181,7 +181,7 @@ Place: TypeAlias = tuple[int, tuple[tuple[str, int, int], ...], int]
 iteration and index, whichever try of that it is; and step."""
 
 
-class Kept(NamedTuple):
+class Preserved(NamedTuple):
     """What had succeeded in a fan-out when somebody asked first that it be redriven.
 
     Attributes:
@@ -214,9 +214,9 @@ class World:
         records: every item that was created, whatever became of it.
         execution: the identity of the execution, once it is recorded.
         ending: how the execution ended, as first seen; of one that was redriven, since then.
-        kept: what the redrives of the last fan-out that failed have to keep.
-        looked_at: tries whose jobs somebody was sent to look at.
-        courses: how deliveries have begun in any world that was gone on with from the same one.
+        preserved: what the redrives of the last fan-out that failed have to keep.
+        polled: tries whose jobs somebody was sent to look at.
+        first_progresses: how deliveries have begun in any world that was gone on with from the same one.
         failure_free: the failure-free run with some records, by their digest, for as many worlds.
         log: a line for each thing that happens; None where nobody reads them.
     """
@@ -235,9 +235,9 @@ class World:
     records: Facts[Key, Record] = field(default_factory=Facts)
     execution: Execution | None = None
     ending: Ending | None = None
-    kept: Kept = field(default_factory=Kept)
-    looked_at: frozenset[Try] = frozenset()
-    courses: dict[tuple[int, bytes], Course] = field(default_factory=dict)
+    preserved: Preserved = field(default_factory=Preserved)
+    polled: frozenset[Try] = frozenset()
+    first_progresses: dict[tuple[int, bytes], Progress] = field(default_factory=dict)
     failure_free: dict[int, tuple[Reference, Ending | None]] = field(default_factory=dict)
     log: list[str] | None = None
 
@@ -278,13 +278,13 @@ class World:
         again = self.done if self.left.duplicates else []
         deliveries = [delivery.key() for delivery in self.running]
         bags = (_bag(kept) for kept in (self.waiting, again, self.dead, deliveries))
-        facts = (self.runs.digest, self.records.digest, repr(self.ending), self.kept, self.looked_at)
+        facts = (self.runs.digest, self.records.digest, repr(self.ending), self.preserved, self.polled)
         return hash((self.clock.ms, self.store.digest(), *bags, self.left, facts))
 
     @property
     def view(self) -> Store:
         """What is committed, with all that it refers to."""
-        return self.scenario.seen(self.store, self.store)
+        return self.scenario.protocol_store(self.store, self.store)
 
     @property
     def start_key(self) -> Key:
@@ -308,31 +308,33 @@ class World:
         """The invocation that a delivery of `event` may run user code for; None where that is not settled yet."""
         if event.envelope is not None:
             return event.envelope.name
-        if event.asks:
+        if event.control:
             return None
         return self.execution and Name(self.execution, (), 1)
 
-    def part_of(self, event: Event) -> Part:
+    def hop_of(self, event: Event) -> Hop:
         """What a delivery is at that begins with `event` now."""
         name = self.own_name(event)
-        key = None if name is None else checkpoint_key(self.scenario.workflow.name, name)
-        knew = name is not None and key in unpacked(self.store.query(key.partition), name.execution) if key else False
-        return Part(event, knew, self.is_stopped, self._try_of(event) in self.looked_at)
+        was_committed = False
+        if name is not None:
+            key = checkpoint_key(self.scenario.workflow.name, name)
+            was_committed = key in unpacked(self.store.query(key.partition), name.execution)
+        return Hop(event, was_committed, self.is_stopped, self._try_of(event) in self.polled)
 
-    def course(self, number: int, event: Event) -> Course:
+    def first_progress(self, number: int, event: Event) -> Progress:
         """The course of delivery `number`, of `event`, before its first call.
 
         Two deliveries of one world never share a course: each has the code run for itself, so it shows where that
         depends on more than its answers.
         """
-        return self.courses.setdefault((number, event.payload), Course())
+        return self.first_progresses.setdefault((number, event.payload), Progress())
 
-    def note_sent(self, event: Event) -> None:
+    def record_poll(self, event: Event) -> None:
         """Remember of a look at a job that it was sent."""
         job = event.envelope and event.envelope.job
         tried = self._try_of(event)
         if job is not None and tried is not None:
-            self.looked_at |= {tried}
+            self.polled |= {tried}
 
     def _try_of(self, event: Event) -> Try | None:
         """The try of a Task with a job that `event` is for; None for anything else."""
@@ -346,7 +348,7 @@ class World:
     def function_of(self, event: Event) -> str | None:
         """The function that `event` is for; None for one without user code."""
         workflow = self.scenario.workflow
-        if event.asks:
+        if event.control:
             return None
         state = workflow.states[workflow.start_at if event.envelope is None else event.envelope.state]
         return state.function if isinstance(state, Task) else None

@@ -14,7 +14,7 @@ from unum_runtime.model.ir import Collection, Guard, Json, Task, Workflow
 from unum_runtime.model.naming import PACK_SIZE
 from unum_runtime.model.pack import MAX_ENTRY_BYTES
 from unum_runtime.protocol.fanout.packing import packed_tasks
-from unum_runtime.simulator.metering import Metered, metered
+from unum_runtime.simulator.metering import Metered, meter
 
 MESSAGE = {"QueueUrl": "q", "MessageBody.$": "$$.Task.Token"}
 
@@ -54,7 +54,7 @@ def executed(
 ) -> Metered:
     functions = {state.name: lambda event, _: result(event) for state in workflow.tasks}
     functions["Join"] = lambda event, _: len(event)
-    run = metered(workflow, functions, list(range(width)), collection=collection)
+    run = meter(workflow, functions, list(range(width)), collection=collection)
     assert run.ending.outcome == Success(width)
     return run
 
