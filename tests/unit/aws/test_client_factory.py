@@ -71,7 +71,7 @@ def test_connections_are_open_before_the_first_call(monkeypatch: pytest.MonkeyPa
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(10)
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://localhost:{listener.getsockname()[1]}")
-        client_factory.connecting("dynamodb").join(10)
+        client_factory.start_connecting("dynamodb").join(10)
         accepted, _ = listener.accept()
         accepted.close()
     idle = client_factory.client("dynamodb")._api.connections._idle
@@ -92,7 +92,7 @@ def test_that_it_cannot_be_done_is_left_to_the_first_call(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(name, value)
-    thread = client_factory.connecting("dynamodb", "lambda")
+    thread = client_factory.start_connecting("dynamodb", "lambda")
     thread.join(10)
     assert not thread.is_alive()
     assert capfd.readouterr() == ("", "")
@@ -103,7 +103,7 @@ def test_clients_are_those_of_the_environment_before_user_code_changed_it(
     monkeypatch: pytest.MonkeyPatch, choice: str
 ) -> None:
     monkeypatch.setenv("UNUM_CLIENT", choice)
-    client_factory.connecting().join(10)
+    client_factory.start_connecting().join(10)
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     client = client_factory.client("dynamodb")
@@ -117,7 +117,7 @@ def test_botocore_s_are_made_by_the_environment_before_user_code_changed_it(
     monkeypatch.setenv("UNUM_CLIENT", "botocore")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
     monkeypatch.setenv("NO_PROXY", "")
-    client_factory.connecting().join(10)
+    client_factory.start_connecting().join(10)
     changed = {
         "AWS_ACCESS_KEY_ID": "theirs",
         "AWS_SECRET_ACCESS_KEY": "theirs",
@@ -138,7 +138,7 @@ def test_botocore_s_are_made_by_the_environment_before_user_code_changed_it(
 
 
 def test_a_client_that_cannot_be_made_leaves_the_environment_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    client_factory.connecting().join(10)
+    client_factory.start_connecting().join(10)
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     with pytest.raises(UnknownServiceError):
         client_factory.botocore_client("no-such-service")
@@ -147,9 +147,9 @@ def test_a_client_that_cannot_be_made_leaves_the_environment_as_it_was(monkeypat
 
 def test_credentials_that_a_snapshot_s_sandbox_gets_are_those_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "before")
-    client_factory.connecting().join(10)
+    client_factory.start_connecting().join(10)
     monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "now")
-    with client_factory._as_it_was():
+    with client_factory._original_environment():
         assert os.environ["AWS_CONTAINER_AUTHORIZATION_TOKEN"] == "now"
 
 

@@ -1,1 +1,1 @@
-"""The adapters to AWS that are no store."""
+"""AWS adapters, except stores."""

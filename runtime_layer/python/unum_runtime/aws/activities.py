@@ -1,4 +1,4 @@
-"""Activities: queues in which Tasks wait for a worker that asks for them."""
+"""SQS queues of activities, in which Tasks wait for workers."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from unum_runtime.wire.call_errors import call_errors
 
 
 class SqsClient(Protocol):
-    """The calls of ``boto3.client("sqs")`` that are used here, with its own parameters."""
+    """Operations of ``boto3.client("sqs")`` for activity queues; arguments as in boto3."""
 
     def send_message(self, **parameters: Any) -> Any: ...  # noqa: D102 - boto3 documents it
     def receive_message(self, **parameters: Any) -> Any: ...  # noqa: D102 - the same
@@ -21,12 +21,12 @@ class SqsClient(Protocol):
 
 
 class Offer(NamedTuple):
-    """A Task that waits for a worker.
+    """Waiting Task, as received by a worker.
 
     Attributes:
-        token: its task token.
-        input: its input, as JSON text.
-        receipt: what it is removed by.
+        token: task token.
+        input: Task input, as JSON text.
+        receipt: SQS receipt handle, for the deletion of the message.
     """
 
     token: str
@@ -36,21 +36,21 @@ class Offer(NamedTuple):
 
 @dataclass(frozen=True)
 class Activities:
-    """The activities of a workflow.
+    """Activities of one workflow.
 
     Attributes:
-        client: an SQS client.
-        queues: URLs by the name of the activity.
+        client: SQS client.
+        queues: queue URLs by activity name.
     """
 
     client: SqsClient
     queues: Mapping[str, str]
 
     def offer(self, activity: str, token: str, value: Json) -> None:
-        """Offer a Task that has `value` as input to the workers of `activity`.
+        """Send a Task with input `value` to the queue of `activity`.
 
         Raises:
-            StatesError: the queue did not take it.
+            StatesError: SQS did not accept the message.
         """
         body = to_text({"taskToken": token, "input": to_text(value)})
         try:
@@ -59,22 +59,23 @@ class Activities:
             raise StatesError("States.TaskFailed", str(error)) from error
 
     def next(self, activity: str, wait_s: int) -> Offer | None:
-        """A Task of `activity`, hidden from others for some seconds; None if there was none for `wait_s` seconds.
+        """Receive a Task of `activity` and hide it from other workers; return None after `wait_s` seconds without one.
 
         Raises:
-            InvokeError: the queue did not answer.
+            InvokeError: SQS did not answer.
         """
-        found = self._call("receive_message", activity, MaxNumberOfMessages=1, WaitTimeSeconds=wait_s)
-        for message in found.get("Messages", ()):
+        response = self._call("receive_message", activity, MaxNumberOfMessages=1, WaitTimeSeconds=wait_s)
+        # Hidden only for the queue's visibility timeout: a worker that dies before `remove` does not lose the Task.
+        for message in response.get("Messages", ()):
             body = json.loads(message["Body"])
             return Offer(body["taskToken"], body["input"], message["ReceiptHandle"])
         return None
 
     def remove(self, activity: str, offer: Offer) -> None:
-        """Offer the Task to nobody else.
+        """Delete the Task's message from the queue.
 
         Raises:
-            InvokeError: the queue did not answer.
+            InvokeError: SQS did not answer.
         """
         self._call("delete_message", activity, ReceiptHandle=offer.receipt)
 

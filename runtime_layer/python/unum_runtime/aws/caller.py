@@ -2,43 +2,41 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.ir import Json
 from unum_runtime.wire.call_errors import call_errors
 
+if TYPE_CHECKING:
+    from unum_runtime.aws.invoker import LambdaClient
+
 LONGEST_CALL_S = 310
-"""How long the slowest function of ours may take, and a little more, in seconds."""
-
-
-class LambdaClient(Protocol):
-    """The call of ``boto3.client("lambda")`` that is used here, with its own parameters."""
-
-    def invoke(self, **parameters: Any) -> Any: ...  # noqa: D102 - boto3 documents it
+"""Read timeout in seconds, above the failure handler's function timeout of 300 s."""
 
 
 @dataclass(frozen=True)
 class LambdaCaller:
-    """Invokes functions and waits for what they answer.
+    """Synchronous calls of Lambda functions.
 
     Attributes:
-        client: a Lambda client.
+        client: Lambda client.
     """
 
-    client: LambdaClient
+    client: "LambdaClient"
 
     def call(self, address: str, payload: bytes) -> Json:
-        """What the function at `address` answers.
+        """Invoke the function at `address` and return its JSON response.
 
         Raises:
-            InvokeError: it was not invoked, or failed.
+            InvokeError: Lambda rejected the invocation, or the function failed.
         """
         try:
             response = self.client.invoke(FunctionName=address, Payload=payload)
             answer = json.load(response["Payload"])
         except call_errors() as error:
             raise InvokeError(f"{address}: {error}") from error
+        # Lambda answers 200 even if the function raised an error; only this field tells (API reference, Invoke).
         if "FunctionError" in response:
             raise InvokeError(f"{address}: {response['FunctionError']}: {json.dumps(answer)}")
         return answer

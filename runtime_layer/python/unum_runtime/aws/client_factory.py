@@ -1,7 +1,8 @@
-"""Clients of AWS on the normal path: our own, which is small, or botocore's, where that is asked for or needed.
+"""AWS clients for the hot path: the runtime's small HTTP client ("wire"), or botocore on request or as a fallback.
 
-A function's environment may say which (`UNUM_CLIENT`): ``wire`` for our own, ``botocore`` for the other. Where our own
-cannot do what the environment asks for, it is botocore's all the same; who asked for ``wire`` reads why in the log.
+The function's environment selects one with `UNUM_CLIENT`: ``wire`` or ``botocore``. Without the variable, wire clients
+are used wherever they support the environment, botocore elsewhere. With ``wire``, the log gives the reason for a
+fallback.
 """
 
 import json
@@ -19,26 +20,26 @@ from unum_runtime.wire.call_errors import Unsupported
 _CHOICES = (None, "wire", "botocore")
 
 _CONNECT_TIMEOUT_S = 60
-"""Source: botocore's `Config`, ``connect_timeout``."""
+"""Default of ``connect_timeout`` in botocore's `Config`."""
 
-_MAKING = RLock()
-"""One of a kind is made, also where a thread wants it at the same time."""
+_CREATION_LOCK = RLock()
+"""Lock around the creation of clients: the connection thread and the first delivery must share one client."""
 
 
 def client(service: str) -> Any:
-    """The client of `service`: ``dynamodb``, ``lambda`` or ``sqs``.
+    """Return the cached client of `service`: ``dynamodb``, ``lambda`` or ``sqs``.
 
     Raises:
-        ValueError: `UNUM_CLIENT` names a client that there is not.
+        ValueError: `UNUM_CLIENT` has an unknown value.
     """
-    with _MAKING:
+    with _CREATION_LOCK:
         return _client(service)
 
 
 @cache
 def _client(service: str) -> Any:
     try:
-        return _own_client(service)
+        return _wire_client(service)
     except Unsupported as reason:
         if _environment().get("UNUM_CLIENT") == "wire":
             line = {"source": "unum", "message": f"botocore is the client of {service}", "reason": str(reason)}
@@ -47,35 +48,38 @@ def _client(service: str) -> Any:
 
 
 @cache
-def _own_client(service: str) -> Any:
-    """Ours.
+def _wire_client(service: str) -> Any:
+    """Return the cached wire client of `service`.
 
     Raises:
-        Unsupported: it is not wanted, or cannot do what the environment asks for.
-        ValueError: as above.
+        Unsupported: the environment selects botocore, or needs a feature that wire clients lack.
+        ValueError: `UNUM_CLIENT` has an unknown value.
     """
     choice = _environment().get("UNUM_CLIENT") or None
     if choice not in _CHOICES:
         raise ValueError(f"UNUM_CLIENT: expected 'wire', 'botocore' or nothing, got {choice!r}")
     if choice == "botocore":
         raise Unsupported("UNUM_CLIENT=botocore")
-    from unum_runtime.wire.service_clients import wire_client  # noqa: PLC0415 - loaded while user code is, see `connecting`
+    from unum_runtime.wire.service_clients import wire_client  # noqa: PLC0415 - in parallel with user code
 
     return wire_client(service, _environment())
 
 
 @cache
 def _environment() -> Mapping[str, str]:
-    """The function's, as it was before user code was imported, which may change it, as for clients of its own."""
+    """Return the function's environment as of before the import of user code.
+
+    User code may change variables for its own clients; the runtime's clients must not follow.
+    """
     return dict(os.environ)
 
 
 def botocore_client(service: str, *, retries: int = 5, timeout_s: int = 60) -> Any:
-    """A client of botocore's for any call, which makes up to `retries` more attempts at each, of `timeout_s` each.
+    """Create a botocore client: up to `retries` retries, each attempt limited to `timeout_s` seconds.
 
-    A connection may take as long as an answer, but no longer than botocore's own limit.
+    The connect timeout equals the read timeout, up to botocore's default.
     """
-    from botocore.config import Config  # noqa: PLC0415 - takes longer to import than all else
+    from botocore.config import Config  # noqa: PLC0415 - the slowest import of a cold start
 
     config = Config(
         max_pool_connections=PARALLEL_CALLS,
@@ -85,33 +89,35 @@ def botocore_client(service: str, *, retries: int = 5, timeout_s: int = 60) -> A
         connect_timeout=min(timeout_s, _CONNECT_TIMEOUT_S),
     )
     region = _environment().get("AWS_DEFAULT_REGION") or _environment().get("AWS_REGION")
-    with _MAKING, _as_it_was():
+    with _CREATION_LOCK, _original_environment():
         return _session().create_client(service, region_name=region, config=config)
 
 
 @contextmanager
-def _as_it_was() -> Iterator[None]:
-    """For as long as botocore makes a client, the environment is what it was before user code was imported.
+def _original_environment() -> Iterator[None]:
+    """Restore environment variables that user code changed, while botocore creates a client.
 
-    For botocore looks at it in a dozen places, most of which cannot be told another. Nothing is touched where user code
-    has left alone what clients go by.
+    botocore reads variables in a dozen places, most without a parameter. Nothing changes unless user code changed a
+    variable that configures clients.
     """
     before = _environment()
-    names = filter(_is_of_clients, {*before, *os.environ})
+    names = filter(_configures_clients, {*before, *os.environ})
     now = {name: os.environ.get(name) for name in names if os.environ.get(name) != before.get(name)}
-    _set({name: before.get(name) for name in now})
+    _set_variables({name: before.get(name) for name in now})
     try:
         yield
     finally:
-        _set(now)
+        _set_variables(now)
 
 
-def _is_of_clients(name: str) -> bool:
-    """Whether a variable says something to clients; what a sandbox is given when a snapshot is restored is of now."""
+def _configures_clients(name: str) -> bool:
+    """Return True if botocore reads the variable for credentials, region, endpoints or proxies."""
+    # A restored SnapStart snapshot gets new AWS_CONTAINER_* values, which point to valid credentials
+    # (Lambda Developer Guide, "Defined runtime environment variables"): the old ones must not come back.
     return (name.startswith("AWS_") and not name.startswith("AWS_CONTAINER_")) or name.lower().endswith("_proxy")
 
 
-def _set(variables: Mapping[str, str | None]) -> None:
+def _set_variables(variables: Mapping[str, str | None]) -> None:
     for name, value in variables.items():
         if value is None:
             os.environ.pop(name, None)
@@ -119,12 +125,13 @@ def _set(variables: Mapping[str, str | None]) -> None:
             os.environ[name] = value
 
 
-def connecting(*services: str) -> Thread:
-    """A thread, started, that makes our client of each of `services` and opens a connection; botocore's do neither.
+def start_connecting(*services: str) -> Thread:
+    """Start and return a thread that creates and connects wire clients of `services`; botocore clients are skipped.
 
-    What fails is left to the first call, which tries again and says what is wrong.
+    Errors are left to the first call, which retries and reports them.
     """
-    _environment()
+    _environment()  # copied now, while user code has not run yet
+    # Daemon: a connection attempt that hangs must not delay the sandbox's shutdown.
     thread = Thread(target=_connect, args=services, daemon=True)
     thread.start()
     return thread
@@ -133,13 +140,13 @@ def connecting(*services: str) -> Thread:
 def _connect(*services: str) -> None:
     for service in services:
         with suppress(OSError, Unsupported, ValueError):
-            with _MAKING:
-                own = _own_client(service)
-            own.connect()
+            with _CREATION_LOCK:
+                client = _wire_client(service)
+            client.connect()
 
 
 @cache
 def _session() -> Any:
-    from botocore.session import get_session  # noqa: PLC0415 - takes longer to import than all else
+    from botocore.session import get_session  # noqa: PLC0415 - the slowest import of a cold start
 
     return get_session()

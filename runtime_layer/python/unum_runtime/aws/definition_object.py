@@ -1,4 +1,4 @@
-"""Definitions that no layer brings: those of functions that are container images, which take no layers."""
+"""Definitions in S3, for functions from container images: these cannot have layers."""
 
 from urllib.parse import urlsplit
 
@@ -6,11 +6,11 @@ from unum_runtime.aws.client_factory import botocore_client
 
 
 def read_definition(uri: str) -> str:
-    """The IR at ``s3://bucket/key``, which never changes: its key says what it is.
+    """Return the IR at ``s3://bucket/key``, an immutable object: its key contains the digest.
 
     Raises:
-        ClientError: it cannot be read.
+        ClientError: S3 refused the request, or the object is missing.
     """
-    place = urlsplit(uri)
-    body = botocore_client("s3").get_object(Bucket=place.netloc, Key=place.path.removeprefix("/"))["Body"]
+    location = urlsplit(uri)
+    body = botocore_client("s3").get_object(Bucket=location.netloc, Key=location.path.removeprefix("/"))["Body"]
     return str(body.read().decode())

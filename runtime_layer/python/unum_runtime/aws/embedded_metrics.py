@@ -1,7 +1,7 @@
-"""Metrics as a part of log lines, which CloudWatch reads from there: no request is made for them.
+"""CloudWatch metrics inside log lines (embedded metric format), without requests to CloudWatch.
 
-What happens once is written by the one delivery that committed it, so it is counted once however often events are
-delivered. A delivery that dies between the commit and the line leaves that out.
+Each commit is counted once, by the delivery that wrote it, however often Lambda redelivers the event. A delivery that
+dies between commit and log line loses the count.
 
 Source: Amazon CloudWatch User Guide, "Specification: Embedded metric format".
 """
@@ -15,7 +15,7 @@ from unum_runtime.model.ir import Json, Task, Workflow
 from unum_runtime.model.metrics import NAMESPACE, NODE, TIMES, WORKFLOW, Metrics, NodeMetric, WorkflowMetric, dimension
 
 THROTTLED = "Lambda.TooManyRequestsException"
-"""What an event came to that Lambda has thrown away because it could run no more of the function.
+"""Error name of an event that Lambda dropped because the function had no concurrency left.
 
 Source: AWS Step Functions Developer Guide, "Handle Lambda service exceptions".
 """
@@ -31,19 +31,19 @@ _ALWAYS = {
     "put off": WorkflowMetric.THROTTLES,
     "silent": WorkflowMetric.SILENT,
 }
-"""What messages count that always count."""
+"""Metrics by log message, for messages that count in every case."""
 
 _Counts = dict[str, int]
 
 
 @dataclass(frozen=True)
 class EmbeddedMetrics:
-    """Makes the log lines of a workflow count.
+    """Metric members for the log lines of one workflow.
 
     Attributes:
-        workflow: the workflow.
-        extent: how much is counted, as in `Metrics`.
-        clock: tells the time.
+        workflow: workflow of the log lines.
+        extent: selected metrics, as in `Metrics`.
+        clock: source of timestamps.
     """
 
     workflow: Workflow
@@ -51,21 +51,21 @@ class EmbeddedMetrics:
     clock: Clock
 
     def members(self, message: str, fields: Mapping[str, Json]) -> dict[str, Json]:
-        """What the line `message` with `fields` has to say beside; nothing where it counts nothing."""
+        """Return metric members for the log line `message` with `fields`; empty if the line counts nothing."""
         if self.extent == Metrics.NONE:
             return {}
-        of_workflow = _of_workflow(message, fields)
-        of_node = self._of_node(message, fields) if self.extent == Metrics.NODES else {}
-        if not of_workflow and not of_node:
+        workflow_counts = _workflow_counts(message, fields)
+        node_counts = self._node_counts(message, fields) if self.extent == Metrics.NODES else {}
+        if not workflow_counts and not node_counts:
             return {}
-        counts: dict[str, Json] = {WORKFLOW: self.workflow.name, **of_workflow, **of_node}
-        if of_node:
+        counts: dict[str, Json] = {WORKFLOW: self.workflow.name, **workflow_counts, **node_counts}
+        if node_counts:
             counts[NODE] = dimension(fields["state"])
-        sets = ((WORKFLOW,), tuple(of_workflow)), ((WORKFLOW, NODE), tuple(of_node))
+        sets = ((WORKFLOW,), tuple(workflow_counts)), ((WORKFLOW, NODE), tuple(node_counts))
         directives = [_directive(dimensions, names) for dimensions, names in sets if names]
         return {**counts, "_aws": {"Timestamp": self.clock.now_ms(), "CloudWatchMetrics": directives}}
 
-    def _of_node(self, message: str, fields: Mapping[str, Json]) -> _Counts:
+    def _node_counts(self, message: str, fields: Mapping[str, Json]) -> _Counts:
         if message == "retried":
             return {NodeMetric.RETRIES: 1}
         if message not in ("committed", "passed on"):
@@ -76,11 +76,11 @@ class EmbeddedMetrics:
         return counts | {NodeMetric.ERRORS: 1} if "error" in fields else counts
 
 
-def _of_workflow(message: str, fields: Mapping[str, Json]) -> _Counts:
+def _workflow_counts(message: str, fields: Mapping[str, Json]) -> _Counts:
     match message:
         case "committed" if "ended" in fields:
             return {_ENDS[fields["ended"]]: 1, WorkflowMetric.TIME: fields["took_ms"]}
-        case "finished" if fields["status"] == "ABORTED":  # committed by whoever stopped it, and met by a delivery
+        case "finished" if fields["status"] == "ABORTED":  # committed by a stop request, found by a delivery
             return {WorkflowMetric.ABORTED: 1}
         case "given up" if fields["error"] == THROTTLED:
             return {WorkflowMetric.THROTTLES: 1}
@@ -89,6 +89,6 @@ def _of_workflow(message: str, fields: Mapping[str, Json]) -> _Counts:
 
 @lru_cache(maxsize=64)
 def _directive(dimensions: tuple[str, ...], names: tuple[str, ...]) -> dict[str, Json]:
-    """What CloudWatch is to read from a line: one object for all lines, which only are written."""
+    """Return CloudWatch's directive for a log line, cached: one shared object, which is only written as JSON."""
     metrics = [{"Name": name, "Unit": "Milliseconds" if name in TIMES else "Count"} for name in names]
     return {"Namespace": NAMESPACE, "Dimensions": [[*dimensions]], "Metrics": metrics}

@@ -1,4 +1,4 @@
-"""Handler path of the timer's forwarder, as deployed templates name it."""
+"""Handler path of the timer's forwarder; deployed templates name it, so it never moves."""
 
 from unum_runtime.functions.timer_function import handle
 

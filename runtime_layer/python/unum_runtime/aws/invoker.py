@@ -12,43 +12,44 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 PARALLEL_CALLS = 16
-"""Calls in flight at once; each takes some 30 ms, of which Lambda's CPU works less than one."""
+"""Maximum of concurrent calls; a call takes about 30 ms, with less than 1 ms of CPU time."""
 
 
 class LambdaClient(Protocol):
-    """The call of ``boto3.client("lambda")`` that is used here, with its own parameters."""
+    """Operations of ``boto3.client("lambda")`` for invocations; arguments as in boto3."""
 
     def invoke(self, **parameters: Any) -> Any: ...  # noqa: D102 - boto3 documents it
 
 
 @dataclass(frozen=True)
 class LambdaInvoker:
-    """Hands events to Lambda, which queues them and delivers each at least once.
+    """Asynchronous invocations: Lambda queues each event and delivers it at least once.
 
     Attributes:
-        client: a Lambda client with at least `PARALLEL_CALLS` connections.
+        client: Lambda client with at least `PARALLEL_CALLS` connections.
     """
 
     client: LambdaClient
 
     def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
-        """Invoke (address, payload) each, in parallel when there are several; returns when Lambda accepted all.
+        """Send each (address, payload) to Lambda, several in parallel; return after Lambda accepted all.
 
         Args:
             events: qualified function ARNs, and JSON of at most 1 MB.
 
         Raises:
-            InvokeError: Lambda did not accept some event; others may have been accepted.
+            InvokeError: Lambda rejected an event; it may have accepted others.
         """
         if len(events) == 1:
             self._invoke(*events[0])
             return
-        for accepted in [self._pool.submit(self._invoke, *event) for event in events]:
-            accepted.result()
+        calls = [self._pool.submit(self._invoke, *event) for event in events]
+        for call in calls:
+            call.result()
 
     @cached_property
     def _pool(self) -> "ThreadPoolExecutor":
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few functions have several successors
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only for several events at once
 
         return ThreadPoolExecutor(PARALLEL_CALLS)
 

@@ -1,4 +1,4 @@
-"""Objects in a bucket, for values that are too large for the table; loaded and connected when there is one of them."""
+"""S3 objects for values above the size limit of table items; connected on first use."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,34 +10,34 @@ from unum_runtime.errors import StoreError
 from unum_runtime.wire.call_errors import call_errors, error_code
 
 PARALLEL_READS = 16
-"""How many objects are read at the same time: a join may have some hundred, of some megabytes each."""
+"""Concurrent reads: a join may need several hundred objects of several megabytes each."""
 
 _MISSING = "NoSuchKey"
 
 
 @dataclass(frozen=True)
 class S3Objects:
-    """Keeps objects in a bucket, which expires them.
+    """Objects in one bucket, deleted by its lifecycle rule.
 
     Attributes:
-        client: gives the S3 client, boto3's or botocore's; called when there is something to do.
-        bucket: name of the bucket.
+        client: function that returns the S3 client, of boto3 or botocore; called on first use.
+        bucket: bucket name.
     """
 
     client: Callable[[], Any]
     bucket: str
 
     def put(self, name: str, content: bytes) -> None:
-        """See `Objects.put`."""
+        """Write one object; see `Objects.put`."""
         try:
             self.client().put_object(Bucket=self.bucket, Key=name, Body=content, ContentType="application/json")
         except call_errors() as error:
             raise StoreError(f"PutObject s3://{self.bucket}/{name}: {error}") from error
 
     def get(self, names: Iterable[str]) -> dict[str, bytes]:
-        """See `Objects.get`."""
+        """Read several objects in parallel; see `Objects.get`."""
         wanted = list(dict.fromkeys(names))
-        read = partial(self._content, self.client())  # threads may share a client, but not make it
+        read = partial(self._content, self.client())  # clients are thread-safe, their creation is not (boto3)
         with ThreadPoolExecutor(PARALLEL_READS) as pool:
             contents = list(pool.map(read, wanted))
         return {name: content for name, content in zip(wanted, contents, strict=True) if content is not None}

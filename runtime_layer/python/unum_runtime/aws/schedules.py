@@ -1,7 +1,7 @@
-"""Events that have to wait for long: EventBridge Scheduler sends each to the queue of the timer when it is nearly due.
+"""Long waits: EventBridge Scheduler sends each event to the timer queue shortly before it is due.
 
-Scheduler is exact to the minute. So it sends events early, and the delay of the queue does the rest, which is exact to
-the second. A schedule is gone when it has sent its event.
+Scheduler has a precision of one minute. So schedules fire early, and the queue's delay, with a precision of one second,
+covers the rest. Scheduler deletes a schedule after it has sent its event.
 """
 
 import time
@@ -15,56 +15,56 @@ from unum_runtime.errors import InvokeError
 from unum_runtime.wire.call_errors import call_errors, error_code
 
 LONG_S = 1_800
-"""From when on a schedule is cheaper for what is left to wait, in seconds.
+"""Shortest remaining wait, in seconds, at which a schedule is cheaper than the queue.
 
-A turn in the queue lasts 15 minutes and costs $1.61 for a million events: three requests of SQS, one of Lambda, and the
-forwarder's time. A schedule costs $1.00 and two turns, for what it sends is early and waits once more: $4.23, which is
+One turn in the queue lasts 15 minutes and costs $1.61 per million events: three SQS requests, one Lambda request, and
+the forwarder's run time. A schedule costs $1.00 plus two turns, because its event arrives early and waits again: $4.23,
 more than two turns and less than three.
 """
 
 LONGEST_IN_QUEUE_S = MAX_DELAY_S + LONG_S
-"""What has to wait for longer, from when it is sent, comes to a schedule, in seconds: one turn comes before."""
+"""Longest wait, in seconds from the send, that the queue covers alone: one turn precedes any schedule."""
 
 EARLY_S = 300
-"""How long before an event is due it is sent: for the minute that Scheduler is exact to, and what it has to try again.
+"""Seconds between a schedule's time and the event's due time: Scheduler's precision of one minute, plus its retries.
 
-A turn in the queue costs the same for any time up to 15 minutes.
+A turn in the queue costs the same for any delay up to 15 minutes.
 """
 
 MAX_AGE_S = 3_600
-"""For how long Scheduler tries to send an event, which lives 8 hours: then Lambda may still try it for 6."""
+"""Seconds during which Scheduler retries a send. Events live for 8 hours: 6 remain for Lambda's own retries."""
 
 MAX_ATTEMPTS = 185
-"""The most that there can be. Source: Amazon EventBridge Scheduler API Reference, RetryPolicy."""
+"""Maximum of Scheduler's API. Source: Amazon EventBridge Scheduler API Reference, RetryPolicy."""
 
 MAX_INPUT_BYTES = 256 * 1024
-"""Source: Amazon EventBridge Scheduler API Reference, Target, Input."""
+"""Size limit of a schedule's input. Source: Amazon EventBridge Scheduler API Reference, Target, Input."""
 
 _KEYWORD = "<aws."
-"""What words begin with that Scheduler replaces, such as ``<aws.scheduler.attempt-number>``.
+"""Prefix of keywords that Scheduler replaces, such as ``<aws.scheduler.attempt-number>``.
 
 Source: Amazon EventBridge Scheduler User Guide, "Adding context attributes".
 """
 
 
 class SchedulerClient(Protocol):
-    """The call of ``boto3.client("scheduler")`` that is used here, with its own parameters."""
+    """Operations of ``boto3.client("scheduler")`` for long waits; arguments as in boto3."""
 
     def create_schedule(self, **parameters: Any) -> Any: ...  # noqa: D102 - boto3 documents it
 
 
 @dataclass(frozen=True)
 class Schedules:
-    """Keeps events in schedules until they are nearly due.
+    """EventBridge schedules, one for each long wait.
 
     Attributes:
-        client: makes a client of Scheduler, or gives the one that there is, when the first event needs it.
-        group: name of the schedules' group.
-        queue: ARN of the timer's queue, which they send to.
-        role: ARN of the role that they do it with.
-        dead_letters: ARN of the queue for what they cannot send.
-        key: ARN of the user's key that they are encrypted with; a key of AWS's without.
-        longer_than_s: only what has longer to wait than this is worth a schedule, in seconds.
+        client: function that returns the Scheduler client; called for the first event.
+        group: name of the schedule group.
+        queue: ARN of the timer queue, target of the schedules.
+        role: ARN of the role that Scheduler assumes for the send.
+        dead_letters: ARN of the dead-letter queue for failed sends.
+        key: ARN of the customer's KMS key for encryption; None for AWS's key.
+        longer_than_s: minimum wait for a schedule, in seconds.
     """
 
     client: Callable[[], SchedulerClient]
@@ -76,10 +76,10 @@ class Schedules:
     longer_than_s: int = LONG_S
 
     def add(self, delayed: Delayed) -> None:
-        """Keep `delayed`; once, however often it is added.
+        """Create the schedule of `delayed`, once even for repeated calls.
 
         Raises:
-            InvokeError: it is too large, or Scheduler did not take it.
+            InvokeError: the event is too large, or Scheduler rejected it.
         """
         message = to_input(delayed)
         size = len(message.encode())
@@ -88,22 +88,24 @@ class Schedules:
         try:
             self.client().create_schedule(**self._request(message, delayed.due_ms))
         except call_errors() as error:
-            if error_code(error) != "ConflictException":  # the same message has come before
+            if error_code(error) != "ConflictException":  # an earlier delivery created the same schedule
                 raise InvokeError(f"schedule group {self.group}: {error}") from error
 
     @property
     def early_s(self) -> int:
-        """How long before its time an event comes back: too late for it to be worth another schedule."""
+        """Lead time of schedules in seconds, shorter than any wait that deserves a schedule."""
         return min(EARLY_S, self.longer_than_s // 2)
 
     def _request(self, message: str, due_ms: int) -> dict[str, Any]:
         sent_at = time.gmtime(due_ms // 1000 - self.early_s)
         return {
             "GroupName": self.group,
+            # The digest as a name makes a repeated request fail with a conflict instead of a second event.
             "Name": sha256(message.encode()),
             "ScheduleExpression": time.strftime("at(%Y-%m-%dT%H:%M:%S)", sent_at),
             "ScheduleExpressionTimezone": "UTC",
             "FlexibleTimeWindow": {"Mode": "OFF"},
+            # By default, finished schedules stay and count against the quota (User Guide, "Deleting a schedule").
             "ActionAfterCompletion": "DELETE",
             "Target": {
                 "Arn": self.queue,
@@ -117,5 +119,5 @@ class Schedules:
 
 
 def to_input(delayed: Delayed) -> str:
-    """The message, with nothing in it that Scheduler would replace; to whoever reads the JSON, it is the same."""
+    """Return the message as JSON text with Scheduler's keywords escaped, so that Scheduler replaces nothing."""
     return delayed.to_body().replace(_KEYWORD, f"\\u{ord(_KEYWORD[0]):04x}{_KEYWORD[1:]}")

@@ -1,7 +1,7 @@
-"""Events that have to wait: kept in an SQS queue, behind which `unum_runtime.functions.timer_function` hands them on.
+"""Short waits: an SQS queue delays events, and `unum_runtime.functions.timer_function` forwards them.
 
-A message may be delayed for 15 minutes at most, so the forwarder sends again what has to wait for longer. A message has
-the address of the version that it is for, so that queue and forwarder are the same for all versions.
+SQS delays a message for at most 15 minutes, so the forwarder sends longer waits again. Each message holds the address
+of its function version, so one queue and one forwarder serve all versions.
 """
 
 import json
@@ -17,31 +17,31 @@ from unum_runtime.model.ir import Json
 from unum_runtime.wire.call_errors import call_errors
 
 MAX_DELAY_S = 900
-"""Source: Amazon SQS API Reference, SendMessage, DelaySeconds."""
+"""Maximum delay of a message. Source: Amazon SQS API Reference, SendMessage, DelaySeconds."""
 
 MAX_BATCH = 10
-"""Messages in one request. Source: Amazon SQS API Reference, SendMessageBatch."""
+"""Maximum of messages in one request. Source: Amazon SQS API Reference, SendMessageBatch."""
 
 MAX_BATCH_BYTES = 1024 * 1024
-"""Of one message, and of all messages of one request. Source: the same."""
+"""Size limit of a message, and of all messages in one request. Source: Amazon SQS API Reference, SendMessageBatch."""
 
 _REFUSED_CHARACTERS = re.compile("[\ufffe\uffff]")
-"""What JSON may hold as it is, but a message may not. Source: Amazon SQS API Reference, SendMessage."""
+"""Characters valid in JSON but rejected by SQS. Source: Amazon SQS API Reference, SendMessage."""
 
 
 class SqsClient(Protocol):
-    """The call of ``boto3.client("sqs")`` that is used here, with its own parameters."""
+    """Operations of ``boto3.client("sqs")`` for the timer queue; arguments as in boto3."""
 
     def send_message_batch(self, **parameters: Any) -> Any: ...  # noqa: D102 - boto3 documents it
 
 
 class Delayed(NamedTuple):
-    """An event that waits.
+    """Delayed event.
 
     Attributes:
-        address: the qualified ARN of the function that it is for.
-        payload: the event, as JSON.
-        due_ms: when it is to be delivered, in milliseconds since 1970.
+        address: qualified ARN of the target function.
+        payload: event, as JSON.
+        due_ms: earliest delivery time, in milliseconds since 1970.
     """
 
     address: str
@@ -49,31 +49,31 @@ class Delayed(NamedTuple):
     due_ms: int
 
     def to_body(self) -> str:
-        """The message; the event is in it as it is, because escaping it once more could make it too large."""
+        """Return the message text, with the event as plain JSON: a second escape could exceed the size limit."""
         head = json.dumps({"address": self.address, "due_ms": self.due_ms})
         body = f'{head[:-1]}, "event": {self.payload.decode()}}}'
         return _REFUSED_CHARACTERS.sub(lambda character: json.dumps(character[0])[1:-1], body)
 
     @classmethod
     def from_body(cls, body: str) -> "Delayed":
-        """The event that `to_body` wrote."""
+        """Parse the text of `to_body`."""
         message = json.loads(body)
         return cls(message["address"], to_text(message["event"]).encode(), message["due_ms"])
 
     @property
     def event(self) -> Json:
-        """The event, parsed."""
+        """Parsed event."""
         return json.loads(self.payload)
 
 
 @dataclass(frozen=True)
 class SqsTimer:
-    """Keeps events in a queue until they are due.
+    """SQS queue that holds events until they are due.
 
     Attributes:
-        client: an SQS client.
-        queue_url: of the queue.
-        clock: tells how long is left.
+        client: SQS client.
+        queue_url: queue URL.
+        clock: source of the current time.
     """
 
     client: SqsClient
@@ -81,10 +81,10 @@ class SqsTimer:
     clock: Clock
 
     def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
-        """Deliver (address, payload) each at a time in milliseconds since 1970, not before; returns when all are kept.
+        """Send (address, payload, due time in milliseconds since 1970) each to the queue; return after SQS stored all.
 
         Raises:
-            InvokeError: SQS did not take some event; others may have been taken.
+            InvokeError: SQS rejected an event; it may have stored others.
         """
         for batch in _batches([(delayed, delayed.to_body()) for delayed in map(Delayed._make, events)]):
             self._send(batch)
@@ -98,12 +98,14 @@ class SqsTimer:
             response = self.client.send_message_batch(QueueUrl=self.queue_url, Entries=entries)
         except call_errors() as error:
             raise InvokeError(f"timer {self.queue_url}: {error}") from error
+        # SQS answers 200 for partly failed batches (API reference, SendMessageBatch).
         for failed in response.get("Failed", ()):
+            # One error is enough: the caller retries all events, and a repeated event does no harm.
             address = batch[int(failed["Id"])][0].address
             raise InvokeError(f"timer {self.queue_url}: {failed['Code']} for {address}: {failed.get('Message', '')}")
 
     def _delay_s(self, due_ms: int) -> int:
-        """Whole seconds, rounded up, so that a message does not arrive before its time."""
+        """Return the remaining whole seconds, rounded up: a message must not arrive before its due time."""
         return min(MAX_DELAY_S, max(0, -(-(due_ms - self.clock.now_ms()) // 1000)))
 
 
@@ -111,7 +113,7 @@ _Batch = list[tuple[Delayed, str]]
 
 
 def _batches(messages: _Batch) -> Iterator[_Batch]:
-    """`messages` in their order, as many in each batch as one request may have."""
+    """Split `messages`, in order, into batches within SQS's limits for one request."""
     batch: _Batch = []
     size = 0
     for message in messages:

@@ -1,7 +1,7 @@
-"""Events that cannot be handed on: given to whoever gets the events that Lambda itself gives up.
+"""Reports of undeliverable events to the failure handler, like Lambda's own reports of dropped events.
 
-That is the on-failure destination of the version that the event is for: the failure handler of the version of the
-workflow that its execution runs on. So the event needs not say who that is.
+The target is the on-failure destination of the event's function version, so the report reaches the failure handler of
+the version on which the execution runs. The event itself need not name it.
 """
 
 from collections.abc import Callable
@@ -16,27 +16,29 @@ from unum_runtime.model.ir import Json
 from unum_runtime.wire.call_errors import call_errors, error_code
 
 NO_ANSWER = "SdkClientException"
-"""What Step Functions calls it when Lambda's API does not answer. Source: AWS Step Functions Developer Guide, "Handle
-Lambda service exceptions"."""
+"""Step Functions' error name, after ``Lambda.``, for a Lambda API that does not answer.
+
+Source: AWS Step Functions Developer Guide, "Handle Lambda service exceptions".
+"""
 
 
 @dataclass(frozen=True)
 class Undelivered:
-    """Reports events that cannot be handed on.
+    """Reports of undeliverable events.
 
     Attributes:
-        invoker: reaches failure handlers.
-        functions: makes a client of Lambda for any call, when the first such event needs it.
+        invoker: invoker of failure handlers.
+        functions: function that returns a full Lambda client; called for the first such event.
     """
 
     invoker: LambdaInvoker
     functions: Callable[[], Any]
 
     def report(self, delayed: Delayed, message_id: str, error: InvokeError) -> None:
-        """Have the failure handler go on from an event whose Task fails with `error`.
+        """Send the event to its failure handler, as a failure of its Task with `error`.
 
         Raises:
-            InvokeError: there is nobody to tell, or the handler was not reached.
+            InvokeError: the version has no on-failure destination, or the failure handler was not reached.
         """
         handler = self._destination(delayed.address)
         if not handler:
@@ -45,15 +47,15 @@ class Undelivered:
 
     def _destination(self, address: str) -> str:
         try:
-            found = self.functions().get_function_event_invoke_config(FunctionName=address)
+            config = self.functions().get_function_event_invoke_config(FunctionName=address)
         except call_errors() as error:
-            raise InvokeError(f"{address}: its on-failure destination is not known: {error}") from error
-        destination: str = found.get("DestinationConfig", {}).get("OnFailure", {}).get("Destination", "")
+            raise InvokeError(f"{address}: cannot read its on-failure destination: {error}") from error
+        destination: str = config.get("DestinationConfig", {}).get("OnFailure", {}).get("Destination", "")
         return destination
 
 
 def _record(delayed: Delayed, message_id: str, error: InvokeError) -> Json:
-    """As Lambda's own, as far as the failure handler reads it; the error has the name that Step Functions gives it.
+    """Return a record with the members of Lambda's own that the failure handler reads, and Step Functions' error name.
 
     Source: AWS Lambda Developer Guide, "Capturing records of Lambda asynchronous invocations".
     """

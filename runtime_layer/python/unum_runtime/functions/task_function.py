@@ -21,7 +21,7 @@ from functools import cache
 from typing import Any, NoReturn, TypeAlias
 
 from unum_runtime.asl.languages import load
-from unum_runtime.aws.client_factory import botocore_client, client, connecting
+from unum_runtime.aws.client_factory import botocore_client, client, start_connecting
 from unum_runtime.aws.embedded_metrics import EmbeddedMetrics
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.clock import Clock, SystemClock
@@ -378,7 +378,7 @@ def _timer(queue_url: str | None) -> Timer:
 
 def _initialize() -> None:
     """Do during Lambda's init phase what would delay the first delivery, and fail there if it cannot be done."""
-    opened = connecting(*_called())  # while the user's code is imported
+    opened = start_connecting(*_called())  # while the user's code is imported
     if "UNUM_HANDLER" in os.environ:
         user_handler()
     for name, service in services().items():
