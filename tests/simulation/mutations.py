@@ -175,7 +175,7 @@ def invoke_before_commit(patch: pytest.MonkeyPatch) -> None:
 def complete_before_commit(patch: pytest.MonkeyPatch) -> None:
     def broken(rt: Runtime, effect: plan.Commit, delivery: DeliveryState) -> plan.Effect:
         following = plan.plan(rt.workflow, commit.draft(rt, effect))
-        if isinstance(following, plan.Complete):
+        if isinstance(following, plan.CompleteBranch):
             scope = Scope.around(following.execution, following.frames)
             join._fills(rt, scope, following.frames[-1].index)
         return commit.commit(rt, effect, delivery)
@@ -247,7 +247,7 @@ def caught_before_retried(patch: pytest.MonkeyPatch) -> None:
 def caught_without_variables(patch: pytest.MonkeyPatch) -> None:
     def recovered(*given: Any, **named: Any) -> retry.Recovery:
         found = retry.recover(*given, **named)
-        is_caught = isinstance(found, retry.Settled)
+        is_caught = isinstance(found, retry.NotRetried)
         return replace(found, continuation=replace(found.continuation, variables={})) if is_caught else found
 
     patch.setattr(run_task, "recover", recovered)

@@ -9,7 +9,7 @@ from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.naming import Scope
 from unum_runtime.protocol.delivery import ingress, join, perform
 from unum_runtime.protocol.fanout import neighbours
-from unum_runtime.protocol.planning.plan import Commit, Invoke, Meet
+from unum_runtime.protocol.planning.plan import Commit, Invoke, JoinNeighbour
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator import Invariant
 
@@ -37,7 +37,7 @@ def one_more_is_needed(patch: pytest.MonkeyPatch) -> None:
 
 
 def own_meeting_alone(patch: pytest.MonkeyPatch) -> None:
-    def meet(rt: Runtime, effect: Meet) -> list[Invoke]:
+    def meet(rt: Runtime, effect: JoinNeighbour) -> list[Invoke]:
         return [each for each in neighbours.meet(rt, effect) if each.name == effect.invoke.name]
 
     patch.setattr(perform, "meet", meet)

@@ -11,7 +11,7 @@ from unum_runtime.model.naming import Name, checkpoint_key
 from unum_runtime.protocol.delivery import ingress, perform
 from unum_runtime.protocol.fanout import lanes
 from unum_runtime.protocol.fanout.lookup import Seen
-from unum_runtime.protocol.planning.plan import Invoke, Open, parts
+from unum_runtime.protocol.planning.plan import Invoke, OpenScope, parts
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator import Faults, Invariant
 
@@ -22,7 +22,7 @@ THROTTLE = Faults(crashes=0, duplicates=0, throttles=1)
 def part_not_begun_again(patch: pytest.MonkeyPatch) -> None:
     """A part counts as begun once its first branch has ended."""
 
-    def siblings(rt: Runtime, first: Name, stop: int) -> Open:
+    def siblings(rt: Runtime, first: Name, stop: int) -> OpenScope:
         key = checkpoint_key(rt.workflow.name, first)
         if key in rt.store.read([key]):
             raise RefusedDelivery("done already")
@@ -36,7 +36,7 @@ def settled_part_stops(patch: pytest.MonkeyPatch) -> None:
 
 
 def last_part_forgotten(patch: pytest.MonkeyPatch) -> None:
-    def all_but_one(opened: Open, most: int) -> list[Invoke]:
+    def all_but_one(opened: OpenScope, most: int) -> list[Invoke]:
         return parts(opened, most)[:-1]
 
     patch.setattr(perform, "parts", all_but_one)

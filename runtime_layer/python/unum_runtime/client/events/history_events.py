@@ -25,15 +25,15 @@ from unum_runtime.protocol.planning.evaluation import EvaluationContext
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
     Commit,
-    Complete,
+    CompleteBranch,
     Effect,
     Finish,
     Invoke,
-    Meet,
-    Open,
+    JoinNeighbour,
+    OpenScope,
     branch,
+    evaluation_of,
     is_start,
-    moment_of,
     plan,
     started_after,
     started_at_once,
@@ -146,10 +146,10 @@ class _Thread:
                 return None, self._beyond_collected(checkpoint)
         effect, start = plan(self.past.workflow, checkpoint), self._resumes_at(checkpoint)
         if start is not None and isinstance(checkpoint.outcome, Success):
-            evaluation = moment_of(self.past.workflow, checkpoint)
+            evaluation = evaluation_of(self.past.workflow, checkpoint)
             is_inside = checkpoint.phase is Phase.ENTERED and not is_start(checkpoint.name)
             passage = self._passage(start, checkpoint.outcome.value, evaluation, effect)
-            pass_on(self.account, passage, is_inside=is_inside, meets=isinstance(effect, Meet))
+            pass_on(self.account, passage, is_inside=is_inside, meets=isinstance(effect, JoinNeighbour))
         return effect, self._arrive(effect)
 
     def _beyond_collected(self, checkpoint: Checkpoint) -> Checkpoint | None:
@@ -179,11 +179,11 @@ class _Thread:
         match effect:
             case Invoke(name, state, Value() as entered):
                 return self._invoke(name, self._state(state), entered)
-            case Invoke(name, state) | Meet(Invoke(name, state)):
+            case Invoke(name, state) | JoinNeighbour(Invoke(name, state)):
                 return self._invoke(name, self._state(state), None)
             case Commit(name):
                 return self.past.committed.get(name)
-            case Open(scope):
+            case OpenScope(scope):
                 return self._fan_out(scope, effect)
         return None
 
@@ -213,7 +213,7 @@ class _Thread:
         this.tell_passing(self.account)
         return self._guess(task.next, replace(name, step=name.step - 1))
 
-    def _fan_out(self, scope: Scope, opened: Open | None) -> Checkpoint | None:
+    def _fan_out(self, scope: Scope, opened: OpenScope | None) -> Checkpoint | None:
         """Tell of a fan-out; its commit, or what stands for one where the Task after it joins the branches."""
         state, commit = self.past.workflow.fan_out(scope.state), self.past.outcome_of(scope)
         needs_all = not _tolerates(state)
@@ -244,7 +244,9 @@ class _Thread:
         if succeeded or (caught is not None and commit.phase is Phase.LEFT):
             self.account.exit(state, _known(commit), commit.committed_ms)
 
-    def _branches(self, scope: Scope, opened: Open | None, started: Event, *, succeeds: bool) -> Mapping[int, _End]:
+    def _branches(
+        self, scope: Scope, opened: OpenScope | None, started: Event, *, succeeds: bool
+    ) -> Mapping[int, _End]:
         """Tell of each branch that has begun; how far it has come, by its index."""
         goes_on = _tolerates(self.past.workflow.fan_out(scope.state))
         at_once = range(scope.size) if opened is None else started_at_once(opened)
@@ -254,11 +256,11 @@ class _Thread:
             account = self.account.branch(index, before)
             thread = _Thread(self.past, self.passages, scope.branch(index), account, succeeds)
             ends[index] = end = thread._branch(scope, opened, index)
-            if opened is not None and (isinstance(end.effect, Complete) or (goes_on and end.has_failed)):
+            if opened is not None and (isinstance(end.effect, CompleteBranch) or (goes_on and end.has_failed)):
                 waiting += ((following, end.last) for following in started_after(opened, index))
         return ends
 
-    def _branch(self, scope: Scope, opened: Open | None, index: int) -> _End:
+    def _branch(self, scope: Scope, opened: OpenScope | None, index: int) -> _End:
         """Tell of this branch, if it is known to have begun."""
         if opened is None and not self.succeeds and not self.past.has_begun(self.frames):
             return _End(self.account.last)
@@ -266,7 +268,7 @@ class _Thread:
         self.account.iterate(state, "Started")
         end = self.follow(self._begin(opened, index) if opened else self._guess_begin(state, index, scope))
         is_collected = end.checkpoint is not None and isinstance(end.checkpoint.outcome, Collected)
-        if isinstance(end.effect, Complete) or (is_collected and self.succeeds):
+        if isinstance(end.effect, CompleteBranch) or (is_collected and self.succeeds):
             return end._replace(last=self.account.iterate(state, "Succeeded"))
         if end.has_failed:
             return end._replace(last=self.account.iterate(state, "Failed"))
@@ -274,7 +276,7 @@ class _Thread:
             self.account.iterate(state, "Aborted", commit.committed_ms)
         return end
 
-    def _begin(self, opened: Open, index: int) -> Checkpoint | None:
+    def _begin(self, opened: OpenScope, index: int) -> Checkpoint | None:
         """Tell how branch `index` of `opened` begins; its first commit, if there is one."""
         fan_out, value = opened.arrival.state, opened.arrival.inputs[index]
         evaluation = branch_moment(fan_out, index, value, opened.arrival.evaluation)
@@ -345,12 +347,12 @@ def _tolerates(state: FanOut) -> bool:
     return state.quorum is not None or (isinstance(state, Map) and state.tolerates)
 
 
-def _whole(ends: Mapping[int, _End]) -> Mapping[int, tuple[Checkpoint, Complete | BranchFailed]]:
+def _whole(ends: Mapping[int, _End]) -> Mapping[int, tuple[Checkpoint, CompleteBranch | BranchFailed]]:
     """The branches that have ended."""
     return {
         index: (end.checkpoint, end.effect)
         for index, end in ends.items()
-        if end.checkpoint is not None and isinstance(end.effect, Complete | BranchFailed)
+        if end.checkpoint is not None and isinstance(end.effect, CompleteBranch | BranchFailed)
     }
 
 

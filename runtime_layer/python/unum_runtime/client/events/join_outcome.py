@@ -7,12 +7,12 @@ from unum_runtime.asl.program import Left
 from unum_runtime.model.checkpoint import Checkpoint, Continuation, Failure, Phase, Success
 from unum_runtime.model.ir import FanOut
 from unum_runtime.protocol.planning.advance import join, too_many_failed
-from unum_runtime.protocol.planning.plan import BranchFailed, Complete, Open
+from unum_runtime.protocol.planning.plan import BranchFailed, CompleteBranch, OpenScope
 
-_Ends = Mapping[int, tuple[Checkpoint, Complete | BranchFailed]]
+_Ends = Mapping[int, tuple[Checkpoint, CompleteBranch | BranchFailed]]
 
 
-def joined(opened: Open, ends: _Ends) -> Checkpoint | None:
+def joined(opened: OpenScope, ends: _Ends) -> Checkpoint | None:
     """The commit that `opened` would have if no Task came after it for certain; None where it cannot be known.
 
     Args:
@@ -27,24 +27,24 @@ def joined(opened: Open, ends: _Ends) -> Checkpoint | None:
     evaluation = replace(
         opened.arrival.evaluation, entered_ms=as_of.committed_ms, seed=str(opened.scope.join), visited=0
     )
-    results = [effect.outcome.value for _, effect in counted if isinstance(effect, Complete)]
+    results = [effect.outcome.value for _, effect in counted if isinstance(effect, CompleteBranch)]
     if too_many_failed(state, value, len(counted) - len(results), opened.scope.size, evaluation):
         return None
     left = join(state, value, results, evaluation)
     return None if isinstance(left, Failure) else _checkpoint(opened, left, as_of)
 
 
-def _counted(state: FanOut, ends: _Ends) -> list[tuple[Checkpoint, Complete | BranchFailed]]:
+def _counted(state: FanOut, ends: _Ends) -> list[tuple[Checkpoint, CompleteBranch | BranchFailed]]:
     """The ends that count, in the order of the branches: where a quorum is enough, those that succeeded first."""
     in_order = [ends[index] for index in sorted(ends)]
     if state.quorum is None:
         return in_order
-    succeeded = [end for end in in_order if isinstance(end[1], Complete)]
+    succeeded = [end for end in in_order if isinstance(end[1], CompleteBranch)]
     first = sorted(succeeded, key=lambda end: end[0].committed_ms)[: state.quorum]
     return [end for end in succeeded if end in first]
 
 
-def _checkpoint(opened: Open, left: Left, as_of: Checkpoint) -> Checkpoint:
+def _checkpoint(opened: OpenScope, left: Left, as_of: Checkpoint) -> Checkpoint:
     return Checkpoint(
         name=opened.scope.join,
         state=opened.scope.state,

@@ -17,7 +17,14 @@ from unum_runtime.model.checkpoint import Checkpoint, Collected, Status
 from unum_runtime.model.ir import Map, Workflow
 from unum_runtime.model.naming import Scope
 from unum_runtime.protocol.planning.compiled_fields import compiled
-from unum_runtime.protocol.planning.plan import BranchFailed, Complete, Open, plan, started_after, started_at_once
+from unum_runtime.protocol.planning.plan import (
+    BranchFailed,
+    CompleteBranch,
+    OpenScope,
+    plan,
+    started_after,
+    started_at_once,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,12 +160,12 @@ class _Run:
         assert isinstance(state, Map)  # noqa: S101 - others have no runs
         return state
 
-    def _opened(self) -> Open | None:
+    def _opened(self) -> OpenScope | None:
         """How the scope was opened; None where that was collected."""
         effect = None if isinstance(self.origin.outcome, Collected) else plan(self.past.workflow, self.origin)
-        return effect if isinstance(effect, Open) else None
+        return effect if isinstance(effect, OpenScope) else None
 
-    def _branches(self, opened: Open | None) -> list[Status | None]:
+    def _branches(self, opened: OpenScope | None) -> list[Status | None]:
         """How each branch is; None for one that is not known to have begun."""
         branches = [self._branch(index) for index in range(self.scope.size)]
         if opened is not None:
@@ -175,7 +182,7 @@ class _Run:
         if isinstance(last.outcome, Collected):
             return Status.SUCCEEDED
         match plan(self.past.workflow, last):
-            case Complete():
+            case CompleteBranch():
                 return Status.SUCCEEDED
             case BranchFailed():
                 return Status.FAILED
@@ -213,7 +220,7 @@ def _id(scope: Scope) -> str:
     return f"{around}{scope.iteration}"
 
 
-def _sizes(state: Map, opened: Open) -> list[int]:
+def _sizes(state: Map, opened: OpenScope) -> list[int]:
     """How many items each branch has."""
     inputs = opened.arrival.inputs
     return [len(each["Items"]) for each in inputs] if "ItemBatcher" in state.data else [1] * len(inputs)
@@ -227,7 +234,7 @@ def _counted(branches: Iterable[Status | None], sizes: Iterable[int]) -> Counts:
     return counts
 
 
-def _tolerance(workflow: Workflow, state: Map, opened: Open) -> Tolerance:
+def _tolerance(workflow: Workflow, state: Map, opened: OpenScope) -> Tolerance:
     if not state.tolerates:
         return Tolerance()
     program, value = compiled(workflow, state), opened.arrival.value

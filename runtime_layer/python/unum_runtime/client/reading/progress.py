@@ -15,12 +15,12 @@ from unum_runtime.model.naming import Name, Scope
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
     Commit,
-    Complete,
+    CompleteBranch,
     Effect,
     Finish,
     Invoke,
-    Meet,
-    Open,
+    JoinNeighbour,
+    OpenScope,
     branch,
     is_start,
     plan,
@@ -115,7 +115,7 @@ class _Survey:
 
     workflow: Workflow
     committed: dict[Name, Checkpoint] = field(default_factory=dict)
-    opened: dict[Scope, Open] = field(default_factory=dict)
+    opened: dict[Scope, OpenScope] = field(default_factory=dict)
     collected: list[Scope] = field(default_factory=list)
     completed: dict[Scope, set[int]] = field(default_factory=dict)
     invoked: dict[Name, str] = field(default_factory=dict)
@@ -172,13 +172,13 @@ class _Survey:
 
     def _note(self, effect: Effect) -> None:
         match effect:
-            case Invoke(name, state) | Meet(Invoke(name, state)):
+            case Invoke(name, state) | JoinNeighbour(Invoke(name, state)):
                 self.invoked[name] = state
-            case Open(scope):
+            case OpenScope(scope):
                 self.opened[scope] = effect
             case BranchFailed(execution, frames) if not self._goes_on(frames[-1].state):
                 pass
-            case Complete(execution, frames) | BranchFailed(execution, frames):
+            case CompleteBranch(execution, frames) | BranchFailed(execution, frames):
                 self.completed.setdefault(Scope.around(execution, frames), set()).add(frames[-1].index)
 
     def _goes_on(self, fan_out: str) -> bool:
@@ -186,7 +186,7 @@ class _Survey:
         state = self.workflow.fan_out(fan_out)
         return state.quorum is not None or (isinstance(state, Map) and state.tolerates)
 
-    def _count_branches(self, scope: Scope, opened: Open) -> None:
+    def _count_branches(self, scope: Scope, opened: OpenScope) -> None:
         begun = [started_after(opened, index) for index in self.completed.get(scope, ())]
         for indexes in (started_at_once(opened), *begun):
             for index in indexes:
@@ -274,9 +274,9 @@ class _Survey:
 def _target(effect: Effect) -> str | None:
     """The state that `effect` leads to, which is counted when it commits."""
     match effect:
-        case Invoke(_, state) | Meet(Invoke(_, state)) | Commit(_, state):
+        case Invoke(_, state) | JoinNeighbour(Invoke(_, state)) | Commit(_, state):
             return state
-        case Open(scope):
+        case OpenScope(scope):
             return scope.state
     return None
 

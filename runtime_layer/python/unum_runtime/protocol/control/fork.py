@@ -31,7 +31,7 @@ from unum_runtime.protocol.delivery.join import joined
 from unum_runtime.protocol.history import start_records as records
 from unum_runtime.protocol.history.steps import everything, top_level
 from unum_runtime.protocol.planning.evaluation import without_redrives
-from unum_runtime.protocol.planning.plan import Open, plan
+from unum_runtime.protocol.planning.plan import OpenScope, plan
 from unum_runtime.protocol.runtime import Runtime
 
 
@@ -156,7 +156,7 @@ def _entry_before(rt: Runtime, before: Checkpoint, node: str) -> Entry | None:
         return None
     try:
         effect = plan(rt.workflow, before)
-        if isinstance(effect, Open) and effect.scope.state != node:  # the Task that joins it
+        if isinstance(effect, OpenScope) and effect.scope.state != node:  # the Task that joins it
             effect = plan(rt.workflow, draft(rt, joined(rt, effect.scope)))
     except (RefusedDelivery, InconsistentHistory):
         return None

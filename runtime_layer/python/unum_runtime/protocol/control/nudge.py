@@ -20,7 +20,7 @@ from unum_runtime.protocol.history.overdue import is_silent
 from unum_runtime.protocol.history.pending import Gap, Missing, Resend, Settled, WaitsFor, gaps
 from unum_runtime.protocol.history.start_records import start_record
 from unum_runtime.protocol.history.steps import top_level
-from unum_runtime.protocol.planning.plan import Commit, Effect, Meet
+from unum_runtime.protocol.planning.plan import Commit, Effect, JoinNeighbour
 from unum_runtime.protocol.runtime import Runtime
 
 HELD = frozenset({WaitsFor.ANSWER})
@@ -105,7 +105,7 @@ def _effects(rt: Runtime, gap: Gap, names: set[Name]) -> list[Effect]:
         case Resend(envelope, address):
             rt.invoker.invoke([(address, envelope.to_bytes())])
             return []
-        case Meet() as effect:
+        case JoinNeighbour() as effect:
             return [invoke for each in _meetings(rt, effect) for invoke in meet(rt, each) if invoke.name in names]
         case effect:
             return [effect]
@@ -122,7 +122,7 @@ def _settle(rt: Runtime, settled: Settled) -> list[Effect]:
     return effects
 
 
-def _meetings(rt: Runtime, effect: Meet) -> list[Meet]:
+def _meetings(rt: Runtime, effect: JoinNeighbour) -> list[JoinNeighbour]:
     """The meetings of a branch: its own, and that of the branch before it, if this one has come as far."""
     name = effect.invoke.name
     scope, index = Scope.around(name.execution, name.frames), name.frames[-1].index
@@ -130,5 +130,5 @@ def _meetings(rt: Runtime, effect: Meet) -> list[Meet]:
         return [effect]
     before = Name(name.execution, scope.branch(index - 1), name.step)
     key = checkpoint_key(rt.workflow.name, replace(before, step=name.step - 1))
-    came = [Meet(replace(effect.invoke, name=before))] if rt.store.read([key]) else []
+    came = [JoinNeighbour(replace(effect.invoke, name=before))] if rt.store.read([key]) else []
     return [*came, effect]

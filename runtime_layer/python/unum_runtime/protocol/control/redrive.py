@@ -27,7 +27,7 @@ from unum_runtime.protocol.control.redrive_fan_out import (
 )
 from unum_runtime.protocol.delivery.commit import bounded
 from unum_runtime.protocol.planning.evaluation import REDRIVES, deadline
-from unum_runtime.protocol.planning.plan import Commit, Effect, Finish, Invoke, Open
+from unum_runtime.protocol.planning.plan import Commit, Effect, Finish, Invoke, OpenScope
 from unum_runtime.protocol.runtime import Runtime
 
 NOT_LISTED: Item = {}
@@ -84,7 +84,7 @@ def entered(effect: Effect) -> Entry | None:
     match effect:
         case Invoke(state=state, input=Value(given, _, variables)):
             return Entry(state, given, Continuation(variables=variables))
-        case Open(scope, arrival):
+        case OpenScope(scope, arrival):
             return Entry(scope.state, Success(arrival.value), Continuation(variables=arrival.evaluation.variables))
         case Commit(state=state, phase=Phase.ENTERED, outcome=Success() as value, continuation=continuation):
             return Entry(state, value, continuation)
@@ -112,7 +112,7 @@ def entering(rt: Runtime, name: Name, entry: Entry) -> tuple[Checkpoint, Effect]
     following = planned(rt, checkpoint)
     if isinstance(following, Finish) and isinstance(following.ending.outcome, Failure):
         raise ExecutionNotRedrivable(f"state {entry.state!r}: {following.ending.outcome.cause}")
-    return replace(checkpoint, opens=following.scope if isinstance(following, Open) else None), following
+    return replace(checkpoint, opens=following.scope if isinstance(following, OpenScope) else None), following
 
 
 def _begin_again(rt: Runtime, steps: list[Checkpoint], began: Began | None) -> Checkpoint:
@@ -126,7 +126,7 @@ def _begin_again(rt: Runtime, steps: list[Checkpoint], began: Began | None) -> C
         )
     name = replace(last.name, step=last.name.step + 1)
     checkpoint, following = entering(rt, name, _counted(rt, _waiting_on(entry, was), steps))
-    if isinstance(was, Open):
+    if isinstance(was, OpenScope):
         again = same_size(was, following)
         if not runs_again(rt, was, again) and last.state == was.scope.state:
             raise still_fails(was)

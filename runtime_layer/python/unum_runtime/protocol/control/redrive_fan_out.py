@@ -14,7 +14,7 @@ from unum_runtime.model.naming import Frames, checkpoint_key
 from unum_runtime.protocol.fanout.packing import commit_packed, place_of
 from unum_runtime.protocol.history.steps import branches
 from unum_runtime.protocol.planning.evaluation import redriven
-from unum_runtime.protocol.planning.plan import BranchFailed, Commit, Complete, Effect, Open, branch, plan
+from unum_runtime.protocol.planning.plan import BranchFailed, Commit, CompleteBranch, Effect, OpenScope, branch, plan
 from unum_runtime.protocol.runtime import Runtime
 
 
@@ -30,12 +30,12 @@ class Kept:
     """
 
     steps: tuple[Checkpoint, ...]
-    inside: tuple[Open, Open] | None
+    inside: tuple[OpenScope, OpenScope] | None
     failed_inside: bool
     is_over: bool
 
 
-def runs_again(rt: Runtime, before: Open, after: Open) -> bool:
+def runs_again(rt: Runtime, before: OpenScope, after: OpenScope) -> bool:
     """Whether anything in the fan-out `before` is to run again when it begins anew as `after`.
 
     Raises:
@@ -45,7 +45,7 @@ def runs_again(rt: Runtime, before: Open, after: Open) -> bool:
     return any(again)
 
 
-def carry(rt: Runtime, before: Open, after: Open) -> None:
+def carry(rt: Runtime, before: OpenScope, after: OpenScope) -> None:
     """Copy what stays of the fan-out `before` to the names that it has in `after`.
 
     Raises:
@@ -82,7 +82,7 @@ def planned(rt: Runtime, checkpoint: Checkpoint) -> Effect:
         ) from refused
 
 
-def still_fails(opened: Open) -> ExecutionNotRedrivable:
+def still_fails(opened: OpenScope) -> ExecutionNotRedrivable:
     """Why a fan-out is not redriven of which nothing could run again."""
     return ExecutionNotRedrivable(
         f"state {opened.scope.state!r} failed although none of its branches would run again: it would fail again, so "
@@ -90,40 +90,40 @@ def still_fails(opened: Open) -> ExecutionNotRedrivable:
     )
 
 
-def same_size(before: Open, after: Effect) -> Open:
+def same_size(before: OpenScope, after: Effect) -> OpenScope:
     """`after`, if it opens as many branches as `before` did.
 
     Raises:
         ExecutionNotRedrivable: it does not, because that depends on chance or on the time.
     """
-    if isinstance(after, Open) and after.scope.size == before.scope.size:
+    if isinstance(after, OpenScope) and after.scope.size == before.scope.size:
         return after
     state, size = before.scope.state, before.scope.size
     raise ExecutionNotRedrivable(f"state {state!r}: had {size} branches, and would have others now: fork at it instead")
 
 
-def _all_kept(rt: Runtime, before: Open, after: Open) -> Iterator[Kept]:
+def _all_kept(rt: Runtime, before: OpenScope, after: OpenScope) -> Iterator[Kept]:
     courses = branches(rt.store, rt.workflow.name, before.scope)
     for index, course in enumerate(courses):
         yield _kept(rt, before, index, course, after)
 
 
-def _kept(rt: Runtime, opened: Open, index: int, course: list[Checkpoint], after: Open) -> Kept:
+def _kept(rt: Runtime, opened: OpenScope, index: int, course: list[Checkpoint], after: OpenScope) -> Kept:
     failed_in, effect = "", planned(rt, course[-1]) if course else None
     if isinstance(effect, BranchFailed) and _may_succeed(rt, opened, index, course, effect.failure):
         failed_in, course = course[-1].state, course[:-1]
         effect = planned(rt, course[-1]) if course else None
     frames, count = after.scope.branch(index), redriven(after.arrival.evaluation.variables)
     steps = tuple(_renamed(checkpoint, frames, count) for checkpoint in course)
-    is_over = isinstance(effect, Complete | BranchFailed)
-    if not isinstance(effect, Open):
+    is_over = isinstance(effect, CompleteBranch | BranchFailed)
+    if not isinstance(effect, OpenScope):
         return Kept(steps, None, failed_inside=False, is_over=is_over)
     again = same_size(effect, planned(rt, steps[-1]))
     steps = (*steps[:-1], replace(steps[-1], opens=again.scope))
     return Kept(steps, (effect, again), failed_inside=failed_in == again.scope.state, is_over=is_over)
 
 
-def _may_succeed(rt: Runtime, opened: Open, index: int, course: list[Checkpoint], failure: Failure) -> bool:
+def _may_succeed(rt: Runtime, opened: OpenScope, index: int, course: list[Checkpoint], failure: Failure) -> bool:
     """Whether branch `index`, which `failure` ended, may come to something else when it runs again.
 
     Raises:

@@ -38,7 +38,7 @@ from unum_runtime.model.naming import (
 )
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.fanout.packing import is_packed, own_keys, uncollected
-from unum_runtime.protocol.planning.plan import Commit, Meet, is_start, plan
+from unum_runtime.protocol.planning.plan import Commit, JoinNeighbour, is_start, plan
 from unum_runtime.protocol.runtime import Runtime
 
 
@@ -119,7 +119,7 @@ def _meeting_keys(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
     if not any(task.meets_previous for task in rt.workflow.tasks):
         return []
     following = plan(rt.workflow, checkpoint)
-    if not isinstance(following, Meet):
+    if not isinstance(following, JoinNeighbour):
         return []
     name = following.invoke.name
     scope, index = Scope.around(name.execution, name.frames), name.frames[-1].index

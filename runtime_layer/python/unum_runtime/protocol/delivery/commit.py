@@ -16,8 +16,8 @@ from unum_runtime.protocol.planning.plan import (
     Commit,
     Effect,
     Finish,
-    InPlace,
-    Open,
+    InlineCommit,
+    OpenScope,
     is_start,
     plan,
 )
@@ -102,7 +102,7 @@ def draft(rt: Runtime, effect: Commit, *, fused: bool = False) -> Checkpoint:
         duration_ms=effect.duration_ms,
         attempt=effect.attempt,
         continuation=continuation,
-        fused=fused or isinstance(effect, InPlace),
+        fused=fused or isinstance(effect, InlineCommit),
     )
 
 
@@ -160,7 +160,7 @@ def _announcing(checkpoint: Checkpoint, following: Effect) -> Checkpoint:
     """What the outcome means for others belongs into the same write: a fan-out's size, the execution's end."""
     if isinstance(following, Finish):
         return checkpoint.saying(ending=following.ending)
-    return checkpoint.saying(opens=following.scope) if isinstance(following, Open) else checkpoint
+    return checkpoint.saying(opens=following.scope) if isinstance(following, OpenScope) else checkpoint
 
 
 def bounded(

@@ -9,7 +9,7 @@ from unum_runtime.protocol.fanout.lanes import Lanes
 if TYPE_CHECKING:
     from unum_runtime.model.checkpoint import Checkpoint, Item
     from unum_runtime.model.envelope import Envelope
-    from unum_runtime.protocol.planning.plan import BranchFailed, Commit, Complete
+    from unum_runtime.protocol.planning.plan import BranchFailed, Commit, CompleteBranch
 
 
 class DeliveryState:
@@ -40,7 +40,7 @@ class DeliveryState:
         self.created: list[Checkpoint] = []
         self.found: list[Name] = []
         self.committed: list[Commit] = []
-        self.ended: list[Complete | BranchFailed] = []
+        self.ended: list[CompleteBranch | BranchFailed] = []
         self.collected: list[Scope] = []
         self.packs: dict[Frames, Item] = {}
         self.may_go_on = may_go_on

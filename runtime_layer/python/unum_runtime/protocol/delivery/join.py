@@ -34,13 +34,13 @@ from unum_runtime.protocol.planning.evaluation import EvaluationContext
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
     Commit,
-    Complete,
+    CompleteBranch,
     Effect,
     Invoke,
-    Open,
+    OpenScope,
     plan,
 )
-from unum_runtime.protocol.planning.retry import Retry, Settled, recover
+from unum_runtime.protocol.planning.retry import NotRetried, Retry, recover
 from unum_runtime.protocol.runtime import Runtime
 
 
@@ -138,7 +138,7 @@ def joined(rt: Runtime, scope: Scope) -> Commit:
     if opened is not None:
         evaluation = replace(evaluation, variables=opened.arrival.evaluation.variables)
     value = None if opened is None else opened.arrival.value
-    results = [effect.outcome.value for _, effect in ends if isinstance(effect, Complete)]
+    results = [effect.outcome.value for _, effect in ends if isinstance(effect, CompleteBranch)]
     if too_many_failed(fan_out, value, len(ends) - len(results), scope.size, evaluation):
         return _failed(rt, scope, exceeded(), opened)
     left = join(fan_out, value, results, evaluation)
@@ -150,7 +150,7 @@ def joined(rt: Runtime, scope: Scope) -> Commit:
     )
 
 
-def _failed(rt: Runtime, scope: Scope, failure: Failure, opened: Open | None) -> Commit:
+def _failed(rt: Runtime, scope: Scope, failure: Failure, opened: OpenScope | None) -> Commit:
     """What the scope's fan-out state comes to by `failure`; `opened` is needed where it has retriers or catchers."""
     if opened is None:
         return Commit(scope.join, scope.state, Phase.LEFT, failure, joins=scope)
@@ -162,7 +162,7 @@ def _failed(rt: Runtime, scope: Scope, failure: Failure, opened: Open | None) ->
                 variables=evaluation.variables, caught=failure, retries=retries, until_ms=due_ms
             )
             return Commit(scope.join, scope.state, Phase.RETRIED, Success(arrival.value), continuation, joins=scope)
-        case Settled(outcome, continuation):
+        case NotRetried(outcome, continuation):
             return Commit(scope.join, scope.state, Phase.LEFT, outcome, continuation, joins=scope)
 
 
@@ -222,7 +222,7 @@ def _ends(rt: Runtime, scope: Scope, quorum: int | None) -> list[tuple[Checkpoin
     if quorum is None:
         return [_end(rt, scope, index, last) for index, last in enumerate(_branches(rt, scope))]
     planned = [(last, plan(rt.workflow, last)) for last in _branches(rt, scope) if last is not None]
-    done = [(last, effect) for last, effect in planned if isinstance(effect, Complete)]
+    done = [(last, effect) for last, effect in planned if isinstance(effect, CompleteBranch)]
     if len(done) < quorum:
         raise InconsistentHistory(f"{scope.join}: expected {quorum} results of {scope.state!r}, found {len(done)}")
     first = sorted(done, key=lambda end: end[0].committed_ms)[:quorum]
@@ -232,7 +232,7 @@ def _ends(rt: Runtime, scope: Scope, quorum: int | None) -> list[tuple[Checkpoin
 def _end(rt: Runtime, scope: Scope, index: int, checkpoint: Checkpoint | None) -> tuple[Checkpoint, Effect]:
     """The last checkpoint of a branch and how the branch ended by it."""
     effect = checkpoint and plan(rt.workflow, checkpoint)
-    if checkpoint is None or not isinstance(effect, Complete | BranchFailed):
+    if checkpoint is None or not isinstance(effect, CompleteBranch | BranchFailed):
         raise InconsistentHistory(
             f"{scope.join}: expected {scope.size} results of {scope.state!r}, but branch {index} has none"
         )

@@ -19,13 +19,13 @@ from unum_runtime.protocol.planning.plan import (
     WITHOUT_BUCKET,
     BranchFailed,
     Commit,
-    Complete,
+    CompleteBranch,
     Effect,
     Finish,
-    InPlace,
+    InlineCommit,
     Invoke,
-    Meet,
-    Open,
+    JoinNeighbour,
+    OpenScope,
     branch,
     parts,
     plan,
@@ -47,12 +47,12 @@ def perform(rt: Runtime, delivery: DeliveryState, *effects: Effect) -> None:
     wave = [*effects]
     while wave:
         invokes: list[Invoke] = []
-        opened: list[Open] = []
+        opened: list[OpenScope] = []
         others: list[Effect] = []
         for effect in wave:
             if isinstance(effect, Invoke):
                 invokes.append(effect)
-            elif isinstance(effect, Open):
+            elif isinstance(effect, OpenScope):
                 opened.append(effect)
             else:
                 others.append(effect)
@@ -111,7 +111,7 @@ def _go_on(rt: Runtime, scope: Scope, item: Item, routes: Mapping[str, str]) -> 
         collect_scope(rt, scope)
 
 
-def _begun(rt: Runtime, opened: list[Open]) -> list[Invoke | Commit]:
+def _begun(rt: Runtime, opened: list[OpenScope]) -> list[Invoke | Commit]:
     """How the branches of `opened` begin: here, or if these are too many for one delivery, in others."""
     if sum(len(started_at_once(each)) for each in opened) > rt.most_begun:
         return [part for each in opened for part in parts(each, rt.most_begun)]
@@ -135,9 +135,9 @@ def _done(rt: Runtime, effect: Effect, delivery: DeliveryState) -> list[Effect]:
         case Commit():
             delivery.committed.append(effect)
             return [commit(rt, effect, delivery)]
-        case Meet():
+        case JoinNeighbour():
             return list(meet(rt, effect))
-        case Complete(execution, frames):
+        case CompleteBranch(execution, frames):
             delivery.ended.append(effect)
             scope, pack = Scope.around(execution, frames), delivery.packs.get(frames)
             return [*complete(rt, scope, frames[-1].index, pack, delivery.lanes)]
@@ -165,7 +165,7 @@ def _send(rt: Runtime, invokes: list[Invoke], delivery: DeliveryState, *, is_all
         payload = large_payload.payload(rt, event)
         failure = _unsendable(rt, effect, len(payload))
         if failure is not None:
-            refused.append(InPlace(effect.name, effect.state, Phase.LEFT, failure))
+            refused.append(InlineCommit(effect.name, effect.state, Phase.LEFT, failure))
         elif due_ms is None:
             now.append((_address(rt, effect.state, routes), payload))
         else:

@@ -10,7 +10,7 @@ from unum_runtime.model.checkpoint import Checkpoint, Item, is_stop_record
 from unum_runtime.model.ir import Guard, Map, Task
 from unum_runtime.model.naming import Name, Scope, checkpoint_key, join_keys
 from unum_runtime.protocol.fanout.lookup import look
-from unum_runtime.protocol.planning.plan import Commit, Invoke, Open, branch, plan, started_after
+from unum_runtime.protocol.planning.plan import Commit, Invoke, OpenScope, branch, plan, started_after
 from unum_runtime.protocol.runtime import Runtime
 
 LOOK_LASTS_MS = 1_000
@@ -27,20 +27,20 @@ class Lanes:
     looked_ms: int = 0
 
     def __init__(self) -> None:
-        self._opened: dict[Scope, Open] = {}
+        self._opened: dict[Scope, OpenScope] = {}
 
-    def opened(self, scope: Scope) -> Open | None:
+    def opened(self, scope: Scope) -> OpenScope | None:
         """How `scope` was opened; None where that was not read yet."""
         return self._opened.get(scope)
 
-    def keep(self, opened: Open) -> None:
+    def keep(self, opened: OpenScope) -> None:
         """Know `opened`, and of others those around it: a delivery may come through any number of them."""
         depth = len(opened.scope.frames)
         self._opened = {scope: other for scope, other in self._opened.items() if len(scope.frames) < depth}
         self._opened[opened.scope] = opened
 
 
-def origin(rt: Runtime, scope: Scope) -> Open:
+def origin(rt: Runtime, scope: Scope) -> OpenScope:
     """The fan-out as its originator committed it.
 
     Raises:
@@ -51,7 +51,7 @@ def origin(rt: Runtime, scope: Scope) -> Open:
     return _opened(rt, scope, rt.store.read([key]).get(key))
 
 
-def siblings(rt: Runtime, first: Name, stop: int) -> Open:
+def siblings(rt: Runtime, first: Name, stop: int) -> OpenScope:
     """The part from branch `first` up to `stop` of a fan-out that was opened.
 
     It begins even if the fan-out is settled meanwhile: by this event's last delivery, perhaps, in a branch without a
@@ -107,7 +107,7 @@ def _first_in_lane(rt: Runtime, scope: Scope, index: int, lanes: Lanes) -> list[
     return [each for begins in following for each in _as_needed(rt, begins)] if settled else following
 
 
-def _following(opened: Open, index: int) -> list[Invoke | Commit]:
+def _following(opened: OpenScope, index: int) -> list[Invoke | Commit]:
     return [branch(opened, following) for following in started_after(opened, index)]
 
 
@@ -124,11 +124,11 @@ def _as_needed(rt: Runtime, begins: Invoke | Commit) -> list[Invoke | Commit]:
     return [replace(begins, is_new=True) if isinstance(begins, Invoke) and found is None else begins]
 
 
-def _opened(rt: Runtime, scope: Scope, item: Item | None) -> Open:
+def _opened(rt: Runtime, scope: Scope, item: Item | None) -> OpenScope:
     if item is None:
         raise StoreError(f"{scope.origin}: the checkpoint that opened {scope.state!r} is missing; has it expired?")
     opened = plan(rt.workflow, Checkpoint.from_item(scope.origin, item))
-    if not isinstance(opened, Open) or opened.scope != scope:
+    if not isinstance(opened, OpenScope) or opened.scope != scope:
         raise InconsistentHistory(f"{scope.origin}: expected that it opens {scope}, found {opened}")
     return opened
 

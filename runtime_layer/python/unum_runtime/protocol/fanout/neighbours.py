@@ -7,13 +7,13 @@ from unum_runtime.errors import InconsistentHistory, StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Success
 from unum_runtime.model.envelope import Envelope, Neighbours, Value
 from unum_runtime.model.naming import Name, Scope, checkpoint_key, meeting_key
-from unum_runtime.protocol.planning.plan import Invoke, Meet, plan
+from unum_runtime.protocol.planning.plan import Invoke, JoinNeighbour, plan
 from unum_runtime.protocol.runtime import Runtime
 
 _PREVIOUS, _OWN = 0, 1
 
 
-def meet(rt: Runtime, effect: Meet) -> list[Invoke]:
+def meet(rt: Runtime, effect: JoinNeighbour) -> list[Invoke]:
     """Note that a branch has come to its Task: for itself, and for the branch after it.
 
     Returns:
@@ -56,6 +56,10 @@ def _brought(rt: Runtime, name: Name, state: str) -> Value:
     if item is None:
         raise StoreError(f"{before}: the checkpoint before {state!r} is missing; has it expired?")
     effect = plan(rt.workflow, Checkpoint.from_item(before, item))
-    if not isinstance(effect, Meet) or effect.invoke.state != state or not isinstance(effect.invoke.input, Value):
+    if (
+        not isinstance(effect, JoinNeighbour)
+        or effect.invoke.state != state
+        or not isinstance(effect.invoke.input, Value)
+    ):
         raise InconsistentHistory(f"{before}: expected that {state!r} follows, found {effect}")
     return effect.invoke.input

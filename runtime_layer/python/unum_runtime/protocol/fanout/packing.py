@@ -29,7 +29,7 @@ from unum_runtime.model.naming import (
     pack_of,
 )
 from unum_runtime.model.pack import ENDS, STATE, entry, marked, packed
-from unum_runtime.protocol.planning.plan import BranchFailed, Complete, Effect, plan
+from unum_runtime.protocol.planning.plan import BranchFailed, CompleteBranch, Effect, plan
 from unum_runtime.protocol.runtime import Runtime
 
 
@@ -155,7 +155,7 @@ def _set_aside(rt: Runtime, checkpoint: Checkpoint) -> Item | None:
 
 def _counts(rt: Runtime, following: Effect) -> bool:
     """Whether a branch that `following` ends counts as completed."""
-    if isinstance(following, Complete):
+    if isinstance(following, CompleteBranch):
         return True
     assert isinstance(following, BranchFailed)  # noqa: S101 - nothing else follows the last Task of a branch
     fan_out = rt.workflow.fan_out(following.frames[-1].state)

@@ -18,12 +18,12 @@ from unum_runtime.protocol.history.steps import branches
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
     Commit,
-    Complete,
+    CompleteBranch,
     Effect,
     Finish,
     Invoke,
-    Meet,
-    Open,
+    JoinNeighbour,
+    OpenScope,
     branch,
     plan,
 )
@@ -97,7 +97,7 @@ class Missing:
     def due_ms(self) -> int:
         """From when on its event may be delivered, in milliseconds since 1970."""
         match self.effect:
-            case Invoke(due_ms=int() as due_ms) | Meet(Invoke(due_ms=int() as due_ms)):
+            case Invoke(due_ms=int() as due_ms) | JoinNeighbour(Invoke(due_ms=int() as due_ms)):
                 return max(due_ms, self.since_ms)
         return self.since_ms
 
@@ -123,9 +123,9 @@ def _after(rt: Runtime, last: Checkpoint, effect: Effect) -> Iterator[Gap]:
     match effect:
         case Finish():
             return
-        case Open():
+        case OpenScope():
             yield from _Survey(rt, effect, last.committed_ms).gaps()
-        case Invoke() | Meet() | Commit():
+        case Invoke() | JoinNeighbour() | Commit():
             yield _missing(rt, effect, last.committed_ms)
 
 
@@ -143,7 +143,7 @@ class _Survey:
     """
 
     rt: Runtime
-    opened: Open
+    opened: OpenScope
     since_ms: int
     over: dict[int, int] = field(default_factory=dict)
     done: list[int] = field(default_factory=list)
@@ -175,9 +175,9 @@ class _Survey:
     def _begun(self, index: int, last: Checkpoint) -> Iterator[Gap]:
         effect, fan_out = plan(self.rt.workflow, last), self.opened.arrival.state
         tolerates = isinstance(fan_out, Map) and fan_out.tolerates
-        if not isinstance(effect, Complete | BranchFailed):
+        if not isinstance(effect, CompleteBranch | BranchFailed):
             yield from _after(self.rt, last, effect)
-        elif isinstance(effect, Complete) or tolerates:
+        elif isinstance(effect, CompleteBranch) or tolerates:
             self.over[index] = last.committed_ms
             self.done.append(index)
         else:
@@ -198,8 +198,8 @@ class _Survey:
         return len(self.done) >= quorum or len(self.failed) > size - quorum
 
 
-def _missing(rt: Runtime, effect: Invoke | Meet | Commit, since_ms: int) -> Missing:
-    invoke = effect.invoke if isinstance(effect, Meet) else effect
+def _missing(rt: Runtime, effect: Invoke | JoinNeighbour | Commit, since_ms: int) -> Missing:
+    invoke = effect.invoke if isinstance(effect, JoinNeighbour) else effect
     found = _delivery(invoke.name, invoke.state, since_ms, effect)
     if isinstance(invoke, Commit):
         return found
@@ -223,7 +223,9 @@ def _looked_at(rt: Runtime, missing: Missing, invoke: Invoke) -> Missing:
     stored = last_job(rt, invoke.name, invoke.state)
     if stored is None:
         return missing
-    source = Neighbours() if isinstance(missing.effect, Meet) else invoke.input  # they have met, if it has begun
+    source = (
+        Neighbours() if isinstance(missing.effect, JoinNeighbour) else invoke.input
+    )  # they have met, if it has begun
     look = replace(invoke, input=source, retries=stored.retries, job=stored.looked_at_by(rt.delivery))
     return replace(missing, waits_for=WaitsFor.JOB, until_ms=stored.until_ms, job=stored.job["handle"], effect=look)
 

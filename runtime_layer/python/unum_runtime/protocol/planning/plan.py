@@ -69,14 +69,14 @@ class Invoke:
 
 
 @dataclass(frozen=True)
-class Meet:
+class JoinNeighbour:
     """Invoke a Task when its own branch, which is here now, and the branch before it have both come to it."""
 
     invoke: Invoke
 
 
 @dataclass(frozen=True)
-class Open:
+class OpenScope:
     """Start the branches of a fan-out.
 
     Attributes:
@@ -93,7 +93,7 @@ class Open:
 
 
 @dataclass(frozen=True)
-class Complete:
+class CompleteBranch:
     """Add the branch with `frames` to its scope's completion set; it came to `outcome`."""
 
     execution: Execution
@@ -137,7 +137,7 @@ class Commit:
     as_of_ms: int | None = None
 
 
-class InPlace(Commit):
+class InlineCommit(Commit):
     """A commit that takes no invocation of its own: a branch ends where it begins, or an event cannot be sent."""
 
 
@@ -149,7 +149,7 @@ class Finish:
     ending: Ending
 
 
-Effect: TypeAlias = Invoke | Meet | Open | Complete | BranchFailed | Commit | Finish
+Effect: TypeAlias = Invoke | JoinNeighbour | OpenScope | CompleteBranch | BranchFailed | Commit | Finish
 
 
 def plan(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
@@ -165,7 +165,7 @@ def plan(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
     return _onward(workflow, checkpoint)
 
 
-def moment_of(workflow: Workflow, checkpoint: Checkpoint) -> EvaluationContext:
+def evaluation_of(workflow: Workflow, checkpoint: Checkpoint) -> EvaluationContext:
     """The moment in which control goes on from `checkpoint`."""
     variables = checkpoint.continuation.variables
     if is_start(checkpoint.name) and workflow.keeps_input and isinstance(checkpoint.outcome, Success):
@@ -174,7 +174,7 @@ def moment_of(workflow: Workflow, checkpoint: Checkpoint) -> EvaluationContext:
     return EvaluationContext(workflow, name.execution, checkpoint.committed_ms, str(name), variables)
 
 
-def branch(opened: Open, index: int) -> Invoke | Commit:
+def branch(opened: OpenScope, index: int) -> Invoke | Commit:
     """How branch `index` begins: with its first Task or Wait, or, where none comes first, with a commit."""
     fan_out, value = opened.arrival.state, opened.arrival.inputs[index]
     name = Name(opened.scope.execution, opened.scope.branch(index), step=0)
@@ -185,17 +185,17 @@ def branch(opened: Open, index: int) -> Invoke | Commit:
         case AtFanOut(state, value, evaluation):
             return Commit(name, state.name, Phase.ENTERED, Success(value), Continuation(variables=evaluation.variables))
         case Ended(state, outcome):
-            return InPlace(name, state, Phase.LEFT, outcome)
+            return InlineCommit(name, state, Phase.LEFT, outcome)
         case Failed(state, failure):
-            return InPlace(name, state, Phase.LEFT, failure)
+            return InlineCommit(name, state, Phase.LEFT, failure)
 
 
-def started_at_once(opened: Open) -> range:
+def started_at_once(opened: OpenScope) -> range:
     """The branches that begin when the scope opens, or the part of them that `opened` is about."""
     return range(opened.arrival.width) if opened.part is None else opened.part
 
 
-def parts(opened: Open, most: int) -> list[Invoke]:
+def parts(opened: OpenScope, most: int) -> list[Invoke]:
     """Events, at most `most`, each of which has a part of the branches begin that `started_at_once` names.
 
     They make a tree: where a part has more than `most` branches, its event leads to events for parts of it.
@@ -206,7 +206,7 @@ def parts(opened: Open, most: int) -> list[Invoke]:
     return [_part(opened, begun[first : first + size]) for first in range(0, len(begun), size)]
 
 
-def started_after(opened: Open, index: int) -> range:
+def started_after(opened: OpenScope, index: int) -> range:
     """The branches that begin when branch `index` has completed: one under MaxConcurrency, as long as there are any."""
     return range(index + opened.arrival.width, opened.scope.size)[:1]
 
@@ -229,10 +229,10 @@ def is_start(name: Name) -> bool:
 
 def _onward(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
     """What has to happen where control goes on from `checkpoint`."""
-    evaluation = moment_of(workflow, checkpoint)
+    evaluation = evaluation_of(workflow, checkpoint)
     match _within_limits(workflow, checkpoint, evaluation, _arrive(workflow, checkpoint, evaluation)):
         case AtTask(task) as arrival if task.meets_previous:
-            return Meet(_invoke(_follower(workflow, checkpoint), arrival))
+            return JoinNeighbour(_invoke(_follower(workflow, checkpoint), arrival))
         case AtTask() | AtWait() as arrival:
             return _invoke(_follower(workflow, checkpoint), _waiting_on(checkpoint, arrival))
         case AtFanOut() as arrival:
@@ -306,7 +306,7 @@ def _invoke(name: Name, arrival: AtTask | AtWait) -> Invoke:
     return Invoke(name, arrival.state.name, entered, arrival.until_ms)
 
 
-def _part(opened: Open, part: range) -> Invoke:
+def _part(opened: OpenScope, part: range) -> Invoke:
     """The event by which the branches `part` begin; it is named for the first of them."""
     name = Name(opened.scope.execution, opened.scope.branch(part.start), step=0)
     return Invoke(name, opened.scope.state, Siblings(part.stop))
@@ -319,14 +319,14 @@ def _again(checkpoint: Checkpoint, given: Success) -> Invoke:
     return Invoke(checkpoint.name.following, checkpoint.state, entered, continuation.until_ms, continuation.retries)
 
 
-def _open(checkpoint: Checkpoint, arrival: AtFanOut) -> Open | Commit:
+def _open(checkpoint: Checkpoint, arrival: AtFanOut) -> OpenScope | Commit:
     name, state = checkpoint.name, arrival.state.name
     if is_start(name):  # a client wrote the start record, and it knows no sizes: commit them first
         continuation = Continuation(variables=arrival.evaluation.variables)
         return Commit(name.following, state, Phase.ENTERED, Success(arrival.value), continuation)
     retries = checkpoint.continuation.retries if (checkpoint.phase, checkpoint.state) == (Phase.ENTERED, state) else ()
     scope = Scope(name.execution, name.frames, state, name.step + 1, sum(retries), len(arrival.inputs))
-    return Open(scope, arrival, retries)
+    return OpenScope(scope, arrival, retries)
 
 
 def _end(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcome) -> Effect:
@@ -340,7 +340,7 @@ def _end(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcom
     if not name.frames:
         return _finish(workflow, checkpoint, state, outcome)
     if isinstance(outcome, Success):
-        return Complete(name.execution, name.frames, outcome)
+        return CompleteBranch(name.execution, name.frames, outcome)
     return BranchFailed(name.execution, name.frames, outcome)
 
 
@@ -349,7 +349,7 @@ def _finish(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Out
     if checkpoint.outcome != outcome and _size(checkpoint.outcome) + _size(outcome) > MAX_OUTCOME_BYTES:
         return Commit(checkpoint.name.following, state, Phase.LEFT, outcome)
     status = Status.SUCCEEDED if isinstance(outcome, Success) else Status.FAILED
-    if moment_of(workflow, checkpoint).is_late:
+    if evaluation_of(workflow, checkpoint).is_late:
         status, outcome = Status.TIMED_OUT, out_of_time(workflow)
     return Finish(checkpoint.name.execution, Ending(status, outcome))
 

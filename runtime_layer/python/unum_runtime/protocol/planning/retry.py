@@ -24,14 +24,14 @@ class Retry:
 
 
 @dataclass(frozen=True)
-class Settled:
+class NotRetried:
     """A state that is not retried: its `outcome`, and the `continuation` after it."""
 
     outcome: Outcome
     continuation: Continuation
 
 
-Recovery: TypeAlias = Retry | Settled
+Recovery: TypeAlias = Retry | NotRetried
 
 
 def recover(
@@ -55,6 +55,6 @@ def recover(
         return Retry(again.counts, due_ms if deadline_ms is None else min(due_ms, deadline_ms))
     fallen = Failed(state.name, failure) if is_late else fall_back(state, value, failure, evaluation)
     if isinstance(fallen, Failed):
-        return Settled(fallen.failure, Continuation())
+        return NotRetried(fallen.failure, Continuation())
     continuation = Continuation(variables=fallen.evaluation.variables, goes_to=fallen.target, caught=failure)
-    return Settled(Success(fallen.value), continuation)
+    return NotRetried(Success(fallen.value), continuation)
