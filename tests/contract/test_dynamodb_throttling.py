@@ -52,13 +52,13 @@ def test_keys_that_stay_unprocessed_are_an_error_and_not_absent() -> None:
 
 def test_a_throttled_call_is_a_store_error() -> None:
     store = DynamoStore(PartialClient(at_once=0), "t")
-    with pytest.raises(StoreError, match=r"PutItem t .*ProvisionedThroughputExceeded"):
+    with pytest.raises(StoreError, match=r"put_item t .*ProvisionedThroughputExceeded"):
         store.create(KEYS[0], {}, expires_at_s=1)
-    with pytest.raises(StoreError, match="UpdateItem t"):
+    with pytest.raises(StoreError, match="update_item t"):
         store.add(KEYS[0], 1, expires_at_s=1)
-    with pytest.raises(StoreError, match=r"UpdateItem t .*ProvisionedThroughputExceeded"):
+    with pytest.raises(StoreError, match=r"update_item t .*ProvisionedThroughputExceeded"):
         store.extend(KEYS[0], {"e0": "1"}, unless="e0", expires_at_s=1)
-    with pytest.raises(StoreError, match="UpdateItem t"):
+    with pytest.raises(StoreError, match="update_item t"):
         store.collect(KEYS[:1])
     with pytest.raises(StoreError, match="query t"):
         store.query("p")

@@ -108,9 +108,9 @@ def test_a_store_that_fails_is_a_store_error(store: Store, clock: MovableClock) 
     if not isinstance(store, DynamoStore):
         pytest.skip("the memory store does not fail")
     elsewhere = DynamoStore(store.client, "no-such-table", clock)
-    with pytest.raises(StoreError, match="PutItem no-such-table"):
+    with pytest.raises(StoreError, match="put_item no-such-table"):
         elsewhere.acquire(KEY, "a", expires_at_ms=later(clock))
-    with pytest.raises(StoreError, match="PutItem no-such-table"):
+    with pytest.raises(StoreError, match="put_item no-such-table"):
         elsewhere.renew(KEY, "a", expires_at_ms=later(clock))
-    with pytest.raises(StoreError, match="PutItem no-such-table"):
+    with pytest.raises(StoreError, match="put_item no-such-table"):
         elsewhere.release(KEY, "a")

@@ -91,16 +91,16 @@ def test_a_large_text_comes_back_from_any_objects(objects: Objects) -> None:
 def test_an_object_that_was_deleted_is_an_error(objects: Objects) -> None:
     store = MemoryStore()
     LargeItems(store, MemoryObjects(), "wf").create(KEY, {"value": "x" * BIG}, expires_at_s=LATER)
-    with pytest.raises(StoreError, match=r"object wf/execution:1/[0-9a-f]{64}: is not there"):
+    with pytest.raises(StoreError, match=r"object wf/execution:1/[0-9a-f]{64}: expected content, got none"):
         LargeItems(store, objects, "wf").read([KEY])
 
 
 def test_an_object_that_was_changed_is_an_error(objects: Objects) -> None:
     large = LargeItems(MemoryStore(), objects, "wf")
-    reference = large.keep(KEY.partition, "what was meant")
+    reference = large.store_text(KEY.partition, "what was meant")
     objects.put(reference, b"something else")
     with pytest.raises(StoreError, match="expected content with the SHA-256 in its name"):
-        large.follow([reference])
+        large.read_texts([reference])
 
 
 def test_what_the_bucket_refuses_is_an_error_and_no_absence() -> None:

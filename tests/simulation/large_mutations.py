@@ -40,14 +40,14 @@ def reference_before_object(patch: pytest.MonkeyPatch) -> None:
         winner = own.store.create(key, small, expires_at_s=expires_at_s)
         for name, content in objects.items():
             own.objects.put(name, content)
-        return None if winner is None else own._whole({key: winner})[key]
+        return None if winner is None else own._with_texts({key: winner})[key]
 
     patch.setattr(LargeItems, "create", create)
 
 
 def events_refer_to_nothing(patch: pytest.MonkeyPatch) -> None:
     """Nothing but events calls it; what the outcome before has as it is, is there all the same."""
-    patch.setattr(LargeItems, "keep", lambda own, partition, text: own._name(partition, text.encode()))
+    patch.setattr(LargeItems, "store_text", lambda own, partition, text: own._name(partition, text.encode()))
 
 
 def objects_expire_as_items_do(patch: pytest.MonkeyPatch) -> None:

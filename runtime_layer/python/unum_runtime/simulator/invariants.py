@@ -8,7 +8,7 @@ from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Success, to_text
 from unum_runtime.model.envelope import Envelope, Stored
 from unum_runtime.model.ir import Collection, Guard, Json
-from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, execution_partition, job_partition, memo_key
+from unum_runtime.model.naming import Key, Name, checkpoint_key, execution_partition, job_partition, memo_key
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.protocol.runtime import Call, JobPending
 from unum_runtime.simulator.committed_past import Author, Past
@@ -18,7 +18,7 @@ from unum_runtime.simulator.faults import RUN_S
 from unum_runtime.simulator.recorded_calls import Answer, Primitive
 from unum_runtime.simulator.reference import Reference, Unexplained
 from unum_runtime.simulator.world import Delivery, Event, Place, Preserved, Record, Work, World
-from unum_runtime.store.large_items import references, resolved
+from unum_runtime.store.large_items import references, resolve
 
 LONGEST_MS = 10**12
 """Longer than anything waits."""
@@ -61,7 +61,7 @@ def check_write(world: World, delivery: Delivery, key: Key) -> None:
         Broken: a second execution, a changed result, or an item that is misplaced or expires too early.
     """
     _check_place(world, delivery, key)
-    _check_expiry(world)
+    check_expiry(world)
     _note_redrive(world, delivery)
     check_result(world)
 
@@ -135,15 +135,6 @@ def check_requested(world: World, delivery: Delivery, event: Event) -> None:
         raise Broken(Invariant.NO_RERUN, f"{delivery} sends {event}, whose outcome was committed before")
 
 
-def check_sent(world: World) -> None:
-    """After an event was sent.
-
-    Raises:
-        Broken: something expires before the event can have been delivered for the last time.
-    """
-    _check_expiry(world)
-
-
 def check_result(world: World) -> None:
     """Whether the execution has the result that it had, and one that a failure-free run has.
 
@@ -186,8 +177,7 @@ def check_consistent(world: World) -> None:
 
 def _is_redriven(world: World, key: Key) -> bool:
     """Whether an execution that ended with what is at `key` was redriven then."""
-    assert world.execution is not None  # noqa: S101 - something was committed
-    following = Name(world.execution, (), int(key.sort) + 1)  # only steps of the top level end an execution
+    following = Name(world.identity, (), int(key.sort) + 1)  # only steps of the top level end an execution
     return checkpoint_key(world.scenario.workflow.name, following) in world.records
 
 
@@ -257,7 +247,6 @@ def check_end(world: World) -> Ending:
 
 def _check_collected(world: World) -> None:
     """Under `Collection.EAGER` nothing is kept but input and result, and what a crash or a redrive leaves to expire."""
-    assert world.execution is not None  # noqa: S101 - it has ended
     left, faults = world.left, world.scenario.faults
     if world.scenario.collection is not Collection.EAGER or left.failures < faults.failures:
         return
@@ -271,8 +260,7 @@ def _check_collected(world: World) -> None:
 def _result_keys(world: World) -> list[Key]:
     """Where the result is."""
     workflow = world.scenario.workflow
-    assert world.execution is not None  # noqa: S101 - it has ended
-    last = stored_steps.last_step(world.view, workflow.name, world.execution)
+    last = stored_steps.last_step(world.view, workflow.name, world.identity)
     if last is None:
         return []
     return [checkpoint_key(workflow.name, last.name)]
@@ -298,8 +286,7 @@ def _note_redrive(world: World, delivery: Delivery) -> None:
 
 def _committed(world: World) -> Iterator[Checkpoint]:
     """All steps that are stored."""
-    assert world.execution is not None  # noqa: S101 - somebody asks for it
-    return stored_steps.steps(world.view, world.scenario.workflow.name, world.execution)
+    return stored_steps.steps(world.view, world.scenario.workflow.name, world.identity)
 
 
 def _is_preserved(world: World, name: Name) -> bool:
@@ -352,8 +339,7 @@ def _check_place(world: World, delivery: Delivery, key: Key) -> None:
 
 
 def _is_own(world: World, key: Key) -> bool:
-    assert world.execution is not None  # noqa: S101 - its record is written before anything else
-    own = execution_partition(world.scenario.workflow.name, world.execution)
+    own = execution_partition(world.scenario.workflow.name, world.identity)
     waiting = job_partition(world.scenario.workflow.name, "")
     return key.partition == own or key.partition.startswith((f"{own}/", "#", waiting))
 
@@ -363,7 +349,7 @@ def _is_shared(world: World, key: Key) -> bool:
     return key.partition.startswith(memo_key(world.scenario.workflow.name, "").partition)
 
 
-def _check_expiry(world: World) -> None:
+def check_expiry(world: World) -> None:
     deliveries = (delivery.event for delivery in world.running)
     last_s = max((event.until_s for events in (world.waiting, world.done, deliveries) for event in events), default=0)
     for key, expires_at_s in world.store.expiries():
@@ -392,7 +378,7 @@ def _failure_free_run(world: World) -> tuple[Reference, Ending | None]:
     known = world.failure_free.get(world.records.digest)
     if known is not None and world.scenario.least_bytes is None:
         return known
-    reference = Reference(world.scenario.workflow, _execution(world), _read_past(world))
+    reference = Reference(world.scenario.workflow, world.identity, _read_past(world))
     try:
         found = reference, reference.run(world.scenario.input)
     except Unexplained as error:
@@ -401,18 +387,13 @@ def _failure_free_run(world: World) -> tuple[Reference, Ending | None]:
     return found
 
 
-def _execution(world: World) -> Execution:
-    assert world.execution is not None  # noqa: S101 - something was committed
-    return world.execution
-
-
 def _read_past(world: World) -> Past:
     """What is committed now."""
     workflow = world.scenario.workflow
 
     def found(name: Name) -> Checkpoint | None:
         record = world.records.get(checkpoint_key(workflow.name, name))
-        return None if record is None else Checkpoint.from_item(name, resolved(record.item, world.store.get))
+        return None if record is None else Checkpoint.from_item(name, resolve(record.item, world.store.get))
 
     def committed(name: Name) -> Checkpoint | None:
         checkpoint = found(name)

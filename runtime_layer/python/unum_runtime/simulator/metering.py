@@ -276,7 +276,7 @@ class _MeteredWorkflow(LocalWorkflow):
     def _runtime(self, queue: Queue) -> Runtime:
         metered, store = _MeteredQueue(queue, self.usage), self.store
         if isinstance(store, LargeItems):
-            store = replace(store, _kept=set())  # each delivery is another
+            store = store.in_delivery()
         return replace(super()._runtime(queue), invoker=metered, timer=metered, store=store)
 
 

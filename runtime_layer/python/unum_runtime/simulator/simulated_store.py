@@ -1,4 +1,4 @@
-"""The store in memory, with what a simulation needs beside the contract: copies, and a look at everything."""
+"""An in-memory store that the simulation can copy, compare and inspect."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,10 +16,10 @@ OUTCOME_FIELDS = frozenset(OUTCOME)
 
 @dataclass
 class SimulatedStore(MemoryStore):
-    """A memory store, with objects beside the items, that can be copied and compared.
+    """A memory store with items and objects.
 
     Attributes:
-        lasting_s: how long an object lasts from when it was stored last, in seconds.
+        lasting_s: lifetime of an object after its last write, in seconds.
     """
 
     lasting_s: int = object_lifetime_days(DEFAULT_RETENTION_S) * DAY_S
@@ -31,15 +31,18 @@ class SimulatedStore(MemoryStore):
 
     def get(self, names: Iterable[str]) -> dict[str, bytes]:
         """See `Objects.get`."""
+        # S3's lifecycle rules delete expired objects; the store reports them as absent, like expired items.
         return {name: self._objects[name][0] for name in names if self.object_expiry(name)}
 
     def object_expiry(self, name: str) -> int:
-        """From when on the object will be absent, in seconds since 1970; 0 if it is."""
+        """Return the object's expiry in seconds since 1970, or 0 for an absent object."""
         expires_at_s = self._objects.get(name, (b"", 0))[1]
-        return 0 if self._passed(expires_at_s) else expires_at_s
+        return 0 if self._has_expired(expires_at_s) else expires_at_s
 
     def copy(self, clock: Clock) -> Self:
-        """The same content, under another clock."""
+        """Return a store with equal content and another clock."""
+        # No constructor call: subclasses in tests have further arguments, and the search copies a store at
+        # every move.
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.clock = clock
@@ -48,18 +51,18 @@ class SimulatedStore(MemoryStore):
         return other
 
     def expiries(self) -> Iterator[tuple[Key, int]]:
-        """Every key that is not absent, and from when on it will be, in seconds since 1970."""
+        """Yield every present key with its expiry in seconds since 1970."""
         for kept in (self._items, self._sets):
-            yield from ((key, expiry) for key, (_, expiry) in kept.items() if not self._passed(expiry))
+            yield from ((key, expiry) for key, (_, expiry) in kept.items() if not self._has_expired(expiry))
 
     def uncollected(self) -> Iterator[Key]:
-        """Every key at which an outcome is still kept, or a set that is not empty."""
+        """Yield every key with a stored outcome or a non-empty set."""
         for key, _ in self.expiries():
             if OUTCOME_FIELDS & self._items.get(key, ({}, 0))[0].keys() or self._sets.get(key, ((), 0))[0]:
                 yield key
 
     def digest(self) -> int:
-        """A number that tells whether two stores have the same content."""
+        """Return a hash of the content."""
         items = ((key, expiry, frozenset(item.items())) for key, (item, expiry) in self._items.items())
         kept = (self._sets, self._leases, self._objects)
         return hash((frozenset(items), *(frozenset(each.items()) for each in kept)))

@@ -1,4 +1,4 @@
-"""The store on one DynamoDB table: partition key ``pk``, sort key ``sk``, expiry in ``ttl``."""
+"""Store on one DynamoDB table with partition key ``pk``, sort key ``sk`` and expiry attribute ``ttl``."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -17,34 +17,35 @@ from unum_runtime.wire.call_errors import call_errors, error_code, error_respons
 PARTITION, SORT, EXPIRY = "pk", "sk", "ttl"
 OWNER, UNTIL_MS = "owner", "until"
 BATCH_SIZE = 100
-"""Keys in one BatchGetItem, the most that DynamoDB takes."""
+"""Maximum number of keys in one BatchGetItem. Source: Amazon DynamoDB API Reference, "BatchGetItem"."""
 BATCH_ROUNDS = 8
-"""How often keys that DynamoDB left unprocessed are asked for again."""
+"""Maximum number of BatchGetItem requests for one batch, when DynamoDB leaves keys unprocessed."""
 FIRST_PAUSE_S = 0.05
 FAILED_CONDITION = "ConditionalCheckFailedException"
 
 Attributes: TypeAlias = dict[str, dict[str, Any]]
-"""An item in DynamoDB's own notation."""
+"""An item in DynamoDB JSON: attribute name to typed value."""
 
 
 class DynamoClient(Protocol):
-    """The calls of ``boto3.client("dynamodb")`` that are used here, with its own parameters."""
+    """Required methods of ``boto3.client("dynamodb")``; the client of `unum_runtime.wire` has the same methods."""
 
-    def put_item(self, **parameters: Any) -> Any: ...  # noqa: D102 - boto3 documents it
-    def batch_get_item(self, **parameters: Any) -> Any: ...  # noqa: D102 - the same
-    def get_item(self, **parameters: Any) -> Any: ...  # noqa: D102 - the same
-    def query(self, **parameters: Any) -> Any: ...  # noqa: D102 - the same
-    def update_item(self, **parameters: Any) -> Any: ...  # noqa: D102 - the same
+    def put_item(self, **parameters: Any) -> Any: ...  # noqa: D102 - documented in boto3
+    def batch_get_item(self, **parameters: Any) -> Any: ...  # noqa: D102 - documented in boto3
+    def get_item(self, **parameters: Any) -> Any: ...  # noqa: D102 - documented in boto3
+    def query(self, **parameters: Any) -> Any: ...  # noqa: D102 - documented in boto3
+    def update_item(self, **parameters: Any) -> Any: ...  # noqa: D102 - documented in boto3
 
 
 @dataclass(frozen=True)
 class DynamoStore:
-    """Keeps items in a table.
+    """Store in a DynamoDB table; also an `Index` if the table has the global secondary index.
 
     Attributes:
-        client: a DynamoDB client.
+        client: DynamoDB client.
         table: name or ARN of the table.
-        clock: tells which items have expired, for DynamoDB deletes them later, as a rule within days.
+        clock: current time for expiry checks, because DynamoDB deletes expired items only after up to a few days.
+            Source: Amazon DynamoDB Developer Guide, "Using time to live (TTL)".
     """
 
     client: DynamoClient
@@ -53,12 +54,11 @@ class DynamoStore:
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
         """See `Store.create`."""
-        absent = "attribute_not_exists(pk)"
-        expired = "#ttl <= :now"
+        # An expired item may still be in the table; without the second condition it would block the key for days.
         return self._put(
             key,
             item | {EXPIRY: expires_at_s},
-            condition=f"{absent} OR {expired}",
+            condition="attribute_not_exists(pk) OR #ttl <= :now",
             names={"#ttl": EXPIRY},
             values={":now": self._now_s()},
         )
@@ -80,6 +80,7 @@ class DynamoStore:
         found: dict[Key, Item] = {}
         for page in self._pages(self._query(partition, newest)):
             found |= self._live(page)
+            # ``Limit`` counts items before expired ones are dropped, so one page may hold too few.
             if newest is not None and len(found) >= newest:
                 break
         return found
@@ -108,31 +109,28 @@ class DynamoStore:
         names = {f"#{name}": name for name in (TOMBSTONE, MEMBERS, *OUTCOME)}
         removed = ", ".join(name for name in names if name != f"#{TOMBSTONE}")
         for key in keys:
-            try:
-                self.client.update_item(
-                    TableName=self.table,
-                    Key=_key(key),
-                    UpdateExpression=f"SET #{TOMBSTONE} = :one REMOVE {removed}",
-                    ConditionExpression="attribute_exists(pk)",
-                    ExpressionAttributeNames=names,
-                    ExpressionAttributeValues={":one": {"N": "1"}},
-                )
-            except call_errors() as error:
-                if error_code(error) != FAILED_CONDITION:
-                    raise StoreError(f"UpdateItem {self.table} {key}: {error}") from error
+            self._write(
+                "update_item",
+                key,
+                Key=_key(key),
+                UpdateExpression=f"SET #{TOMBSTONE} = :one REMOVE {removed}",
+                ConditionExpression="attribute_exists(pk)",  # UpdateItem would create an absent item
+                ExpressionAttributeNames=names,
+                ExpressionAttributeValues={":one": {"N": "1"}},
+            )
 
     def extend(self, key: Key, item: Item, *, unless: str, expires_at_s: int) -> tuple[bool, Item]:
         """See `Store.extend`."""
         while True:
-            is_set, found = self._extend(key, item | {EXPIRY: expires_at_s}, unless)
-            if is_set:
+            added = item | {EXPIRY: expires_at_s}
+            is_added, found = self._extend(key, added, unless)
+            if is_added:
                 return True, _from_attributes(found)
             for present in self._live([found] if found else []).values():
                 return False, present
-            # An expired item is still there: begin a new one, unless somebody else did just now.
-            begun = item | {EXPIRY: expires_at_s}
+            # An expired item is still in the table: replace it, unless a concurrent call just did.
             now: Item = {":now": self._now_s()}
-            if self._put(key, begun, condition="#ttl <= :now", names={"#ttl": EXPIRY}, values=now) is None:
+            if self._put(key, added, condition="#ttl <= :now", names={"#ttl": EXPIRY}, values=now) is None:
                 return True, dict(item)
 
     def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
@@ -147,10 +145,11 @@ class DynamoStore:
             )
             if grown is not None:
                 return grown
-            # An expired set is still there: begin a new one, unless somebody else did just now.
-            begun = self._update(key, member, expires_at_s, "SET #members = :members, #ttl = :ttl", "#ttl <= :now")
-            if begun is not None:
-                return begun
+            # An expired set is still in the table: replace it, unless a concurrent call just did. ADD would keep its
+            # old members, which belong to an execution of the same name before.
+            replaced = self._update(key, member, expires_at_s, "SET #members = :members, #ttl = :ttl", "#ttl <= :now")
+            if replaced is not None:
+                return replaced
 
     def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
         """See `Store.acquire`."""
@@ -164,16 +163,15 @@ class DynamoStore:
         return self._put_lease(key, owner, expires_at_ms, condition="#owner = :owner AND #until > :now") is None
 
     def release(self, key: Key, owner: str) -> None:
-        """See `Store.release`.
-
-        The claim expires at once, and DynamoDB deletes it for nothing; so whoever may create items may release claims.
-        """
+        """See `Store.release`."""
+        # The lease expires now instead of DeleteItem: expiry deletes free of charge, and PutItem permission suffices.
         self._put_lease(key, owner, self.clock.now_ms(), condition="#owner = :owner AND #until > :now")
 
     def _put_lease(self, key: Key, owner: str, expires_at_ms: int, *, condition: str) -> Item | None:
-        """None where `condition` held and the claim is written, else the claim that is there, empty for none."""
+        """Write the lease if `condition` holds and return None; else return the present lease, empty if absent."""
         return self._put(
             key,
+            # Rounded up: DynamoDB must not delete a lease during the last part of its last second.
             {OWNER: owner, UNTIL_MS: expires_at_ms, EXPIRY: -(-expires_at_ms // 1000)},
             condition=condition,
             names={"#owner": OWNER, "#until": UNTIL_MS},
@@ -181,63 +179,67 @@ class DynamoStore:
         )
 
     def _put(self, key: Key, item: Item, *, condition: str, names: dict[str, str], values: Item) -> Item | None:
-        """None where `condition` held and `item` is written, else the item that is there, empty for none."""
-        try:
-            self.client.put_item(
-                TableName=self.table,
-                Item=_to_attributes(item) | _key(key),
-                ConditionExpression=condition,
-                ExpressionAttributeNames=names,
-                ExpressionAttributeValues=_to_attributes(values),
-                ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            )
-        except call_errors() as error:
-            if error_code(error) != FAILED_CONDITION:
-                raise StoreError(f"PutItem {self.table} {key}: {error}") from error
-            return _from_attributes(error_response(error).get("Item", {}))
-        return None
+        """Write `item` if `condition` holds and return None; else return the present item, empty if absent."""
+        is_written, found = self._write(
+            "put_item",
+            key,
+            Item=_to_attributes(item) | _key(key),
+            ConditionExpression=condition,
+            ExpressionAttributeNames=names,
+            ExpressionAttributeValues=_to_attributes(values),
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",  # the winner's item without a second request
+        )
+        return None if is_written else _from_attributes(found)
 
     def _update(
         self, key: Key, member: int, expires_at_s: int, expression: str, condition: str
     ) -> frozenset[int] | None:
-        """The set after the update, or None where `condition` did not hold."""
+        """Update the set and return it, or return None if `condition` failed."""
         values: Attributes = _to_attributes({":ttl": expires_at_s, ":now": self._now_s()})
         values[":members"] = {"NS": [str(member)]}
         is_updated, found = self._update_item(key, expression, condition, {"#members": MEMBERS, "#ttl": EXPIRY}, values)
         return frozenset(map(int, found[MEMBERS]["NS"])) if is_updated else None
 
     def _extend(self, key: Key, item: Item, unless: str) -> tuple[bool, Attributes]:
-        """Whether `item` was set in the item at `key`, and that item; empty where there is none."""
+        """Return True and the extended item, or False and the present item, empty if absent."""
         names = {"#ttl": EXPIRY, **{f"#{name}": name for name in item}}
-        given: Item = {":now": self._now_s()}
-        given |= {f":{name}": value for name, value in item.items()}
+        values: Item = {":now": self._now_s(), **{f":{name}": value for name, value in item.items()}}
         expression = "SET " + ", ".join(f"#{name} = :{name}" for name in item)
         condition = f"attribute_not_exists(#{unless}) AND (attribute_not_exists(pk) OR #ttl > :now)"
-        return self._update_item(key, expression, condition, names, _to_attributes(given))
+        return self._update_item(key, expression, condition, names, _to_attributes(values))
 
     def _update_item(
         self, key: Key, expression: str, condition: str, names: dict[str, str], values: Attributes
     ) -> tuple[bool, Attributes]:
-        """Whether `condition` held, and the item: after the update, or as it was found."""
+        """Return True and the updated item, or False and the present item if `condition` failed."""
+        is_updated, found = self._write(
+            "update_item",
+            key,
+            Key=_key(key),
+            UpdateExpression=expression,
+            ConditionExpression=condition,
+            ExpressionAttributeNames=names,
+            ExpressionAttributeValues=values,
+            ReturnValues="ALL_NEW",  # the item right after this update, before any later one
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+        )
+        return is_updated, found["Attributes"] if is_updated else found
+
+    def _write(self, operation: str, key: Key, **parameters: Any) -> tuple[bool, Any]:
+        """Return True and the response, or False and the present item if the condition failed.
+
+        Raises:
+            StoreError: any other error.
+        """
         try:
-            response = self.client.update_item(
-                TableName=self.table,
-                Key=_key(key),
-                UpdateExpression=expression,
-                ConditionExpression=condition,
-                ExpressionAttributeNames=names,
-                ExpressionAttributeValues=values,
-                ReturnValues="ALL_NEW",
-                ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            )
+            return True, getattr(self.client, operation)(TableName=self.table, **parameters)
         except call_errors() as error:
             if error_code(error) != FAILED_CONDITION:
-                raise StoreError(f"UpdateItem {self.table} {key}: {error}") from error
+                raise StoreError(f"{operation} {self.table} {key}: {error}") from error
             return False, error_response(error).get("Item", {})
-        return True, response["Attributes"]
 
     def _read_batch(self, keys: list[Key]) -> Iterator[Attributes]:
-        """One batch; DynamoDB may return a part of it, and says which keys it did not process."""
+        """Yield the items of one batch; request the keys again that DynamoDB leaves unprocessed."""
         rest: Any = {self.table: {"Keys": [_key(key) for key in keys], "ConsistentRead": True}}
         for round_ in range(BATCH_ROUNDS):
             response = self._call("batch_get_item", RequestItems=rest)
@@ -247,9 +249,9 @@ class DynamoStore:
             if not rest:
                 return
             _pause(round_)
-        unread = sum(len(table["Keys"]) for table in rest.values())
-        some = f"{unread} of {len(keys)} keys"
-        raise StoreError(f"BatchGetItem {self.table}: {some} unprocessed after {BATCH_ROUNDS} rounds")
+        # Missing keys must not look absent: an absent outcome lets user code run again.
+        unread = f"{sum(len(table['Keys']) for table in rest.values())} of {len(keys)} keys"
+        raise StoreError(f"batch_get_item {self.table}: {unread} unprocessed after {BATCH_ROUNDS} requests")
 
     def _query(self, partition: str, newest: int | None) -> dict[str, Any]:
         query: dict[str, Any] = {
@@ -281,33 +283,31 @@ class DynamoStore:
         try:
             return getattr(self.client, operation)(**parameters)
         except call_errors() as error:
-            if "IndexName" in parameters and _tells_of_an_index(error):
-                raise NoIndex(_no_index(self.table, error)) from error
+            if "IndexName" in parameters and _is_index_missing(error):
+                raise NoIndex(_no_index_text(self.table, error)) from error
             raise StoreError(f"{operation} {self.table}: {error}") from error
 
     def _now_s(self) -> int:
         return self.clock.now_ms() // 1000
 
 
-def _tells_of_an_index(error: Exception) -> bool:
-    """Whether DynamoDB did not find the index, or not with the keys that are asked for."""
+def _is_index_missing(error: Exception) -> bool:
+    """Return True if DynamoDB found no index of this name, or an index with other keys."""
     return error_code(error) == "ValidationException" or "index" in str(error)
 
 
-def _no_index(table: str, error: Exception) -> str:
-    keys = (
-        f"partition key {LISTED_IN!r} and sort key {PLACE!r}, both strings, and the attributes {[*PROJECTED]} projected"
-    )
+def _no_index_text(table: str, error: Exception) -> str:
     return (
-        f"table {table}: expected a global secondary index {INDEX!r} with {keys}, for lists of executions; deploy the "
+        f"table {table}: expected a global secondary index {INDEX!r} with partition key {LISTED_IN!r} and sort key "
+        f"{PLACE!r}, both strings, and the attributes {[*PROJECTED]} projected, for lists of executions; deploy the "
         f"workflow with store=Store.dynamodb(list_executions=True), or add the index to your own table ({error})"
     )
 
 
 def _pause(round_: int) -> None:
-    from random import uniform  # noqa: PLC0415 - few sandboxes come here
+    from random import uniform  # noqa: PLC0415 - loaded only after throttling
 
-    time.sleep(uniform(0, FIRST_PAUSE_S * 2**round_))  # noqa: S311 - jitter, no secret
+    time.sleep(uniform(0, FIRST_PAUSE_S * 2**round_))  # noqa: S311 - jitter needs no secrecy
 
 
 def _key(key: Key) -> Attributes:
@@ -319,6 +319,7 @@ def _to_attributes(item: Item) -> Attributes:
 
 
 def _from_attributes(attributes: Attributes) -> Item:
+    # A number set becomes its size: callers of `read` need the count of a completion set, and `add` reads the members.
     return {
         name: int(value["N"]) if "N" in value else value["S"] if "S" in value else len(value["NS"])
         for name, value in attributes.items()

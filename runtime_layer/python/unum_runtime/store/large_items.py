@@ -1,12 +1,11 @@
-"""Items with texts of any size: what is too large for an item, or too dear in one, is an object of its own.
+"""Items with texts of any size: a text too large or too expensive for an item becomes an object of its own.
 
-In place of such a text the item has a reference, under the name of the text's attribute and `REFERENCE`. This is the
-only place that writes and follows references, so nobody else has to know of them. An object is there before the item
-that refers to it. Whoever loses a create leaves its object behind, to expire: it may be the winner's as well.
+The item then has a reference to the object, under the attribute's name plus `REFERENCE`. Only this module writes and
+resolves references. Objects are written before the item that refers to them, so a stored reference always resolves. The
+loser of a create leaves its object to expire, because the winner's item may refer to the same object.
 
-An object is named for its execution and by the hash of its content. So the name is all that a reference needs, whoever
-reads can tell whether the content is the one that was meant, and the same text is stored once, however often a delivery
-refers to it.
+An object's name contains its execution and the hash of its content. So the name alone is a complete reference, readers
+can verify the content, and repeated writes of one text produce one object.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -20,33 +19,31 @@ from unum_runtime.store.base import Store
 from unum_runtime.store.objects import Objects
 
 LEAST_BYTES = 10_000
-"""From how many bytes on a text is cheaper as an object: an item costs by the KB, an object by the request. It is what
-`unum_compiler.cost.estimate.least_object_bytes` computes from the list prices."""
+"""Smallest text, in bytes, that costs less as an object than in an item: items are billed by the KB, objects by the
+request. `unum_compiler.cost.estimate.least_object_bytes` computes it from the list prices."""
 
 MAX_EVENT_BYTES = 1_000_000
-"""The largest asynchronous payload. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
+"""Maximum asynchronous payload. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
 
 DAY_S = 86_400
 
 
 def object_lifetime_days(retention_s: int) -> int:
-    """How many days objects have to last that items refer to which are kept for `retention_s` seconds.
-
-    A day more than that, for a delivery may refer to an object some minutes after it has stored it.
-    """
+    """Return the days until objects of items with retention `retention_s` (seconds) may expire."""
+    # One day more than the items: a delivery may write the item minutes after the object that it refers to.
     return -(-retention_s // DAY_S) + 1
 
 
 @dataclass(frozen=True)
 class LargeItems:
-    """A store whose items may have texts of any size, as one workflow sees it during one delivery.
+    """Store for one workflow and one delivery whose items may have texts of any size.
 
     Attributes:
-        store: keeps the items.
-        objects: keeps their large texts.
+        store: store of the items.
+        objects: store of the large texts.
         workflow: name of the workflow.
-        least_bytes: from how many bytes on a text is an object, in UTF-8.
-        event_bytes: how many bytes an event may have.
+        least_bytes: smallest text that becomes an object, in UTF-8 bytes.
+        event_bytes: largest event, in bytes.
     """
 
     store: Store
@@ -54,11 +51,12 @@ class LargeItems:
     workflow: str
     least_bytes: int = LEAST_BYTES
     event_bytes: int = MAX_EVENT_BYTES
-    _kept: set[str] = field(default_factory=set, repr=False, compare=False)
+    _written: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def in_delivery(self) -> "LargeItems":
-        """The same for another delivery, which stores objects anew: what an earlier one has stored expires earlier."""
-        return replace(self, _kept=set())
+        """Return a copy for another delivery."""
+        # It writes objects again: those of an earlier delivery expire earlier than the items of this one.
+        return replace(self, _written=set())
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
         """See `Store.create`."""
@@ -66,22 +64,22 @@ class LargeItems:
         for name, content in objects.items():
             self._put(name, content)
         winner = self.store.create(key, small, expires_at_s=expires_at_s)
-        return None if winner is None else self._whole({key: winner})[key]
+        return None if winner is None else self._with_texts({key: winner})[key]
 
     def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
         """See `Store.read`."""
-        return self._whole(self.store.read(keys))
+        return self._with_texts(self.store.read(keys))
 
     def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
         """See `Store.query`."""
-        return self._whole(self.store.query(partition, newest=newest))
+        return self._with_texts(self.store.query(partition, newest=newest))
 
     def collect(self, keys: Iterable[Key]) -> None:
-        """See `Store.collect`; objects are left to expire, for other items may refer to them."""
+        """See `Store.collect`; objects stay until expiry, because other items may refer to them."""
         self.store.collect(keys)
 
     def extend(self, key: Key, item: Item, *, unless: str, expires_at_s: int) -> tuple[bool, Item]:
-        """See `Store.extend`; what items are extended by is small."""
+        """See `Store.extend`; added attributes are always small."""
         return self.store.extend(key, item, unless=unless, expires_at_s=expires_at_s)
 
     def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
@@ -100,27 +98,23 @@ class LargeItems:
         """See `Store.release`."""
         self.store.release(key, owner)
 
-    def keep(self, partition: str, text: str) -> str:
-        """Store `text` for the execution that has `partition`; the reference to it.
+    def store_text(self, partition: str, text: str) -> str:
+        """Store `text` as an object of the execution with `partition` and return the reference.
 
         Raises:
-            StoreError: the objects did not answer.
+            StoreError: the object store did not answer.
         """
         content = text.encode()
         name = self._name(partition, content)
         self._put(name, content)
         return name
 
-    def follow(self, references: Iterable[str]) -> dict[str, str]:
-        """The texts that `references` stand for.
-
-        Raises:
-            StoreError: one is not there, or is not what was stored; or the objects did not answer.
-        """
-        return followed(references, self.objects.get)
+    def read_texts(self, references: Iterable[str]) -> dict[str, str]:
+        """See `read_texts`."""
+        return read_texts(references, self.objects.get)
 
     def split(self, key: Key, item: Item) -> tuple[Item, dict[str, bytes]]:
-        """`item` as it is stored, and the contents of the objects that it refers to then."""
+        """Return `item` with references in place of large texts, and the contents of the objects by name."""
         texts = {name: str(item[name]) for name in VALUES if name in item}
         large = {name: text.encode() for name, text in texts.items() if self._is_large(text)}
         if not large:
@@ -131,48 +125,45 @@ class LargeItems:
         return small, {names[name]: content for name, content in large.items()}
 
     def _put(self, name: str, content: bytes) -> None:
-        if name not in self._kept:
+        if name not in self._written:
             self.objects.put(name, content)
-            self._kept.add(name)
+            self._written.add(name)
 
     def _name(self, partition: str, content: bytes) -> str:
         return f"{object_folder(self.workflow, partition)}/{_digest(content)}"
 
-    def _whole(self, items: Mapping[Key, Item]) -> dict[Key, Item]:
-        """`items` as they were before they were stored; all that they refer to is asked for at once."""
-        texts = self.follow(reference for item in items.values() for _, reference in references(item))
-        return {key: _with(texts, item) for key, item in items.items()} if texts else dict(items)
+    def _with_texts(self, items: Mapping[Key, Item]) -> dict[Key, Item]:
+        """Return `items` with texts in place of references; read all objects together."""
+        texts = self.read_texts(reference for item in items.values() for _, reference in references(item))
+        return {key: _replace_references(item, texts) for key, item in items.items()} if texts else dict(items)
 
     def _is_large(self, text: str) -> bool:
+        # A character has at most 4 bytes in UTF-8, so most texts need no encoding to be found small.
         return 4 * len(text) >= self.least_bytes and len(text.encode()) >= self.least_bytes
 
 
 def references(item: Item) -> list[tuple[str, str]]:
-    """The references that a stored item has in place of texts: attribute and reference."""
+    """Return attribute and object name of every reference in a stored item."""
     return [(name.removesuffix(REFERENCE), str(value)) for name, value in item.items() if name.endswith(REFERENCE)]
 
 
-def resolved(item: Item, get: Callable[[Iterable[str]], Mapping[str, bytes]]) -> Item:
-    """A stored `item` as it was before, by `get` of `Objects`.
+def resolve(item: Item, get: Callable[[Iterable[str]], Mapping[str, bytes]]) -> Item:
+    """Return a stored `item` with texts in place of references; see `read_texts`."""
+    return _replace_references(item, read_texts((reference for _, reference in references(item)), get))
+
+
+def read_texts(references: Iterable[str], get: Callable[[Iterable[str]], Mapping[str, bytes]]) -> dict[str, str]:
+    """Return the texts by reference, read with `get` of `Objects`.
 
     Raises:
-        StoreError: see `followed`.
-    """
-    return _with(followed((reference for _, reference in references(item)), get), item)
-
-
-def followed(references: Iterable[str], get: Callable[[Iterable[str]], Mapping[str, bytes]]) -> dict[str, str]:
-    """The texts that `references` stand for, by `get` of `Objects`.
-
-    Raises:
-        StoreError: one is not there, or is not what was stored; or the objects did not answer.
+        StoreError: an object is missing or has other content, or the object store did not answer.
     """
     names = list(dict.fromkeys(references))
     found = get(names) if names else {}
     return {name: _verified(name, found.get(name)) for name in names}
 
 
-def _with(texts: Mapping[str, str], item: Item) -> Item:
+def _replace_references(item: Item, texts: Mapping[str, str]) -> Item:
     rest = {name: value for name, value in item.items() if not name.endswith(REFERENCE)}
     return rest | {name: texts[reference] for name, reference in references(item)}
 
@@ -183,7 +174,7 @@ def _digest(content: bytes) -> str:
 
 def _verified(name: str, content: bytes | None) -> str:
     if content is None:
-        raise StoreError(f"object {name}: is not there, but something refers to it; was it deleted?")
+        raise StoreError(f"object {name}: expected content, got none, although an item refers to it; was it deleted?")
     if _digest(content) != name.rpartition("/")[2]:
         raise StoreError(f"object {name}: expected content with the SHA-256 in its name, got {_digest(content)}")
     return content.decode()

@@ -1,4 +1,4 @@
-"""Store and objects in memory: the reference for their contracts, and what tests and `unum run` use."""
+"""Store and objects in memory for tests and `unum run`; the reference implementation of both contracts."""
 
 import threading
 from collections.abc import Iterable
@@ -14,10 +14,10 @@ from unum_runtime.store.base import MAX_ITEM_BYTES
 
 @dataclass
 class MemoryStore:
-    """Keeps everything in dictionaries behind one lock.
+    """Store in dictionaries behind one lock.
 
     Attributes:
-        clock: tells which items have expired.
+        clock: current time for expiry checks.
     """
 
     clock: Clock = field(default_factory=SystemClock)
@@ -39,7 +39,7 @@ class MemoryStore:
     def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
         """See `Store.read`."""
         with self._lock:
-            found = {key: self._set(key) if key in self._sets else self._live(key) for key in keys}
+            found = {key: self._set_item(key) if key in self._sets else self._live(key) for key in keys}
         return {key: dict(item) for key, item in found.items() if item is not None}
 
     def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
@@ -63,7 +63,7 @@ class MemoryStore:
         with self._lock:
             for key in keys:
                 if key in self._sets:
-                    self._sets[key] = (frozenset(), self._sets[key][1])
+                    self._sets[key] = (frozenset(), self._sets[key][1])  # empty but present: reads as a tombstone
                 item = self._live(key)
                 if item is not None:
                     left = {name: value for name, value in item.items() if name not in OUTCOME}
@@ -84,7 +84,7 @@ class MemoryStore:
         """See `Store.add`."""
         with self._lock:
             members, expiry = self._sets.get(key, (frozenset[int](), expires_at_s))
-            if self._passed(expiry):
+            if self._has_expired(expiry):
                 members = frozenset()
             members |= {member}
             self._sets[key] = (members, expires_at_s)
@@ -93,16 +93,16 @@ class MemoryStore:
     def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
         """See `Store.acquire`."""
         with self._lock:
-            holder = self._holder(key)
-            if holder not in (None, owner):
-                return holder
+            present = self._owner(key)
+            if present not in (None, owner):
+                return present
             self._leases[key] = (owner, expires_at_ms)
             return owner
 
     def renew(self, key: Key, owner: str, *, expires_at_ms: int) -> bool:
         """See `Store.renew`."""
         with self._lock:
-            if self._holder(key) != owner:
+            if self._owner(key) != owner:
                 return False
             self._leases[key] = (owner, expires_at_ms)
             return True
@@ -110,10 +110,10 @@ class MemoryStore:
     def release(self, key: Key, owner: str) -> None:
         """See `Store.release`."""
         with self._lock:
-            if self._holder(key) == owner:
+            if self._owner(key) == owner:
                 del self._leases[key]
 
-    def _holder(self, key: Key) -> str | None:
+    def _owner(self, key: Key) -> str | None:
         owner, expires_at_ms = self._leases.get(key, (None, 0))
         return owner if self.clock.now_ms() < expires_at_ms else None
 
@@ -122,28 +122,29 @@ class MemoryStore:
 
     def _live(self, key: Key) -> Item | None:
         item, expires_at_s = self._items.get(key, (None, 0))
-        return None if item is None or self._passed(expires_at_s) else item
+        return None if item is None or self._has_expired(expires_at_s) else item
 
-    def _set(self, key: Key) -> Item | None:
-        """What is read where a set is."""
+    def _set_item(self, key: Key) -> Item | None:
+        """Return the item that `read` shows for a set, None if expired."""
         members, expires_at_s = self._sets[key]
-        if self._passed(expires_at_s):
+        if self._has_expired(expires_at_s):
             return None
         return {MEMBERS: len(members)} if members else {TOMBSTONE: 1}
 
-    def _passed(self, expires_at_s: int) -> bool:
+    def _has_expired(self, expires_at_s: int) -> bool:
         return expires_at_s * 1000 <= self.clock.now_ms()
 
 
-def _check_size(what: str, key: Key, item: Item) -> None:
+def _check_size(operation: str, key: Key, item: Item) -> None:
+    # As DynamoDB counts: UTF-8 bytes of names and values. Numbers are shorter there, so this check is never too lax.
     size = sum(len(str(part).encode()) for part in (*key, *item.keys(), *item.values()))
     if size > MAX_ITEM_BYTES:
-        raise StoreError(f"{what} {key}: the item has {size} bytes, more than {MAX_ITEM_BYTES}")
+        raise StoreError(f"{operation} {key}: expected at most {MAX_ITEM_BYTES} bytes, got an item of {size}")
 
 
 @dataclass
 class MemoryObjects:
-    """Keeps everything in a dictionary behind a lock."""
+    """Objects in a dictionary behind a lock."""
 
     _contents: dict[str, bytes] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -36,7 +36,7 @@ def entered(rt: Runtime, stored: Stored) -> Value:
             f"object {stored.value}: an event refers to it, but this function knows no bucket for payloads"
         )
     wanted = [stored.value, *filter(None, [stored.variables])]
-    texts = rt.large.follow(wanted)
+    texts = rt.large.read_texts(wanted)
     variables = json.loads(texts[stored.variables]) if stored.variables else {}
     return Value(Success.from_text(texts[stored.value]), stored.entered_ms, variables)
 
@@ -44,5 +44,5 @@ def entered(rt: Runtime, stored: Stored) -> Value:
 def _stored(rt: Runtime, envelope: Envelope, value: Value) -> Stored:
     assert rt.large is not None  # noqa: S101 - the caller asked
     partition = execution_partition(rt.workflow.name, envelope.name.execution)
-    variables = rt.large.keep(partition, to_text(dict(value.variables))) if value.variables else None
-    return Stored(rt.large.keep(partition, value.given.text), value.entered_ms, variables)
+    variables = rt.large.store_text(partition, to_text(dict(value.variables))) if value.variables else None
+    return Stored(rt.large.store_text(partition, value.given.text), value.entered_ms, variables)
