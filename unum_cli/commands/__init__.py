@@ -1,1 +1,1 @@
-"""What the command ``unum`` does, a module for each kind of command."""
+"""Commands of ``unum``, one module for each kind."""

@@ -1,4 +1,4 @@
-"""What the command line gives: definitions, inputs, and files to write."""
+"""Command-line arguments: definitions, inputs, output files."""
 
 import re
 import sys
@@ -15,14 +15,14 @@ from unum_runtime.model.ir import Json, Workflow
 from unum_runtime.protocol.history.start_records import is_name
 
 LONGEST_NAME = 80
-"""Of a workflow, as of an execution."""
+"""Characters of a workflow name. Source: AWS Step Functions API Reference, "CreateStateMachine"."""
 
 
 def workflow_name(file: str, given: str | None) -> str:
-    """The name on the command line, else one like the file's: ``orders`` for ``flows/orders.asl.json``.
+    """Return the name from the command line, or one made from the file's: ``orders`` for ``flows/orders.asl.json``.
 
     Raises:
-        UsageError: no workflow can have that name.
+        UsageError: a workflow name has other characters or length.
     """
     if given is None:
         return re.sub(r"[^A-Za-z0-9_-]+", "-", Path(file).name.split(".")[0])[:LONGEST_NAME] or "workflow"
@@ -32,27 +32,27 @@ def workflow_name(file: str, given: str | None) -> str:
 
 
 def compiled(file: str, name: str | None) -> Workflow:
-    """The workflow that `file` defines, in the Amazon States Language or as ``unum compile`` prints it.
+    """Compile the definition in `file`: Amazon States Language, or IR from ``unum compile``.
 
     Raises:
-        UsageError: the file cannot be read, or no workflow can have that name.
+        UsageError: unreadable file, or invalid workflow name.
         DefinitionError: with every problem of the definition.
     """
     return definition_in(file).compile(workflow_name(file, name), None)
 
 
 def definition_in(file: str) -> Definition:
-    """What `file` defines, not checked yet; see `compiled`."""
+    """Return the unchecked definition in `file`; see `compiled`."""
     value = document(file)
     is_compiled = isinstance(value, dict) and "start_at" in value
     return Definition.from_ir(value) if is_compiled else Definition.from_asl(value)
 
 
 def compiled_or_failed(file: str, name: str | None) -> Workflow:
-    """The same for commands to which a definition is only the way to something else.
+    """Compile the definition in `file` for a command that needs the workflow, not the problems as data.
 
     Raises:
-        UsageError: the file cannot be read.
+        UsageError: unreadable file.
         CommandFailed: with every problem of the definition, one per line.
     """
     try:
@@ -62,37 +62,37 @@ def compiled_or_failed(file: str, name: str | None) -> Workflow:
 
 
 def problem_lines(file: str, error: DefinitionError) -> list[str]:
-    """Each problem on a line of its own that begins with the file."""
+    """Return one line for each problem, prefixed with the file name."""
     texts = (" ".join(str(problem).splitlines()) for problem in error.problems)
-    # Problems of the text, and not of what it says, begin with the file themselves.
+    # Syntax problems carry the file name already, because the parser knows line and column.
     return [text if text.startswith(file) else f"{file}: {text}" for text in texts]
 
 
 def document(file: str) -> Json:
-    """What `file` says, as JSON or YAML.
+    """Parse `file` as JSON or YAML.
 
     Raises:
-        UsageError: the file cannot be read.
-        DefinitionError: its content is neither.
+        UsageError: unreadable file.
+        DefinitionError: neither JSON nor YAML.
     """
     with _readable(file):
         return read_file(file)
 
 
 def execution_input(given: str) -> Json:
-    """The value of ``--input``; see `json_option`."""
+    """Parse the value of ``--input``; see `json_option`."""
     return json_option("--input", given)
 
 
 def json_option(option: str, given: str) -> Json:
-    """The value of an option: JSON text, ``@FILE``, or ``-`` for standard input.
+    """Parse an option value: JSON text, ``@FILE``, or ``-`` for standard input.
 
     Args:
-        option: its name, for messages.
-        given: what stands on the command line.
+        option: option name, for messages.
+        given: value on the command line.
 
     Raises:
-        UsageError: it cannot be read, or is not JSON; names line and column.
+        UsageError: unreadable source or invalid JSON; names line and column.
     """
     source, text = _given_text(option, given)
     try:
@@ -103,11 +103,12 @@ def json_option(option: str, given: str) -> Json:
 
 
 def write_text(file: str, text: str) -> None:
-    """Write `text` to `file`, at once: what was there stays if it cannot be written.
+    """Write `text` to `file` atomically; an error leaves the previous content.
 
     Raises:
-        CommandFailed: it cannot be written.
+        CommandFailed: the file cannot be written.
     """
+    # A draft beside the target, then a rename: readers never see half a file, also not after Ctrl-C.
     target = Path(file)
     draft = target.with_name(f".{target.name}.new")
     try:
@@ -128,11 +129,12 @@ def _readable(file: str) -> Iterator[None]:
 
 
 def _given_text(option: str, given: str) -> tuple[str, str]:
-    """(where the text comes from, text)."""
+    """Return the name of the source and its text."""
     try:
         if given == "-":
             return "standard input", sys.stdin.read()
         if given.startswith("@"):
+            # Editors on Windows begin files with a byte-order mark, which is no JSON.
             return given[1:], Path(given[1:]).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise UsageError(f"{option}: {given[1:]}: cannot be read: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""``unum compile``: a definition's intermediate representation, or all its errors."""
+"""``unum compile``: print a definition's IR, or all its errors."""
 
 import argparse
 import json
@@ -10,10 +10,10 @@ from unum_runtime.errors import DefinitionError
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print the representation.
+    """Print the IR.
 
     Raises:
-        UsageError: the file cannot be read.
+        UsageError: unreadable file.
         CommandFailed: with every problem of the definition, one per line or as a JSON array.
     """
     as_json = options.format == "json"

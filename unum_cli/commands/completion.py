@@ -1,11 +1,11 @@
-"""``unum completion``: a script by which a shell completes commands, options and files."""
+"""``unum completion``: print a shell script that completes commands, options and files."""
 
 import argparse
 from collections.abc import Iterator
 
 from unum_cli.commands.command_errors import CommandFailed
 from unum_cli.commands.printing import print_json
-from unum_cli.main import grammar
+from unum_cli.grammar import grammar
 
 _FILES = frozenset({"FILE", "OLD", "NEW", "PICTURE", "SVG", "MODULE"})
 """What arguments are called whose values are files."""
@@ -15,7 +15,7 @@ def run(options: argparse.Namespace) -> None:
     """Print the script.
 
     Raises:
-        CommandFailed: what writes such scripts is not installed.
+        CommandFailed: the package `shtab`, which writes such scripts, is missing.
     """
     try:
         import shtab  # noqa: PLC0415 - only this command needs it, and it need not be installed
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """The arguments of `parser` and of all its commands."""
+    """Yield the arguments of `parser` and of all its commands."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no other way to them, and shtab takes the same
         yield action
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - has no public name

@@ -1,4 +1,4 @@
-"""``unum stop``, ``redrive``, ``nudge``, ``fork`` and ``why``: what people do to executions of a deployed workflow."""
+"""``unum stop``, ``redrive``, ``nudge``, ``fork`` and ``why``: operate executions of a deployed workflow."""
 
 import argparse
 from collections.abc import Mapping
@@ -28,11 +28,11 @@ _REMEDIES = {
 
 
 def run(options: argparse.Namespace) -> None:
-    """Do what ``options.command`` names.
+    """Execute the command in ``options.command``.
 
     Raises:
-        UsageError: the workflow is not found, or a name or an input is not as it must be.
-        CommandFailed: there is no such execution, it cannot be done, or AWS failed.
+        UsageError: unknown workflow, or invalid name or input.
+        CommandFailed: unknown execution, impossible operation, or AWS error.
     """
     if options.stack is None and options.control_alias is None:
         raise UsageError("--control-alias: expected the ARN of the control alias, got nothing; or give --stack STACK")
@@ -57,7 +57,8 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _input(options: argparse.Namespace) -> Mapping[str, object]:
-    """The input, if there is one."""
+    """Return the parsed input, or None."""
+    # Absent and null differ: without an input, the fork takes the one of the original visit.
     is_given = options.command == "fork" and options.input is not None
     return {"input": execution_input(options.input)} if is_given else {}
 
@@ -78,7 +79,7 @@ def _print_time(at: "datetime", done: str, options: argparse.Namespace, name: st
 
 
 def _errors(options: argparse.Namespace) -> Mapping[str, str]:
-    """The last error of each invocation of which a dead letter tells, if they may be read."""
+    """Return the last error of each invocation that has a dead letter; none without permission to read the queue."""
     session = session_of(options)
     return last_errors(session, located(session, options).failure_queue)
 
@@ -98,6 +99,7 @@ def _print_waits(waits: Waits, errors: Mapping[str, str], options: argparse.Name
         if each.invocation in errors:
             print(f"  last error: {errors[each.invocation]}")
         print(f"  {_REMEDIES[each.waits_for].format(options.execution)}")
+    # The control alias lists the first ones only; an answer of Lambda has at most 6 MB.
     if waits.count > len(waits.missing):
         print(f"and {waits.count - len(waits.missing)} more")
 

@@ -1,4 +1,4 @@
-"""``unum cost``: what executions of a definition cost, here and elsewhere."""
+"""``unum cost``: estimate the price of executions, here and elsewhere."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -31,12 +31,11 @@ _WIDTH = 12
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print the receipt of one execution and the bills of a million.
+    """Print the receipt of one execution and the bills of a million executions.
 
     Raises:
-        UsageError: the file, the input, an amount or the module with the functions is not as it must be; or small
-            results are expected where no branch has any.
-        CommandFailed: the definition has problems, or the simulated execution failed.
+        UsageError: invalid file, input, amount or handler module; or small results for a workflow that has none.
+        CommandFailed: problems in the definition, or a failed simulated execution.
     """
     rate = None if options.rate is None else _rate(options.rate)
     receipt = _receipt(options)
@@ -54,6 +53,7 @@ def _receipt(options: argparse.Namespace) -> Receipt:
         workflow = _guarded(workflow, Guard(options.guard))
     amounts = _given(options, "items", "rounds", "result_bytes")
     _check_source(options, amounts)
+    # Handlers decide branch counts and sizes themselves; amounts are only for executions without code.
     functions = options.functions and handlers(options.functions, {task.function for task in workflow.tasks})
     try:
         return estimate(
@@ -71,7 +71,8 @@ def _receipt(options: argparse.Namespace) -> Receipt:
 
 
 def _timeout_s(options: argparse.Namespace) -> int:
-    """Of each function; where nobody says it, at least as long as user code takes."""
+    """Return the timeout of each function: as given, or long enough for the user code."""
+    # Round up: a timeout of whole seconds must cover the last started second.
     duration_s = -(-(options.duration_ms or 0) // 1000)
     if options.timeout_s is None:
         return max(DEFAULT_TIMEOUT_S, duration_s)
@@ -86,7 +87,7 @@ def _given(options: argparse.Namespace, *names: str) -> dict[str, int]:
 
 
 def _check_source(options: argparse.Namespace, amounts: Mapping[str, int]) -> None:
-    """What handlers decide is not taken for granted, and without them nobody reads an input."""
+    """Raise UsageError for amounts beside handlers, which decide these, and for an input without handlers."""
     if options.functions and amounts:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in amounts)
         raise UsageError(f"{names}: with --functions, the handlers decide that; leave one of both out")
@@ -105,7 +106,7 @@ def _with_small_results(workflow: Workflow) -> Workflow:
 
 
 def _guarded(workflow: Workflow, guard: Guard) -> Workflow:
-    """`workflow` with this guard of all Tasks that call functions; services are called under the default."""
+    """Return `workflow` with `guard` on all Tasks that call functions; service Tasks keep the default."""
     states = {
         name: replace(state, guard=guard) if isinstance(state, Task) and state.resource is None else state
         for name, state in workflow.states.items()
@@ -114,7 +115,7 @@ def _guarded(workflow: Workflow, guard: Guard) -> Workflow:
 
 
 def _rate(given: str) -> float:
-    """Executions a second: ``10`` or ``10/s``."""
+    """Parse executions per second: ``10`` or ``10/s``."""
     with suppress(ValueError):
         if 0 < (rate := float(given.removesuffix("/s"))) < inf:
             return rate

@@ -1,4 +1,4 @@
-"""What the dead letters of a workflow tell of invocations: looked at, and left where they are."""
+"""Errors in the dead letters of a workflow; letters are read and left in the queue."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,33 +13,34 @@ if TYPE_CHECKING:
     from boto3 import Session
 
 _UNREADABLE = (ValueError, TypeError, KeyError, RecursionError, UnumError)
-"""What letters come to that others have put into the queue, or a version whose events are not read here."""
+"""Errors while parsing letters from other senders, or from versions with other events."""
 
 MOST_BATCHES = 20
-"""How often up to 10 letters are looked at; each stays hidden for others for as long as `HIDDEN_S`."""
+"""Maximum number of receives of 10 letters; each letter stays hidden from other readers for `HIDDEN_S`."""
 
 HIDDEN_S = 10
 
 
 def last_errors(session: "Session", queue_url: str | None) -> Mapping[str, str]:
-    """The last error of each invocation, by its name; nothing if the queue is not known or may not be read.
+    """Return the last error by invocation name; empty for an unknown or forbidden queue.
 
     Args:
-        session: of boto3.
-        queue_url: of the queue of dead letters.
+        session: boto3 session.
+        queue_url: URL of the dead-letter queue.
     """
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - only these commands need them
 
     if queue_url is None:
         return {}
     try:
-        return dict(_told(session.client("sqs"), queue_url))
-    except (BotoCoreError, ClientError):  # to see them is a permission that the command can do without
+        return dict(_read_letters(session.client("sqs"), queue_url))
+    except (BotoCoreError, ClientError):  # reading letters is optional: a caller may lack the permission
         return {}
 
 
-def _told(queues: Any, queue_url: str) -> Iterator[tuple[str, str]]:
+def _read_letters(queues: Any, queue_url: str) -> Iterator[tuple[str, str]]:
     for _ in range(MOST_BATCHES):
+        # A short visibility timeout: letters stay for other readers, and none is deleted here.
         found = queues.receive_message(
             QueueUrl=queue_url, MaxNumberOfMessages=10, VisibilityTimeout=HIDDEN_S, MessageAttributeNames=["All"]
         )
@@ -47,20 +48,22 @@ def _told(queues: Any, queue_url: str) -> Iterator[tuple[str, str]]:
             return
         for message in found["Messages"]:
             told = {name: each.get("StringValue", "") for name, each in message.get("MessageAttributes", {}).items()}
+            # One foreign letter must not hide the errors in all others.
             with suppress(*_UNREADABLE):
                 yield from _read(json.loads(message["Body"]), told)
 
 
 def _read(letter: Json, attributes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The invocation and the error of a letter.
+    """Return the invocation name and the error in a letter.
 
-    It is a record of the failure handler's, around that of a function; or an event that had to wait, from the timer's
-    queue or, with attributes, from EventBridge Scheduler, around which there may be its request to the queue.
+    A letter holds the failure handler's record around a function's record, or a delayed event. Delayed events come from
+    the timer queue, or, with attributes, from EventBridge Scheduler, possibly inside its SendMessage request.
     Source: EventBridge Scheduler User Guide, "Configuring a schedule's dead-letter queue".
     """
     match letter:
         case {"requestPayload": {"requestPayload": event}, **rest} if is_envelope(event):
             yield str(Envelope.from_json(event).name), _error(rest.get("responsePayload"))
+        # EventBridge Scheduler wraps the request that it could not deliver.
         case {"MessageBody": str(body)}:
             yield from _read(json.loads(body), attributes)
         case {"address": str(address), "event": event} if is_envelope(event):
@@ -70,7 +73,7 @@ def _read(letter: Json, attributes: Mapping[str, str]) -> Iterator[tuple[str, st
 def _not_sent(address: str, attributes: Mapping[str, str]) -> str:
     if "ERROR_CODE" in attributes:
         return f"{attributes['ERROR_CODE']}: {attributes.get('ERROR_MESSAGE', '')}"
-    return f"it waited, and could not be handed on to {address}; the log of the timer's function says why"
+    return f"delayed event, not delivered to {address}; see the log of the forwarder function"
 
 
 def _error(report: Json) -> str:

@@ -1,4 +1,4 @@
-"""``unum diff``: what a deployment means for the executions that run."""
+"""``unum diff``: show the effect of a deployment on running executions."""
 
 import argparse
 import json
@@ -18,8 +18,8 @@ def run(options: argparse.Namespace) -> None:
     """Print the changes.
 
     Raises:
-        UsageError: a file cannot be read.
-        CommandFailed: a definition has problems, or a change breaks executions that run.
+        UsageError: unreadable file.
+        CommandFailed: problems in a definition, or a change that breaks running executions.
     """
     name = options.name
     found = changes(compiled_or_failed(options.old, name), compiled_or_failed(options.new, name))

@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from boto3 import Session
 
 _ADDRESSES = ("table", "start_alias", "control_alias", "payload_bucket", "queue_url")
-"""What a stack's outputs say."""
+"""Options that a stack's outputs replace."""
 
 _NO_STACK = "ValidationError"
 """Source: AWS CloudFormation API Reference, "DescribeStacks"."""
 
 
 def run(options: argparse.Namespace) -> None:
-    """Do what ``options.command`` names.
+    """Execute the command in ``options.command``.
 
     Raises:
-        UsageError: the workflow is not found, or a name or an input is not as it must be.
-        CommandFailed: there is no such execution, it failed, or AWS did.
+        UsageError: unknown workflow, or invalid name or input.
+        CommandFailed: unknown or failed execution, or AWS error.
     """
     try:
-        # First, so that nothing else is asked for with an input that is none.
+        # Parse the input before any AWS call: an invalid one needs no credentials to be reported.
         value = execution_input(options.input) if options.command == "start" else None
         client = connected(options)
         match options.command:
@@ -110,10 +110,10 @@ def _steps(client: Client, options: argparse.Namespace) -> None:
 
 
 def connected(options: argparse.Namespace) -> Client:
-    """The client of the workflow that `options` name.
+    """Return a client for the workflow in `options`.
 
     Raises:
-        UsageError: they do not name one.
+        UsageError: no workflow is named.
     """
     if options.stack is None and None in (options.table, options.workflow):
         raise UsageError("expected --stack STACK, or --table TABLE and --workflow NAME, and to start --start-alias ARN")
@@ -133,31 +133,31 @@ def connected(options: argparse.Namespace) -> Client:
 
 @contextmanager
 def needing_boto3() -> Iterator[None]:
-    """Tell what to install if there is no AWS client.
+    """Convert a missing boto3 into a message that says how to install it.
 
     Raises:
-        CommandFailed: there is none.
+        CommandFailed: boto3 is not installed.
     """
     try:
         yield
     except ImportError as error:
-        raise CommandFailed(f"{error}; this command needs boto3: pip install 'unum-constructs[client]'") from error
+        raise CommandFailed(f"{error}; this command needs boto3: pip install boto3") from error
 
 
 def located(session: "Session", options: argparse.Namespace) -> Deployed:
-    """Where the workflow is that `options` name.
+    """Return the addresses of the workflow in `options`.
 
     Raises:
-        UsageError: they do not name one.
+        UsageError: no workflow is named.
     """
     return _explicit(options) if options.stack is None else in_stack(session, options)
 
 
 def session_of(options: argparse.Namespace) -> "Session":
-    """The session of the profile and region that `options` name.
+    """Return a boto3 session for the profile and region in `options`.
 
     Raises:
-        UsageError: there is no such profile, or no region.
+        UsageError: unknown profile, or no region.
     """
     import boto3  # noqa: PLC0415 - only these commands need an AWS client, and it need not be installed
     from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - the same
@@ -184,18 +184,18 @@ def _explicit(options: argparse.Namespace) -> Deployed:
 
 
 def in_stack(session: "Session", options: argparse.Namespace) -> Deployed:
-    """The workflow in the stack that `options` name.
+    """Return the addresses of a workflow from the outputs of its stack.
 
     Raises:
-        UsageError: there is no such stack, it has no such workflow, or several, or an address is given beside it.
-        CommandFailed: AWS does not show the stack.
+        UsageError: unknown stack, no such workflow or several of them, or an address option beside the stack.
+        CommandFailed: AWS refused to describe the stack.
     """
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as above
 
     if addresses := [f"--{each.replace('_', '-')}" for each in _ADDRESSES if getattr(options, each, None) is not None]:
         raise UsageError(
-            f"--stack {options.stack}: its outputs say where the workflow is, got {', '.join(addresses)} as well; "
-            "remove one of both"
+            f"--stack {options.stack}: its outputs name the workflow's addresses, got {', '.join(addresses)} as well; "
+            "remove either"
         )
     try:
         stacks = session.client("cloudformation").describe_stacks(StackName=options.stack)["Stacks"]

@@ -1,4 +1,4 @@
-"""``unum graph``: a picture of a definition."""
+"""``unum graph``: draw a definition."""
 
 import argparse
 
@@ -12,8 +12,8 @@ def run(options: argparse.Namespace) -> None:
     """Print the picture, or write it to a file.
 
     Raises:
-        UsageError: the definition's file cannot be read.
-        CommandFailed: the definition has problems, or the picture cannot be written.
+        UsageError: unreadable file.
+        CommandFailed: problems in the definition, or an unwritable picture.
     """
     workflow = compiled_or_failed(options.file, options.name)
     picture = mermaid(workflow) if options.format == "mermaid" else draw(workflow)

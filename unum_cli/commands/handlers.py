@@ -1,4 +1,4 @@
-"""Handlers for ``unum run``, from a Python module of the user's."""
+"""Handlers for ``unum run``, from the user's Python module."""
 
 import importlib
 import importlib.util
@@ -16,14 +16,14 @@ TABLE = "FUNCTIONS"
 
 
 def handlers(module_name: str, keys: Collection[str]) -> Mapping[str, Function]:
-    """The handler of each of `keys`.
+    """Return the handler of each function in `keys`.
 
     Args:
         module_name: dotted name of a module, or path of a ``.py`` file.
-        keys: of the functions that the workflow needs.
+        keys: keys of the functions that the workflow needs.
 
     Raises:
-        UsageError: the module cannot be imported, or lacks a function; names all that are missing.
+        UsageError: the module fails to import or lacks functions; names all missing ones.
     """
     module = _imported(module_name)
     table = getattr(module, TABLE, None)
@@ -43,31 +43,34 @@ def handlers(module_name: str, keys: Collection[str]) -> Mapping[str, Function]:
 def _imported(name: str) -> ModuleType:
     try:
         return _from_file(Path(name)) if name.endswith(".py") else _by_name(name)
+    # User code may raise anything at import, and a script may call `sys.exit`.
     except (Exception, SystemExit) as error:
         raise UsageError(f"--functions {name}: cannot be imported: {_summary(error)}") from error
 
 
 def _by_name(name: str) -> ModuleType:
-    """A module as ``python -m`` finds it: from the current directory, too."""
+    """Import a module by name, also from the current directory, as ``python -m`` does."""
+    # The console script has its own folder on the path, not the current one.
     if "" not in sys.path:
         sys.path.insert(0, "")
     return importlib.import_module(name)
 
 
 def _from_file(file: Path) -> ModuleType:
-    """The module in `file`, which may import its neighbours as it could if it were run."""
+    """Import the module in `file`, with its folder on the path, as running the file would."""
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None:
         raise ImportError(f"{file} is no Python module")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(file.resolve().parent))
+    # Registered before it runs, as `import` does: dataclasses and pickling look their module up there.
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
     return module
 
 
 def _summary(error: BaseException) -> str:
-    """The error and where in the user's code it happened, if it was there."""
+    """Return the error with its place in the user's code, if any."""
     text = "".join(traceback.format_exception_only(error)).strip()
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "importlib" not in frame.filename]
     own = [frame for frame in frames if frame.filename != __file__]

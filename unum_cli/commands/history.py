@@ -1,4 +1,4 @@
-"""``unum history``: the events of an execution of a deployed workflow."""
+"""``unum history``: print the events of a deployed execution."""
 
 import argparse
 from collections.abc import Iterator
@@ -23,8 +23,8 @@ def run(options: argparse.Namespace) -> None:
     """Print the events: a table, or JSON as ``aws stepfunctions get-execution-history`` prints it.
 
     Raises:
-        UsageError: the file cannot be read, or the workflow is not found.
-        CommandFailed: there is no such execution, it runs on another version, or AWS failed.
+        UsageError: unreadable file, or unknown workflow.
+        CommandFailed: unknown execution, execution of another version, or AWS error.
     """
     client = connected(options)
     definition = compiled_or_failed(options.file, client.workflow)

@@ -1,4 +1,4 @@
-"""``unum list``: the executions of a deployed workflow, newest first."""
+"""``unum list``: print the executions of a deployed workflow, newest first."""
 
 import argparse
 import json
@@ -19,11 +19,11 @@ _ROW = "{:24}  {:9}  {:>9}  {}"
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print an execution on each line, as it is found.
+    """Print one line for each execution, as pages arrive.
 
     Raises:
-        UsageError: the workflow is not found.
-        CommandFailed: the table has no index for lists, or AWS failed.
+        UsageError: unknown workflow.
+        CommandFailed: table without an index for lists, or AWS error.
     """
     status = None if options.status is None else Status(options.status)
     try:

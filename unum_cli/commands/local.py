@@ -1,4 +1,4 @@
-"""``unum run``: an execution in this process, on the memory store."""
+"""``unum run``: execute a definition in this process, on the memory store."""
 
 import argparse
 import contextlib
@@ -26,8 +26,8 @@ def run(options: argparse.Namespace) -> None:
     """Run the workflow and print its output.
 
     Raises:
-        UsageError: a file, the input or the module with the functions is not as it must be; nothing ran.
-        CommandFailed: the definition has problems, or the execution failed; what was asked for is shown all the same.
+        UsageError: invalid file, input or handler module; no code ran.
+        CommandFailed: problems in the definition, or a failed execution; steps and picture are still written.
     """
     workflow = compiled_or_failed(options.file, options.name)
     value = _checked(execution_input(options.input))
@@ -43,9 +43,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _run(local: LocalWorkflow, value: Json) -> tuple[Checkpoint, list[Checkpoint]]:
-    """Start record and steps of one execution; what the handlers print is no part of the output."""
+    """Execute the workflow; return start record and steps. Output of handlers goes to standard error."""
     name = str(uuid4())
     try:
+        # Standard output carries the result alone, so that it can be piped into another program.
         with contextlib.redirect_stdout(sys.stderr):
             local.run(name, value)
     except UnumError as error:
@@ -64,6 +65,7 @@ def _last(local: LocalWorkflow, record: Checkpoint) -> Checkpoint | None:
 
 def _show_steps(steps: Iterable[Checkpoint]) -> None:
     table = LiveTable(sys.stderr)
+    # Steps are stored by scope; readers expect them in the order of their commits.
     for checkpoint in sorted(steps, key=lambda checkpoint: checkpoint.committed_ms):
         table.add(Step.of(checkpoint))
     table.close()

@@ -1,4 +1,4 @@
-"""``unum map-runs``: how far the Maps of an execution have come."""
+"""``unum map-runs``: print the progress of the Map Runs of an execution."""
 
 import argparse
 from dataclasses import asdict
@@ -14,11 +14,11 @@ from unum_runtime.model.ir import Json
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print the runs: one on each line, or an array.
+    """Print one line for each Map Run, or a JSON array.
 
     Raises:
-        UsageError: the file cannot be read, or the workflow is not found.
-        CommandFailed: there is no such execution, it runs on another version, or AWS failed.
+        UsageError: unreadable file, or unknown workflow.
+        CommandFailed: unknown execution, execution of another version, or AWS error.
     """
     client = connected(options)
     definition = compiled_or_failed(options.file, client.workflow)

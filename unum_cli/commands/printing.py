@@ -1,4 +1,4 @@
-"""How executions look on the terminal."""
+"""Text and JSON output for executions."""
 
 import json
 from dataclasses import fields
@@ -14,21 +14,21 @@ from unum_runtime.model.ir import Json
 
 
 def to_json(record: Started | Description | Step | ListedExecution) -> dict[str, Json]:
-    """The fields of a record; times in RFC 3339, and without the whole checkpoint of a step."""
+    """Return the fields of a record, with times in RFC 3339, without the checkpoint of a step."""
     shown = (field.name for field in fields(record) if field.name != "checkpoint")
     return {name: _plain(getattr(record, name)) for name in shown}
 
 
 def print_json(value: Json) -> None:
-    """Print `value` for people and programs alike."""
+    """Print `value` as indented JSON."""
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def check_success(description: Description) -> None:
-    """Make sure that an execution that has ended has a result.
+    """Raise an error unless an ended execution succeeded.
 
     Raises:
-        CommandFailed: it failed, or was stopped; names error and cause.
+        CommandFailed: failed or stopped execution; names error and cause.
     """
     if description.status is Status.ABORTED:
         raise CommandFailed(f"execution {description.name} was stopped{_reason(description)}")
@@ -38,7 +38,7 @@ def check_success(description: Description) -> None:
 
 
 def print_description(description: Description) -> None:
-    """Print what is known of an execution, one thing on each line."""
+    """Print a description of an execution, one field on each line."""
     print(f"name     {description.name}")
     print(f"status   {description.status}")
     print(f"started  {time_text(description.started_at)}")
@@ -56,7 +56,7 @@ def print_description(description: Description) -> None:
 
 
 def failure_text(error: str | None, cause: str | None) -> str:
-    """An error's name and cause; the cause of an exception in user code is taken apart."""
+    """Return error and cause as text; a JSON report of an exception becomes message and stack trace."""
     try:
         report = json.loads(cause or "")
         stack = "".join(report["stackTrace"])

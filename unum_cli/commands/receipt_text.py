@@ -8,17 +8,17 @@ from unum_runtime.model.ir import Json
 
 
 def receipt_of(client: Client, execution: str) -> StoredReceipt:
-    """The receipt of the execution called `execution`."""
+    """Return the receipt of execution `execution`."""
     return stored_receipt(client.store, client.workflow, execution, retention_s=client.retention_s)
 
 
 def receipt_json(receipt: StoredReceipt) -> Json:
-    """Its fields and its price."""
+    """Return the fields of a receipt, with its price."""
     return asdict(receipt) | {"usd": receipt.usd}
 
 
 def print_receipt(receipt: StoredReceipt) -> None:
-    """Print what an execution has used, and what that costs at least."""
+    """Print the resources that an execution used, and their minimum price."""
     stored = f"{receipt.writes:,} writes of {receipt.write_units:,} units, {receipt.item_bytes:,} bytes"
     if receipt.object_writes:
         stored += f", {receipt.object_writes:,} objects"

@@ -1,4 +1,4 @@
-"""``unum schema``: the JSON Schema of the intermediate representation."""
+"""``unum schema``: print the JSON Schema of the IR."""
 
 import argparse
 
@@ -7,5 +7,5 @@ from unum_compiler.frontends.ir_schema import ir_schema
 
 
 def run(_options: argparse.Namespace) -> None:
-    """Print it."""
+    """Print the schema."""
     print_json(ir_schema())

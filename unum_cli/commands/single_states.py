@@ -1,4 +1,4 @@
-"""Definitions of single states: each is compiled in the smallest machine that can hold it."""
+"""Single states, each compiled inside the smallest state machine that can hold it."""
 
 from collections.abc import Iterator
 
@@ -11,15 +11,15 @@ NAME = "StateName"
 
 
 def workflow_around(definition: Json, name: str | None, *, machine: str = "tested") -> tuple[Workflow, str]:
-    """A workflow that has the state to test, and the state's name in it.
+    """Return a workflow that contains the state under test, and the name of the state.
 
     Args:
-        definition: of a state; or of a whole state machine, of which `name` is a state.
-        name: of the state in the machine, at any depth; None where `definition` is the state.
+        definition: a state, or a whole state machine that contains state `name`.
+        name: name of the state in the machine, at any depth; None for a single state.
         machine: name of the workflow.
 
     Raises:
-        DefinitionError: with every problem of the definition; places in a state are those in the machine around it.
+        DefinitionError: with every problem of the definition; JSON paths include the machine around the state.
     """
     whole = _around(definition) if name is None else definition
     workflow = Definition.from_asl(whole).compile(machine, None)
@@ -31,7 +31,7 @@ def workflow_around(definition: Json, name: str | None, *, machine: str = "teste
 
 
 def _around(state: Json) -> Json:
-    """A machine that begins with `state`, and ends wherever that leads to."""
+    """Return a machine that starts with `state` and ends at each of its targets."""
     if not isinstance(state, dict):
         raise DefinitionError((Problem("$", "expected an object with the definition of a state, or of a machine"),))
     if "StartAt" in state:

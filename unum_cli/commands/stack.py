@@ -1,4 +1,4 @@
-"""Where a deployed workflow is: from the outputs of its CloudFormation stack."""
+"""Addresses of a deployed workflow, from the outputs of its CloudFormation stack."""
 
 import json
 import re
@@ -18,16 +18,16 @@ _ALWAYS = frozenset({"StartAlias", "Table", "Workflow", "Retention"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployed:
-    """A workflow as a client needs to know it.
+    """Addresses and settings that a client needs.
 
     Attributes:
-        workflow: its name.
+        workflow: name of the workflow.
         table: name of its table.
-        start_alias: ARN of its start alias; None for a client that only looks.
-        retention_s: how long it keeps its state, in seconds.
-        activities: URLs of the queues of its activities by name.
-        control_alias: ARN of its control alias; None for a client that controls nothing.
-        failure_queue: URL of the queue of what it could not go on from; None if that is not known.
+        start_alias: ARN of its start alias; None for a client that only reads.
+        retention_s: retention of its items, in seconds.
+        activities: URLs of its activity queues, by name.
+        control_alias: ARN of its control alias; None for a client without control.
+        failure_queue: URL of its dead-letter queue; None if unknown.
         payload_bucket: name of its bucket for large values; None if it has none.
     """
 
@@ -42,15 +42,15 @@ class Deployed:
 
 
 def deployed(stack: str, outputs: Mapping[str, str], workflow: str | None) -> Deployed:
-    """The workflow called `workflow` in a stack, or the only one.
+    """Return the workflow named `workflow` in a stack, or its only one.
 
     Args:
-        stack: name of the stack, for the message.
-        outputs: of the stack, by logical ID.
-        workflow: which; None if there is only one.
+        stack: name of the stack, for messages.
+        outputs: outputs of the stack, by logical id.
+        workflow: name of the workflow; None for the only one.
 
     Raises:
-        UsageError: the stack has no such workflow, or several to choose from.
+        UsageError: no such workflow in the stack, or several to choose from.
     """
     found = {one.workflow: one for one in _all_deployed(outputs)}
     if workflow is None and len(found) == 1:

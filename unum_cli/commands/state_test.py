@@ -1,4 +1,4 @@
-"""``unum test-state``: one state alone, as the TestState API of Step Functions runs it."""
+"""``unum test-state``: run one state alone, as the TestState API of Step Functions does."""
 
 import argparse
 import json
@@ -18,11 +18,11 @@ from unum_runtime.simulator.single import Given, Level, Mock, Validation, test_s
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print what the state comes to.
+    """Run the state and print its result.
 
     Raises:
-        UsageError: a file or an option is not as it must be, or what is given does not fit the state.
-        CommandFailed: the definition has problems, or the state failed; what it came to is printed all the same.
+        UsageError: invalid file or option, or one that does not fit the state.
+        CommandFailed: problems in the definition, or a failed state; its result is still printed.
     """
     try:
         workflow, state = workflow_around(document(options.file), options.state_name)
@@ -48,10 +48,10 @@ def given(
     configuration: Json = None,
     functions: Mapping[str, Function] = MappingProxyType({}),
 ) -> Given:
-    """What a call of TestState gives, under the names of its API; None for what it does not.
+    """Parse the request of a TestState call, which has the field names of its API.
 
     Raises:
-        ValueError: something is not as the API has it.
+        ValueError: a field or value that the API does not have.
     """
     return Given(
         variables=_object("variables", {} if variables is None else variables),
@@ -81,7 +81,7 @@ def _object(name: str, value: Json) -> dict[str, Json]:
 
 
 def _renamed(place: str, value: dict[str, Json], fields: "_Fields") -> dict[str, Json]:
-    """The fields of `value`, checked, under Python's names."""
+    """Return the checked fields of `value` under Python names."""
     unknown = sorted(value.keys() - fields.keys())
     if unknown:
         raise ValueError(f"{place}: there is no field {', '.join(unknown)}; allowed are {', '.join(fields)}")
@@ -118,7 +118,7 @@ def _count(value: Json) -> int:
 
 
 def _result(value: Json) -> Json:
-    """A string holds JSON text, as in the API; anything else is the result itself."""
+    """Parse a string as JSON text, as the API does; return any other value unchanged."""
     return json.loads(value) if isinstance(value, str) else value
 
 

@@ -1,4 +1,4 @@
-"""``unum send-task-success``, ``-failure``, ``-heartbeat`` and ``get-activity-task``: answers for Tasks that wait."""
+"""``unum send-task-success``, ``-failure``, ``-heartbeat`` and ``get-activity-task``: answer waiting Tasks."""
 
 import argparse
 import sys
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Do what ``options.command`` names.
+    """Execute the command in ``options.command``.
 
     Raises:
-        UsageError: the start alias is not found, or the output is not as it must be.
-        CommandFailed: the token or the activity is none, the Task does not wait any more, or AWS failed; the message
-            begins with the error's name.
+        UsageError: unknown start alias, or invalid output.
+        CommandFailed: unknown token or activity, a Task that no longer waits, or AWS error; the message begins with
+            the name of the error.
     """
     try:
         match options.command:
@@ -63,13 +63,13 @@ def _connected(options: argparse.Namespace) -> Tasks:
 
 
 def _in_stack(session: "Session", options: argparse.Namespace) -> tuple[str, Mapping[str, str]]:
-    """ARN of the start alias, and URLs of the activities' queues by name."""
+    """Return the ARN of the start alias and the URLs of activity queues, from the stack."""
     found = in_stack(session, options)
     return str(found.start_alias), found.activities
 
 
 def _explicit(options: argparse.Namespace) -> tuple[str, Mapping[str, str]]:
-    """The same, as far as the command needs it."""
+    """Return the ARN of the start alias and the URLs of activity queues, from options."""
     if options.start_alias is None:
         raise UsageError("expected --stack STACK, or --start-alias ARN")
     if options.command != "get-activity-task":

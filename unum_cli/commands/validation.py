@@ -1,4 +1,4 @@
-"""``unum validate``: every problem of every definition, and what definitions without problems hardly mean."""
+"""``unum validate``: report every problem of every definition, and warnings."""
 
 import argparse
 import json
@@ -12,10 +12,10 @@ from unum_runtime.model.ir import Json
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print what is wrong with the definitions.
+    """Print the problems and warnings of the definitions.
 
     Raises:
-        UsageError: a file cannot be read; the others are reported all the same.
+        UsageError: unreadable file; the other files are still reported.
         CommandFailed: a definition has problems.
     """
     verdicts = [_verdict(file) for file in options.files]
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What is known of one file."""
+    """Result for one file."""
 
     file: str
     error: DefinitionError | None = None

@@ -1,4 +1,4 @@
-"""``unum watch``: how far an execution of a deployed workflow has come, until it has ended."""
+"""``unum watch``: show the progress of a deployed execution until it ends."""
 
 import argparse
 import sys
@@ -24,8 +24,8 @@ def run(options: argparse.Namespace) -> None:
     """Show the states on standard error until the execution has ended, then print its output.
 
     Raises:
-        UsageError: a file cannot be read, or the workflow is not found.
-        CommandFailed: there is no such execution, it failed, it runs on another version, or AWS failed.
+        UsageError: unreadable file, or unknown workflow.
+        CommandFailed: unknown, failed or differently versioned execution, or AWS error.
     """
     if options.graph and not options.file:
         raise UsageError("--graph: needs the definition of what is drawn; give --file FILE as well")
@@ -44,7 +44,7 @@ def _watch(client: Client, definition: Workflow | None, options: argparse.Namesp
     seen: Mapping[str, Progress] = {}
     with Board(sys.stderr) as board:
         while True:
-            # Asked before the steps are listed: what an ended execution has committed is all there then.
+            # Status before steps: once an execution has ended, the steps read afterwards are complete.
             description = client.describe(options.execution)
             states = _states(client, definition, options.execution)
             board.show(states, _title(client, description))
@@ -52,6 +52,7 @@ def _watch(client: Client, definition: Workflow | None, options: argparse.Namesp
                 write_text(options.graph, draw(definition, progress=states, subtitle=_subtitle(description)))
             if description.status is not Status.RUNNING:
                 return description
+            # Progress resets the pause: steps tend to come in bursts, and an idle execution is polled ever more rarely.
             if states != seen:
                 pauses.restart()
             seen = states
@@ -63,9 +64,10 @@ def _states(client: Client, definition: Workflow | None, name: str) -> Mapping[s
 
 
 def _committed(steps: Iterable[Step]) -> Mapping[str, Progress]:
-    """What is known without a definition: what Tasks have committed, in the order in which they first did."""
+    """Return the progress of committed Tasks, in the order of their first commit; used without a definition."""
     found: dict[str, Progress] = {}
     for step in sorted(steps, key=lambda step: step.committed_at):
+        # An entered fan-out has no duration yet; its branches report theirs.
         if step.status is StepStatus.ENTERED:
             continue
         now, failed = found.get(step.state, Progress()), step.status is StepStatus.FAILED

@@ -1,1 +1,1 @@
-"""Workflows as pictures."""
+"""Pictures of workflows: layered layout of nested graphs, as SVG or Mermaid text."""

@@ -1,8 +1,8 @@
-"""A workflow as a picture: its definition, or how far an execution has come in it."""
+"""SVG pictures of a definition, or of an execution's progress in it."""
 
 from collections.abc import Mapping
 
-from unum_cli.picture.placement import placed
+from unum_cli.picture.placement import lay_out
 from unum_cli.picture.svg import document
 from unum_cli.picture.wording import kind, shortened
 from unum_runtime.client.reading.progress import Progress, Reach
@@ -15,20 +15,20 @@ LONGEST_LINE = 34
 def draw(
     workflow: Workflow, *, progress: Mapping[str, Progress] | None = None, title: str = "", subtitle: str = ""
 ) -> str:
-    """SVG text, the same for the same arguments.
+    """Return SVG text, equal for equal arguments.
 
     Args:
-        workflow: what to draw.
-        progress: of an execution; its states are coloured by it and have durations. None draws the definition.
-        title: above the graph; the workflow's name without.
-        subtitle: below the title, for example the execution's name and status.
+        workflow: workflow to draw.
+        progress: progress of an execution, which colours states and adds durations; None draws the definition.
+        title: text above the graph (default: the workflow's name).
+        subtitle: text below the title, for example the execution's name and status.
     """
     captions = {name: _caption(state, progress[name] if progress else None) for name, state in workflow.states.items()}
-    return document(workflow, placed(workflow, captions), captions, progress, (title or workflow.name, subtitle))
+    return document(workflow, lay_out(workflow, captions), captions, progress, (title or workflow.name, subtitle))
 
 
 def _caption(state: State, progress: Progress | None) -> tuple[str, ...]:
-    """The lines in a state's box; as many for each state, so that boxes of one layer are alike."""
+    """Return the lines in a state's box; equally many for each state, so that boxes of a layer align."""
     lines = [state.name, kind(state)]
     if progress:
         lines.append(_measured(state, progress))
@@ -36,7 +36,7 @@ def _caption(state: State, progress: Progress | None) -> tuple[str, ...]:
 
 
 def _measured(state: State, progress: Progress) -> str:
-    """What an execution did in a state: how often, and how long."""
+    """Return count and duration of an execution's visits, as text."""
     if progress.reach is Reach.NOT_REACHED:
         return "not reached"
     times = progress.succeeded + progress.failed + progress.running

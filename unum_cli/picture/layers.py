@@ -1,8 +1,8 @@
-"""Layered drawing of a directed graph: which layer each vertex lies in, and in which order within it.
+"""Layers of a directed graph, and the order of vertices within each.
 
-The method is that of Sugiyama, Tagawa and Toda (1981): turn links that close a cycle, layer by longest path, cut links
-that span several layers by bends, and order each layer by the barycentre of its neighbours. Every step goes through
-vertices and links in the order in which they are given, so equal graphs give equal drawings.
+Method of Sugiyama, Tagawa and Toda (1981): reverse links that close a cycle, assign layers by longest path, split links
+that span several layers at bends, and order each layer by the barycentre of its neighbours. Every step visits vertices
+and links in their given order, so equal graphs give equal drawings.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ SWEEPS = 12
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """From one vertex to another, at least `span` layers further down."""
+    """Link between two vertices, at least `span` layers apart."""
 
     source: int
     target: int
@@ -37,7 +37,7 @@ class Layering:
 
 
 def layering(count: int, links: Sequence[Link]) -> Layering:
-    """Lay out `count` vertices; from vertex 0 all can be reached by `links`, none of which leads to its own source."""
+    """Lay out `count` vertices, all reachable from vertex 0 by `links` without self-loops."""
     order, turned = _traversal(count, links)
     downward = [Link(x.target, x.source, x.span) if i in turned else x for i, x in enumerate(links)]
     layer_of = _longest_paths(order, downward)
@@ -49,7 +49,7 @@ def layering(count: int, links: Sequence[Link]) -> Layering:
 
 
 def neighbours(chains: Sequence[Sequence[int]]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
-    """For each vertex those above it, and those below it, that it is linked with."""
+    """Return, for each vertex, its linked vertices in the layers above and below."""
     above: dict[int, list[int]] = {}
     below: dict[int, list[int]] = {}
     for chain in chains:
@@ -60,13 +60,14 @@ def neighbours(chains: Sequence[Sequence[int]]) -> tuple[dict[int, list[int]], d
 
 
 def _traversal(count: int, links: Sequence[Link]) -> tuple[list[int], frozenset[int]]:
-    """All vertices, each before those it links to, and the links that contradict this because they close a cycle."""
+    """Return the vertices in topological order, and the links that close a cycle."""
     outgoing: list[list[int]] = [[] for _ in range(count)]
     for number, link in enumerate(links):
         outgoing[link.source].append(number)
     finished: list[int] = []
     turned: set[int] = set()
     visited, on_path = {0}, {0}
+    # An explicit path instead of recursion: definitions may have more states in a row than Python has stack frames.
     path = [(0, iter(outgoing[0]))]
     while path:
         vertex, rest = path[-1]
@@ -77,6 +78,7 @@ def _traversal(count: int, links: Sequence[Link]) -> tuple[list[int], frozenset[
             path.pop()
             continue
         target = links[number].target
+        # A link back into the current path closes a cycle. Reversing exactly these makes the graph acyclic.
         if target in on_path:
             turned.add(number)
         elif target not in visited:
@@ -87,7 +89,7 @@ def _traversal(count: int, links: Sequence[Link]) -> tuple[list[int], frozenset[
 
 
 def _longest_paths(order: Sequence[int], links: Sequence[Link]) -> list[int]:
-    """The layer of each vertex: as high as its links allow."""
+    """Return the layer of each vertex: the highest that its links allow."""
     outgoing: dict[int, list[Link]] = {}
     for link in links:
         outgoing.setdefault(link.source, []).append(link)
@@ -99,10 +101,11 @@ def _longest_paths(order: Sequence[int], links: Sequence[Link]) -> list[int]:
 
 
 def _bent(links: Sequence[Link], layer_of: Sequence[int], layers: list[list[int]]) -> list[list[int]]:
-    """The chain of each link; its bends are added to `layers`."""
+    """Return the chain of each link; add its bends to `layers`."""
     chains = []
     bend = len(layer_of)
     for link in links:
+        # Split a long link at each layer it passes, so that ordering and spacing keep room for its line.
         between = range(layer_of[link.source] + 1, layer_of[link.target])
         bends = list(range(bend, bend + len(between)))
         bend += len(bends)
@@ -113,11 +116,12 @@ def _bent(links: Sequence[Link], layer_of: Sequence[int], layers: list[list[int]
 
 
 def _ordered(layers: list[list[int]], chains: Sequence[Sequence[int]]) -> list[list[int]]:
-    """The layers in the order with the fewest crossings that a few sweeps down and up find."""
+    """Return the layers in the order with the fewest crossings among a few sweeps down and up."""
     above, below = neighbours(chains)
     best, fewest = layers, _crossings(layers, below)
     current = layers
     for sweep in range(SWEEPS):
+        # Sweeping again cannot improve a drawing without crossings, and would only cost time.
         if fewest == 0:
             break
         current = _swept(current, above) if sweep % 2 == 0 else _swept(current[::-1], below)[::-1]
@@ -128,10 +132,11 @@ def _ordered(layers: list[list[int]], chains: Sequence[Sequence[int]]) -> list[l
 
 
 def _swept(layers: Sequence[list[int]], towards: dict[int, list[int]]) -> list[list[int]]:
-    """Each layer sorted by the mean position of its vertices' neighbours in the layer before it."""
+    """Sort each layer by the mean position of its vertices' neighbours in the previous layer."""
     swept = [list(layers[0])]
     for layer in layers[1:]:
         position = {vertex: float(place) for place, vertex in enumerate(swept[-1])}
+        # A vertex without neighbours keeps its place; sorting is stable, so equal means keep their order.
         own = {vertex: float(place) for place, vertex in enumerate(layer)}
         means = {vertex: _mean([position[n] for n in towards.get(vertex, ())], own[vertex]) for vertex in layer}
         swept.append(sorted(layer, key=means.__getitem__))

@@ -1,4 +1,4 @@
-"""A workflow as a Mermaid flowchart, which GitHub and many editors draw from text in Markdown."""
+"""Mermaid flowcharts, which GitHub and many editors render inside Markdown."""
 
 from collections.abc import Iterator
 
@@ -17,12 +17,12 @@ _INDENT = "    "
 
 
 def mermaid(workflow: Workflow) -> str:
-    """The flowchart of `workflow`: solid arrows are transitions, dotted ones are taken after an error."""
+    """Return the flowchart of `workflow`: solid arrows for transitions, dotted ones for catchers."""
     return "\n".join(["flowchart TD", *(f"{_INDENT}{line}" for line in _Chart(workflow).lines()), ""])
 
 
 class _Chart:
-    """Knows the identifiers, because Mermaid's are not as free as the names of states."""
+    """Flowchart under construction; maps state names to Mermaid identifiers, which allow fewer characters."""
 
     def __init__(self, workflow: Workflow) -> None:
         self._workflow = workflow
@@ -70,7 +70,7 @@ def _indented(lines: "Iterator[str] | list[str]") -> Iterator[str]:
 
 
 def _quoted(*lines: str) -> str:
-    """Text in quotes; whatever could be markup is written as an entity."""
+    """Quote `text`; write possible markup as entities."""
     return f'"{"<br/>".join("".join(map(_escaped, line)) for line in lines)}"'
 
 

@@ -1,4 +1,4 @@
-"""What is drawn: a workflow as nested graphs, whatever order its table of states has."""
+"""Nested graphs of a workflow, independent of the order of its states."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ class Edge:
     Attributes:
         source: name of the state that it leaves.
         target: name of the state that it leads to.
-        label: when it is taken, where that is not always.
-        caught: a catcher takes it, after an error.
+        label: condition of the transition; empty for an unconditional one.
+        caught: True for the transition of a catcher.
     """
 
     source: str
@@ -29,11 +29,11 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """One scope: the top level, a branch of a Parallel, or the processor of a Map.
+    """Graph of one scope: the top level, a branch of a Parallel, or the processor of a Map.
 
     Attributes:
-        nodes: names, the one that the scope begins with first; every other can be reached from it.
-        edges: at most one from one node to another, beside one for errors.
+        nodes: names, first that of the start; all others are reachable from it.
+        edges: at most one between two nodes, besides one for errors.
     """
 
     nodes: tuple[str, ...]
@@ -41,7 +41,7 @@ class Graph:
 
 
 def top_level(workflow: Workflow) -> Graph:
-    """The graph of the top level, between a marker where it starts and one where it ends."""
+    """Return the graph of the top level, with markers for start and end."""
     inner = _graph(workflow, workflow.start_at)
     ends = [Edge(name, END) for name in inner.nodes if _ends(workflow.states[name])]
     nodes = (START, *inner.nodes, *([END] if ends else []))
@@ -49,7 +49,7 @@ def top_level(workflow: Workflow) -> Graph:
 
 
 def inside(workflow: Workflow, state: State) -> tuple[Graph, ...]:
-    """The graphs that are drawn within `state`: one for each branch of a Parallel, one for a Map, else none."""
+    """Return the graphs inside `state`: one per branch of a Parallel, one for a Map, else none."""
     match state:
         case Parallel():
             return tuple(_graph(workflow, start) for start in state.branches)
@@ -67,7 +67,7 @@ def _graph(workflow: Workflow, start: str) -> Graph:
         if name in nodes:
             continue
         nodes[name] = None
-        ways = list(_ways(workflow.states[name]))
+        ways = list(_transitions(workflow.states[name]))
         for target, label, caught in ways:
             labels.setdefault((name, target, caught), []).append(label)
         ahead.extend(target for target, _, _ in reversed(ways))
@@ -75,8 +75,8 @@ def _graph(workflow: Workflow, start: str) -> Graph:
     return Graph(tuple(nodes), tuple(edges))
 
 
-def _ways(state: State) -> Iterator[tuple[str, str, bool]]:
-    """(target, label, whether after an error) of each transition."""
+def _transitions(state: State) -> Iterator[tuple[str, str, bool]]:
+    """Yield (target, label, after an error) of each transition."""
     if isinstance(state, Choice):
         for rule, target in state.rules:
             yield target, rule_text(rule), False

@@ -1,4 +1,4 @@
-"""Sizes and places: boxes of states, nested as the fan-outs are, and the points that transitions run through."""
+"""Sizes and positions of nested state boxes, and the points of transitions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ PORT_GAP = 18
 
 
 class Point(NamedTuple):
-    """Measured in pixels from the upper left corner of the surrounding drawing."""
+    """Position in pixels, from the upper left corner of the surrounding drawing."""
 
     x: float
     y: float
@@ -38,10 +38,10 @@ class Wire:
     """A transition.
 
     Attributes:
-        edge: which one.
-        points: from its source to its target.
-        upward: whether it closes a cycle.
-        label_at: the middle of its label, if it has one.
+        edge: edge of the graph.
+        points: points from source to target.
+        upward: True for an edge that closes a cycle.
+        label_at: centre of the label, if any.
     """
 
     edge: Edge
@@ -55,11 +55,11 @@ class Box:
     """A state, or a marker.
 
     Attributes:
-        name: of the state.
-        corner: its upper left corner.
-        width: in pixels.
-        height: in pixels.
-        inner: what is drawn within it.
+        name: name of the state.
+        corner: upper left corner.
+        width: width in pixels.
+        height: height in pixels.
+        inner: drawings inside the box.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A graph that has been laid out."""
+    """Graph with positions."""
 
     width: float
     height: float
@@ -81,7 +81,7 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class Inset:
-    """A drawing within a box; `corner` is measured from the box's own."""
+    """Drawing inside a box; `corner` is relative to the box."""
 
     corner: Point
     drawing: Drawing
@@ -89,20 +89,20 @@ class Inset:
 
 @dataclass(frozen=True, slots=True)
 class _Size:
-    """Of a vertex; the insets are placed when a box is measured."""
+    """Size of a vertex; insets get their places when the box is measured."""
 
     width: float
     height: float
     inner: tuple[Inset, ...] = ()
 
 
-def placed(workflow: Workflow, captions: Mapping[str, tuple[str, ...]]) -> Drawing:
-    """The drawing of `workflow`, whose states are titled with the lines of `captions`."""
+def lay_out(workflow: Workflow, captions: Mapping[str, tuple[str, ...]]) -> Drawing:
+    """Lay out `workflow`, with the lines of `captions` in its boxes."""
     return _Placer(workflow, captions).place(top_level(workflow))
 
 
 def shown_label(edge: Edge) -> str:
-    """The label of `edge` as far as there is room for it."""
+    """Return the label of `edge`, shortened to the available width."""
     return shortened(edge.label, LONGEST_LABEL)
 
 
@@ -122,13 +122,14 @@ class _Placer:
         text_width = max([width(title, NAME_LETTER), *(width(line, DETAIL_LETTER) for line in details)])
         header = PADDING + LINE_HEIGHT * (1 + len(details))
         drawings = [self.place(graph) for graph in inside(self.workflow, self.workflow.states[name])]
+        # A box without inner drawings needs no room below its text.
         if not drawings:
             return _Size(max(LEAST_WIDTH, text_width + 2 * PADDING), header + PADDING / 2)
         return _around(drawings, text_width, header)
 
 
 def _around(drawings: list[Drawing], text_width: float, header: float) -> _Size:
-    """A box with `drawings` side by side below its header."""
+    """Return a box with `drawings` side by side below its header."""
     steps = [0.0, *accumulate(drawing.width + PADDING for drawing in drawings)]
     inner_width = steps.pop() - PADDING
     box_width = max(inner_width, text_width) + 2 * PADDING
@@ -138,7 +139,7 @@ def _around(drawings: list[Drawing], text_width: float, header: float) -> _Size:
 
 
 class _Layout:
-    """One graph's vertices and links, measured; `drawing` puts them in their places."""
+    """Measured vertices and links of one graph; `drawing` positions them."""
 
     def __init__(self, graph: Graph, sizes: Mapping[str, _Size]) -> None:
         self._nodes = graph.nodes
@@ -162,12 +163,12 @@ class _Layout:
 
     def _layer(self) -> Layering:
         number = {name: vertex for vertex, name in enumerate(self._nodes)}
-        # A label lies on a bend, so a labelled link needs a layer between its ends.
+        # Labels are drawn at bends, so a labelled link needs a layer between its ends.
         links = [Link(number[edge.source], number[edge.target], 2 if edge.label else 1) for edge in self._edges]
         return layering(len(self._nodes), links)
 
     def _label_bends(self) -> dict[int, int]:
-        """The edge whose label lies on a bend, by bend: the one next to the edge's source."""
+        """Return the labelled edge of each bend: the bend next to the edge's source."""
         found = {}
         for number, (edge, chain) in enumerate(zip(self._edges, self._layering.chains, strict=True)):
             if edge.label:
@@ -178,13 +179,15 @@ class _Layout:
         widths = {vertex: float(BEND_WIDTH) for chain in self._layering.chains for vertex in chain}
         for bend, number in self._labelled.items():
             widths[bend] = width(shown_label(self._edges[number]), DETAIL_LETTER) + PADDING
+        # States come last: they replace the default width of bends, which the first line gives to every vertex.
         widths |= {vertex: size.width for vertex, size in enumerate(self._sizes)}
+        # Reserve room for a self-loop on both sides, so that the box stays centred above its successors.
         for loop in self._loops:
             widths[self._nodes.index(loop.source)] += 2 * (LOOP_WIDTH + width(shown_label(loop), DETAIL_LETTER))
         return widths
 
     def _rows(self) -> tuple[list[float], list[float]]:
-        """Top and bottom of each layer."""
+        """Return top and bottom of each layer."""
         tops, bottoms, y = [], [], float(PADDING)
         for layer in self._layering.layers:
             tops.append(y)
@@ -220,16 +223,18 @@ class _Layout:
         return Point(self._centres[bend], (self._tops[row] + self._bottoms[row]) / 2)
 
     def _port(self, number: int, vertex: int, end: int) -> float:
-        """Where on the edge of its box a chain begins (`end` 0, at the bottom) or ends (-1, at the top)."""
+        """Return the point on a box's edge where a chain begins (`end` 0, bottom) or ends (-1, top)."""
         chains = self._layering.chains
         sharing = [other for other, chain in enumerate(chains) if chain[end] == vertex]
         nearest = 1 if end == 0 else -2
+        # Ports in the order of the next points, so that lines leaving one box do not cross each other.
         sharing.sort(key=lambda other: (self._centres[chains[other][nearest]], other))
+        # Many transitions share a narrow box: move their ports together instead of leaving its edge.
         gap = min(PORT_GAP, self._sizes[vertex].width * 0.7 / len(sharing))
         return self._centres[vertex] + (sharing.index(number) - (len(sharing) - 1) / 2) * gap
 
     def _loop(self, edge: Edge) -> Wire:
-        """A transition back to the same state: an arc on the right side of its box."""
+        """Return the wire of a transition to the same state: an arc on the right side of its box."""
         box = self._box(self._nodes.index(edge.source))
         right = box.corner.x + box.width
         upper, lower = box.corner.y + box.height * 0.3, box.corner.y + box.height * 0.7

@@ -1,4 +1,4 @@
-"""Drawings as SVG text."""
+"""SVG text of drawings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -70,16 +70,17 @@ def document(
     progress: Mapping[str, Progress] | None,
     head: tuple[str, str],
 ) -> str:
-    """The whole picture: head, graph, and, where there is an execution, a legend.
+    """Return the picture: head, graph, and a legend for an execution.
 
     Args:
-        workflow: whose states are drawn.
-        drawing: where they lie.
-        captions: the lines in each state's box.
-        progress: of an execution, or None.
+        workflow: workflow of the states.
+        drawing: their positions.
+        captions: lines in each state's box.
+        progress: progress of an execution, or None.
         head: title and subtitle.
     """
     body = list(_Painter(workflow, captions, progress).drawing(drawing))
+    # A definition alone has no colours to explain.
     legend = list(_legend(_HEAD_HEIGHT + drawing.height)) if progress else []
     head_width = max(width(head[0], _TITLE_LETTER), width(head[1], DETAIL_LETTER)) + 2 * PADDING
     total_width = max(drawing.width, head_width, _legend_width() if progress else 0)
@@ -106,7 +107,7 @@ def document(
 
 
 class _Painter:
-    """Draws boxes and wires of one picture."""
+    """Painter of the boxes and wires of one picture."""
 
     def __init__(
         self, workflow: Workflow, captions: Mapping[str, tuple[str, ...]], progress: Mapping[str, Progress] | None
@@ -120,6 +121,7 @@ class _Painter:
             yield from self._marker(box) if box.name in (START, END) else self._box(box)
         for wire in drawing.wires:
             yield from self._wire(wire)
+        # Labels last: SVG paints in order, and a line must not cover text.
         for wire in drawing.wires:
             yield from _label(wire)
 
@@ -130,7 +132,7 @@ class _Painter:
         yield f'<path class="{" ".join(classes)}" d="{path}"/>'
 
     def _is_taken(self, wire: Wire) -> bool:
-        """Whether an execution may have gone this way: both ends were reached."""
+        """Return True if an execution reached both ends of the edge."""
         ends = (name for name in (wire.edge.source, wire.edge.target) if name in self._states)
         return self._progress is None or all(self._progress[name].reach is not Reach.NOT_REACHED for name in ends)
 
@@ -160,7 +162,7 @@ class _Painter:
         yield "</g>"
 
     def _outline(self, state: State, box: Box, shift: float) -> str:
-        """The box itself, and for a Map, `shift` pixels behind it, others that stand for its branches."""
+        """Return the box; for a Map also boxes `shift` pixels behind it, which stand for branches."""
         fill, line = self._colours(state)
         dashes = ' stroke-dasharray="5 3"' if self._reach(state) is Reach.NOT_REACHED else ""
         paint = f'fill="{fill}" stroke="{line}" stroke-width="1.4"{dashes}'
@@ -205,7 +207,7 @@ def _label(wire: Wire) -> Iterator[str]:
 
 
 def _curve(points: Sequence[Point]) -> str:
-    """Through `points`, leaving and reaching each of them vertically."""
+    """Return a path through `points` that is vertical at each of them."""
     path = [f"M{_at(points[0])}"]
     for start, end in pairwise(_with_stub(points)):
         if start.x == end.x:
@@ -217,14 +219,14 @@ def _curve(points: Sequence[Point]) -> str:
 
 
 def _with_stub(points: Sequence[Point]) -> list[Point]:
-    """`points` with a straight end, so that the arrow's head points where the line goes."""
+    """Return `points` with a straight last segment, so that the arrowhead follows the line."""
     *way, end = dict.fromkeys(points)
     stub = _STUB if end.y > way[-1].y else -_STUB
     return [*way, Point(end.x, end.y - stub), end]
 
 
 def _loop(points: Sequence[Point]) -> str:
-    """From the first point around the second back to the third."""
+    """Return a path from the first point around the second to the third."""
     start, far, end = points
     return f"M{_at(start)} C{_at(Point(far.x + 8, start.y))} {_at(Point(far.x + 8, end.y))} {_at(end)}"
 
@@ -257,7 +259,7 @@ def _line_of_text(classes: str, at: Point, text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """`text` for XML, which has no control characters, not even escaped, but for ends of lines."""
+    """Escape `text` for XML; drop control characters, which XML forbids even escaped, except line ends."""
     return escape("".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text))
 
 
@@ -266,5 +268,5 @@ def _at(point: Point) -> str:
 
 
 def _n(number: float) -> str:
-    """A number with at most one decimal, for short and equal texts."""
+    """Format a number with at most one decimal, for short and equal texts."""
     return f"{number:.1f}".removesuffix(".0")

@@ -1,4 +1,4 @@
-"""Texts in a picture: rules in a few words, and how wide a text is."""
+"""Short texts for pictures, and their estimated width."""
 
 import json
 import unicodedata
@@ -29,7 +29,7 @@ _WIDE = "WF"
 
 
 def kind(state: State) -> str:
-    """What stands under a state's name: what it is, in a few words, after a sign if it is tried again after errors."""
+    """Return the line under a state's name: its kind in a few words, with a sign for retriers."""
     match state:
         case Task():
             text = _task_text(state)
@@ -43,7 +43,7 @@ def kind(state: State) -> str:
 
 
 def retrier_text(rule: Retrier) -> str:
-    """When a state is tried again, for example ``↻ States.ALL: up to 3 times, after 1 s, 2 s, 4 s``."""
+    """Return a retrier as text, for example ``↻ States.ALL: up to 3 times, after 1 s, 2 s, 4 s``."""
     shown = [rule.interval_s * rule.backoff_rate**count for count in range(min(rule.max_attempts, _MOST_DELAYS))]
     longest = rule.max_delay_s
     delays = [f"{delay if longest is None else min(delay, longest):g} s" for delay in shown]
@@ -53,7 +53,7 @@ def retrier_text(rule: Retrier) -> str:
 
 
 def rule_text(rule: Mapping[str, Json]) -> str:
-    """A Choice rule in a few words, for example ``$.size > 10``."""
+    """Return a Choice rule in a few words, for example ``$.size > 10``."""
     match rule:
         case {"And": list(rules)}:
             return " and ".join(map(_nested, rules))
@@ -68,19 +68,19 @@ def rule_text(rule: Mapping[str, Json]) -> str:
 
 
 def expression_text(value: Json) -> str:
-    """A field's value; an expression in JSONata without its braces."""
+    """Return a field's value; a JSONata expression without its braces."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     is_jsonata = text.startswith("{%") and text.endswith("%}")
     return " ".join(text[2:-2].split()) if is_jsonata else text
 
 
 def shortened(text: str, most: int) -> str:
-    """`text` in at most `most` characters."""
+    """Shorten `text` to `most` characters."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def width(text: str, letter: float) -> float:
-    """About how wide `text` is, generously, for fonts differ; `letter` is the width of a broad Latin letter."""
+    """Estimate the width of `text` generously, because fonts differ; `letter` is the width of a broad Latin letter."""
     return sum(letter * (2 if unicodedata.east_asian_width(char) in _WIDE else 1) for char in text)
 
 

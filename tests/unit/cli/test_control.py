@@ -130,7 +130,7 @@ def test_events_that_waited_may_be_dead_letters(*, wrapped: bool, is_scheduled: 
         letter = json.dumps({"MessageBody": body, "QueueUrl": "timer"}) if wrapped else body
         queues.send_message(QueueUrl=url, MessageBody=letter, MessageAttributes=attributes)
         error = last_errors(session, url)["e:1#2"]
-    assert error == "AccessDenied: not allowed" if is_scheduled else "could not be handed on to arn:f" in error
+    assert error == "AccessDenied: not allowed" if is_scheduled else "not delivered to arn:f" in error
 
 
 def test_dead_letters_tell_the_last_error_and_stay() -> None:

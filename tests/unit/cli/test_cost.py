@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from unum_cli.main import _AMOUNTS
+from unum_cli.grammar import _AMOUNTS
 from unum_compiler.cost.estimate import DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_S
 from unum_compiler.cost.skeleton import Amounts
 

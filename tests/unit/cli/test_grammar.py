@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.protocol.platform import chain
-from unum_cli.main import grammar
+from unum_cli.grammar import grammar
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:

@@ -13,7 +13,7 @@ from unum_cli.picture.draw import draw
 from unum_cli.picture.layers import Link, layering
 from unum_cli.picture.mermaid import mermaid
 from unum_cli.picture.nested_graph import END, START, top_level
-from unum_cli.picture.placement import Box, Drawing, placed
+from unum_cli.picture.placement import Box, Drawing, lay_out
 from unum_cli.picture.wording import rule_text
 from unum_compiler import compile_workflow
 from unum_runtime.client.reading.progress import Progress
@@ -79,7 +79,7 @@ def boxes(drawing: Drawing, x: float = 0, y: float = 0) -> list[tuple[Box, float
 
 
 def layout(of: Workflow) -> Drawing:
-    return placed(of, {name: (name, "detail") for name in of.states})
+    return lay_out(of, {name: (name, "detail") for name in of.states})
 
 
 def test_every_state_is_drawn_once_with_its_kind() -> None:

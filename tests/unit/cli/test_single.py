@@ -158,9 +158,9 @@ def test_a_state_of_a_machine_is_found_at_any_depth(single: Any) -> None:
 @pytest.mark.parametrize(
     ("definition", "options", "said"),
     [
-        (EACH, {}, "mock: the Map 'StateName' can only be tested with one"),
-        (TASK, {}, "mock: 'StateName' needs one, or the function 'double'"),
-        ({"Type": "Succeed"}, {"mock": {"result": "1"}}, "mock: only a Task, Map or Parallel can have one"),
+        (EACH, {}, "mock: the Map 'StateName' needs a mock"),
+        (TASK, {}, "mock: 'StateName' needs a mock or the function 'double'"),
+        ({"Type": "Succeed"}, {"mock": {"result": "1"}}, "mock: expected a Task, Map or Parallel"),
         (TASK, {"mock": {"result": '{"StatusCode": "x"}'}}, "$.StatusCode: expected a value of type integer"),
         (TASK, {"mock": {}}, "mock: expected either result or errorOutput"),
         (TASK, {"mock": {"result": "1", "mode": 2}}, "mock: there is no field mode"),
@@ -179,7 +179,7 @@ def test_a_state_of_a_machine_is_found_at_any_depth(single: Any) -> None:
                 "mock": {"errorOutput": {"error": "E"}},
                 "state_configuration": {"errorCausedByState": "X"},
             },
-            "errorCausedByState: expected a state inside 'StateName', got 'X'; there are: Inner",
+            "errorCausedByState: expected a state inside 'StateName', got 'X'; states inside: Inner",
         ),
         (
             EACH,

@@ -1,0 +1,345 @@
+"""Grammar of the command line: commands, options and their help."""
+
+import argparse
+from functools import partial
+from typing import TypeAlias
+
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - has no public name
+
+_EPILOG = (
+    "Exit codes: 0 success; 1 the definition, the execution or AWS failed; 2 the command line is wrong; "
+    "130 after Ctrl-C."
+)
+
+_DEFINITION = "definition in the Amazon States Language, as JSON or YAML, or compiled"
+_JSON = "JSON text, @FILE to read a file, - for standard input"
+
+_STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+
+_AMOUNTS = (
+    ("items", 0, None, 10, "branches of each Map"),
+    ("rounds", 1, None, 3, "rounds of each loop"),
+    ("result-bytes", 0, None, 200, "result size of each Task"),
+    ("duration-ms", 0, 900_000, 0, "duration of each Task's user code or service call"),
+    ("memory-mb", 128, 10_240, 128, "memory of each function"),
+    ("timeout-s", 1, 900, 30, "timeout of each function"),
+)
+"""Assumptions of ``unum cost``: (option, minimum, maximum, default, help). Source of the maxima: AWS Lambda Developer
+Guide, "Lambda quotas"."""
+
+
+def grammar() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(prog="unum", description="Workflows of Lambda functions.", epilog=_EPILOG)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_compile(commands)
+    _add_validate(commands)
+    _add_graph(commands)
+    _add_diff(commands)
+    _add_schema(commands)
+    _add_run(commands)
+    _add_test_state(commands)
+    _add_cost(commands)
+    _add_start(commands)
+    _add_describe(commands)
+    _add_wait(commands)
+    _add_steps(commands)
+    _add_history(commands)
+    _add_send_task_success(commands)
+    _add_send_task_failure(commands)
+    _add_send_task_heartbeat(commands)
+    _add_get_activity_task(commands)
+    _add_watch(commands)
+    _add_completion(commands)
+    _add_control(commands)
+    _add_list(commands)
+    _add_map_runs(commands)
+    return parser
+
+
+def _add(commands: _Commands, name: str, module: str, summary: str) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+    parser.set_defaults(command=name, module=module)
+    return parser
+
+
+def _add_compile(commands: _Commands) -> None:
+    parser = _add(commands, "compile", "compilation", "print a definition's compiled form, or all its errors")
+    _add_definition(parser)
+    _add_format(parser, "text: indented, errors one per line (default); json: compact, errors as one array")
+
+
+def _add_validate(commands: _Commands) -> None:
+    parser = _add(commands, "validate", "validation", "report problems of definitions")
+    parser.add_argument("files", metavar="FILE", nargs="+", help=_DEFINITION)
+    _add_format(parser, "text: a problem on each line (default); json: an array with an object for each file")
+
+
+def _add_graph(commands: _Commands) -> None:
+    parser = _add(commands, "graph", "graph", "draw a definition as SVG, or as a Mermaid flowchart")
+    _add_definition(parser)
+    parser.add_argument(
+        "--format", choices=("svg", "mermaid"), default="svg", help="format of the picture (default: svg)"
+    )
+    parser.add_argument("-o", "--output", metavar="PICTURE", help="output file (default: standard output)")
+    parser.add_argument("--json", action="store_true", help="print an object with the picture, or the file's name")
+
+
+def _add_diff(commands: _Commands) -> None:
+    summary = "show the effect of deploying NEW on executions that run on OLD"
+    parser = _add(commands, "diff", "diff", summary)
+    for name in ("OLD", "NEW"):
+        parser.add_argument(name.lower(), metavar=name, help=_DEFINITION)
+    parser.add_argument("--name", default="workflow", help="name of the workflow; has no effect here")
+    _add_format(parser, "text: a change on each line (default); json: an array of objects")
+
+
+def _add_schema(commands: _Commands) -> None:
+    parser = _add(commands, "schema", "schema", "print the JSON Schema of compiled definitions")
+    _add_json_always(parser)
+
+
+def _add_run(commands: _Commands) -> None:
+    parser = _add(commands, "run", "local", "run a definition in this process and print its output")
+    _add_definition(parser)
+    parser.add_argument(
+        "--functions",
+        metavar="MODULE",
+        required=True,
+        help="dotted name or .py file of a Python module with a handler for each function key, or with a "
+        "dict FUNCTIONS of them",
+    )
+    _add_input(parser)
+    parser.add_argument("--steps", action="store_true", help="show the committed steps on standard error")
+    parser.add_argument("--graph", metavar="SVG", help="draw the executed graph into this file")
+    _add_json_always(parser)
+
+
+def _add_test_state(commands: _Commands) -> None:
+    parser = _add(commands, "test-state", "state_test", "run one state alone, with the options of AWS's TestState")
+    parser.add_argument("file", metavar="FILE", help="definition of a state, or of a state machine, as JSON or YAML")
+    parser.add_argument("--state-name", metavar="NAME", help="name of a state in a state machine")
+    parser.add_argument("--input", metavar="JSON", help=f"{_JSON} (default: {{}})")
+    parser.add_argument("--variables", metavar="JSON", help="variables of the workflow, as an object")
+    parser.add_argument("--context", metavar="JSON", help="context object (default: that of a new execution)")
+    parser.add_argument(
+        "--mock",
+        metavar="JSON",
+        help='{"result": ...} or {"errorOutput": {"error", "cause"}}, and "fieldValidationMode"',
+    )
+    parser.add_argument(
+        "--state-configuration",
+        dest="configuration",
+        metavar="JSON",
+        help='"retrierRetryCount", "errorCausedByState", "mapIterationFailureCount", "mapItemReaderData"',
+    )
+    parser.add_argument(
+        "--inspection-level", choices=("INFO", "DEBUG", "TRACE"), default="INFO", help="amount of detail"
+    )
+    parser.add_argument("--functions", metavar="MODULE", help="handler for a Task without a mock; see unum run")
+    _add_json_always(parser)
+
+
+def _add_cost(commands: _Commands) -> None:
+    parser = _add(commands, "cost", "cost", "estimate what executions of a definition cost, here and elsewhere")
+    _add_definition(parser)
+    for name, least, most, value, about in _AMOUNTS:  # argparse gets no default: the module that uses a value has it
+        counted = partial(_count, least, most=most)
+        parser.add_argument(f"--{name}", metavar="N", type=counted, help=f"{about} (default: {value})")
+    parser.add_argument(
+        "--payload",
+        choices=("auto", "s3", "inline"),
+        default="auto",
+        help="storage of large values: UnumWorkflow(payload=...) (default: auto)",
+    )
+    parser.add_argument(
+        "--small-results",
+        action="store_true",
+        help="store small branch results in packs: UnumWorkflow(small_results=True)",
+    )
+    parser.add_argument(
+        "--guard",
+        choices=("read", "commit", "lease"),
+        help="guard of all functions: UnumWorkflow(guard=...) (default: read)",
+    )
+    parser.add_argument("--rate", metavar="R/s", help="executions per second; adds the price of a month")
+    parser.add_argument("--functions", metavar="MODULE", help="handlers that decide amounts; see unum run")
+    parser.add_argument("--input", metavar="JSON", help=f"input for the handlers: {_JSON} (default: {{}})")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_start(commands: _Commands) -> None:
+    parser = _add(commands, "start", "executions", "start an execution of a deployed workflow")
+    _add_input(parser)
+    parser.add_argument("--name", help="name of the execution; starting it again with the same input changes nothing")
+    _add_deployed(parser)
+
+
+def _add_describe(commands: _Commands) -> None:
+    parser = _add(commands, "describe", "executions", "show an execution's status, input and result")
+    _add_execution(parser)
+    parser.add_argument("--receipt", action="store_true", help="show the resources that it used, from its steps")
+
+
+def _add_wait(commands: _Commands) -> None:
+    parser = _add(commands, "wait", "executions", "wait until an execution has ended and print its output")
+    _add_execution(parser)
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, help="longest wait (default: no limit)")
+    parser.add_argument("--steps", action="store_true", help="show each step on standard error as it commits")
+
+
+def _add_steps(commands: _Commands) -> None:
+    parser = _add(commands, "steps", "executions", "list an execution's committed steps")
+    _add_execution(parser)
+
+
+def _add_history(commands: _Commands) -> None:
+    parser = _add(commands, "history", "history", "print an execution's events, in the format of Step Functions")
+    _add_execution(parser)
+    parser.add_argument(
+        "--file", metavar="FILE", required=True, help=f"version that the execution runs on: {_DEFINITION}"
+    )
+
+
+def _add_list(commands: _Commands) -> None:
+    parser = _add(
+        commands, "list", "list_executions", "list executions, newest first; needs a store with list_executions=True"
+    )
+    parser.add_argument("--status", choices=_STATUSES, help="status of the listed executions (default: any)")
+    parser.add_argument(
+        "--limit", metavar="N", type=partial(_count, 1), default=100, help="longest list (default: 100)"
+    )
+    _add_deployed(parser)
+
+
+def _add_map_runs(commands: _Commands) -> None:
+    parser = _add(commands, "map-runs", "map_runs", "show the progress of an execution's Map Runs")
+    _add_execution(parser)
+    parser.add_argument(
+        "--file", metavar="FILE", required=True, help=f"version that the execution runs on: {_DEFINITION}"
+    )
+
+
+def _count(least: int, text: str, *, most: int | None = None) -> int:
+    if text.isdecimal() and least <= int(text) <= (int(text) if most is None else most):
+        return int(text)
+    allowed = f"from {least} up" if most is None else f"from {least} to {most:,}"
+    raise argparse.ArgumentTypeError(f"expected an integer {allowed}, got {text!r}")
+
+
+def _add_control(commands: _Commands) -> None:
+    parser = _add(commands, "stop", "control", "stop an execution")
+    parser.add_argument("--error", metavar="NAME", help="error name of the stopped execution")
+    parser.add_argument("--cause", metavar="TEXT", help="explanation for people")
+    _add_execution(parser)
+    _add_execution(_add(commands, "redrive", "control", "continue a failed execution from what had succeeded"))
+    _add_execution(_add(commands, "nudge", "control", "send the events that an execution waits for again"))
+    _add_execution(_add(commands, "why", "control", "show what an execution waits for"))
+    parser = _add(commands, "fork", "control", "start an execution from a state of another one")
+    parser.add_argument(
+        "--from", dest="node", metavar="STATE", required=True, help="state that begins the new execution"
+    )
+    parser.add_argument("--name", required=True, help="name of the new execution")
+    parser.add_argument("--input", metavar="JSON", help=f"input of the state, {_JSON} (default: as before)")
+    parser.add_argument("--visit", metavar="N", type=int, default=1, help="visit of the state, counted from 1")
+    _add_execution(parser)
+
+
+def _add_definition(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help=_DEFINITION)
+    parser.add_argument("--name", help="name of the workflow (default: file name without endings)")
+
+
+def _add_input(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--input", metavar="JSON", required=True, help=_JSON)
+
+
+def _add_format(parser: argparse.ArgumentParser, about: str) -> None:
+    parser.add_argument("--format", choices=("text", "json"), default="text", help=about)
+    parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
+
+
+def _add_execution(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("execution", metavar="EXECUTION", help="name of the execution")
+    _add_deployed(parser)
+
+
+def _add_deployed(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_argument_group(
+        "the workflow", "either a stack, or a table and a name, and an alias to start executions"
+    )
+    where.add_argument("--stack", help="CloudFormation stack with the workflow's outputs")
+    where.add_argument("--workflow", metavar="NAME", help="name of the workflow (default: the stack's only one)")
+    where.add_argument("--table", help="name or ARN of the workflow's table")
+    where.add_argument("--start-alias", metavar="ARN", help="ARN of the workflow's start alias")
+    where.add_argument(
+        "--control-alias", metavar="ARN", help="ARN of the workflow's control alias, for control commands"
+    )
+    where.add_argument("--payload-bucket", metavar="NAME", help="name of the workflow's bucket for large values")
+    _add_session(where)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_send_task_success(commands: _Commands) -> None:
+    parser = _add(commands, "send-task-success", "tasks", "answer a waiting Task with its result")
+    parser.add_argument("--output", metavar="JSON", required=True, help=f"the Task's result; {_JSON}")
+    _add_token(parser)
+
+
+def _add_send_task_failure(commands: _Commands) -> None:
+    parser = _add(commands, "send-task-failure", "tasks", "answer a waiting Task with an error")
+    parser.add_argument("--error", metavar="NAME", help="error name, for retriers and catchers")
+    parser.add_argument("--cause", metavar="TEXT", help="explanation for people")
+    _add_token(parser)
+
+
+def _add_send_task_heartbeat(commands: _Commands) -> None:
+    parser = _add(commands, "send-task-heartbeat", "tasks", "report that work on a waiting Task continues")
+    _add_token(parser)
+
+
+def _add_get_activity_task(commands: _Commands) -> None:
+    parser = _add(commands, "get-activity-task", "tasks", "receive a Task of an activity; waits up to a minute")
+    parser.add_argument("activity", metavar="NAME", help="name of the activity")
+    parser.add_argument("--worker-name", metavar="NAME", default="", help="name of the worker, for people")
+    parser.add_argument("--queue-url", metavar="URL", help="URL of the activity's queue; not needed with a stack")
+    _add_start_alias(parser)
+
+
+def _add_watch(commands: _Commands) -> None:
+    parser = _add(commands, "watch", "watch", "show the progress of an execution until it ends; print its output")
+    _add_execution(parser)
+    parser.add_argument(
+        "--file", metavar="FILE", help="version that the execution runs on; adds states that have not run"
+    )
+    parser.add_argument("--graph", metavar="SVG", help="file to draw the execution into, repeatedly; needs --file")
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, help="longest wait (default: no limit)")
+
+
+def _add_completion(commands: _Commands) -> None:
+    parser = _add(commands, "completion", "completion", "print a script that completes commands, options and files")
+    parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
+    parser.add_argument("--json", action="store_true", help="print an object with the script")
+
+
+def _add_token(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--token", "--task-token", metavar="TOKEN", required=True, help="task token")
+    _add_start_alias(parser)
+
+
+def _add_start_alias(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_argument_group("the workflow", "either a stack or a start alias")
+    where.add_argument("--stack", help="CloudFormation stack with the workflow's outputs")
+    where.add_argument("--workflow", metavar="NAME", help="name of the workflow (default: the stack's only one)")
+    where.add_argument("--start-alias", metavar="ARN", help="ARN of the workflow's start alias")
+    _add_session(where)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_session(where: "argparse._ArgumentGroup") -> None:
+    where.add_argument("--region", help="AWS region (default: that of environment or profile)")
+    where.add_argument("--profile", help="AWS profile")
+
+
+def _add_json_always(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="accepted for uniformity; the output is always JSON")
