@@ -1,1 +1,1 @@
-"""The few calls of AWS that every step makes, on the standard library alone: it takes longer to import an SDK."""
+"""AWS client for the calls of every delivery, on the standard library alone, because an SDK imports too slowly."""

@@ -1,4 +1,4 @@
-"""One API of AWS: requests are signed, sent, and sent again where that may help."""
+"""Signed requests to one AWS API, with retries of transient failures."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from unum_runtime.wire.signing import Signer
 
 
 class Api:
-    """A service in a region; threads may share it."""
+    """One AWS service in one region; threads may share it."""
 
     def __init__(self, route: Route, signer: Signer) -> None:
         self._route = route
@@ -24,15 +24,15 @@ class Api:
         self.connections = Connections(route)
 
     def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Response:
-        """The answer to a request, which must do no harm when it arrives twice.
+        """Send an idempotent request, which may arrive twice, and return the response.
 
         Args:
-            path: encoded.
-            headers: of this request, under their names in small letters.
-            body: of the request.
+            path: URL-encoded path.
+            headers: headers of this request, with lower-case names.
+            body: request body.
 
         Raises:
-            CallError: there was none, or it was an error.
+            CallError: the API returned an error, or no response after `MAX_ATTEMPTS` attempts.
         """
         for attempt in range(MAX_ATTEMPTS - 1):
             try:
@@ -46,12 +46,13 @@ class Api:
     def _post(self, path: str, headers: Mapping[str, str], body: bytes) -> Response:
         full_path = self._route.path + path
         headers = {"host": self._route.name, **headers}
-        signed = self._signer.sign("POST", full_path, headers, body, time.time())  # anew: signatures have a time
+        # Each attempt needs a new signature: AWS rejects signatures older than five minutes.
+        signed = self._signer.sign("POST", full_path, headers, body, time.time())
         try:
             response = self.connections.exchange(_message(full_path, signed, body))
         except OSError as error:
             raise CallError(f"{self._route.name}: {type(error).__name__}: {error}") from error
-        if response.status // 100 != 2:  # noqa: PLR2004 - all of them are success
+        if response.status // 100 != 2:  # noqa: PLR2004 - every 2xx status is success
             raise _failure(response)
         return response
 
@@ -63,7 +64,7 @@ def _message(path: str, headers: Mapping[str, str], body: bytes) -> bytes:
 
 
 def _trace() -> dict[str, str]:
-    """The header by which Lambda notices functions that call each other for ever.
+    """Return the tracing header that Lambda's recursive loop detection needs.
 
     Source: AWS Lambda Developer Guide, "Use Lambda recursive loop detection to prevent infinite loops".
     """
@@ -72,14 +73,15 @@ def _trace() -> dict[str, str]:
 
 
 def _failure(response: Response) -> CallError:
-    """The error that was answered: a header names it, or the body does."""
+    """Return the error of a response, in botocore's shape."""
     try:
-        said = json.loads(response.body)
+        parsed = json.loads(response.body)
     except ValueError:
-        said = None
-    body: dict[str, Any] = said if isinstance(said, dict) else {}
-    named: str = response.headers.get("x-amzn-errortype") or body.get("__type") or str(response.status)
-    code = named.partition(":")[0].rpartition("#")[2]
+        parsed = None  # a proxy or load balancer may answer with HTML
+    body: dict[str, Any] = parsed if isinstance(parsed, dict) else {}
+    # Lambda names the error in a header, DynamoDB and SQS in the body, as "namespace#Name" or "Name:url".
+    name: str = response.headers.get("x-amzn-errortype") or body.get("__type") or str(response.status)
+    code = name.partition(":")[0].rpartition("#")[2]
     message = body.get("message") or body.get("Message") or response.body[:200].decode(errors="replace")
-    known = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": response.status}}
-    return CallError(f"{code}: {message}", {**body, **known})
+    error = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": response.status}}
+    return CallError(f"{code}: {message}", {**body, **error})

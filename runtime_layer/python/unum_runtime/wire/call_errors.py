@@ -1,4 +1,4 @@
-"""Errors of calls to AWS, of our own client and of botocore, which is not loaded to name them."""
+"""Errors of AWS calls, from this package or from botocore, without an import of botocore."""
 
 import sys
 from collections.abc import Mapping
@@ -6,14 +6,14 @@ from typing import Any
 
 
 class Unsupported(Exception):
-    """The environment asks for something that only botocore can do."""
+    """Configuration that only botocore supports."""
 
 
 class CallError(Exception):
-    """An AWS API answered with an error, or not at all.
+    """Error response of an AWS API, or no response.
 
     Attributes:
-        response: what was answered, in the shape that botocore's `ClientError.response` has; empty for no answer.
+        response: error response in the shape of botocore's `ClientError.response`; empty without a response.
     """
 
     def __init__(self, message: str, response: Mapping[str, Any] | None = None) -> None:
@@ -22,18 +22,19 @@ class CallError(Exception):
 
 
 def call_errors() -> tuple[type[Exception], ...]:
-    """What a failed call may raise: an expression for ``except``, which is evaluated when something was raised."""
+    """Return the exception types of failed calls, for use in ``except``."""
+    # Python evaluates an ``except`` expression only after an exception, so botocore is loaded by then if it is in use.
     botocore = sys.modules.get("botocore.exceptions")
     return (CallError,) if botocore is None else (CallError, botocore.ClientError, botocore.BotoCoreError)
 
 
 def error_response(error: Exception) -> Mapping[str, Any]:
-    """What the API answered; empty where it did not."""
+    """Return the API's error response; empty without a response."""
     response: Mapping[str, Any] = getattr(error, "response", {})
     return response
 
 
 def error_code(error: Exception) -> str | None:
-    """The name that the API gives the error; None where it did not answer."""
+    """Return the API's error name; None without a response."""
     code: str | None = error_response(error).get("Error", {}).get("Code")
     return code

@@ -1,4 +1,4 @@
-"""Where the services are.
+"""Endpoint URLs of AWS services.
 
 Source: AWS SDKs and Tools Reference Guide, "Service-specific endpoints" and "Dual-stack and FIPS endpoints".
 """
@@ -15,20 +15,20 @@ _SUFFIXES = {
     "us-isof": ("csp.hci.ic.gov", "api.aws.hci.ic.gov"),
     "eu-isoe": ("cloud.adc-e.uk", "api.cloud-aws.adc-e.uk"),
 }
-"""Domains, plain and dual-stack, of the partitions, by what names of regions begin with."""
+"""Plain and dual-stack domain of each partition, by prefix of the region name."""
 
 _DEFAULT_SUFFIXES = ("amazonaws.com", "api.aws")
 
 _GOVERNMENT = "us-gov"
-_FIPS_WITHOUT_NAME = frozenset({"dynamodb", "sqs"})
-"""Services whose plain endpoints in the government's regions are FIPS endpoints."""
+_FIPS_BY_DEFAULT = frozenset({"dynamodb", "sqs"})
+"""Services whose plain endpoints in GovCloud regions are FIPS endpoints."""
 
 
 def endpoint(service: str, region: str, environment: Mapping[str, str]) -> str:
-    """URL of `service` in `region`, or the one that `environment` names in its place.
+    """Return the URL of `service` in `region`, or the custom endpoint in `environment`.
 
     Raises:
-        Unsupported: `environment` wants two things at once.
+        Unsupported: `environment` has a custom endpoint together with FIPS or dual-stack.
     """
     dual_stack = _is_true(environment, "AWS_USE_DUALSTACK_ENDPOINT")
     fips = _is_true(environment, "AWS_USE_FIPS_ENDPOINT")
@@ -36,7 +36,7 @@ def endpoint(service: str, region: str, environment: Mapping[str, str]) -> str:
     if configured is None:
         return _regional(service, region, dual_stack=dual_stack, fips=fips)
     if dual_stack or fips:
-        raise Unsupported(f"an endpoint of one's own ({configured}) that is FIPS or dual-stack")
+        raise Unsupported(f"a custom endpoint ({configured}) together with FIPS or dual-stack")
     return configured
 
 
@@ -49,8 +49,8 @@ def _configured(service: str, environment: Mapping[str, str]) -> str | None:
 def _regional(service: str, region: str, *, dual_stack: bool, fips: bool) -> str:
     group = region.rsplit("-", 2)[0]
     suffix = _SUFFIXES.get(group, _DEFAULT_SUFFIXES)[dual_stack]
-    has_no_name = group == _GOVERNMENT and not dual_stack and service in _FIPS_WITHOUT_NAME
-    name = f"{service}-fips" if fips and not has_no_name else service
+    is_fips_already = group == _GOVERNMENT and not dual_stack and service in _FIPS_BY_DEFAULT
+    name = f"{service}-fips" if fips and not is_fips_already else service
     return f"https://{name}.{region}.{suffix}"
 
 

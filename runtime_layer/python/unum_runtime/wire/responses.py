@@ -1,6 +1,6 @@
-"""Answers in HTTP/1.1, as far as an API gives them.
+"""Parser for HTTP/1.1 responses of AWS APIs.
 
-`http.client` reads headers with the package `email`, which takes as long to import as all of this package.
+It replaces `http.client`, whose dependency `email` takes as long to import as all of this package.
 Source: RFC 9112, "HTTP/1.1".
 """
 
@@ -9,31 +9,31 @@ from typing import Protocol
 
 from unum_runtime.cold_start.records import NamedTuple
 
-_LONGEST_LINE = 65536
-_OK, _NO_CONTENT = 200, 204  # `http.HTTPStatus` is an enumeration that takes long to make
+_LONGEST_LINE = 65536  # as in `http.client`
+_OK, _NO_CONTENT = 200, 204  # `http.HTTPStatus` is an enumeration that is slow to import
 
 
 class BadResponse(ConnectionError):
-    """The other side broke off, or does not speak HTTP."""
+    """Incomplete response, or no HTTP."""
 
 
 class Unanswered(ConnectionError):
-    """The connection was closed before the first byte of an answer."""
+    """Connection closed before the first byte of a response."""
 
 
 class Stream(Protocol):
-    """What is read from: a file of bytes."""
+    """Binary file to read from."""
 
-    def read(self, size: int = -1, /) -> bytes | None: ...  # noqa: D102 - `io.RawIOBase` documents it
-    def readline(self, size: int = -1, /) -> bytes: ...  # noqa: D102 - `io.IOBase` documents it
+    def read(self, size: int = -1, /) -> bytes | None: ...  # noqa: D102 - documented in `io.RawIOBase`
+    def readline(self, size: int = -1, /) -> bytes: ...  # noqa: D102 - documented in `io.IOBase`
 
 
 class Head(NamedTuple):
-    """An answer without its body.
+    """Status and headers of a response.
 
     Attributes:
-        status: its status code.
-        headers: under their names in small letters.
+        status: status code.
+        headers: headers with lower-case names.
     """
 
     status: int
@@ -41,13 +41,13 @@ class Head(NamedTuple):
 
 
 class Response(NamedTuple):
-    """An answer.
+    """Complete response.
 
     Attributes:
-        status: its status code.
-        headers: under their names in small letters.
-        body: decoded, if it came in chunks.
-        is_last: nothing more can be asked over the connection.
+        status: status code.
+        headers: headers with lower-case names.
+        body: content, without chunk framing.
+        is_last: True if the server closes the connection afterwards.
     """
 
     status: int
@@ -57,11 +57,11 @@ class Response(NamedTuple):
 
 
 def read_head(stream: Stream) -> Head:
-    """Status and headers of the next answer.
+    """Read status and headers of the next response.
 
     Raises:
-        Unanswered: there is none.
-        BadResponse: it is no answer in HTTP/1.1, or breaks off.
+        Unanswered: the connection closed without a response.
+        BadResponse: the response is incomplete or not HTTP/1.x.
     """
     first = stream.readline(_LONGEST_LINE)
     if not first:
@@ -70,42 +70,39 @@ def read_head(stream: Stream) -> Head:
         case [b"HTTP/1.1", code, *_] if code.isdigit():
             return Head(int(code), dict(_headers(stream)))
         case [b"HTTP/1.0", code, *_] if code.isdigit():
+            # HTTP/1.0 closes the connection unless a header says otherwise; proxies still answer so.
             return Head(int(code), {"connection": "close", **dict(_headers(stream))})
-    raise BadResponse(f"expected an answer in HTTP/1.1, got {first[:80]!r}")
+    raise BadResponse(f"expected an HTTP/1.1 response, got {first[:80]!r}")
 
 
 def read_response(stream: Stream) -> Response:
-    """The next answer to a request that may have a body.
-
-    Raises:
-        Unanswered: there is none.
-        BadResponse: it is no answer in HTTP/1.1, or breaks off.
-    """
+    """Read the next complete response; see `read_head` for errors."""
     head = read_head(stream)
-    while head.status < _OK:  # interim, and followed by another
+    while head.status < _OK:  # interim responses (100 Continue) precede the final one
         head = read_head(stream)
     is_last = head.headers.get("connection", "").lower() == "close"
     match head.headers:
         case {"transfer-encoding": coding} if coding.lower() == "chunked":
             return Response(*head, b"".join(_chunks(stream)), is_last)
         case {"content-length": length}:
-            return Response(*head, _exactly(stream, _number(length)), is_last)
+            return Response(*head, _read_exactly(stream, _number(length)), is_last)
     if head.status == _NO_CONTENT:
         return Response(*head, b"", is_last)
+    # Without a length the body ends with the connection (RFC 9112, section 6.3).
     return Response(*head, stream.read() or b"", is_last=True)
 
 
 def _headers(stream: Stream) -> Iterator[tuple[str, str]]:
-    while line := _line(stream):
+    while line := _read_line(stream):
         name, _, value = line.decode("latin-1").partition(":")
         yield name.lower(), value.strip()
 
 
 def _chunks(stream: Stream) -> Iterator[bytes]:
-    while size := _number(_line(stream).partition(b";")[0], 16):
-        yield _exactly(stream, size)
-        _line(stream)
-    dict(_headers(stream))  # trailers
+    while size := _number(_read_line(stream).partition(b";")[0], 16):
+        yield _read_exactly(stream, size)
+        _read_line(stream)
+    dict(_headers(stream))  # trailers; unread, they would start the next response on this connection
 
 
 def _number(digits: str | bytes, base: int = 10) -> int:
@@ -115,15 +112,15 @@ def _number(digits: str | bytes, base: int = 10) -> int:
         raise BadResponse(f"expected a length, got {digits!r}") from error
 
 
-def _line(stream: Stream) -> bytes:
+def _read_line(stream: Stream) -> bytes:
     line = stream.readline(_LONGEST_LINE)
     if not line.endswith(b"\n"):
-        raise BadResponse("the answer breaks off")
+        raise BadResponse("expected a complete line, got the end of the response")
     return line.rstrip(b"\r\n")
 
 
-def _exactly(stream: Stream, size: int) -> bytes:
+def _read_exactly(stream: Stream, size: int) -> bytes:
     data = stream.read(size) or b""
     if len(data) < size:
-        raise BadResponse(f"the answer breaks off after {len(data)} of {size} bytes")
+        raise BadResponse(f"expected {size} bytes, got {len(data)} before the end of the response")
     return data

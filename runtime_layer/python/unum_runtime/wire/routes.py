@@ -1,4 +1,4 @@
-"""How a service is reached: directly, or through the proxy that the environment names."""
+"""Network routes to a service: direct, or through the proxy in the environment."""
 
 from collections.abc import Mapping
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -10,12 +10,12 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Proxy(NamedTuple):
-    """A proxy that is asked for a tunnel.
+    """HTTP proxy that opens tunnels.
 
     Attributes:
-        host: its name.
-        port: its port.
-        authorization: what ``Proxy-Authorization`` is; None where nobody is named.
+        host: host name.
+        port: port.
+        authorization: value of ``Proxy-Authorization``; None without a user name.
     """
 
     host: str
@@ -24,16 +24,16 @@ class Proxy(NamedTuple):
 
 
 class Route(NamedTuple):
-    """The way to a service.
+    """Network route to a service.
 
     Attributes:
-        host: its name.
-        port: its port.
-        is_secure: TLS is spoken.
-        name: host and port, as ``Host`` has them.
-        path: before the path of every request; empty as a rule.
-        proxy: on the way; None where there is none.
-        ca_bundle: file of the authorities to trust; None for those that the system trusts.
+        host: host name.
+        port: port.
+        is_secure: True for TLS.
+        name: value of the ``Host`` header.
+        path: prefix of all request paths; usually empty.
+        proxy: proxy to use; None for a direct connection.
+        ca_bundle: file of trusted certificate authorities; None for the system's.
     """
 
     host: str
@@ -46,10 +46,10 @@ class Route(NamedTuple):
 
 
 def route_to(url: str, environment: Mapping[str, str]) -> Route:
-    """The way to `url` from where `environment` is.
+    """Return the route to `url` under the proxy settings of `environment`.
 
     Raises:
-        Unsupported: it leads through a proxy that does not make tunnels, or is no way over HTTP.
+        Unsupported: the URL is not HTTP, or needs a proxy that cannot open tunnels.
     """
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname or parts.query:
@@ -68,12 +68,12 @@ def route_to(url: str, environment: Mapping[str, str]) -> Route:
 
 
 def _proxy(scheme: str, netloc: str, environment: Mapping[str, str]) -> Proxy | None:
-    url = _either(environment, f"{scheme}_proxy")
-    if not url or _is_excepted(netloc, _either(environment, "no_proxy")):
+    url = _variable(environment, f"{scheme}_proxy")
+    if not url or _is_excepted(netloc, _variable(environment, "no_proxy")):
         return None
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if scheme != "https" or parts.scheme != "http" or not parts.hostname:
-        raise Unsupported(f"the way over a proxy from {scheme} to {parts.scheme}")
+        raise Unsupported(f"an {scheme} endpoint behind the {parts.scheme} proxy {parts.hostname}")
     return Proxy(parts.hostname, _port(parts), _authorization(parts.username, parts.password))
 
 
@@ -84,13 +84,13 @@ def _port(parts: SplitResult) -> int:
         raise Unsupported(f"the port of {parts.scheme}://{parts.hostname}: {error}") from None
 
 
-def _either(environment: Mapping[str, str], name: str) -> str:
-    """What `environment` has under `name` in small letters, even if that is nothing, or else in capitals."""
+def _variable(environment: Mapping[str, str], name: str) -> str:
+    # Lower case first, even if empty: `urllib.request.getproxies` and thus botocore read variables so.
     return environment.get(name, environment.get(name.upper(), ""))
 
 
 def _is_excepted(netloc: str, exceptions: str) -> bool:
-    """Whether `exceptions` (``NO_PROXY``) has the host, with or without its port, or a domain that it is in."""
+    """Return True if `exceptions` (``NO_PROXY``) lists the host, with or without port, or a parent domain."""
     host = netloc.lower().rpartition("@")[2]
     names = [name.strip().lstrip(".").lower() for name in exceptions.split(",")]
     return exceptions == "*" or any(
@@ -101,6 +101,6 @@ def _is_excepted(netloc: str, exceptions: str) -> bool:
 def _authorization(user: str | None, password: str | None) -> str | None:
     if user is None:
         return None
-    from base64 import b64encode  # noqa: PLC0415 - few proxies want to know
+    from base64 import b64encode  # noqa: PLC0415 - few proxies need a password
 
     return "Basic " + b64encode(f"{unquote(user)}:{unquote(password or '')}".encode()).decode()

@@ -1,4 +1,4 @@
-"""The operations of the normal path, with the parameters and the answers that boto3's clients have for them."""
+"""Clients for the operations of a normal delivery, with boto3's parameters and responses."""
 
 import json
 from collections.abc import Mapping
@@ -12,29 +12,26 @@ from unum_runtime.wire.routes import route_to
 from unum_runtime.wire.signing import Credentials, Signer
 
 _OTHER_SOURCES = ("AWS_CONFIG_FILE", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CREDENTIAL_EXPIRATION")
-"""Variables by which somebody wants more than the others say."""
+"""Variables that select credentials which only botocore can read or renew."""
 
 
 class WireClient:
-    """A client of one service."""
+    """Client of one service."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
 
     def connect(self) -> None:
-        """Open a connection for the first call.
+        """Open a connection ahead of the first call.
 
         Raises:
-            OSError: there is no way.
+            OSError: the connection failed.
         """
         self._api.connections.open()
 
 
 class _JsonClient(WireClient):
-    """A client of a service that speaks AWS JSON 1.0.
-
-    Source: Smithy, "AWS JSON 1.0 protocol".
-    """
+    """Client of a service with the protocol AWS JSON 1.0. Source: Smithy, "AWS JSON 1.0 protocol"."""
 
     _PREFIX: ClassVar[str]
 
@@ -48,7 +45,7 @@ class _JsonClient(WireClient):
 
 
 class DynamoDb(_JsonClient):
-    """A client of DynamoDB for all but binary values; boto3 documents the operations."""
+    """DynamoDB client without binary values; boto3 documents the operations."""
 
     _PREFIX = "DynamoDB_20120810"
 
@@ -69,7 +66,7 @@ class DynamoDb(_JsonClient):
 
 
 class Sqs(_JsonClient):
-    """A client of SQS; boto3 documents the operations."""
+    """SQS client; boto3 documents the operations."""
 
     _PREFIX = "AmazonSQS"
 
@@ -81,7 +78,7 @@ class Sqs(_JsonClient):
 
 
 class Lambda(WireClient):
-    """A client of Lambda; boto3 documents the operation."""
+    """Lambda client; boto3 documents the operation."""
 
     def invoke(self, *, FunctionName: str, InvocationType: Literal["Event"], Payload: bytes) -> Any:  # noqa: D102, N803
         path = f"/2015-03-31/functions/{quote(FunctionName, safe='')}/invocations"
@@ -93,20 +90,22 @@ _CLIENTS: Mapping[str, type[WireClient]] = {"dynamodb": DynamoDb, "lambda": Lamb
 
 
 def wire_client(service: str, environment: Mapping[str, str]) -> WireClient:
-    """A client of `service` with the credentials and for the region that `environment` names.
+    """Return a client of `service` for the region and credentials in `environment`.
 
     Args:
         service: ``dynamodb``, ``lambda`` or ``sqs``.
-        environment: of a function.
+        environment: environment variables of a function.
 
     Raises:
-        Unsupported: it takes botocore to do what `environment` says.
+        Unsupported: only botocore supports the settings in `environment`.
     """
     region = environment.get("AWS_DEFAULT_REGION") or environment.get("AWS_REGION")
     if region is None:
-        raise Unsupported("a region that is not in the environment")
+        raise Unsupported("a region outside of the environment")
     if environment.get("AWS_LAMBDA_INITIALIZATION_TYPE") == "snap-start":
-        raise Unsupported("credentials and connections that outlive a snapshot")
+        # SnapStart functions get container credentials, because credentials in variables would expire in the snapshot.
+        # Source: AWS Lambda Developer Guide, "Working with Lambda environment variables".
+        raise Unsupported("credentials and connections restored from a snapshot")
     route = route_to(endpoint(service, region, environment), environment)
     return _CLIENTS[service](Api(route, Signer(service, region, _credentials(environment))))
 
@@ -114,8 +113,8 @@ def wire_client(service: str, environment: Mapping[str, str]) -> WireClient:
 def _credentials(environment: Mapping[str, str]) -> Credentials:
     others = [name for name in _OTHER_SOURCES if name in environment]
     if others:
-        raise Unsupported(f"what {' and '.join(others)} say")
+        raise Unsupported(f"the settings in {' and '.join(others)}")
     match [environment.get(name) for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")]:
         case [str(key_id), str(secret)]:
             return Credentials(key_id, secret, environment.get("AWS_SESSION_TOKEN"))
-    raise Unsupported("credentials that are not in the environment")
+    raise Unsupported("credentials outside of the environment")

@@ -1,4 +1,4 @@
-"""Signature Version 4 of requests without a query.
+"""Signature Version 4 for requests without a query string.
 
 Source: AWS Identity and Access Management User Guide, "Create a signed AWS API request".
 """
@@ -16,12 +16,12 @@ ALGORITHM = "AWS4-HMAC-SHA256"
 
 
 class Credentials(NamedTuple):
-    """Credentials of AWS.
+    """AWS credentials.
 
     Attributes:
-        access_key_id: names them.
-        secret_access_key: signs.
-        session_token: of temporary credentials, as those of a function are.
+        access_key_id: public identifier of the key.
+        secret_access_key: secret for signatures.
+        session_token: token of temporary credentials, such as a function's.
     """
 
     access_key_id: str
@@ -30,12 +30,12 @@ class Credentials(NamedTuple):
 
 
 class Signer(NamedTuple):
-    """Signs requests to one service.
+    """Signer of requests to one service.
 
     Attributes:
-        service: the name that the service has in credential scopes.
-        region: of its endpoint.
-        credentials: to sign with.
+        service: name of the service in credential scopes.
+        region: region of the endpoint.
+        credentials: credentials for signatures.
     """
 
     service: str
@@ -43,26 +43,26 @@ class Signer(NamedTuple):
     credentials: Credentials
 
     def sign(self, method: str, path: str, headers: Mapping[str, str], body: bytes, now_s: float) -> dict[str, str]:
-        """`headers` and those that authenticate the request.
+        """Return `headers` plus the headers that authenticate the request.
 
         Args:
-            method: of the request.
-            path: encoded, as it is sent.
-            headers: all that are to be signed, under their names in small letters; ``host`` must be among them.
-            body: of the request.
-            now_s: the time, in seconds since 1970.
+            method: HTTP method.
+            path: URL-encoded path.
+            headers: headers to sign, with lower-case names; ``host`` is required.
+            body: request body.
+            now_s: current time, in seconds since 1970.
         """
-        moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now_s))
-        signed = {**headers, "x-amz-date": moment, **self._token()}
+        timestamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now_s))
+        signed = {**headers, "x-amz-date": timestamp, **self._token()}
         ordered = sorted(signed)
         names = ";".join(ordered)
         lines = [f"{name}:{' '.join(signed[name].split())}\n" for name in ordered]
-        # The path is encoded once more, as all services but S3 want it.
+        # All services except S3 require a second encoding of the path.
         canonical = [method, _quoted(path), "", "".join(lines), names, hashlib.sha256(body).hexdigest()]
-        scope = f"{moment[:8]}/{self.region}/{self.service}/aws4_request"
+        scope = f"{timestamp[:8]}/{self.region}/{self.service}/aws4_request"
         digest = hashlib.sha256("\n".join(canonical).encode()).hexdigest()
         key = _key(self.credentials.secret_access_key, scope)
-        signature = _hmac(key, f"{ALGORITHM}\n{moment}\n{scope}\n{digest}").hex()
+        signature = _hmac(key, f"{ALGORITHM}\n{timestamp}\n{scope}\n{digest}").hex()
         key_id = self.credentials.access_key_id
         proof = f"{ALGORITHM} Credential={key_id}/{scope}, SignedHeaders={names}, Signature={signature}"
         return {**signed, "authorization": proof}
@@ -74,12 +74,12 @@ class Signer(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _key(secret: str, scope: str) -> bytes:
-    """The key that is good for `scope` alone, which is a service on one day."""
+    """Return the signing key for `scope`: one service and region on one day."""
     return reduce(_hmac, scope.split("/"), f"AWS4{secret}".encode())
 
 
 _quoted = lru_cache(maxsize=64)(quote)
-"""Quoted paths: a function has few successors."""
+"""Function `quote` with a cache: a function has few successors, thus few paths."""
 
 
 def _hmac(key: bytes, text: str) -> bytes:
