@@ -11,17 +11,15 @@ from typing import NamedTuple
 
 from unum_runtime.client.events.join_outcome import joined
 from unum_runtime.client.events.journal import Event, HistoryEvent, Journal, Known, data, failure_data
-from unum_runtime.client.events.passage import Passage, Passages
 from unum_runtime.client.events.passed_states import pass_on, reason
 from unum_runtime.client.events.scope_events import Account
 from unum_runtime.client.events.task_events import Try
 from unum_runtime.client.reading.stored_outcomes import Past, failed_with, is_success
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Status, Success
 from unum_runtime.model.envelope import Value
-from unum_runtime.model.ir import Choice, Fail, FanOut, Json, Map, State, Task, Wait, Work, Workflow
+from unum_runtime.model.ir import Choice, Fail, FanOut, Map, State, Task, Wait, Work, Workflow
 from unum_runtime.model.naming import Frames, Name, Scope
-from unum_runtime.protocol.planning.advance import branch_moment, branch_start
-from unum_runtime.protocol.planning.evaluation import EvaluationContext
+from unum_runtime.protocol.planning.advance import Visits, branch_start
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
     Commit,
@@ -32,7 +30,6 @@ from unum_runtime.protocol.planning.plan import (
     JoinNeighbour,
     OpenScope,
     branch,
-    evaluation_of,
     is_start,
     plan,
     started_after,
@@ -62,7 +59,7 @@ def events(workflow: Workflow, checkpoints: Iterable[Checkpoint], *, now_ms: int
     details = data(input=_known(past.start)) | ({"roleArn": workflow.home.role_arn} if workflow.home.role_arn else {})
     began = Event(type="ExecutionStarted", at_ms=past.start.committed_ms, previous=None, details=details)
     account = Account(journal, journal.add(began))
-    _tell(past, Passages(workflow), account)
+    _tell(past, account)
     if past.end is None:
         return journal.shaped(until_ms=max(now_ms, past.latest_ms))
     last, until_ms = account.last, max(account.last.at_ms, past.latest_ms)
@@ -73,9 +70,9 @@ def events(workflow: Workflow, checkpoints: Iterable[Checkpoint], *, now_ms: int
     return journal.shaped(until_ms=until_ms)
 
 
-def _tell(past: Past, passages: Passages, account: Account) -> None:
+def _tell(past: Past, account: Account) -> None:
     """Tell what happened from the start on, and from each redrive on."""
-    top_level = _Thread(past, passages, (), account)
+    top_level = _Thread(past, (), account)
     end = top_level.follow(past.start)
     for count, (ended, redriven) in enumerate(past.redriven, start=1):
         last = account.journal.latest(until_ms=ended.committed_ms) if ended.is_stop else end.last
@@ -117,14 +114,12 @@ class _Thread:
 
     Attributes:
         past: what is stored.
-        passages: what happened between.
         frames: the fan-outs around it.
         account: what is told of it.
         succeeds: whether it is known to have ended well.
     """
 
     past: Past
-    passages: Passages
     frames: Frames
     account: Account
     succeeds: bool = False
@@ -144,12 +139,10 @@ class _Thread:
                 return BranchFailed(name.execution, name.frames, failure), None
             case Checkpoint(outcome=Collected()):
                 return None, self._beyond_collected(checkpoint)
-        effect, start = plan(self.past.workflow, checkpoint), self._resumes_at(checkpoint)
-        if start is not None and isinstance(checkpoint.outcome, Success):
-            evaluation = evaluation_of(self.past.workflow, checkpoint)
-            is_inside = checkpoint.phase is Phase.ENTERED and not is_start(checkpoint.name)
-            passage = self._passage(start, checkpoint.outcome.value, evaluation, effect)
-            pass_on(self.account, passage, is_inside=is_inside, meets=isinstance(effect, JoinNeighbour))
+        visits: Visits = []
+        effect = plan(self.past.workflow, checkpoint, visits)
+        is_inside = checkpoint.phase is Phase.ENTERED and not is_start(checkpoint.name)
+        pass_on(self.account, _led_to(effect, visits), is_inside=is_inside, meets=isinstance(effect, JoinNeighbour))
         return effect, self._arrive(effect)
 
     def _beyond_collected(self, checkpoint: Checkpoint) -> Checkpoint | None:
@@ -167,12 +160,6 @@ class _Thread:
         if checkpoint.phase is Phase.LEFT:
             return checkpoint.continuation.goes_to or self._state(checkpoint.state).next
         return checkpoint.state if checkpoint.phase is Phase.ENTERED else None
-
-    def _passage(self, start: str, value: Json, evaluation: EvaluationContext, effect: Effect) -> Passage:
-        """The states on the way to `effect`; none where it is not the data that led there, but a limit."""
-        passage = self.passages.passage(start, value, evaluation, stops_at=_waits_at(effect))
-        failure = _failure(effect)
-        return passage if failure is None or failure == passage.failure else Passage()
 
     def _arrive(self, effect: Effect) -> Checkpoint | None:
         """Tell what became of `effect`; the commit that it led to, if there is one."""
@@ -254,7 +241,7 @@ class _Thread:
         while waiting:
             index, before = waiting.popleft()
             account = self.account.branch(index, before)
-            thread = _Thread(self.past, self.passages, scope.branch(index), account, succeeds)
+            thread = _Thread(self.past, scope.branch(index), account, succeeds)
             ends[index] = end = thread._branch(scope, opened, index)
             if opened is not None and (isinstance(end.effect, CompleteBranch) or (goes_on and end.has_failed)):
                 waiting += ((following, end.last) for following in started_after(opened, index))
@@ -278,10 +265,9 @@ class _Thread:
 
     def _begin(self, opened: OpenScope, index: int) -> Checkpoint | None:
         """Tell how branch `index` of `opened` begins; its first commit, if there is one."""
-        fan_out, value = opened.arrival.state, opened.arrival.inputs[index]
-        evaluation = branch_moment(fan_out, index, value, opened.arrival.evaluation)
-        effect = branch(opened, index)
-        pass_on(self.account, self._passage(branch_start(fan_out, index), value, evaluation, effect))
+        visits: Visits = []
+        effect = branch(opened, index, visits)
+        pass_on(self.account, _led_to(effect, visits))
         return self._arrive(effect)
 
     def _guess_begin(self, state: FanOut, index: int, scope: Scope) -> Checkpoint | None:
@@ -360,9 +346,10 @@ def _known(checkpoint: Checkpoint) -> Known:
     return checkpoint.outcome if isinstance(checkpoint.outcome, Success) else None
 
 
-def _waits_at(effect: Effect) -> str | None:
-    """The state that control comes to by `effect`, which may be a Wait."""
-    return effect.state if isinstance(effect, Invoke) else None
+def _led_to(effect: Effect, visits: Visits) -> Visits:
+    """Return `visits` unless a limit of time or steps led to `effect` instead of the data."""
+    failure = _failure(effect)
+    return visits if failure is None or (visits and failure == visits[-1].failure) else []
 
 
 def _failure(effect: Effect) -> Failure | None:

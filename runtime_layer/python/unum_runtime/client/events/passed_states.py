@@ -3,29 +3,29 @@
 from collections.abc import Iterable
 
 from unum_runtime.client.events.journal import Event, assigned
-from unum_runtime.client.events.passage import Passage, Visit
 from unum_runtime.client.events.scope_events import Account
 from unum_runtime.client.events.task_events import EVALUATION
 from unum_runtime.model.checkpoint import Success
 from unum_runtime.model.ir import FanOut
+from unum_runtime.protocol.planning.advance import Visit, Visits
 
 
-def pass_on(account: Account, passage: Passage, *, is_inside: bool = False, meets: bool = False) -> None:
-    """Tell of the states of `passage`.
+def pass_on(account: Account, visits: Visits, *, is_inside: bool = False, meets: bool = False) -> None:
+    """Tell of the states that were visited.
 
     Args:
         account: where to.
-        passage: the states.
+        visits: the states.
         is_inside: whether the first of them had been entered before.
         meets: whether the last of them is entered with what another branch brings, too.
     """
-    for number, visit in enumerate(passage.visits):
+    for number, visit in enumerate(visits):
         if number > 0 or not is_inside:
-            value = None if meets and visit.exit is None else Success(visit.value)
+            value = None if meets and visit.exit is None else visit.given
             account.enter(visit.state, value, visit.evaluation.entered_ms)
         _visit(account, visit)
-    if passage.failure is not None and passage.failure.error == EVALUATION:
-        account.fail_to_evaluate(passage.visits[-1].state, passage.failure)
+    if visits and visits[-1].failure is not None and visits[-1].failure.error == EVALUATION:
+        account.fail_to_evaluate(visits[-1].state, visits[-1].failure)
 
 
 def reason(ends: Iterable[tuple[Event, bool]], started: Event, *, succeeded: bool) -> Event:
@@ -57,14 +57,14 @@ def _compute(account: Account, state: FanOut, visit: Visit) -> None:
     if not succeeded and not visit.branches:
         return
     started = account.start(state, len(visit.branches), visit.evaluation.entered_ms)
-    ends = [_branch(account.branch(index, started), state, passage) for index, passage in enumerate(visit.branches)]
+    ends = [_branch(account.branch(index, started), state, visits) for index, visits in enumerate(visit.branches)]
     account.last = reason(ends, started, succeeded=succeeded)
     account.end(state, succeeded=succeeded)
 
 
-def _branch(account: Account, state: FanOut, passage: Passage) -> tuple[Event, bool]:
+def _branch(account: Account, state: FanOut, visits: Visits) -> tuple[Event, bool]:
     """Tell of a branch; its last event, and whether it failed."""
-    has_failed = passage.failure is not None
+    has_failed = visits[-1].failure is not None
     account.iterate(state, "Started")
-    pass_on(account, passage)
+    pass_on(account, visits)
     return account.iterate(state, "Failed" if has_failed else "Succeeded"), has_failed

@@ -10,8 +10,9 @@ from enum import StrEnum
 
 from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase
-from unum_runtime.model.ir import Fail, FanOut, Map, State, Task, Wait, Workflow
+from unum_runtime.model.ir import Fail, FanOut, Map, Task, Workflow
 from unum_runtime.model.naming import Name, Scope
+from unum_runtime.protocol.planning.advance import Visits
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
     Commit,
@@ -92,23 +93,6 @@ def progress(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> Mapping[s
     return {name: replace(survey.found[name], over=over) for name in workflow.states}
 
 
-class _Trail(dict[str, State]):
-    """The states of a workflow by name; remembers which were entered, which is what planning subscripts it for."""
-
-    def __init__(self, states: Mapping[str, State]) -> None:
-        super().__init__(states)
-        self._entered: list[str] = []
-
-    def __getitem__(self, name: str) -> State:
-        self._entered.append(name)
-        return super().__getitem__(name)
-
-    def taken(self) -> list[str]:
-        """The states that were entered since this was called last."""
-        entered, self._entered = self._entered, []
-        return entered
-
-
 @dataclass
 class _Survey:
     """Collects commits, what they led to, and from both the progress of each state."""
@@ -120,13 +104,9 @@ class _Survey:
     completed: dict[Scope, set[int]] = field(default_factory=dict)
     invoked: dict[Name, str] = field(default_factory=dict)
     found: dict[str, Progress] = field(init=False)
-    trail: _Trail = field(init=False)
-    traced: Workflow = field(init=False)
 
     def __post_init__(self) -> None:
         self.found = dict.fromkeys(self.workflow.states, Progress())
-        self.trail = _Trail(self.workflow.states)
-        self.traced = replace(self.workflow, states=self.trail)
 
     def add(self, checkpoint: Checkpoint) -> None:
         """Count a commit, and the states that were passed after it."""
@@ -139,9 +119,10 @@ class _Survey:
         if isinstance(checkpoint.outcome, Collected):
             self._count_collected(checkpoint)
             return
-        effect = plan(self.traced, checkpoint)
-        own = 0 if is_start(checkpoint.name) or checkpoint.continuation.goes_to else 1
-        self._count_passed(self.trail.taken()[own:], effect)
+        visits: Visits = []
+        effect = plan(self.workflow, checkpoint, visits)
+        is_inside = checkpoint.phase is Phase.ENTERED and not is_start(checkpoint.name)
+        self._count_passed([*_names(visits)][is_inside:], effect)
         self._note(effect)
 
     def count_open_ends(self) -> None:
@@ -190,8 +171,9 @@ class _Survey:
         begun = [started_after(opened, index) for index in self.completed.get(scope, ())]
         for indexes in (started_at_once(opened), *begun):
             for index in indexes:
-                effect = branch(opened, index)
-                self._count_passed(self.trail.taken(), effect)
+                visits: Visits = []
+                effect = branch(opened, index, visits)
+                self._count_passed([*_names(visits)], effect)
                 self._note(effect)
 
     def _count_fan_out(self, scope: Scope) -> None:
@@ -238,8 +220,6 @@ class _Survey:
         Where that is a failure, the first Fail among them is where it happened, else the last of them.
         """
         target = _target(effect)
-        if target in entered and isinstance(self.workflow.states[target], Wait):
-            entered = entered[: entered.index(target) + 1]  # what comes after it was only looked at
         fails = [name for name in entered if isinstance(self.workflow.states[name], Fail)]
         places = (fails or entered[-1:])[:1] if _fails(effect) else []
         failed = {name for place in places for name in self._with_scopes(place, _failed_branch_of(effect))}
@@ -269,6 +249,14 @@ class _Survey:
     def _change(self, state: str, **more: int) -> None:
         now = self.found[state]
         self.found[state] = replace(now, **{name: getattr(now, name) + by for name, by in more.items()})
+
+
+def _names(visits: Visits) -> Iterator[str]:
+    """Yield the names of all visited states; those in a fan-out's branches follow the fan-out."""
+    for visit in visits:
+        yield visit.state.name
+        for branch_visits in visit.branches:
+            yield from _names(branch_visits)
 
 
 def _target(effect: Effect) -> str | None:

@@ -1,6 +1,6 @@
-"""Pure states: from a state and its input to the next Task, Wait or fan-out, or the end of the scope.
+"""Advancing over pure states: from entering a state to the next Task, Wait or fan-out, or to the end of the scope.
 
-Deterministic: whoever calls it with the same committed value and moment gets the same answer.
+Deterministic: the same committed value and evaluation context give every delivery the same answer.
 """
 
 from typing import TypeAlias
@@ -17,18 +17,21 @@ from unum_runtime.protocol.planning.compiled_fields import compiled
 from unum_runtime.protocol.planning.evaluation import INPUT, EvaluationContext, deadline, redriven
 
 MAX_PURE_STEPS = 25_000
-"""Pure states in one go, as many as Step Functions allows events; an endless loop without a Task ends with an error."""
+"""Limit of pure states between two commits, after which a loop without a Task fails.
+
+Source: AWS Step Functions Developer Guide, "Service quotas": a history has at most 25,000 events.
+"""
 
 
 @dataclass(frozen=True)
 class AtTask:
-    """A Task is next.
+    """Arrival at a Task.
 
     Attributes:
         task: the Task.
         given: its input before its data flow.
-        evaluation: when it is entered.
-        due_ms: when it may begin, if a Wait comes before it; in milliseconds since 1970.
+        evaluation: the evaluation context of entering it.
+        due_ms: earliest start in milliseconds since 1970, if a Wait comes before the Task.
     """
 
     task: Task
@@ -38,13 +41,13 @@ class AtTask:
 
     @property
     def value(self) -> Json:
-        """Its input as JSON."""
+        """The Task's input as JSON."""
         return self.given.value
 
 
 @dataclass(frozen=True)
 class AtWait:
-    """A Wait is next that something else than a Task follows; it ends at `until_ms`."""
+    """Arrival at a Wait that ends at `until_ms` and is not followed by a Task."""
 
     state: Wait
     value: Json
@@ -54,14 +57,14 @@ class AtWait:
 
 @dataclass(frozen=True)
 class AtFanOut:
-    """A fan-out with Tasks is next.
+    """Arrival at a fan-out that contains Tasks.
 
     Attributes:
         state: the Map or Parallel.
         value: its input before its data flow.
-        evaluation: when it is entered.
-        inputs: what each branch is entered with.
-        width: how many branches run at once.
+        evaluation: the evaluation context of entering it.
+        inputs: the input of each branch.
+        width: the number of branches that run at once.
     """
 
     state: FanOut
@@ -73,7 +76,7 @@ class AtFanOut:
 
 @dataclass(frozen=True)
 class Ended:
-    """The scope ended with `given` after `state`."""
+    """End of the scope with value `given` after `state`."""
 
     state: str
     given: Success
@@ -81,7 +84,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Failed:
-    """`state` failed."""
+    """Failure of `state`."""
 
     state: str
     failure: Failure
@@ -92,20 +95,59 @@ Arrival: TypeAlias = AtTask | AtWait | AtFanOut | Ended | Failed
 
 @dataclass(frozen=True)
 class Onward:
-    """A state was passed: it is left with `value`, and `target` is next, if anything is."""
+    """Exit of a passed state with `value`; `target` names the next state, None at the end of the scope."""
 
     value: Json
     target: str | None
     evaluation: EvaluationContext
 
 
-def advance(start: str, given: Success, evaluation: EvaluationContext) -> Arrival:
-    """Follow pure states from entering `start` with `given`.
+@dataclass(frozen=True)
+class Visit:
+    """One visit of a state between two commits.
 
-    A Wait that a Task follows is passed as well: the Task itself comes later, which saves an event.
+    Attributes:
+        state: the state.
+        given: its input before its data flow.
+        evaluation: the evaluation context of entering it.
+        end: its exit, or the arrival if control stops here.
+        branches: the visits in each branch of a fan-out that was computed in place.
     """
-    arrival = _follow(start, given, evaluation)
-    return (_task_behind(arrival) or arrival) if isinstance(arrival, AtWait) else arrival
+
+    state: State
+    given: Success
+    evaluation: EvaluationContext
+    end: Arrival | Onward
+    branches: "tuple[Visits, ...]" = ()
+
+    @property
+    def exit(self) -> Onward | None:
+        """The exit; None if control stopped or failed here."""
+        return self.end if isinstance(self.end, Onward) else None
+
+    @property
+    def failure(self) -> Failure | None:
+        """The failure that ended the scope here."""
+        return self.end.failure if isinstance(self.end, Failed) else None
+
+
+Visits: TypeAlias = list[Visit]
+"""A collector of visits, in order; the last may be of a state that control stopped at."""
+
+
+def advance(start: str, given: Success, evaluation: EvaluationContext, visits: Visits | None = None) -> Arrival:
+    """Pass pure states, beginning with `start` entered with `given`.
+
+    A Wait before a Task is passed too: the Task's event is delayed instead, which saves an event.
+
+    Args:
+        start: name of the first state.
+        given: its input.
+        evaluation: the evaluation context of entering it.
+        visits: collects every visited state; None on the hot path, where nothing reads them.
+    """
+    arrival = _follow(start, given, evaluation, visits)
+    return (_task_behind(arrival, visits) or arrival) if isinstance(arrival, AtWait) else arrival
 
 
 def branch_start(state: FanOut, index: int) -> str:
@@ -194,52 +236,62 @@ def failure_of(state: State, failed: StatesError) -> Failure:
     return Failure(failed.error, f"state {state.name!r}: {failed.cause}")
 
 
-def _follow(start: str, given: Success, evaluation: EvaluationContext) -> Arrival:
+def _follow(start: str, given: Success, evaluation: EvaluationContext, visits: Visits | None) -> Arrival:
     name = start
     for _ in range(MAX_PURE_STEPS):
         state = evaluation.workflow.states[name]
-        if isinstance(state, Task):
-            return AtTask(state, given, evaluation)
-        step = _enter(state, given.value, evaluation)
-        if not isinstance(step, Onward):
-            return step
-        given, evaluation = given.changed_to(step.value), step.evaluation
-        if step.target is None:
+        branches: list[Visits] | None = None if visits is None else []
+        end = _enter(state, given, evaluation, branches)
+        if visits is not None:
+            visits.append(Visit(state, given, evaluation, end, tuple(branches or ())))
+        if not isinstance(end, Onward):
+            return end
+        given, evaluation = given.changed_to(end.value), end.evaluation
+        if end.target is None:
             return Ended(name, given)
-        name = step.target
+        name = end.target
     cause = f"state {name!r}: {MAX_PURE_STEPS} states since the last Task; a loop without a Task must end"
     return Failed(name, Failure("States.Runtime", cause))
 
 
-def _task_behind(wait: AtWait) -> AtTask | None:
-    """The Task that comes after `wait`, unless that outlasts the execution or something else comes."""
+def _task_behind(wait: AtWait, visits: Visits | None) -> AtTask | None:
+    """Return the arrival at the Task after `wait`; None if another state follows or the execution's time ends first."""
     left = pass_wait(wait.state, wait.value, wait.evaluation)
-    after = (
-        wait.evaluation
-        if isinstance(left, Failure)
-        else wait.evaluation.after(left.variables, entered_ms=wait.until_ms)
-    )
-    if isinstance(left, Failure) or wait.state.next is None or after.is_late:
+    if isinstance(left, Failure) or wait.state.next is None:
         return None
-    arrival = _follow(wait.state.next, Success(left.value), after)
-    return replace(arrival, due_ms=wait.until_ms) if isinstance(arrival, AtTask) else None
+    after = wait.evaluation.after(left.variables, entered_ms=wait.until_ms)
+    if after.is_late:
+        return None
+    ahead: Visits | None = None if visits is None else []
+    arrival = _follow(wait.state.next, Success(left.value), after, ahead)
+    if not isinstance(arrival, AtTask):
+        return None
+    if visits is not None and ahead is not None:
+        passed = Onward(left.value, wait.state.next, after)
+        visits[-1:] = [replace(visits[-1], end=passed), *ahead]
+    return replace(arrival, due_ms=wait.until_ms)
 
 
-def _enter(state: State, value: Json, evaluation: EvaluationContext) -> Arrival | Onward:
-    """Either where it stops, or how it goes on."""
+def _enter(
+    state: State, given: Success, evaluation: EvaluationContext, branches: list[Visits] | None
+) -> Arrival | Onward:
+    """Return the arrival if control stops at `state`, otherwise its exit."""
+    if isinstance(state, Task):
+        return AtTask(state, given, evaluation)  # its text is not decoded: an event may pass it on unread
+    value = given.value
     try:
-        return _visit(state, value, evaluation)
+        return _visit(state, value, evaluation, branches)
     except StatesError as failed:
         failure = failure_of(state, failed)
         return fall_back(state, value, failure, evaluation) if isinstance(state, Work) else Failed(state.name, failure)
 
 
-def _visit(state: State, value: Json, evaluation: EvaluationContext) -> Arrival | Onward:
+def _visit(state: State, value: Json, evaluation: EvaluationContext, branches: list[Visits] | None) -> Arrival | Onward:
     match state:
         case Wait():
             return _visit_wait(state, value, evaluation)
         case FanOut():
-            return _visit_fan_out(state, value, evaluation)
+            return _visit_fan_out(state, value, evaluation, branches)
     program, context = compiled(evaluation.workflow, state), evaluation.context_of(state.name)
     match state:
         case Fail():
@@ -263,7 +315,9 @@ def _visit_wait(state: Wait, value: Json, evaluation: EvaluationContext) -> Arri
     return Onward(left.value, state.next, evaluation.after(left.variables))
 
 
-def _visit_fan_out(state: FanOut, value: Json, evaluation: EvaluationContext) -> Arrival | Onward:
+def _visit_fan_out(
+    state: FanOut, value: Json, evaluation: EvaluationContext, branches: list[Visits] | None
+) -> Arrival | Onward:
     program, context = compiled(evaluation.workflow, state), evaluation.context_of(state.name)
     if isinstance(state, Parallel):
         inputs = (program.arguments(value, context),) * len(state.branches)
@@ -278,10 +332,7 @@ def _visit_fan_out(state: FanOut, value: Json, evaluation: EvaluationContext) ->
     too_many_failed(state, value, 0, len(inputs), evaluation)  # an error in what says so shows at once
     if inputs and not state.pure:
         return AtFanOut(state, value, evaluation, inputs, min(int(limit), len(inputs)) if limit else len(inputs))
-    ends = [
-        _follow(branch_start(state, index), Success(entered), branch_moment(state, index, entered, evaluation))
-        for index, entered in enumerate(inputs)
-    ]
+    ends = [_end_of_branch(state, index, entered, evaluation, branches) for index, entered in enumerate(inputs)]
     failures = [end.failure for end in ends if isinstance(end, Failed)]
     if too_many_failed(state, value, len(failures), len(ends), evaluation):
         return fall_back(state, value, by_branch(state, failures[0]), evaluation)
@@ -289,6 +340,17 @@ def _visit_fan_out(state: FanOut, value: Json, evaluation: EvaluationContext) ->
     if isinstance(left, Failure):
         return fall_back(state, value, left, evaluation)
     return Onward(left.value, state.next, evaluation.after(left.variables))
+
+
+def _end_of_branch(
+    state: FanOut, index: int, entered: Json, evaluation: EvaluationContext, branches: list[Visits] | None
+) -> Arrival:
+    """Return the end of branch `index` of a fan-out that is computed in place."""
+    visits: Visits | None = None if branches is None else []
+    if branches is not None and visits is not None:
+        branches.append(visits)
+    moment = branch_moment(state, index, entered, evaluation)
+    return _follow(branch_start(state, index), Success(entered), moment, visits)
 
 
 def _shown(failure: Failure) -> dict[str, str]:

@@ -31,6 +31,7 @@ from unum_runtime.protocol.planning.advance import (
     AtWait,
     Ended,
     Failed,
+    Visits,
     advance,
     branch_moment,
     branch_start,
@@ -152,8 +153,13 @@ class Finish:
 Effect: TypeAlias = Invoke | JoinNeighbour | OpenScope | CompleteBranch | BranchFailed | Commit | Finish
 
 
-def plan(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
+def plan(workflow: Workflow, checkpoint: Checkpoint, visits: Visits | None = None) -> Effect:
     """What has to happen after `checkpoint`.
+
+    Args:
+        workflow: the version that the execution runs on.
+        checkpoint: a committed outcome.
+        visits: collects the states between `checkpoint` and the effect; see `advance`.
 
     Raises:
         OutcomeCollected: all that follows from it is committed.
@@ -162,7 +168,7 @@ def plan(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
         return Finish(checkpoint.name.execution, checkpoint.ending)
     if checkpoint.phase is Phase.RETRIED and isinstance(checkpoint.outcome, Success):
         return _again(checkpoint, checkpoint.outcome)
-    return _onward(workflow, checkpoint)
+    return _onward(workflow, checkpoint, visits)
 
 
 def evaluation_of(workflow: Workflow, checkpoint: Checkpoint) -> EvaluationContext:
@@ -174,12 +180,12 @@ def evaluation_of(workflow: Workflow, checkpoint: Checkpoint) -> EvaluationConte
     return EvaluationContext(workflow, name.execution, checkpoint.committed_ms, str(name), variables)
 
 
-def branch(opened: OpenScope, index: int) -> Invoke | Commit:
+def branch(opened: OpenScope, index: int, visits: Visits | None = None) -> Invoke | Commit:
     """How branch `index` begins: with its first Task or Wait, or, where none comes first, with a commit."""
     fan_out, value = opened.arrival.state, opened.arrival.inputs[index]
     name = Name(opened.scope.execution, opened.scope.branch(index), step=0)
     evaluation = branch_moment(fan_out, index, value, opened.arrival.evaluation)
-    match advance(branch_start(fan_out, index), Success(value), evaluation):
+    match advance(branch_start(fan_out, index), Success(value), evaluation, visits):
         case AtTask() | AtWait() as arrival:
             return _invoke(name, arrival)
         case AtFanOut(state, value, evaluation):
@@ -227,10 +233,10 @@ def is_start(name: Name) -> bool:
     return not name.frames and name.step == START_STEP
 
 
-def _onward(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
+def _onward(workflow: Workflow, checkpoint: Checkpoint, visits: Visits | None) -> Effect:
     """What has to happen where control goes on from `checkpoint`."""
     evaluation = evaluation_of(workflow, checkpoint)
-    match _within_limits(workflow, checkpoint, evaluation, _arrive(workflow, checkpoint, evaluation)):
+    match _within_limits(workflow, checkpoint, evaluation, _arrive(workflow, checkpoint, evaluation, visits)):
         case AtTask(task) as arrival if task.meets_previous:
             return JoinNeighbour(_invoke(_follower(workflow, checkpoint), arrival))
         case AtTask() | AtWait() as arrival:
@@ -243,7 +249,9 @@ def _onward(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
             return _end(workflow, checkpoint, state, failure)
 
 
-def _arrive(workflow: Workflow, checkpoint: Checkpoint, evaluation: EvaluationContext) -> Arrival:
+def _arrive(
+    workflow: Workflow, checkpoint: Checkpoint, evaluation: EvaluationContext, visits: Visits | None
+) -> Arrival:
     """Where control comes to after `checkpoint`."""
     if isinstance(checkpoint.outcome, Collected):
         raise OutcomeCollected(f"{checkpoint.name}: was collected, because what follows from it is committed")
@@ -252,7 +260,7 @@ def _arrive(workflow: Workflow, checkpoint: Checkpoint, evaluation: EvaluationCo
     start = _resume_at(workflow, checkpoint)
     if start is None:
         return Ended(checkpoint.state, checkpoint.outcome)
-    return advance(start, checkpoint.outcome, evaluation)
+    return advance(start, checkpoint.outcome, evaluation, visits)
 
 
 def _within_limits(
