@@ -15,7 +15,7 @@ SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations 
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 
-.PHONY: demo test computing waiting check lint unit coverage synth-floor packaging docs e2e endurance simulate bench bench-check emulator setup lock format clean
+.PHONY: demo test quick dist synth-newest computing waiting check lint unit coverage synth-floor packaging docs e2e endurance simulate bench bench-check emulator setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
@@ -39,6 +39,12 @@ lint: setup  ## linters, types, architecture
 	$(BIN)/lint-imports
 	node_modules/.bin/pyright --pythonpath $(BIN)/python
 
+quick: setup  ## what a change of one module needs first
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n 2 --dist loadscope -q -m "not e2e and not packaging and not long" tests/unit tests/contract tests/architecture
+
 unit: setup  ## all tests that need no emulator
 	$(BIN)/python -m pytest -n 2 --dist loadscope -m "not e2e and not packaging and not long" tests
 
@@ -49,6 +55,15 @@ coverage: setup  ## what of the code the tests reach; without the searches, whic
 
 synth-floor: setup $(FLOOR)/ready  ## what is synthesized, with the oldest CDK that pyproject.toml allows
 	$(FLOOR)/bin/python -m pytest -n 2 --dist loadfile $(CORE:%=tests/synth/test_%.py) -k "not cfn_lint"
+
+synth-newest: setup  ## what is synthesized, with the newest CDK there is
+	@test -x .venv-newest/bin/python || $(PYTHON) -m venv .venv-newest
+	$(UV) pip sync --python .venv-newest/bin/python requirements.txt
+	$(UV) pip install --python .venv-newest/bin/python --quiet --upgrade "aws-cdk-lib>=2,<3"
+	.venv-newest/bin/python -m pytest -n 2 --dist loadfile $(CORE:%=tests/synth/test_%.py) -k "not cfn_lint"
+
+dist: setup  ## all distributions, in dist/
+	for project in runtime_layer unum_compiler unum_cli .; do $(UV) build --no-build-isolation --python $(BIN)/python --out-dir dist $$project || exit; done
 
 packaging: setup  ## the distributions, installed as users install them
 	$(BIN)/python -m pytest -m packaging tests/packaging
@@ -115,4 +130,4 @@ format: setup
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .pycache .venv $(FLOOR) $(EMULATOR) node_modules out cdk.out .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .pycache .venv .venv-newest $(FLOOR) $(EMULATOR) node_modules out cdk.out .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
