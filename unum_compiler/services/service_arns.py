@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from unum_compiler.services.service_actions import ARNS, HERE, OFTEN_ARNS, arn
-from unum_runtime.aws.services.spelling import folded
+from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.model.ir import Json
 
 ANY = "*"
@@ -18,7 +18,7 @@ _REGIONAL_MODEL = re.compile(r"(?:us|eu|apac|au|jp|ca|us-gov|global)\..*")
 def literals(parameters: Json) -> dict[str, str | None]:
     """Each parameter of the first level by its folded name; None where only the run time knows it."""
     fields = parameters if isinstance(parameters, dict) else {}
-    return {folded(key.removesuffix(".$")): literal(key, value) for key, value in fields.items()}
+    return {fold_name(key.removesuffix(".$")): literal(key, value) for key, value in fields.items()}
 
 
 def literal(key: str, value: Json) -> str | None:
@@ -98,7 +98,7 @@ def _tables(value: Json) -> Iterator[str]:
     if "tablename" in given:
         yield from _table(given["tablename"], given)
     for key, item in value.items():
-        match folded(key.removesuffix(".$")):
+        match fold_name(key.removesuffix(".$")):
             case "requestitems":
                 yield from (each for name in _keys(item) for each in _table(name, {}))
             case "transactitems" if not isinstance(item, list):

@@ -9,7 +9,7 @@ from botocore.model import OperationModel, OperationNotFoundError, ServiceModel
 
 from unum_compiler.problems import did_you_mean, shown
 from unum_runtime.aws.services.operation import parse
-from unum_runtime.aws.services.spelling import folded, sdk_names, sdk_service
+from unum_runtime.aws.services.spelling import fold_name, sdk_names, sdk_service
 
 _KIND = "service-2"
 
@@ -50,7 +50,7 @@ def service_model(service: str) -> ServiceModel:
     Raises:
         NoSuchOperation: there is no such service.
     """
-    name = _services().get(folded(service))
+    name = _services().get(fold_name(service))
     if name is None:
         remedy = did_you_mean(service, sdk_names(_services().values()))
         raise NoSuchOperation(f"there is no service {shown(service)} in aws-sdk; {remedy}")
@@ -65,7 +65,7 @@ def sdk_spellings(model: ServiceModel) -> tuple[str, ...]:
 @cache
 def _services() -> Mapping[str, str]:
     """Botocore's name of each service, by its name without hyphens."""
-    return {folded(name): name for name in _LOADER.list_available_services(_KIND)}
+    return {fold_name(name): name for name in _LOADER.list_available_services(_KIND)}
 
 
 _LOADER: Any = Loader()

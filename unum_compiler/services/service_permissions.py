@@ -9,7 +9,7 @@ from unum_compiler.services.service_arns import ANY, PARTITION, literal, literal
 from unum_compiler.services.service_models import operation, service_model
 from unum_runtime.aws.services.jobs import JOBS
 from unum_runtime.aws.services.operation import Resource, parse
-from unum_runtime.aws.services.spelling import folded
+from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.model.ir import Json, Pattern
 
 
@@ -78,7 +78,7 @@ def _written(parameters: Json) -> Iterator[str]:
     """The actions of a transaction whose items the definition shows."""
     items = parameters.get("TransactItems") if isinstance(parameters, dict) else None
     for item in items if isinstance(items, list) else ():
-        yield from (TRANSACTION[folded(kind)] for kind in item if folded(kind) in TRANSACTION)
+        yield from (TRANSACTION[fold_name(kind)] for kind in item if fold_name(kind) in TRANSACTION)
 
 
 def _waiting(prefix: str, called: Resource, parameters: Json) -> Iterator[Statement]:
@@ -114,9 +114,9 @@ def _roles(prefix: str, shape: Any, value: Json) -> Iterator[str]:
             for item in value.values():
                 yield from _roles(prefix, shape.value, item)
         case "structure", dict():
-            members = {folded(name): member for name, member in shape.members.items()}
+            members = {fold_name(name): member for name, member in shape.members.items()}
             for key, item in value.items():
-                name = folded(key.removesuffix(".$"))
+                name = fold_name(key.removesuffix(".$"))
                 yield from _role(prefix, key, item) if _is_role(name) else _roles(prefix, members.get(name), item)
 
 
@@ -136,7 +136,7 @@ def _role(prefix: str, key: str, value: Json) -> Iterator[str]:
 
 def _prompt(called: Resource, parameters: Json) -> Iterator[Statement]:
     """Of ``bedrock:invokeModel``: the object in S3 that the prompt is in."""
-    source = {folded(key): value for key, value in parameters.items()} if isinstance(parameters, dict) else {}
+    source = {fold_name(key): value for key, value in parameters.items()} if isinstance(parameters, dict) else {}
     if called.name == "bedrock:invokeModel" and "input" in source:
         uri = literals(source["input"]).get("s3uri")
         yield _on("s3:GetObject", f"arn:{PARTITION}:s3:::{uri.removeprefix('s3://')}" if uri else ANY)

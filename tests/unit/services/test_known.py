@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from unum_compiler.services.service_tasks import check_parameters, iam_statements, known, misspelled
+from unum_compiler.services.service_tasks import check_parameters, check_spelling, iam_statements, refusal_reason
 from unum_runtime.aws.services.integrations import OPTIMIZED
 from unum_runtime.aws.services.jobs import JOBS
 from unum_runtime.model.ir import Pattern
@@ -37,7 +37,7 @@ UNKNOWN = [
 
 @pytest.mark.parametrize(("resource", "pattern", "reason"), UNKNOWN)
 def test_unknown(resource: str, pattern: Pattern, reason: str) -> None:
-    assert reason in str(known(resource, pattern))
+    assert reason in str(refusal_reason(resource, pattern))
 
 
 def integrations() -> Iterator[tuple[str, Pattern]]:
@@ -60,7 +60,7 @@ def integrations() -> Iterator[tuple[str, Pattern]]:
     ],
 )
 def test_known(resource: str, pattern: Pattern) -> None:
-    assert known(resource, pattern) is None
+    assert refusal_reason(resource, pattern) is None
 
 
 def problems(resource: str, parameters: Any, pattern: Pattern = RESPONSE) -> list[str]:
@@ -116,8 +116,8 @@ def test_wrong_parameters(resource: str, parameters: Any, found: list[str]) -> N
     ],
 )
 def test_names_that_step_functions_does_not_recognize(given: str, expected: str) -> None:
-    assert misspelled(given) == f'expected "{expected}", got "{given}"'
-    assert misspelled(expected) is None
+    assert check_spelling(given) == f'expected "{expected}", got "{given}"'
+    assert check_spelling(expected) is None
 
 
 def test_an_unsupported_parameter_is_a_feature_not_a_mistake() -> None:
@@ -151,7 +151,7 @@ def test_every_service_task_of_real_definitions_is_known() -> None:
             if match:
                 resource = match["resource"] + ":2" * (match["suffix"] == ".sync:2")
                 pattern, parameters = PATTERNS[match["suffix"]], task.get("Parameters", task.get("Arguments"))
-                assert known(resource, pattern) is None
+                assert refusal_reason(resource, pattern) is None
                 assert check_parameters(resource, pattern, parameters, "$") == []
                 assert iam_statements(resource, pattern, parameters) or resource == "apigateway:invoke"
                 checked += 1

@@ -19,7 +19,7 @@ from botocore.stub import Stubber
 from unum_runtime.aws.services import Clients, call, poll
 from unum_runtime.aws.services.jobs import JOBS
 from unum_runtime.aws.services.operation import parse
-from unum_runtime.aws.services.spelling import folded
+from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.errors import StatesError
 
 BESIDE = Path(__file__).parents[4] / "shared" / "asl-cases"
@@ -56,8 +56,8 @@ def as_answered(value: Any, shape: Any) -> Any:  # noqa: PLR0911 - one for each 
     """What the service must have answered for Step Functions to make `value` of it."""
     match shape.type_name:
         case "structure":
-            names = {folded(name): name for name in shape.members}
-            known = {names[folded(key)]: item for key, item in value.items() if key not in ENVELOPE}
+            names = {fold_name(name): name for name in shape.members}
+            known = {names[fold_name(key)]: item for key, item in value.items() if key not in ENVELOPE}
             return {name: as_answered(item, shape.members[name]) for name, item in known.items()}
         case "list":
             return [as_answered(item, shape.member) for item in value]

@@ -13,7 +13,7 @@ from botocore.stub import Stubber
 from unum_runtime.aws.services import Clients, Running, begin, delay_ms, poll, stop
 from unum_runtime.aws.services.jobs import JOBS
 from unum_runtime.aws.services.operation import parse
-from unum_runtime.aws.services.spelling import folded
+from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.errors import StatesError
 from unum_runtime.model.ir import Json
 
@@ -27,8 +27,8 @@ def shape_at(shape: Any, path: str) -> Any:
         if shape is None:
             return None
         members = getattr(shape, "members", {})
-        named = {folded(name): member for name, member in members.items()}
-        shape = shape.member if step.isdigit() else named.get(folded(step))
+        named = {fold_name(name): member for name, member in members.items()}
+        shape = shape.member if step.isdigit() else named.get(fold_name(step))
     return shape
 
 
@@ -57,8 +57,10 @@ def test_the_table_fits_the_models(resource: str) -> None:
         assert shape_at(described.output_shape, job.result)
     if job.stop:
         stopped = service.operation_model(job.stop).input_shape
-        assert all(shape_at(stopped, name) for name in job.stopped)
-        assert {folded(name) for name in stopped.required_members} <= {folded(name) for name in job.stopped}
+        assert all(shape_at(stopped, name) for name in job.stop_parameters or job.handle)
+        assert {fold_name(name) for name in stopped.required_members} <= {
+            fold_name(name) for name in job.stop_parameters or job.handle
+        }
 
 
 @pytest.mark.parametrize("resource", JOBS)

@@ -13,7 +13,7 @@ from unum_runtime.aws.services.spelling import (
     botocore_name,
     exception_name,
     field_name,
-    folded,
+    fold_name,
     pascal,
     sdk_names,
     sdk_service,
@@ -91,7 +91,7 @@ def test_errors(shape: str, name: str) -> None:
 
 def test_every_service_is_found_under_its_name_in_aws_sdk() -> None:
     ids = service_ids()
-    wrong = [name for name, id_ in ids.items() if folded(botocore_name(sdk_service(id_))) != folded(name)]
+    wrong = [name for name, id_ in ids.items() if fold_name(botocore_name(sdk_service(id_))) != fold_name(name)]
     assert wrong == [AGAIN]
     assert len(ids) > 400
     assert {"sfn", "cloudwatchlogs", "s3"} <= set(sdk_names(ids))
@@ -100,5 +100,5 @@ def test_every_service_is_found_under_its_name_in_aws_sdk() -> None:
 @pytest.mark.parametrize("service", ["dynamodb", "s3", "ecs", "rds", "glue", "sagemaker", "apigateway", "iot"])
 def test_no_two_fields_of_a_structure_are_spelled_alike(service: str) -> None:
     for members in structures(service):
-        assert len(set(map(folded, members))) == len(members)
+        assert len(set(map(fold_name, members))) == len(members)
         assert all(re.fullmatch(r"[A-Z][A-Za-z0-9]*", field_name(member)) for member in members)

@@ -38,7 +38,7 @@ def handle(call: Call, parameters: Json, clock: Clock) -> Json | JobPending | Ca
     given, clients = _with_role(call, parameters, clock)
     if str(call.resource).startswith("arn:"):
         return services.call(_INVOKE, {"FunctionName": call.resource, "Payload": given}, clients=clients)["Payload"]
-    given = services.addressed(str(call.resource), given, call.start_aliases)
+    given = services.with_start_alias(str(call.resource), given, call.start_aliases)
     if call.pattern is Pattern.SYNC:
         return _poll(call, clients, clock) if call.job else _begin(call, given, clients, clock)
     response = services.call(str(call.resource), given, clients=clients, token=_token(call))

@@ -1,7 +1,7 @@
-"""The data sets of distributed Maps in S3: items that an ItemReader reads, and results that a ResultWriter writes.
+"""Data sets of distributed Maps in S3: items for an ItemReader, results of a ResultWriter.
 
-It is imported only in the function that a workflow provisions for its service Tasks. Source: AWS Step Functions
-Developer Guide, "ItemReader (Map)" and "ResultWriter (Map)".
+Only the workflow's service function imports this package. Source: AWS Step Functions Developer Guide, "ItemReader
+(Map)" and "ResultWriter (Map)".
 """
 
 from unum_runtime.aws.items.read import read

@@ -1,4 +1,4 @@
-"""What a ``ReaderConfig`` says (developer guide, Contents of the ItemReader field)."""
+"""Parser of ``ReaderConfig`` (Developer Guide, "ItemReader (Map)", Contents of the ItemReader field)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from unum_runtime.aws.items.reader_errors import ItemReaderFailed
 from unum_runtime.model.ir import Json
 
 DELIMITERS: Mapping[str, str] = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
-"""The ways in which ``CSVDelimiter`` may separate fields."""
+"""Field separators by ``CSVDelimiter``."""
 
 FORMATS = ("CSV", "JSON", "JSONL")
-"""What ``InputType`` may say of data."""
+"""Data formats for ``InputType``."""
 
 MANIFEST = "MANIFEST"
-"""What ``InputType`` says of a list of objects that hold data, of which `MANIFESTS` are the kinds."""
+"""``InputType`` of an object that lists data objects; `MANIFESTS` are its kinds."""
 
 INVENTORY, ATHENA = MANIFESTS = ("S3_INVENTORY", "ATHENA_DATA")
 
@@ -24,16 +24,16 @@ NOTHING, LOAD = TRANSFORMATIONS = ("NONE", "LOAD_AND_FLATTEN")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderConfig:
-    """How items are read.
+    """Parsed reader configuration.
 
     Attributes:
-        format: of the data, out of `FORMATS`; None where the data are no object's content.
-        manifest: what the object lists, out of `MANIFESTS`; None if it holds the data itself.
-        headers: names of the columns; None if the first row has them.
-        delimiter: what separates columns.
-        pointer: where in an object the array of items is (RFC 6901).
-        most: how many items there are at most; None for any number.
-        loads: of a list of objects: the items are what is in them, not the objects.
+        format: data format, one of `FORMATS`; None for lists of objects, which have no content.
+        manifest: kind of manifest, one of `MANIFESTS`; None if the object holds the data itself.
+        headers: column names; None if the first row holds them.
+        delimiter: column separator.
+        pointer: JSON pointer to the array of items in an object (RFC 6901).
+        max_items: maximum of items; None for no limit.
+        flattens: True if the contents of listed objects are the items, instead of the objects.
     """
 
     format: str | None = None
@@ -41,40 +41,41 @@ class ReaderConfig:
     headers: tuple[str, ...] | None = None
     delimiter: str = ","
     pointer: str = ""
-    most: int | None = None
-    loads: bool = False
+    max_items: int | None = None
+    flattens: bool = False
 
     @classmethod
-    def of(cls, fields: Mapping[str, Json]) -> "ReaderConfig":
-        """What `fields` say, under their names in the definition.
+    def parse(cls, fields: Mapping[str, Json]) -> "ReaderConfig":
+        """Parse `fields`, named as in the definition.
 
         Raises:
-            ItemReaderFailed: a field, which may be known only at run time, is not what is allowed.
+            ItemReaderFailed: a field has an invalid value; expressions give values only at run time.
         """
-        kind = _one_of(fields, "InputType", (*FORMATS, MANIFEST))
-        manifest = _one_of(fields, "ManifestType", MANIFESTS) or (INVENTORY if kind == MANIFEST else None)
+        kind = _choice(fields, "InputType", (*FORMATS, MANIFEST))
+        manifest = _choice(fields, "ManifestType", MANIFESTS) or (INVENTORY if kind == MANIFEST else None)
         return cls(
             format=None if kind == MANIFEST else kind,
             manifest=manifest,
             headers=_headers(fields),
-            delimiter=DELIMITERS[_one_of(fields, "CSVDelimiter", DELIMITERS) or "COMMA"],
+            delimiter=DELIMITERS[_choice(fields, "CSVDelimiter", DELIMITERS) or "COMMA"],
             pointer=_pointer(fields),
-            most=_most(fields.get("MaxItems")),
-            loads=_one_of(fields, "Transformation", TRANSFORMATIONS) == LOAD,
+            max_items=_max_items(fields.get("MaxItems")),
+            flattens=_choice(fields, "Transformation", TRANSFORMATIONS) == LOAD,
         )
 
 
-def _one_of(fields: Mapping[str, Json], name: str, allowed: Collection[str]) -> str | None:
+def _choice(fields: Mapping[str, Json], name: str, allowed: Collection[str]) -> str | None:
     value = fields.get(name)
     if value is None or value in allowed:
         return value
+    # Valid at AWS: a hint helps more than a list of allowed values.
     if name == "InputType" and value == "PARQUET":
         raise ItemReaderFailed('InputType "PARQUET" is not supported by this version; write the data as CSV or JSONL')
     raise ItemReaderFailed(f"{name}: expected one of {', '.join(allowed)}; got {excerpt(value)}")
 
 
 def _headers(fields: Mapping[str, Json]) -> tuple[str, ...] | None:
-    location = _one_of(fields, "CSVHeaderLocation", HEADER_LOCATIONS)
+    location = _choice(fields, "CSVHeaderLocation", HEADER_LOCATIONS)
     headers = fields.get("CSVHeaders")
     if location == "FIRST_ROW" or (location is None and headers is None):
         return None
@@ -90,12 +91,12 @@ def _pointer(fields: Mapping[str, Json]) -> str:
     return pointer
 
 
-def _most(value: Json) -> int | None:
-    """How many items ``MaxItems`` allows; as recorded from AWS, 0 allows any number."""
-    if isinstance(value, str) and value.isdecimal():  # what the deployment gave in place of ``${Name}`` is text
+def _max_items(value: Json) -> int | None:
+    """Return the limit in ``MaxItems``; None for 0, which AWS treats as no limit (recorded)."""
+    if isinstance(value, str) and value.isdecimal():  # CloudFormation replaces ``${Name}`` by text
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int | None):
         raise ItemReaderFailed(f"MaxItems: expected an integer, got {excerpt(value)}")
     if value is not None and value < 0:
-        raise ItemReaderFailed("field MaxItems must be positive")  # AWS's own words
+        raise ItemReaderFailed("field MaxItems must be positive")  # AWS's text, as recorded
     return value or None

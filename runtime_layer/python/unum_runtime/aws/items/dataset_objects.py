@@ -1,4 +1,4 @@
-"""The objects of a data set in S3: their list, and the content of each as a stream."""
+"""S3 objects of a data set: listing, and contents as streams."""
 
 import csv
 import gzip
@@ -17,48 +17,49 @@ from unum_runtime.model.ir import Json
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _OWNER = "ExpectedBucketOwner"
 _UNREADABLE = (BotoCoreError, ClientError, csv.Error, EOFError, OSError, ValueError, zlib.error)
-"""What goes wrong between the bucket and an item."""
+"""Possible errors between bucket and item."""
 
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """What a reader's parameters give access to.
+    """S3 objects within reach of a reader's parameters.
 
     Attributes:
-        client: of S3.
-        parameters: of the reader.
+        client: S3 client.
+        parameters: parameters of the reader.
     """
 
     client: Any
     parameters: Mapping[str, Json]
 
-    def listed(self) -> Iterator[dict[str, Json]]:
-        """Every object that ``ListObjectsV2`` lists, as Step Functions shows it.
+    def list_all(self) -> Iterator[dict[str, Json]]:
+        """Yield every object of ``ListObjectsV2``, in Step Functions' shape.
 
         Raises:
-            ItemReaderFailed: the bucket cannot be listed.
+            ItemReaderFailed: S3 refused the listing.
         """
         self._check("ListObjectsV2")
         try:
             for page in self.client.get_paginator("list_objects_v2").paginate(**self.parameters):
-                yield from map(_shown, page.get("Contents", ()))
+                yield from map(_entry, page.get("Contents", ()))
         except (BotoCoreError, ClientError) as error:
             raise ItemReaderFailed(f"s3://{self.parameters['Bucket']}: {error}") from error
 
     @contextmanager
-    def own(self) -> Iterator[BinaryIO]:
-        """The object that the parameters name; see `opened`."""
+    def open_named(self) -> Iterator[BinaryIO]:
+        """Open the object of the parameters; see `open`."""
         self._check("GetObject")
         with self._read(self.parameters) as stream:
             yield stream
 
     @contextmanager
-    def opened(self, key: str, bucket: str | None = None) -> Iterator[BinaryIO]:
-        """The content of the object `key` in `bucket`, which is that of the parameters if None; decompressed.
+    def open(self, key: str, bucket: str | None = None) -> Iterator[BinaryIO]:
+        """Open the decompressed content of object `key`, in `bucket` or else in the parameters' bucket.
 
         Raises:
-            ItemReaderFailed: it cannot be read, or the block fails for what it reads.
+            ItemReaderFailed: S3 refused the request, or the block cannot decode the content.
         """
+        # The listing's other parameters, such as ``Prefix``, are unknown to ``GetObject``.
         owner = {_OWNER: self.parameters[_OWNER]} if _OWNER in self.parameters else {}
         with self._read({"Bucket": bucket or self.parameters["Bucket"], "Key": key, **owner}) as stream:
             yield stream
@@ -67,12 +68,12 @@ class Objects:
     def _read(self, parameters: Mapping[str, Json]) -> Iterator[BinaryIO]:
         try:
             with closing(self.client.get_object(**parameters)["Body"]) as body:
-                yield _decompressed(body)
+                yield _decompress(body)
         except _UNREADABLE as error:
             raise ItemReaderFailed(f"s3://{parameters['Bucket']}/{parameters['Key']}: {error}") from error
 
     def _check(self, operation: str) -> None:
-        """Names are known only now where an expression gives the parameters."""
+        """Raise ItemReaderFailed for missing or unknown parameters: expressions set their names at run time."""
         shape = self.client.meta.service_model.operation_model(operation).input_shape
         missing = [name for name in shape.required_members if name not in self.parameters]
         unknown = [name for name in self.parameters if name not in shape.members]
@@ -81,8 +82,8 @@ class Objects:
             raise ItemReaderFailed(f"{operation} with {', '.join(self.parameters) or 'nothing'}: {', '.join(faults)}")
 
 
-def _shown(listed: Mapping[str, Any]) -> dict[str, Json]:
-    """One object of the list (developer guide, ItemReader, Amazon S3 objects)."""
+def _entry(listed: Mapping[str, Any]) -> dict[str, Json]:
+    """Convert one listed object (Developer Guide, "ItemReader (Map)", Amazon S3 objects)."""
     return {
         "Etag": listed["ETag"],
         "Key": listed["Key"],
@@ -92,8 +93,9 @@ def _shown(listed: Mapping[str, Any]) -> dict[str, Json]:
     }
 
 
-def _decompressed(body: BinaryIO) -> BinaryIO:
+def _decompress(body: BinaryIO) -> BinaryIO:
     stream = io.BufferedReader(cast("io.RawIOBase", body))
+    # By content, not by the key's suffix, which may be anything.
     start = stream.peek(len(_ZSTD))
     if start.startswith(_ZSTD):
         raise ValueError("compressed with Zstandard, which is not supported by this version; use gzip")

@@ -1,6 +1,6 @@
-"""Items in the content of an object: rows of CSV, lines of JSON, or an array in JSON.
+"""Items in object contents: rows of CSV, lines of JSON, or a JSON array.
 
-All are read as they are asked for, but for JSON, which is read whole.
+Rows and lines are read lazily. A JSON object is read as a whole.
 """
 
 import csv
@@ -17,11 +17,11 @@ _Format: TypeAlias = Callable[[BinaryIO, ReaderConfig], Iterable[Json]]
 
 
 def items(stream: BinaryIO, config: ReaderConfig) -> Iterable[Json]:
-    """The items in `stream`, whose format `config` names.
+    """Return the items in `stream`, in the format of `config`.
 
     Raises:
-        ValueError: there is something else.
-        csv.Error: it is no CSV, or a field has more than 128 KiB.
+        ValueError: the content has another format.
+        csv.Error: invalid CSV, or a field above 128 KiB.
     """
     if config.format is None:
         raise ValueError(f"InputType is missing; expected one of {', '.join(_FORMATS)}")
@@ -29,30 +29,30 @@ def items(stream: BinaryIO, config: ReaderConfig) -> Iterable[Json]:
 
 
 def rows(stream: BinaryIO, delimiter: str, headers: Iterable[str] | None = None) -> Iterator[dict[str, str]]:
-    """The rows of CSV, as objects of strings.
+    """Yield CSV rows as objects of strings.
 
-    A row that is too short is filled with empty strings, what is too much is left out, and empty rows are no items
-    (developer guide, Parsing input CSV files; executions recorded from AWS). Quotes are doubled inside quotes, or
-    stand behind a backslash, as separators may.
+    Short rows are filled with empty strings, surplus fields are dropped, and empty rows are skipped (Developer Guide,
+    Parsing input CSV files; executions recorded from AWS). Quotes inside quotes are doubled, or follow a backslash, as
+    separators may.
 
     Args:
-        stream: the text in UTF-8.
-        delimiter: what separates fields.
-        headers: names of the columns; None if the first row has them.
+        stream: text in UTF-8.
+        delimiter: field separator.
+        headers: column names; None if the first row holds them.
     """
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-    found = filter(None, csv.reader(text, delimiter=delimiter, escapechar="\\"))
-    names = tuple(next(found, ()) if headers is None else headers)
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")  # spreadsheet programs write a byte order mark
+    filled = filter(None, csv.reader(text, delimiter=delimiter, escapechar="\\"))
+    names = tuple(next(filled, ()) if headers is None else headers)
     blank = [""] * len(names)
-    for row in found:
+    for row in filled:
         yield dict(zip(names, row + blank, strict=False))
 
 
-def parsed(text: str | bytes) -> Json:
-    """The JSON value that `text` is.
+def parse_json(text: str | bytes) -> Json:
+    """Parse JSON strictly, without Python's NaN and Infinity.
 
     Raises:
-        ValueError: it is not JSON; Python's NaN and Infinity are not.
+        ValueError: `text` is not JSON.
     """
     return json.loads(text, parse_constant=_refuse)
 
@@ -62,30 +62,29 @@ def _rows(stream: BinaryIO, config: ReaderConfig) -> Iterator[Json]:
 
 
 def _lines(stream: BinaryIO, _config: ReaderConfig) -> Iterator[Json]:
-    """One item for every line, but for blank ones."""
+    """Yield one item for each line; skip blank lines."""
     for line in io.TextIOWrapper(stream, encoding="utf-8-sig"):
         if not line.isspace():
-            yield parsed(line)
+            yield parse_json(line)
 
 
 def _array(stream: BinaryIO, config: ReaderConfig) -> list[Json]:
-    found = _pointed(parsed(stream.read()), config.pointer)
-    if not isinstance(found, list):
+    value = _resolve_pointer(parse_json(stream.read()), config.pointer)
+    if not isinstance(value, list):
         where = f" at {config.pointer}" if config.pointer else ""
-        # AWS's own words, and what to do.
-        cause = f"expected an array{where}, got {excerpt(found)}; let ItemsPointer lead to an array"
-        raise ValueError(f"Attempting to map over non-iterable node. {cause}")  # noqa: TRY004 - of the data, not of code
-    return found
+        cause = f"expected an array{where}, got {excerpt(value)}; set ItemsPointer to the path of an array"
+        raise ValueError(f"Attempting to map over non-iterable node. {cause}")  # noqa: TRY004 - AWS's text; a data error
+    return value
 
 
-def _pointed(value: Json, pointer: str) -> Json:
-    """What `pointer` leads to in `value` (RFC 6901, Evaluation)."""
+def _resolve_pointer(value: Json, pointer: str) -> Json:
+    """Return the value at `pointer` (RFC 6901, Evaluation)."""
     for token in pointer.split("/")[1:]:
         name = token.replace("~1", "/").replace("~0", "~")
         try:
             value = value[int(name) if isinstance(value, list) else name]
         except (LookupError, TypeError, ValueError):
-            cause = f"ItemsPointer {pointer!r} leads to nothing: there is no {name!r} in {excerpt(value)}"
+            cause = f"ItemsPointer {pointer!r} has no target: no {name!r} in {excerpt(value)}"
             raise ValueError(cause) from None
     return value
 

@@ -1,4 +1,4 @@
-"""Objects that list the objects that hold the data: inventories of S3, and what Athena's ``UNLOAD`` has written.
+"""Manifests, which list data objects: S3 inventories, and outputs of Athena's ``UNLOAD``.
 
 Source: Amazon S3 User Guide, "Locating your inventory list"; Amazon Athena User Guide, "Identify query output files".
 """
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from unum_runtime.aws.items.dataset_objects import Objects
-from unum_runtime.aws.items.formats import parsed, rows
+from unum_runtime.aws.items.formats import parse_json, rows
 from unum_runtime.model.ir import Json
 
 _CSV = "CSV"
@@ -15,28 +15,29 @@ _SCHEME = "s3://"
 
 
 def inventory(stream: BinaryIO, objects: Objects) -> Iterator[dict[str, str]]:
-    """Every row of the inventory whose ``manifest.json`` `stream` is, as it stands there: its keys are URL-encoded.
+    """Yield every row of the inventory with the ``manifest.json`` `stream`, unchanged: keys stay URL-encoded.
 
     Raises:
-        ValueError: it is no such manifest, or not of CSV.
+        ValueError: the manifest is invalid, or its format is not CSV.
     """
-    manifest = parsed(stream.read())
+    manifest = parse_json(stream.read())
     if not isinstance(manifest, dict) or not {"fileSchema", "files"} <= manifest.keys():
         raise ValueError("expected the manifest.json of an S3 inventory, with fileSchema and files")
     if manifest.get("fileFormat", _CSV) != _CSV:
         raise ValueError(f"an inventory in {manifest['fileFormat']} is not supported; configure it for CSV")
     columns = [name.strip() for name in manifest["fileSchema"].split(",")]
+    # An ARN, ``arn:aws:s3:::BUCKET``.
     bucket = manifest.get("destinationBucket", "").rpartition(":")[2] or None
     for file in manifest["files"]:
-        with objects.opened(_key(file), bucket) as content:
+        with objects.open(_key(file), bucket) as content:
             yield from rows(content, ",", columns)
 
 
 def athena_files(stream: BinaryIO) -> Iterator[tuple[str, str]]:
-    """Bucket and key of each file that a manifest of Athena lists, one URI in each line.
+    """Yield bucket and key of each file in an Athena manifest, one URI per line.
 
     Raises:
-        ValueError: a line is none.
+        ValueError: a line has no S3 URI.
     """
     for row in rows(stream, ",", ("uri",)):
         uri = row["uri"].strip()

@@ -1,4 +1,4 @@
-"""An ItemReader: the items of a Map from objects in S3."""
+"""ItemReader: items of a Map from S3 objects."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -16,48 +16,49 @@ _LIST = ":listObjectsV2"
 
 
 def read(arguments: Mapping[str, Json], *, client: Any) -> list[Json]:
-    """The items, in the order of the data set.
+    """Return the items in the order of the data set, at most ``MaxItems``.
 
-    No more is read than ``MaxItems`` asks for, but for JSON. What is compressed with gzip is decompressed.
+    The rest of a data set is not read, except in JSON objects. Gzip files are decompressed.
 
     Args:
-        arguments: what the definition has in ``ItemReader``, with paths and expressions resolved: ``Resource``,
-            ``Parameters`` and ``ReaderConfig``.
-        client: of S3.
+        arguments: ``ItemReader`` of the definition, with paths and expressions resolved: ``Resource``, ``Parameters``
+            and ``ReaderConfig``.
+        client: S3 client.
 
     Raises:
-        ItemReaderFailed: an object cannot be read, or has other content than ``ReaderConfig`` says.
+        ItemReaderFailed: an object cannot be read, or its content does not match ``ReaderConfig``.
     """
-    config = ReaderConfig.of(arguments.get("ReaderConfig") or {})
-    objects = Objects(client, _object(arguments.get("Parameters")))
-    found = _of_list if arguments["Resource"].endswith(_LIST) else _of_object
-    return list(islice(found(objects, config), config.most))
+    config = ReaderConfig.parse(arguments.get("ReaderConfig") or {})
+    objects = Objects(client, _check_parameters(arguments.get("Parameters")))
+    read_items = _list_items if arguments["Resource"].endswith(_LIST) else _object_items
+    return list(islice(read_items(objects, config), config.max_items))
 
 
-def _object(parameters: Json) -> dict[str, Json]:
+def _check_parameters(parameters: Json) -> dict[str, Json]:
     if not isinstance(parameters, dict):
         raise ItemReaderFailed(f"expected an object with the parameters, got {excerpt(parameters)}")
     return parameters
 
 
-def _of_list(objects: Objects, config: ReaderConfig) -> Iterator[Json]:
-    """The listed objects, or with ``LOAD_AND_FLATTEN`` what is in them, but for the markers of empty folders."""
-    for listed in objects.listed():
-        if not config.loads:
+def _list_items(objects: Objects, config: ReaderConfig) -> Iterator[Json]:
+    """Yield listed objects, or their contents with ``LOAD_AND_FLATTEN``, without markers of empty folders."""
+    for listed in objects.list_all():
+        if not config.flattens:
             yield listed
+        # The S3 console creates a folder as an empty object with a slash at the end of its key.
         elif listed["Size"] or not listed["Key"].endswith("/"):
-            with objects.opened(listed["Key"]) as stream:
+            with objects.open(listed["Key"]) as stream:
                 yield from items(stream, config)
 
 
-def _of_object(objects: Objects, config: ReaderConfig) -> Iterator[Json]:
-    with objects.own() as stream:
+def _object_items(objects: Objects, config: ReaderConfig) -> Iterator[Json]:
+    with objects.open_named() as stream:
         match config.manifest:
             case None:
                 yield from items(stream, config)
             case kind if kind == ATHENA:
                 for bucket, key in athena_files(stream):
-                    with objects.opened(key, bucket) as file:
+                    with objects.open(key, bucket) as file:
                         yield from items(file, config)
             case _:
                 yield from inventory(stream, objects)

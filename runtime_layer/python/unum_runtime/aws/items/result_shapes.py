@@ -1,4 +1,4 @@
-"""The results of a Map in the form that a ``WriterConfig`` asks for (developer guide, ResultWriter)."""
+"""Results of a Map in the shape of a ``WriterConfig`` (Developer Guide, "ResultWriter (Map)")."""
 
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.aws.items.reader_errors import ResultWriterFailed
@@ -8,11 +8,11 @@ TRANSFORMATIONS = ("NONE", "COMPACT", "FLATTEN")
 OUTPUT_TYPES = ("JSON", "JSONL")
 
 
-def transformed(results: list[Json], transformation: Json) -> list[Json]:
-    """`results` after a ``Transformation``.
+def transform(results: list[Json], transformation: Json) -> list[Json]:
+    """Apply a ``Transformation`` to `results`.
 
     Raises:
-        ResultWriterFailed: there is no such transformation.
+        ResultWriterFailed: unknown transformation.
     """
     match transformation:
         case "NONE":
@@ -24,11 +24,11 @@ def transformed(results: list[Json], transformation: Json) -> list[Json]:
     raise ResultWriterFailed(f"Transformation: expected one of {', '.join(TRANSFORMATIONS)}; got {transformation!r}")
 
 
-def text_of(results: list[Json], output_type: Json) -> str:
-    """`results` as the text of an ``OutputType``.
+def serialize(results: list[Json], output_type: Json) -> str:
+    """Serialize `results` as an ``OutputType``.
 
     Raises:
-        ResultWriterFailed: there is no such type.
+        ResultWriterFailed: unknown output type.
     """
     match output_type:
         case "JSON":
@@ -39,5 +39,5 @@ def text_of(results: list[Json], output_type: Json) -> str:
 
 
 def _record(result: Json) -> dict[str, Json]:
-    """What AWS tells of a child execution, as far as there is something to tell of a branch."""
+    """Return AWS's record of a child execution, reduced to the facts that exist for a branch."""
     return {"Output": dumps(result), "OutputDetails": {"Included": True}, "Status": "SUCCEEDED"}

@@ -1,49 +1,49 @@
-"""What single integrations do to parameters and results beside what the service's model says."""
+"""Changes to parameters and results of single integrations, beyond the service model."""
 
 import json
 from collections.abc import Callable, Mapping
 
 from unum_runtime.asl.serialize import dumps
-from unum_runtime.aws.services.api_request import request
+from unum_runtime.aws.services.api_request import send_request
 from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.aws.services.operation import Resource, parse
 from unum_runtime.aws.services.shapes import BadParameter
-from unum_runtime.aws.services.spelling import folded
+from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.errors import StatesError
 from unum_runtime.model.ir import Json
 
 
-def adjusted(resource: Resource, parameters: Json, clients: Clients, token: str | None) -> Json:
-    """The parameters with which to call `resource`; see `call` for the arguments."""
+def adjust_parameters(resource: Resource, parameters: Json, clients: Clients, token: str | None) -> Json:
+    """Return the parameters of the API request for `resource`; arguments as for `call`."""
     match resource.name:
         case "states:startExecution":
-            return _start_execution(parameters, token)
+            return _with_name_and_input(parameters, token)
         case "lambda:invoke" if "Payload" in parameters:
             return parameters | {"Payload": dumps(parameters["Payload"])}
         case "bedrock:invokeModel":
-            return _invoke_model(parameters, clients)
+            return _with_body_from_s3(parameters, clients)
         case _:
             return parameters
 
 
-def finished(resource: Resource, result: Json) -> Json:
-    """The result of the Task, from the response of the service.
+def adjust_result(resource: Resource, result: Json) -> Json:
+    """Return the Task result for a service's response.
 
     Raises:
-        StatesError: the response says that what was asked for failed.
+        StatesError: the response reports a failure.
     """
-    finish = _FINISH.get(resource.name)
-    return finish(result) if finish else result
+    adjust = _RESULTS.get(resource.name)
+    return adjust(result) if adjust else result
 
 
-def done_before(resource: Resource, parameters: Json, token: str | None, failed: StatesError) -> Json:
-    """The response to a call that had its effect before, in a delivery that died: all that is known of it.
+def recover_response(resource: Resource, parameters: Json, token: str | None, failed: StatesError) -> Json:
+    """Return the known part of a lost response: a start that succeeded in an earlier, dead delivery.
 
-    A machine tells of a name that it ran before only by an error, once that execution has ended; of our own name it
-    means that we started it. When it began is not known here.
+    Step Functions answers a repeated start with an error once the execution has ended. The name is the token of this
+    Task, so only this Task can have started that execution.
 
     Raises:
-        StatesError: `failed`, which says something else.
+        StatesError: `failed`, if it has another meaning.
     """
     taken = "StepFunctions.ExecutionAlreadyExistsException"
     if (resource.name, failed.error) != ("states:startExecution", taken) or field(parameters, "Name") != token:
@@ -53,60 +53,60 @@ def done_before(resource: Resource, parameters: Json, token: str | None, failed:
 
 
 def field(table: Mapping[str, Json], name: str) -> Json:
-    """The field called `name`, however it is spelled; None if there is none."""
-    return next((value for key, value in table.items() if folded(key) == folded(name)), None)
+    """Return the field called `name` in any spelling; None if absent."""
+    return next((value for key, value in table.items() if fold_name(key) == fold_name(name)), None)
 
 
-def parsed(text: str) -> Json:
-    """The JSON value that `text` is; else the text."""
+def parse_if_json(text: str) -> Json:
+    """Return the JSON value in `text`, or else the text."""
     try:
         return json.loads(text)
     except ValueError:
         return text
 
 
-def _start_execution(parameters: Json, token: str | None) -> Json:
-    """With an input, for the API wants at least braces, and a name, for that is what makes a start idempotent."""
-    rest = {key: value for key, value in parameters.items() if folded(key) not in ("input", "name")}
+def _with_name_and_input(parameters: Json, token: str | None) -> Json:
+    """Add required input, and a name: Step Functions starts a named execution only once."""
+    rest = {key: value for key, value in parameters.items() if fold_name(key) not in ("input", "name")}
     given, name = field(parameters, "Input"), field(parameters, "Name") or token
     text = given if isinstance(given, str) else dumps({} if given is None else given)
     return rest | {"Input": text} | ({"Name": name} if name else {})
 
 
-def _invoke_model(parameters: Json, clients: Clients) -> Json:
-    """With the body from S3 where ``Input`` says so."""
+def _with_body_from_s3(parameters: Json, clients: Clients) -> Json:
+    """Replace ``Input`` by the body of its S3 object."""
     source = parameters.get("Input")
     if source is None:
         return parameters
     uri = source.get("S3Uri") if isinstance(source, dict) else None
     if not isinstance(uri, str):
-        raise BadParameter("$.Input", "The field 'S3Uri' is required, and has to be text")
+        raise BadParameter("$.Input", "The field 'S3Uri' is required and must be a string")
     bucket, _, key = uri.removeprefix("s3://").partition("/")
-    body = request(parse("aws-sdk:s3:getObject"), {"Bucket": bucket, "Key": key}, clients)["Body"]
+    body = send_request(parse("aws-sdk:s3:getObject"), {"Bucket": bucket, "Key": key}, clients)["Body"]
     return {name: value for name, value in parameters.items() if name != "Input"} | {"Body": body}
 
 
-def _invoked(result: Json) -> Json:
+def _lambda_result(result: Json) -> Json:
     text = result.get("Payload", "")
-    payload = parsed(text)
+    payload = parse_if_json(text)
     if "FunctionError" in result:
         error = payload.get("errorType") if isinstance(payload, dict) else None
         raise StatesError(error or "Lambda.Unknown", text)
     return result | {"Payload": payload} if text else result
 
 
-def _put(result: Json) -> Json:
+def _events_result(result: Json) -> Json:
     if result.get("FailedEntryCount"):
         raise StatesError("EventBridge.FailedEntry", dumps(result))
     return result
 
 
-def _inferred(result: Json) -> Json:
-    return result | {"Body": parsed(result.get("Body", ""))}
+def _bedrock_result(result: Json) -> Json:
+    return result | {"Body": parse_if_json(result.get("Body", ""))}
 
 
-_FINISH: Mapping[str, Callable[[Json], Json]] = {
-    "lambda:invoke": _invoked,
-    "events:putEvents": _put,
-    "bedrock:invokeModel": _inferred,
+_RESULTS: Mapping[str, Callable[[Json], Json]] = {
+    "lambda:invoke": _lambda_result,
+    "events:putEvents": _events_result,
+    "bedrock:invokeModel": _bedrock_result,
 }

@@ -1,4 +1,4 @@
-"""One request to a service's API, in Step Functions' spelling on both sides."""
+"""One API request in Step Functions' spelling of parameters and result."""
 
 import hashlib
 from typing import Any
@@ -11,21 +11,21 @@ from unum_runtime.aws.services.error_names import failure
 from unum_runtime.aws.services.integrations import WITHOUT_ENVELOPE
 from unum_runtime.aws.services.operation import Resource
 from unum_runtime.aws.services.shapes import to_request, to_result
-from unum_runtime.aws.services.spelling import folded
+from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.model.ir import Json
 
 TOKENS = frozenset(("clienttoken", "clientrequesttoken", "idempotencytoken"))
-"""Fields, folded, by which APIs know a request again."""
+"""Normalized names of idempotency tokens in AWS APIs."""
 
 
-def request(resource: Resource, parameters: Json, clients: Clients, token: str | None = None) -> Json:
-    """The response to one request, with names and types as Step Functions has them.
+def send_request(resource: Resource, parameters: Json, clients: Clients, token: str | None = None) -> Json:
+    """Send one API request and return its response, with names and types as in Step Functions.
 
     Args:
-        resource: what to call.
-        parameters: a JSON object, in any spelling.
-        clients: clients of the services.
-        token: what makes the request idempotent; see `call`.
+        resource: operation of the request.
+        parameters: JSON object, in any spelling.
+        clients: clients of AWS services.
+        token: idempotency token; see `call`.
 
     Raises:
         StatesError: the request failed.
@@ -35,7 +35,7 @@ def request(resource: Resource, parameters: Json, clients: Clients, token: str |
     arguments = to_request(parameters, model.input_shape) if model.input_shape else {}
     try:
         response = getattr(client, xform_name(resource.operation))(**_with_token(arguments, model.input_shape, token))
-        return _shaped(resource, response, model.output_shape)
+        return _to_json(resource, response, model.output_shape)
     except (ClientError, BotoCoreError) as error:
         raise failure(resource, client.meta.service_model.service_id, error) from error
 
@@ -43,18 +43,19 @@ def request(resource: Resource, parameters: Json, clients: Clients, token: str |
 def _with_token(arguments: dict[str, Any], shape: Any, token: str | None) -> dict[str, Any]:
     if token is None or shape is None:
         return arguments
-    names = (name for name in shape.members if folded(name) in TOKENS and name not in arguments)
-    return arguments | {name: _sized(token, shape.members[name].metadata) for name in names}
+    # Without a token, a redelivered event would repeat the effect of its first delivery.
+    names = (name for name in shape.members if fold_name(name) in TOKENS and name not in arguments)
+    return arguments | {name: _fit_token(token, shape.members[name].metadata) for name in names}
 
 
-def _sized(token: str, limits: dict[str, int]) -> str:
-    """`token`, or its digest where the API wants another length."""
+def _fit_token(token: str, limits: dict[str, int]) -> str:
+    """Return `token`, or its digest if the API requires another length."""
     if limits.get("min", 0) <= len(token) <= limits.get("max", 64):
         return token
     return hashlib.sha256(token.encode()).hexdigest()[: limits.get("max", 64)]
 
 
-def _shaped(resource: Resource, response: dict[str, Any], shape: Any) -> Json:
+def _to_json(resource: Resource, response: dict[str, Any], shape: Any) -> Json:
     optimized = resource.integration is not None
     result = to_result(response, shape, optimized=optimized) if shape else {}
     if optimized and resource.name not in WITHOUT_ENVELOPE:
@@ -63,7 +64,7 @@ def _shaped(resource: Resource, response: dict[str, Any], shape: Any) -> Json:
 
 
 def _envelope(metadata: dict[str, Any]) -> dict[str, Json]:
-    """What optimized integrations tell of the HTTP response."""
+    """Return the HTTP metadata in results of optimized integrations."""
     headers = metadata.get("HTTPHeaders", {})
     return {
         "SdkHttpMetadata": {

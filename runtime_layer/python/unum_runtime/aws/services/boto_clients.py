@@ -1,18 +1,18 @@
-"""Clients of AWS services, each made when it is first needed."""
+"""Clients of AWS services, created on first use."""
 
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from typing import Any
 
-from unum_runtime.aws.services.spelling import folded
+from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.cold_start.records import NamedTuple
 
 READ_TIMEOUT_S = 890
-"""A Lambda function may take 15 minutes to answer, and so may the one that waits for it."""
+"""Read timeout below 15 minutes, Lambda's limit for the callee and for the service function itself."""
 
 
 class Keys(NamedTuple):
-    """Temporary credentials, under the names that botocore has for them."""
+    """Temporary credentials, named as in botocore."""
 
     aws_access_key_id: str
     aws_secret_access_key: str
@@ -20,13 +20,14 @@ class Keys(NamedTuple):
 
 
 class Clients:
-    """Clients by the name of their service.
+    """Clients by service name.
 
     Args:
-        session: a ``botocore.session.Session``; None for one from the environment.
-        options: of every client, such as ``region_name`` or ``endpoint_url``.
-        send: sends a ``botocore.awsrequest.AWSPreparedRequest`` and gives the response; None for botocore's own.
-        keys: what requests are signed with; None for what the session has.
+        session: ``botocore.session.Session``; None for a session from the environment.
+        options: options of every client, such as ``region_name`` or ``endpoint_url``.
+        send: function that sends a ``botocore.awsrequest.AWSPreparedRequest`` and returns its response; None for
+            botocore's.
+        keys: credentials for signatures; None for the session's.
     """
 
     def __init__(
@@ -36,24 +37,24 @@ class Clients:
         send: Callable[[Any], Any] | None = None,
         keys: Keys | None = None,
     ) -> None:
-        self._given = session
+        self._given_session = session
         self._options = dict(options or {})
         self._send = send
         self._keys = keys
-        self.client: Callable[[str], Any] = cache(self._make)
+        self.client: Callable[[str], Any] = cache(self._create)
 
     @cached_property
     def session(self) -> Any:
-        """Where credentials and models come from."""
-        if self._given is not None:
-            return self._given
-        from botocore.session import get_session  # noqa: PLC0415 - 150 ms that a call over HTTP without it saves
+        """Session with credentials and service models."""
+        if self._given_session is not None:
+            return self._given_session
+        from botocore.session import get_session  # noqa: PLC0415 - saves HTTP calls 150 ms
 
         return get_session()
 
     @property
     def credentials(self) -> Any:
-        """What requests are signed with."""
+        """Credentials for signatures."""
         if self._keys is None:
             return self.session.get_credentials()
         from botocore.credentials import Credentials  # noqa: PLC0415 - see `session`
@@ -61,27 +62,28 @@ class Clients:
         return Credentials(*self._keys)
 
     def signing_with(self, keys: Keys) -> "Clients":
-        """Clients that differ in what they sign requests with."""
+        """Return clients that sign with `keys`."""
         return Clients(self.session, self._options, self._send, keys)
 
     @property
     def region(self) -> str:
-        """Where the workflow runs."""
+        """Region of the workflow."""
         return str(self._options.get("region_name") or self.session.get_config_variable("region") or "us-east-1")
 
     def send(self, request: Any) -> Any:
-        """Send a prepared request, whatever host it is for, and give the response; redirects are not followed."""
+        """Send a prepared request to any host and return its response, without following redirects."""
         if self._send is None:
-            from botocore.httpsession import URLLib3Session  # noqa: PLC0415 - only for calls over HTTP
+            from botocore.httpsession import URLLib3Session  # noqa: PLC0415 - only for HTTP calls
 
             self._send = URLLib3Session(timeout=60).send
         return self._send(request)
 
-    def _make(self, service: str) -> Any:
-        """A client of `service`, which may be spelled without hyphens."""
+    def _create(self, service: str) -> Any:
+        """Create a client of `service`, whose name may lack hyphens."""
         from botocore.config import Config  # noqa: PLC0415 - see `session`
 
-        names = {folded(name): name for name in self.session.get_available_services()}
+        names = {fold_name(name): name for name in self.session.get_available_services()}
+        # Parameters follow Step Functions' rules, which `to_request` has checked; AWS checks the rest.
         config = Config(read_timeout=READ_TIMEOUT_S, parameter_validation=False)
         signed = {} if self._keys is None else self._keys._asdict()
-        return self.session.create_client(names[folded(service)], config=config, **self._options | signed)
+        return self.session.create_client(names[fold_name(service)], config=config, **self._options | signed)

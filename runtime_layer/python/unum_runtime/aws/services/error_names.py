@@ -1,4 +1,4 @@
-"""Errors of services under the names, and with the causes, that Step Functions gives them."""
+"""Service errors with Step Functions' names and causes."""
 
 from typing import Any
 
@@ -9,19 +9,21 @@ from unum_runtime.aws.services.spelling import exception_name, pascal, service_p
 from unum_runtime.errors import StatesError
 
 _MISSING_OBJECT = ("S3", "404")
+"""Response to ``HeadObject`` without a body, hence without an error name for botocore."""
 
 
 def failure(resource: Resource, service_id: str, error: ClientError | BotoCoreError) -> StatesError:
-    """`error`, which a call of `resource` raised, as the state's.
+    """Return the state's error for `error` of a call of `resource`.
 
     ``DynamoDB.ConditionalCheckFailedException`` of the optimized integration is
-    ``DynamoDb.ConditionalCheckFailedException`` of ``aws-sdk:``. What the service's model does not name has the name
-    of the service: ``DynamoDB.AmazonDynamoDBException``, ``DynamoDb.DynamoDbException``.
+    ``DynamoDb.ConditionalCheckFailedException`` with ``aws-sdk:``. Errors absent from the service model have the
+    service's name: ``DynamoDB.AmazonDynamoDBException``, ``DynamoDb.DynamoDbException``.
     """
     prefix = resource.integration.prefix if resource.integration else service_prefix(service_id)
+    # No response at all, for example a timeout or a connection error.
     if isinstance(error, BotoCoreError):
         return StatesError(f"{prefix}.SdkClientException", str(error))
-    name = _modelled(error, service_id, is_sdk=resource.integration is None)
+    name = _modelled_name(error, service_id, is_sdk=resource.integration is None)
     if resource.integration is None:
         return StatesError(f"{prefix}.{name or f'{prefix}Exception'}", _sdk_cause(error, prefix))
     return StatesError(
@@ -29,8 +31,8 @@ def failure(resource: Resource, service_id: str, error: ClientError | BotoCoreEr
     )
 
 
-def _modelled(error: ClientError, service_id: str, *, is_sdk: bool) -> str | None:
-    """The name that the service's model has for `error`: botocore makes a class of it."""
+def _modelled_name(error: ClientError, service_id: str, *, is_sdk: bool) -> str | None:
+    """Return the model's name for `error`: botocore creates one class for each."""
     if type(error) is ClientError:
         is_missing = (service_id, error.response["Error"].get("Code")) == _MISSING_OBJECT
         return "NoSuchKeyException" if is_missing else None
@@ -39,7 +41,7 @@ def _modelled(error: ClientError, service_id: str, *, is_sdk: bool) -> str | Non
 
 
 def _sdk_cause(error: ClientError, service: str) -> str:
-    """As the AWS SDK for Java 2.x says it."""
+    """Return the error text of the AWS SDK for Java 2.x."""
     metadata = error.response.get("ResponseMetadata", {})
     details = [
         f"Service: {service}",
@@ -52,7 +54,7 @@ def _sdk_cause(error: ClientError, service: str) -> str:
 
 
 def _cause(error: ClientError, service: str) -> str:
-    """As the AWS SDK for Java 1.x says it."""
+    """Return the error text of the AWS SDK for Java 1.x."""
     metadata = error.response.get("ResponseMetadata", {})
     details = (
         f"Service: {service}",

@@ -1,7 +1,7 @@
-"""What an EventBridge connection adds to a request: credentials, and parameters that it keeps.
+"""Additions of an EventBridge connection to a request: credentials, and stored parameters.
 
-The connection's secret is in Secrets Manager. Source: EventBridge User Guide, "Connections for HTTP endpoint targets",
-and Developer Guide, "Call HTTPS APIs in Step Functions workflows", where the permissions for it are listed.
+Secrets Manager holds the connection's secret. Source: EventBridge User Guide, "Connections for HTTP endpoint targets",
+and Developer Guide, "Call HTTPS APIs in Step Functions workflows", for the required permissions.
 """
 
 import base64
@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from unum_runtime.aws.services.api_request import request
+from unum_runtime.aws.services.api_request import send_request
 from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.aws.services.operation import parse
 from unum_runtime.aws.services.shapes import BadParameter
@@ -17,13 +17,13 @@ from unum_runtime.model.ir import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Authorized:
-    """What goes into a request.
+class Authorization:
+    """Additions to a request.
 
     Attributes:
-        headers: by name.
-        query: parameters, in order.
-        body: fields of the body, where that is an object.
+        headers: headers by name.
+        query: query parameters, in order.
+        body: fields for a body that is an object.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -31,20 +31,23 @@ class Authorized:
     body: Mapping[str, str] = field(default_factory=dict)
 
 
-def authorize(arn: str | None, clients: Clients) -> Authorized:
-    """What the connection with ARN `arn` adds.
+def authorize(arn: str | None, clients: Clients) -> Authorization:
+    """Return the additions of the connection with ARN `arn`.
 
     Raises:
-        StatesError: there is no such connection, or its kind of authorization is not supported.
+        StatesError: the connection does not exist, or has an unsupported authorization type.
     """
     if not arn:
         raise BadParameter("$", "The field 'InvocationConfig.ConnectionArn' is required but was missing")
-    connection = request(parse("aws-sdk:eventbridge:describeConnection"), {"Name": _name(arn)}, clients)
-    stored = request(parse("aws-sdk:secretsmanager:getSecretValue"), {"SecretId": connection["SecretArn"]}, clients)
+    connection = send_request(parse("aws-sdk:eventbridge:describeConnection"), {"Name": _name(arn)}, clients)
+    # DescribeConnection shows no passwords and keys, only the ARN of their secret.
+    stored = send_request(
+        parse("aws-sdk:secretsmanager:getSecretValue"), {"SecretId": connection["SecretArn"]}, clients
+    )
     secret = json.loads(stored["SecretString"])
     more = secret.get("invocation_http_parameters") or {}
     headers = _credentials(connection["AuthorizationType"], secret) | dict(_entries(more.get("header_parameters")))
-    return Authorized(
+    return Authorization(
         headers=headers,
         query=tuple(_entries(more.get("query_string_parameters"))),
         body=dict(_entries(more.get("body_parameters"))),
@@ -52,7 +55,7 @@ def authorize(arn: str | None, clients: Clients) -> Authorized:
 
 
 def _name(arn: str) -> str:
-    """The name in ``arn:aws:events:<region>:<account>:connection/<name>/<id>``."""
+    """Return the name in ``arn:aws:events:<region>:<account>:connection/<name>/<id>``."""
     return arn.rpartition("connection/")[2].partition("/")[0]
 
 

@@ -1,8 +1,8 @@
-"""The optimized integrations that there are here, and how each differs from a plain call of its service.
+"""Supported optimized integrations, and their differences from plain API calls.
 
 Source: Developer Guide, "Integrating optimized services with Step Functions", and the pages of the services. Names in
-causes are those of the AWS SDK for Java 1.x, on which most of them run; they have been recorded for DynamoDB, SNS and
-Step Functions.
+causes are those of the AWS SDK for Java 1.x, the base of most integrations; recorded for DynamoDB, SNS and Step
+Functions.
 """
 
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Integration:
-    """One optimized integration.
+    """Optimized integration.
 
     Attributes:
-        service: botocore's name of the service; empty where no service's API is called.
-        prefix: what the names of its errors begin with.
-        client: what causes call the service.
-        actions: operations by the name that ``Resource`` has for them; a name for a call over HTTP.
-        has_callback: it can wait for a task token.
+        service: botocore's service name; empty for calls without an AWS API.
+        prefix: prefix of error names.
+        client: service name in causes.
+        actions: operations, named as in ``Resource``; a name of its own for an HTTP call.
+        has_callback: True if the integration can wait for a task token.
     """
 
     service: str
@@ -29,7 +29,7 @@ class Integration:
 
     @property
     def unmodelled(self) -> str:
-        """The error for all that the service's model does not name."""
+        """Name of errors that are absent from the service model."""
         return f"{self.client.removesuffix('v2')}Exception"
 
 
@@ -75,8 +75,8 @@ OPTIMIZED: Mapping[str, Integration] = {
     "states": Integration("stepfunctions", "StepFunctions", "AWSStepFunctions", ("startExecution",), has_callback=True),
 }
 
-ELSEWHERE: Mapping[str, str] = {"bedrock:invokeModel": "bedrock-runtime"}
-"""Actions that are in another service of botocore's than the rest of their integration."""
+OTHER_SERVICES: Mapping[str, str] = {"bedrock:invokeModel": "bedrock-runtime"}
+"""botocore services of actions that differ from their integration's service."""
 
 WITHOUT_ENVELOPE = frozenset(("events:putEvents", "bedrock:invokeModel"))
-"""Integrations whose result says nothing of the HTTP response."""
+"""Integrations without HTTP metadata in their results."""

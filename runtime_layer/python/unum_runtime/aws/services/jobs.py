@@ -1,7 +1,7 @@
-"""The jobs that ``.sync`` waits for: how to look at each, and when it is over.
+"""Jobs of ``.sync`` Tasks: polling requests, and final states.
 
-Source: Developer Guide, "Run a Job (.sync)" and the pages of the services; shapes of results have been recorded for
-Step Functions, and are those of the services' descriptions for the rest.
+Source: Developer Guide, "Run a Job (.sync)" and the pages of the services. Result shapes: recorded for Step Functions,
+otherwise those of the services' descriptions.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,21 +12,21 @@ from unum_runtime.model.ir import Json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """How to wait for one kind of job.
+    """Polling rules of one kind of job.
 
     Attributes:
-        describe: operation that tells how it is.
-        handle: that operation's parameters. A text is the path of a field of what started the job: of the response,
-            or else of the parameters.
-        status: path of the job's status in the description.
-        succeeded: states of success.
-        failed: states of failure.
+        describe: operation that describes the job.
+        handle: parameters of `describe`. A text is the path of a field in the start's response, or else in its
+            parameters.
+        status: path of the status in the description.
+        succeeded: status values of success.
+        failed: status values of failure.
         result: path of the result in the description; empty for all of it.
-        wrapped: name of the only field of the result that holds the job; empty where the job is the result.
-        is_broken: whether a job that ended in a state of success failed all the same.
-        first_ms: how long to wait before the first look.
-        stop: operation that stops the job; empty if nothing can.
-        stopped: that operation's parameters, from the handle.
+        wrapped: name of the result's only field, which holds the job; empty if the job is the result.
+        is_broken: function that detects a failure despite a status of success.
+        first_ms: delay of the first poll.
+        stop: operation that stops the job; empty if there is none.
+        stop_parameters: parameters of `stop`, as paths in the handle; empty if the handle has them all.
     """
 
     describe: str
@@ -39,11 +39,11 @@ class Job:
     is_broken: Callable[[Json], bool] = lambda _job: False
     first_ms: int = 2_000
     stop: str = ""
-    stopped: Mapping[str, Json] = field(default_factory=dict)
+    stop_parameters: Mapping[str, Json] = field(default_factory=dict)
 
 
 def _has_failed_container(task: Json) -> bool:
-    """A task of ECS just stops; whether that was success is a matter of how its containers ended."""
+    """Return True for a stopped ECS task with a failure: only its containers' exit codes tell."""
     codes = [container.get("ExitCode") for container in task.get("Containers", ())]
     return task.get("StopCode") == "TaskFailedToStart" or any(code != 0 for code in codes)
 
@@ -53,7 +53,6 @@ def _sagemaker(kind: str) -> Job:
         describe=f"Describe{kind}",
         handle={f"{kind}Name": f"{kind}Name"},
         stop=f"Stop{kind}",
-        stopped={f"{kind}Name": f"{kind}Name"},
         status=f"{kind}Status",
         succeeded=("Completed",),
         failed=("Failed", "Stopped"),
@@ -67,6 +66,7 @@ def _emr_application(*succeeded: str) -> Job:
         handle={"ApplicationId": "ApplicationId"},
         status="Application.State",
         succeeded=succeeded,
+        # For ``deleteApplication`` the end of the application is the success.
         failed=() if "TERMINATED" in succeeded else ("TERMINATED",),
         result="Application",
     )
@@ -76,8 +76,8 @@ def _emr_run(succeeded: tuple[str, ...], failed: tuple[str, ...]) -> Job:
     return Job(
         describe="GetJobRun",
         handle={"ApplicationId": "ApplicationId", "JobRunId": "JobRunId"},
+        # The job of ``cancelJobRun`` is a cancellation, which nothing can stop.
         stop="" if "CANCELLED" in succeeded else "CancelJobRun",
-        stopped={"ApplicationId": "ApplicationId", "JobRunId": "JobRunId"},
         status="JobRun.State",
         succeeded=succeeded,
         failed=failed,
@@ -91,7 +91,7 @@ def _build(many: str, one: str) -> Job:
         describe=f"BatchGet{many}",
         handle={"Ids": [f"{one}.Id"]},
         stop=f"Stop{one}",
-        stopped={"Id": "Ids.0"},
+        stop_parameters={"Id": "Ids.0"},
         status=f"{many}.0.{one}Status",
         succeeded=("SUCCEEDED",),
         failed=("FAILED", "FAULT", "TIMED_OUT", "STOPPED"),
@@ -106,7 +106,6 @@ JOBS: Mapping[str, Job] = {
         describe="DescribeExecution",
         handle={"ExecutionArn": "ExecutionArn"},
         stop="StopExecution",
-        stopped={"ExecutionArn": "ExecutionArn"},
         status="Status",
         succeeded=("SUCCEEDED",),
         failed=("FAILED", "TIMED_OUT", "ABORTED"),
@@ -116,7 +115,6 @@ JOBS: Mapping[str, Job] = {
         describe="GetQueryExecution",
         handle={"QueryExecutionId": "QueryExecutionId"},
         stop="StopQueryExecution",
-        stopped={"QueryExecutionId": "QueryExecutionId"},
         status="QueryExecution.Status.State",
         succeeded=("SUCCEEDED",),
         failed=("FAILED", "CANCELLED"),
@@ -126,7 +124,7 @@ JOBS: Mapping[str, Job] = {
         describe="DescribeJobs",
         handle={"Jobs": ["JobId"]},
         stop="TerminateJob",
-        stopped={"JobId": "Jobs.0", "Reason": "Jobs.0"},  # a reason is required, and the job is known well enough
+        stop_parameters={"JobId": "Jobs.0", "Reason": "Jobs.0"},  # the API requires a reason
         status="Jobs.0.Status",
         succeeded=("SUCCEEDED",),
         failed=("FAILED",),
@@ -137,10 +135,10 @@ JOBS: Mapping[str, Job] = {
         describe="GetModelCustomizationJob",
         handle={"JobIdentifier": "JobArn"},
         stop="StopModelCustomizationJob",
-        stopped={"JobIdentifier": "JobIdentifier"},
         status="Status",
         succeeded=("Completed",),
         failed=("Failed", "Stopped"),
+        # A customization job takes hours.
         first_ms=60_000,
     ),
     "codebuild:startBuild": _build("Builds", "Build"),
@@ -150,7 +148,6 @@ JOBS: Mapping[str, Job] = {
         describe="DescribeJobRun",
         handle={"Name": "Name", "RunId": "RunId"},
         stop="StopJobRun",
-        stopped={"Name": "Name", "RunId": "RunId"},
         status="State",
         succeeded=("SUCCEEDED",),
         failed=("FAILED", "STOPPED", "TIMEOUT"),
@@ -160,7 +157,7 @@ JOBS: Mapping[str, Job] = {
         describe="DescribeTasks",
         handle={"Cluster": "Tasks.0.ClusterArn", "Tasks": ["Tasks.0.TaskArn"]},
         stop="StopTask",
-        stopped={"Cluster": "Cluster", "Task": "Tasks.0"},
+        stop_parameters={"Cluster": "Cluster", "Task": "Tasks.0"},
         status="Tasks.0.LastStatus",
         succeeded=("STOPPED",),
         failed=(),
@@ -172,7 +169,6 @@ JOBS: Mapping[str, Job] = {
         describe="DescribeJobRun",
         handle={"Id": "Id", "VirtualClusterId": "VirtualClusterId"},
         stop="CancelJobRun",
-        stopped={"Id": "Id", "VirtualClusterId": "VirtualClusterId"},
         status="JobRun.State",
         succeeded=("COMPLETED",),
         failed=("FAILED", "CANCELLED"),
@@ -189,7 +185,7 @@ JOBS: Mapping[str, Job] = {
         describe="GetJobRun",
         handle={"JobName": "JobName", "RunId": "JobRunId"},
         stop="BatchStopJobRun",
-        stopped={"JobName": "JobName", "JobRunIds": ["RunId"]},
+        stop_parameters={"JobName": "JobName", "JobRunIds": ["RunId"]},
         status="JobRun.JobRunState",
         succeeded=("SUCCEEDED",),
         failed=("FAILED", "TIMEOUT", "ERROR", "STOPPED", "EXPIRED"),
@@ -200,7 +196,6 @@ JOBS: Mapping[str, Job] = {
         describe="GetJob",
         handle={"Id": "Job.Id"},
         stop="CancelJob",
-        stopped={"Id": "Id"},
         status="Job.Status",
         succeeded=("COMPLETE",),
         failed=("CANCELED", "ERROR"),

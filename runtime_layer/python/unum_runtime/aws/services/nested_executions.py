@@ -1,7 +1,7 @@
-"""Executions of our own workflows, started by Tasks: a start alias stands in for the API of Step Functions.
+"""Executions of Unum workflows started by Tasks: a start alias replaces the API of Step Functions.
 
-It is known by its name. A Task does what a client does: it has a start record written, here by the function behind the
-alias, and sends a start request, which begins the execution once, however often it comes.
+Start aliases are recognized by name. The Task acts like a client: the function behind the alias writes a start record,
+and a start request begins the execution. Repeated requests begin it only once.
 """
 
 import json
@@ -10,17 +10,17 @@ from collections.abc import Mapping
 
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.aws.services.adjust import field
-from unum_runtime.aws.services.api_request import request
+from unum_runtime.aws.services.api_request import send_request
 from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.aws.services.operation import Resource, parse
-from unum_runtime.aws.services.spelling import folded
+from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.errors import StatesError
 from unum_runtime.model.envelope import describe_request, register_request, start_request
 from unum_runtime.model.ir import Json
 
 START = "states:startExecution"
 ALIAS = "StartAlias"
-"""Field of a job's handle: where its execution is asked for."""
+"""Field of a job's handle: start alias that answers ``DescribeExecution``."""
 
 _START_ALIAS = re.compile(r"arn:[^:]+:lambda:[^:]*:[^:]*:function:[^:]+:start-[A-Za-z0-9_-]+")
 _UNKNOWN = "StepFunctions.AWSStepFunctionsException"
@@ -31,77 +31,79 @@ _FAILURES = {
 
 
 class Unanswered(StatesError):
-    """The workflow could not answer just now."""
+    """Temporary failure: the workflow did not answer."""
 
 
 def is_start_alias(arn: Json) -> bool:
-    """Whether `arn` is that of a workflow's start alias."""
+    """Return True if `arn` is a workflow's start alias."""
     return isinstance(arn, str) and _START_ALIAS.fullmatch(arn) is not None
 
 
-def addressed(resource: str, parameters: Json, start_aliases: Mapping[str, str]) -> Json:
-    """`parameters` with the start alias of the workflow that is to be started, if it is one of ours.
+def with_start_alias(resource: str, parameters: Json, start_aliases: Mapping[str, str]) -> Json:
+    """Replace the state machine of a start by the target workflow's start alias, if it has one.
 
     Args:
-        resource: what is called.
-        parameters: of the call.
-        start_aliases: ARNs by what may stand for them.
+        resource: resource of the call.
+        parameters: parameters of the call.
+        start_aliases: start alias ARNs by their placeholders.
     """
     if not start_aliases or parse(resource).name != START or not isinstance(parameters, dict):
         return parameters
-    names = (name for name in parameters if folded(name) == "statemachinearn")
+    names = (name for name in parameters if fold_name(name) == "statemachinearn")
     return parameters | {name: start_aliases.get(str(parameters[name]), parameters[name]) for name in names}
 
 
 def start_alias(called: Resource, parameters: Mapping[str, Json]) -> str | None:
-    """The start alias that `called` is to start an execution through; None if Step Functions is to start one."""
+    """Return the start alias in the parameters of `called`; None if the target is Step Functions."""
     arn = field(parameters, "StateMachineArn") if called.name == START else None
     return str(arn) if is_start_alias(arn) else None
 
 
 def start(alias: str, parameters: Mapping[str, Json], clients: Clients) -> Json:
-    """Start the execution that `parameters` name, or find it.
+    """Start the execution of `parameters`, or find it.
 
     Args:
         alias: ARN of the workflow's start alias.
-        parameters: of ``StartExecution``, with a name and the input as JSON text.
-        clients: clients of the services.
+        parameters: parameters of ``StartExecution``, with a name and the input as JSON text.
+        clients: clients of AWS services.
 
     Returns:
-        What ``StartExecution`` does, without what is told of the HTTP response.
+        Response of ``StartExecution`` without HTTP metadata.
 
     Raises:
-        StatesError: it could not be started; named as of Step Functions.
+        StatesError: the start failed; named as a Step Functions error.
     """
     name = str(field(parameters, "Name"))
-    started = _asked(alias, register_request(name, field(parameters, "Input")), clients)
+    started = _ask(alias, register_request(name, field(parameters, "Input")), clients)
+    # After the start record, because the execution begins from it. A redelivery of the Task repeats both requests.
     _invoke(alias, start_request(name), clients, InvocationType="Event")
     return started
 
 
 def describe(handle: Mapping[str, Json], clients: Clients) -> dict[str, Json]:
-    """What ``DescribeExecution`` tells of the execution; no status where the workflow could not answer just now.
+    """Return the response of ``DescribeExecution``; no status if the workflow is unreachable.
 
     Args:
-        handle: with the execution's ARN and, as `ALIAS`, that of the start alias.
-        clients: clients of the services.
+        handle: handle with the execution's ARN and, as `ALIAS`, the start alias.
+        clients: clients of AWS services.
 
     Raises:
-        StatesError: there is no such execution, or no such workflow, any more.
+        StatesError: the execution or the workflow no longer exists.
     """
     name = handle["ExecutionArn"].rpartition(":")[2]
     try:
-        return _asked(handle[ALIAS], describe_request(name), clients)
+        return _ask(handle[ALIAS], describe_request(name), clients)
+    # An empty status keeps the Task polling.
     except Unanswered:
         return {}
 
 
-def _asked(alias: str, event: Json, clients: Clients) -> dict[str, Json]:
-    """The answer to a request.
+def _ask(alias: str, event: Json, clients: Clients) -> dict[str, Json]:
+    """Return the response to a request.
 
     Raises:
-        StatesError: it was refused.
-        Unanswered: there was none.
+        StatesError: the workflow refused the request.
+        Unanswered: no answer.
     """
     response = _invoke(alias, event, clients)
     if "FunctionError" in response:
@@ -115,7 +117,7 @@ def _asked(alias: str, event: Json, clients: Clients) -> dict[str, Json]:
 def _invoke(alias: str, event: Json, clients: Clients, **options: Json) -> dict[str, Json]:
     parameters = {"FunctionName": alias, "Payload": dumps(event), **options}
     try:
-        response: dict[str, Json] = request(parse("lambda:invoke"), parameters, clients)
+        response: dict[str, Json] = send_request(parse("lambda:invoke"), parameters, clients)
     except StatesError as failed:
         kind = Unanswered if failed.error == "Lambda.TooManyRequestsException" else StatesError
         raise kind(_FAILURES.get(failed.error, _UNKNOWN), f"{alias}: {failed.cause}") from failed

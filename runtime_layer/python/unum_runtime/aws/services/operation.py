@@ -1,24 +1,24 @@
-"""What a service Task's resource names: an operation of a service's API."""
+"""Parser of service Task resources into API operations."""
 
 from dataclasses import dataclass
 from functools import cache
 
-from unum_runtime.aws.services.integrations import ELSEWHERE, OPTIMIZED, Integration
-from unum_runtime.aws.services.spelling import botocore_name, capitalized
+from unum_runtime.aws.services.integrations import OPTIMIZED, OTHER_SERVICES, Integration
+from unum_runtime.aws.services.spelling import botocore_name, capitalize
 
 _SDK = "aws-sdk:"
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One kind of call.
+    """API operation of a service Task.
 
     Attributes:
-        name: the resource without the suffix that tells the pattern, and without a version.
-        service: botocore's name of the service, without hyphens where `integration` is None; empty for HTTP.
-        operation: name of the operation in the service's model.
-        integration: the optimized integration that it is part of; None for ``aws-sdk:``.
-        parses: of ``.sync:2``: the JSON texts in its result are parsed.
+        name: resource without pattern suffix and version.
+        service: botocore's service name, without hyphens if `integration` is None; empty for HTTP.
+        operation: name of the operation in the service model.
+        integration: optimized integration; None for ``aws-sdk:``.
+        parses: True for ``.sync:2``, which parses JSON texts in its result.
     """
 
     name: str
@@ -30,20 +30,20 @@ class Resource:
 
 @cache
 def parse(name: str) -> Resource:
-    """The call that `name`, such as ``sqs:sendMessage`` or ``aws-sdk:s3:getObject``, stands for.
+    """Parse a resource, such as ``sqs:sendMessage`` or ``aws-sdk:s3:getObject``.
 
-    ``.sync:2`` is told from ``.sync`` by a version at the end: ``states:startExecution:2``.
+    A version at the end distinguishes ``.sync:2`` from ``.sync``: ``states:startExecution:2``.
 
     Raises:
-        KeyError: there is no such optimized integration.
+        KeyError: unknown optimized integration.
     """
     if name.startswith(_SDK):
         service, _, action = name.removeprefix(_SDK).partition(":")
-        return Resource(name, botocore_name(service), capitalized(action), None)
+        return Resource(name, botocore_name(service), capitalize(action), None)
     plain = name.removesuffix(":2")
     service, _, action = plain.partition(":")
     integration = OPTIMIZED[service]
     if action not in integration.actions:
         raise KeyError(name)
-    api = ELSEWHERE.get(plain, integration.service)
-    return Resource(plain, api, capitalized(action), integration, parses=plain != name)
+    api = OTHER_SERVICES.get(plain, integration.service)
+    return Resource(plain, api, capitalize(action), integration, parses=plain != name)

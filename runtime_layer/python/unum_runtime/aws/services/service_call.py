@@ -1,8 +1,8 @@
-"""One call of a service, with a JSON object as parameters and a JSON value as result."""
+"""Service call with a JSON object as parameters and a JSON value as result."""
 
 from unum_runtime.aws.services import nested_executions
-from unum_runtime.aws.services.adjust import adjusted, done_before, finished
-from unum_runtime.aws.services.api_request import request
+from unum_runtime.aws.services.adjust import adjust_parameters, adjust_result, recover_response
+from unum_runtime.aws.services.api_request import send_request
 from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.aws.services.http import invoke_api, invoke_endpoint
 from unum_runtime.aws.services.operation import parse
@@ -12,17 +12,17 @@ from unum_runtime.model.ir import Json
 
 
 def call(resource: str, parameters: Json, *, clients: Clients, token: str | None = None) -> Json:
-    """What the service answers.
+    """Call a service and return its response as the Task result.
 
     Args:
-        resource: such as ``dynamodb:putItem`` or ``aws-sdk:s3:getObject``.
-        parameters: a JSON object.
-        clients: clients of the services.
-        token: the same for all calls that shall have one effect, at most 64 characters; used where the API has a place
-            for it and the parameters leave it empty.
+        resource: resource such as ``dynamodb:putItem`` or ``aws-sdk:s3:getObject``.
+        parameters: JSON object.
+        clients: clients of AWS services.
+        token: idempotency token of at most 64 characters, equal for all calls that shall have one effect; used if the
+            API has a field for it and the parameters leave it empty.
 
     Raises:
-        StatesError: the call failed; named as Step Functions names it.
+        StatesError: the call failed; named as in Step Functions.
     """
     given = {} if parameters is None else parameters
     if not isinstance(given, dict):
@@ -33,11 +33,11 @@ def call(resource: str, parameters: Json, *, clients: Clients, token: str | None
         case "http:invoke":
             return invoke_endpoint(given, clients)
     called = parse(resource)
-    asked = adjusted(called, given, clients, token)
-    if alias := nested_executions.start_alias(called, asked):
-        return nested_executions.start(alias, asked, clients)
+    adjusted = adjust_parameters(called, given, clients, token)
+    if alias := nested_executions.start_alias(called, adjusted):
+        return nested_executions.start(alias, adjusted, clients)
     try:
-        response = request(called, asked, clients, token)
+        response = send_request(called, adjusted, clients, token)
     except StatesError as failed:
-        response = done_before(called, asked, token, failed)
-    return finished(called, response)
+        response = recover_response(called, adjusted, token, failed)
+    return adjust_result(called, response)

@@ -1,4 +1,4 @@
-"""JSON to the types that a service's model asks for, and back."""
+"""Conversion between JSON and botocore types, driven by the service model."""
 
 import base64
 import re
@@ -10,7 +10,7 @@ from botocore.utils import parse_timestamp
 
 from unum_runtime.asl.places import element, member
 from unum_runtime.asl.serialize import dumps
-from unum_runtime.aws.services.spelling import capitalized, field_name, folded
+from unum_runtime.aws.services.spelling import capitalize, field_name, fold_name
 from unum_runtime.errors import StatesError
 from unum_runtime.model.ir import Json
 
@@ -18,25 +18,24 @@ _FRACTION = re.compile(r"\.?0*(?=Z$)")
 
 
 class BadParameter(StatesError):
-    """``States.Runtime``: the service has no such parameter, or not of that type."""
+    """``States.Runtime``: unknown parameter, or wrong type."""
 
     def __init__(self, place: str, message: str) -> None:
         super().__init__("States.Runtime", f"The Parameters could not be used to start the Task: {place}: {message}")
 
 
 def to_request(value: Json, shape: Any, place: str = "$") -> Any:
-    """`value` as botocore takes it for `shape`.
+    """Convert `value` to botocore's types for `shape`.
 
-    Names of fields may be spelled in any case. An object or an array where the service wants text becomes its JSON
-    text; null is the same as absence.
+    Field names match in any case. An object or array for a text field becomes JSON text; null equals absence.
 
     Args:
-        value: the parameters, or a part of them.
-        shape: a ``botocore.model.Shape``.
-        place: where `value` is in the parameters, for errors.
+        value: parameters, or a part of them.
+        shape: ``botocore.model.Shape``.
+        place: location of `value` in the parameters, for errors.
 
     Raises:
-        BadParameter: a field is unknown, or its value is of another type than the service takes.
+        BadParameter: unknown field, or wrong type.
     """
     if getattr(shape, "is_document_type", False):
         return value
@@ -44,32 +43,33 @@ def to_request(value: Json, shape: Any, place: str = "$") -> Any:
         case "structure":
             return _structure(value, shape, place)
         case "list":
-            items = _expect(value, list, "an array", place)
+            items = _check_type(value, list, "an array", place)
             return [to_request(item, shape.member, element(place, index)) for index, item in enumerate(items)]
         case "map":
-            entries = _expect(value, dict, "an object", place).items()
+            entries = _check_type(value, dict, "an object", place).items()
             return {key: to_request(item, shape.value, member(place, key)) for key, item in entries if item is not None}
         case _:
             return _scalar(value, shape, place)
 
 
 def _structure(value: Json, shape: Any, place: str) -> dict[str, Any]:
-    names = {folded(name): name for name in shape.members}
+    names = {fold_name(name): name for name in shape.members}
     request = {}
-    for key, item in _expect(value, dict, "an object", place).items():
-        name = names.get(folded(key)) or names.get(folded(key).removesuffix("value"))
+    for key, item in _check_type(value, dict, "an object", place).items():
+        name = names.get(fold_name(key)) or names.get(fold_name(key).removesuffix("value"))
         if name is None:
             message = f"The field {key!r} is not supported; there are: {', '.join(map(field_name, shape.members))}"
             raise BadParameter(place, message)
         if item is not None:
             request[name] = to_request(item, shape.members[name], member(place, key))
     for name in shape.required_members:
+        # botocore cannot build a URL without these; other missing fields are left to the service's own error.
         if name not in request and shape.members[name].serialization.get("location") == "uri":
             raise BadParameter(place, f"The field {field_name(name)!r} is required but was missing")
     return request
 
 
-def _expect(value: Json, kind: type, wanted: str, place: str) -> Any:
+def _check_type(value: Json, kind: type, wanted: str, place: str) -> Any:
     if not isinstance(value, kind):
         raise BadParameter(place, f"expected {wanted}, got {dumps(value)[:100]}")
     return value
@@ -77,6 +77,7 @@ def _expect(value: Json, kind: type, wanted: str, place: str) -> Any:
 
 def _scalar(value: Json, shape: Any, place: str) -> Any:
     match shape.type_name:
+        # botocore serializes such a field itself.
         case "string" if shape.serialization.get("jsonvalue"):
             return value
         case "string" | "character":
@@ -84,13 +85,13 @@ def _scalar(value: Json, shape: Any, place: str) -> Any:
         case "blob":
             return (value if isinstance(value, str) else dumps(value)).encode()
         case "boolean":
-            return _expect(value, bool, "true or false", place)
+            return _check_type(value, bool, "true or false", place)
         case kind:
             return _number_or_time(value, kind, place)
 
 
 def _number_or_time(value: Json, kind: str, place: str) -> Any:
-    """`value` as a number, which a text may hold too, or as a time."""
+    """Convert `value`, or a number in text, to a number or time."""
     try:
         match kind:
             case "timestamp":
@@ -111,36 +112,36 @@ def _integer(value: Json) -> int:
 
 
 def to_result(value: Any, shape: Any, *, optimized: bool) -> Json:
-    """What botocore gives for `shape` as JSON.
+    """Convert botocore's `value` for `shape` to JSON.
 
     Args:
-        value: the response, or a part of it.
-        shape: a ``botocore.model.Shape``.
-        optimized: names keep all but the case of their first letter, and times are milliseconds since 1970; else names
-            are in PascalCase, and times are ISO 8601.
+        value: response, or a part of it.
+        shape: ``botocore.model.Shape``.
+        optimized: True keeps names except the case of their first letter, and gives times in milliseconds since 1970;
+            False gives names in PascalCase and times in ISO 8601.
     """
     if value is None or getattr(shape, "is_document_type", False):
         return value
     match shape.type_name:
         case "structure":
-            return _fields(value, shape, optimized=optimized)
+            return _structure_result(value, shape, optimized=optimized)
         case "list":
             return [to_result(item, shape.member, optimized=optimized) for item in value]
         case "map":
             return {key: to_result(item, shape.value, optimized=optimized) for key, item in value.items()}
         case _:
-            return _plain(value, optimized=optimized)
+            return _scalar_result(value, optimized=optimized)
 
 
-def _plain(value: Any, *, optimized: bool) -> Json:
+def _scalar_result(value: Any, *, optimized: bool) -> Json:
     if isinstance(value, datetime):
-        return _time(value, optimized=optimized)
+        return _time_result(value, optimized=optimized)
     body = value.read() if hasattr(value, "read") else value
-    return _text(body) if isinstance(body, bytes) else body
+    return _decode(body) if isinstance(body, bytes) else body
 
 
-def _fields(value: Mapping[str, Any], shape: Any, *, optimized: bool) -> Json:
-    spelled = capitalized if optimized else field_name
+def _structure_result(value: Mapping[str, Any], shape: Any, *, optimized: bool) -> Json:
+    spelled = capitalize if optimized else field_name
     return {
         spelled(name): to_result(item, shape.members[name], optimized=optimized)
         for name, item in value.items()
@@ -148,15 +149,15 @@ def _fields(value: Mapping[str, Any], shape: Any, *, optimized: bool) -> Json:
     }
 
 
-def _time(value: datetime, *, optimized: bool) -> Json:
+def _time_result(value: datetime, *, optimized: bool) -> Json:
     instant = value.astimezone(UTC)
     if optimized:
         return round(instant.timestamp() * 1000)
     return _FRACTION.sub("", instant.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
 
 
-def _text(value: bytes) -> str:
-    """`value` as text; Base64 where it is none."""
+def _decode(value: bytes) -> str:
+    """Decode UTF-8; encode other bytes in Base64."""
     try:
         return value.decode()
     except UnicodeDecodeError:

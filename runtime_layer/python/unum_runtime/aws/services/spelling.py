@@ -1,7 +1,7 @@
-"""How Step Functions spells the names of services, operations and fields: as the AWS SDK for Java does.
+"""Step Functions' spelling of services, operations and fields, equal to the AWS SDK for Java.
 
 Source: the Developer Guide, "Learning to use AWS service SDK integrations in Step Functions", and the naming strategy
-of the AWS SDK for Java 2.x, whose names these are.
+of the AWS SDK for Java 2.x, the origin of these names.
 """
 
 import re
@@ -22,7 +22,7 @@ _TAKEN = re.compile(
     r"|package|private|protected|public|return|short|static|strictfp|super|switch|synchronized|this|throws?|transient"
     r"|true|try|void|volatile|while"
 )
-"""Names of fields that Java does not allow; they end in ``Value``, as in ``EqualsValue``."""
+"""Java keywords, forbidden as field names; such fields end in ``Value``, as in ``EqualsValue``."""
 
 _BOTOCORE_NAMES = {
     "applicationdiscovery": "discovery",
@@ -48,12 +48,12 @@ _BOTOCORE_NAMES = {
     "sfn": "stepfunctions",
     "simpledb": "sdb",
 }
-"""Services whose name in ``aws-sdk:`` is not botocore's without its hyphens."""
+"""Services with different names in ``aws-sdk:`` and botocore, hyphens aside."""
 
 
 @cache
 def pascal(name: str) -> str:
-    """`name` in PascalCase, as the SDK for Java spells it: ``DBClusterIdentifier`` is ``DbClusterIdentifier``."""
+    """Convert to PascalCase like the SDK for Java: ``DBClusterIdentifier`` becomes ``DbClusterIdentifier``."""
     for boundary, separated in _BOUNDARIES:
         name = boundary.sub(separated, name)
     return "".join(map(str.capitalize, name.split()))
@@ -61,44 +61,44 @@ def pascal(name: str) -> str:
 
 @cache
 def field_name(name: str) -> str:
-    """The field of the API called `name`, as an ``aws-sdk:`` integration spells it."""
+    """Return the ``aws-sdk:`` spelling of an API field."""
     spelled = pascal(name)
     return f"{spelled}Value" if _TAKEN.fullmatch(spelled.lower()) else spelled
 
 
 @cache
-def folded(name: str) -> str:
-    """What all spellings of one field's name have in common; no two fields of an AWS structure share it."""
+def fold_name(name: str) -> str:
+    """Return the common form of all spellings of a field name; unique within any AWS structure."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def service_prefix(service_id: str) -> str:
-    """What the names of a service's errors begin with, from the ``serviceId`` in its model: ``DynamoDb``."""
+    """Return the prefix of a service's error names, from the model's ``serviceId``: ``DynamoDb``."""
     return pascal(service_id).removeprefix("Amazon").removeprefix("Aws").removesuffix("Service")
 
 
 def sdk_service(service_id: str) -> str:
-    """What a service is called in ``aws-sdk:``, from the ``serviceId`` in its model: ``cloudwatchlogs``."""
+    """Return the service name in ``aws-sdk:``, from the model's ``serviceId``: ``cloudwatchlogs``."""
     return service_prefix(service_id).lower()
 
 
 def botocore_name(service: str) -> str:
-    """What botocore calls the service that ``aws-sdk:`` calls `service`, but for hyphens."""
+    """Return botocore's service name, hyphens aside, for a name in ``aws-sdk:``."""
     return _BOTOCORE_NAMES.get(service, service)
 
 
 def sdk_names(botocore_names: Iterable[str]) -> list[str]:
-    """What ``aws-sdk:`` calls the services that botocore calls `botocore_names`."""
+    """Return the ``aws-sdk:`` names of botocore's services."""
     others = {name: service for service, name in _BOTOCORE_NAMES.items()}
-    return [others.get(name, folded(name)) for name in botocore_names]
+    return [others.get(name, fold_name(name)) for name in botocore_names]
 
 
-def capitalized(name: str) -> str:
-    """`name` with a capital at its beginning: ``taskArn`` is ``TaskArn``."""
+def capitalize(name: str) -> str:
+    """Capitalize the first letter: ``taskArn`` becomes ``TaskArn``."""
     return name[:1].upper() + name[1:]
 
 
 def exception_name(shape: str) -> str:
-    """The name of the error that a service's model calls `shape`: always with the suffix ``Exception``."""
+    """Return the error name for the model's `shape`, always with the suffix ``Exception``."""
     stem = shape.removesuffix("Fault")
     return stem if stem.endswith("Exception") else f"{stem}Exception"

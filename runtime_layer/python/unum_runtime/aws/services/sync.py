@@ -1,12 +1,12 @@
-"""``.sync``: a job is started, and looked at until it is over."""
+"""Jobs of ``.sync`` Tasks: start, polling, stop."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.aws.services import nested_executions
-from unum_runtime.aws.services.adjust import field, parsed
-from unum_runtime.aws.services.api_request import request
+from unum_runtime.aws.services.adjust import field, parse_if_json
+from unum_runtime.aws.services.api_request import send_request
 from unum_runtime.aws.services.boto_clients import Clients
 from unum_runtime.aws.services.jobs import JOBS, Job
 from unum_runtime.aws.services.operation import Resource, parse
@@ -15,15 +15,16 @@ from unum_runtime.errors import StatesError
 from unum_runtime.model.ir import Json
 
 GROWTH = 1.5
+"""Factor between the delays of consecutive polls; Step Functions documents no rule."""
 LONGEST_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The job is not over yet.
+    """Unfinished job.
 
     Attributes:
-        status: what the service says of it; empty if it does not know it yet.
+        status: service's status; empty if not available yet.
     """
 
     status: str
@@ -33,38 +34,39 @@ def begin(resource: str, parameters: Json, *, clients: Clients, token: str) -> J
     """Start the job.
 
     Args:
-        resource: a key of `JOBS`, with ``:2`` at its end for ``.sync:2``.
-        parameters: a JSON object.
-        clients: clients of the services.
+        resource: key of `JOBS`, with ``:2`` at its end for ``.sync:2``.
+        parameters: JSON object.
+        clients: clients of AWS services.
         token: see `call`.
 
     Returns:
-        A JSON object by which `poll` finds the job.
+        Handle for `poll`, a JSON object.
 
     Raises:
-        StatesError: it could not be started.
+        StatesError: the start failed.
     """
     called = parse(resource)
     response = call(called.name, parameters, clients=clients, token=token)
+    # RunTask answers 200 even if ECS placed no task (ECS API Reference, RunTask, failures).
     if called.name == "ecs:runTask" and not response.get("Tasks"):
         raise StatesError("States.TaskFailed", dumps(response))
     templates = JOBS[called.name].handle
-    handle = {name: _filled(template, (response, parameters)) for name, template in templates.items()}
+    handle = {name: _fill(template, (response, parameters)) for name, template in templates.items()}
     alias = nested_executions.start_alias(called, parameters)
     return handle | {nested_executions.ALIAS: alias} if alias else handle
 
 
 def poll(resource: str, handle: Json, *, clients: Clients) -> Running | Json:
-    """The job's result, or `Running`.
+    """Return the job's result, or `Running`.
 
     Raises:
-        StatesError: ``States.TaskFailed`` with the job's description as cause, if it failed; else the error that
-            looking at it gave.
+        StatesError: ``States.TaskFailed`` with the job's description as cause, if the job failed; else the request's
+            error.
     """
     called = parse(resource)
     job = JOBS[called.name]
     plain = _description(called, job, handle, clients)
-    status = _at(plain, job.status)
+    status = _value_at(plain, job.status)
     if status not in (*job.succeeded, *job.failed):
         return Running(status or "")
     result = _result(called, job, plain, handle)
@@ -74,48 +76,50 @@ def poll(resource: str, handle: Json, *, clients: Clients) -> Running | Json:
 
 
 def stop(resource: str, handle: Json, *, clients: Clients) -> None:
-    """Stop the job, if its service can: nobody waits for it any more.
+    """Stop the job, which no Task waits for any more; skip services without a stop operation.
 
     Raises:
         StatesError: the service refused; the job may have ended meanwhile.
     """
     called = parse(resource)
     job = JOBS[called.name]
-    if job.stop and nested_executions.ALIAS not in handle:  # what a workflow has started goes on
-        parameters = {name: _filled(template, (handle,)) for name, template in job.stopped.items()}
-        request(replace(called, operation=job.stop), parameters, clients)
+    # A nested Unum execution continues: its start alias takes no stop requests.
+    if job.stop and nested_executions.ALIAS not in handle:
+        templates = job.stop_parameters
+        parameters = {name: _fill(template, (handle,)) for name, template in templates.items()} or handle
+        send_request(replace(called, operation=job.stop), parameters, clients)
 
 
 def delay_ms(resource: str, polls: int) -> int:
-    """How long to wait before the next look at a job that has been looked at `polls` times."""
+    """Return the delay before the next poll, after `polls` polls."""
     return min(LONGEST_MS, int(JOBS[parse(resource).name].first_ms * GROWTH ** min(polls, 20)))
 
 
 def _description(called: Resource, job: Job, handle: Mapping[str, Json], clients: Clients) -> dict[str, Json]:
-    """How the job is, without what an integration says of the HTTP response."""
+    """Return the job's description without an integration's HTTP metadata."""
     if nested_executions.ALIAS in handle:
         return nested_executions.describe(handle, clients)
-    description = request(replace(called, operation=job.describe), handle, clients)
+    description = send_request(replace(called, operation=job.describe), handle, clients)
     return {name: value for name, value in description.items() if not name.startswith("Sdk")}
 
 
 def _result(called: Resource, job: Job, description: Json, handle: Mapping[str, Json]) -> Json:
-    found = _at(description, job.result) if job.result else description
+    found = _value_at(description, job.result) if job.result else description
     if job.wrapped:
         return {job.wrapped: found}
     if called.parses:
-        return found | {name: parsed(found[name]) for name in ("Input", "Output") if name in found}
+        return found | {name: parse_if_json(found[name]) for name in ("Input", "Output") if name in found}
     return found | {"JobName": handle["JobName"]} if called.name == "glue:startJobRun" else found
 
 
-def _filled(template: Json, sources: tuple[Json, ...]) -> Json:
+def _fill(template: Json, sources: tuple[Json, ...]) -> Json:
     if isinstance(template, list):
-        return [_filled(item, sources) for item in template]
-    return next((value for source in sources if (value := _at(source, template)) is not None), None)
+        return [_fill(item, sources) for item in template]
+    return next((value for source in sources if (value := _value_at(source, template)) is not None), None)
 
 
-def _at(value: Json, path: str) -> Json:
-    """What lies in `value` at `path`, such as ``Tasks.0.TaskArn``; None if there is nothing."""
+def _value_at(value: Json, path: str) -> Json:
+    """Return the value at `path`, such as ``Tasks.0.TaskArn``; None if absent."""
     for step in path.split("."):
         match value:
             case dict():

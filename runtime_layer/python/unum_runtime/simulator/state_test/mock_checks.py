@@ -71,15 +71,15 @@ def _faults(value: Json, shape: Any, place: str, *, strict: bool) -> Iterator[st
 
 
 def _structure_faults(value: dict[str, Json], shape: Any, place: str, *, strict: bool) -> Iterator[str]:
-    from unum_runtime.aws.services.spelling import capitalized, folded  # noqa: PLC0415 - as above
+    from unum_runtime.aws.services.spelling import capitalize, fold_name  # noqa: PLC0415 - as above
 
-    given = {folded(name): (name, item) for name, item in value.items()}
+    given = {fold_name(name): (name, item) for name, item in value.items()}
     for name, inner in shape.members.items():
-        if folded(name) in given:
-            spelled, item = given[folded(name)]
+        if fold_name(name) in given:
+            spelled, item = given[fold_name(name)]
             yield from _faults(item, inner, member(place, spelled), strict=strict)
         elif strict and name in shape.required_members:
-            yield f"{place}: the required field {capitalized(name)!r} is missing"
+            yield f"{place}: the required field {capitalize(name)!r} is missing"
 
 
 def _fits(value: Json, shape: Any) -> bool:

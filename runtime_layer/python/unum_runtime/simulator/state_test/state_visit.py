@@ -207,10 +207,10 @@ class Visit:
         from unum_runtime.aws.items.formats import items  # noqa: PLC0415 - the same
 
         reader = next(task for task in self.workflow.tasks if task.resource == READ_ITEMS and task.next == state.name)
-        config = ReaderConfig.of(program(reader).arguments(self.value, self._context_of())["ReaderConfig"])
+        config = ReaderConfig.parse(program(reader).arguments(self.value, self._context_of())["ReaderConfig"])
         data = BytesIO((self.given.map_item_reader_data or "").encode())
         try:
-            return list(islice(items(data, replace(config, format=config.format or "JSON")), config.most))
+            return list(islice(items(data, replace(config, format=config.format or "JSON")), config.max_items))
         except ValueError as error:
             raise StatesError("States.ItemReaderFailed", str(error)) from error
 
