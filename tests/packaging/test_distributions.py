@@ -16,6 +16,12 @@ from uv import find_uv_bin
 from tests import readme
 
 ROOT = Path(__file__).parents[2]
+PROJECTS = {
+    "unum_runtime": ROOT / "runtime_layer",
+    "unum_compiler": ROOT / "unum_compiler",
+    "unum_cli": ROOT / "unum_cli",
+    "unum_constructs": ROOT,
+}
 MINUTE_S = 60
 
 pytestmark = [pytest.mark.packaging, pytest.mark.timeout(20 * MINUTE_S)]
@@ -23,9 +29,9 @@ pytestmark = [pytest.mark.packaging, pytest.mark.timeout(20 * MINUTE_S)]
 
 @pytest.fixture(scope="session")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with both distributions: archives of the sources, and wheels built from those."""
+    """A folder with all distributions: archives of the sources, and wheels built from those."""
     folder = tmp_path_factory.mktemp("distributions")
-    for project in (ROOT, ROOT / "runtime_layer"):
+    for project in PROJECTS.values():
         uv("build", "--no-build-isolation", "--python", sys.executable, "--out-dir", str(folder), str(project))
     return folder
 
@@ -37,10 +43,7 @@ def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_there_is_a_wheel_and_an_archive_of_each(distributions: Path) -> None:
-    kinds = {
-        name: sorted(path.suffix for path in distributions.glob(f"{name}-*"))
-        for name in ("unum_constructs", "unum_runtime")
-    }
+    kinds = {name: sorted(path.suffix for path in distributions.glob(f"{name}-*")) for name in PROJECTS}
     assert all(each == [".gz", ".whl"] for each in kinds.values())
 
 
@@ -66,6 +69,31 @@ def test_the_client_needs_no_cdk(distributions: Path, tmp_path: Path) -> None:
         "import unum_runtime.client, importlib.util as u; print(u.find_spec('aws_cdk'), u.find_spec('unum_constructs'))"
     )
     assert run(python, "-c", code, cwd=tmp_path) == "None None\n"
+
+
+def test_the_command_needs_no_cdk(distributions: Path, tmp_path: Path) -> None:
+    """`pip install unum-cli` gives operators what they need, without the constructs and their 200 MB of CDK."""
+    needed = [
+        path for name in ("unum_runtime", "unum_compiler", "unum_cli") for path in distributions.glob(f"{name}-*.whl")
+    ]
+    python = environment(tmp_path, sys.executable, *map(str, needed))
+    code = (
+        "from importlib.util import find_spec as f; print(f('aws_cdk'), f('unum_constructs'), f('boto3') is not None)"
+    )
+    assert run(python, "-c", code, cwd=tmp_path) == "None None True\n"
+    assert "why" in run(python.parent / "unum", "--help", cwd=tmp_path)
+    failed = run(python.parent / "unum", "why", "e", "--stack", "S", "--region", "us-east-1", cwd=tmp_path, check=False)
+    assert "Traceback" not in failed
+    definition = tmp_path / "flow.json"
+    definition.write_text('{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}')
+    assert json.loads(run(python.parent / "unum", "compile", str(definition), cwd=tmp_path))["name"] == "flow"
+
+
+def test_the_constructs_need_no_command(distributions: Path, tmp_path: Path) -> None:
+    needed = [path for name in PROJECTS if name != "unum_cli" for path in distributions.glob(f"{name}-*.whl")]
+    python = environment(tmp_path, sys.executable, *map(str, needed))
+    code = "import unum_constructs as c, importlib.util as u; print(c.UnumWorkflow.__name__, u.find_spec('unum_cli'))"
+    assert run(python, "-c", code, cwd=tmp_path) == "UnumWorkflow None\n"
 
 
 def test_the_readme_synthesizes(installed: Path, tmp_path: Path) -> None:
@@ -101,9 +129,11 @@ def environment(folder: Path, python: str, *requirements: str) -> Path:
 
 
 def wheels(distributions: Path, *extras: str) -> list[str]:
-    """Requirements for both wheels."""
+    """Requirements for all wheels."""
     suffix = f"[{','.join(extras)}]" if extras else ""
-    return [f"{path}{suffix}" for path in distributions.glob("*.whl")]
+    return [
+        f"{path}{suffix if path.name.startswith('unum_constructs') else ''}" for path in distributions.glob("*.whl")
+    ]
 
 
 def synthesized(python: Path, folder: Path) -> Mapping[str, Any]:
