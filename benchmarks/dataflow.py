@@ -54,7 +54,7 @@ def ours() -> float:
 
     def visit() -> tuple[object, object]:
         parameters = task.arguments(INPUT, moment.context_of("Charge", retries=()))
-        return parameters, task.leave(INPUT, RESULT, moment.context_of("Charge", retries=(), part=" result")).value
+        return parameters, task.output(INPUT, RESULT, moment.context_of("Charge", retries=(), part=" result")).value
 
     if visit() != (PARAMETERS, OUTPUT):
         sys.exit(f"unum_runtime computes something else: {visit()}")

@@ -8,7 +8,7 @@ import pytest
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.conditions import Condition, choose, compile_condition
 from unum_runtime.asl.states_errors import NoChoiceMatched, RuntimeFailure
-from unum_runtime.asl.timestamps import instant
+from unum_runtime.asl.timestamps import parse_timestamp
 from unum_runtime.errors import DefinitionError
 
 BARE = ExpressionContext({})
@@ -142,16 +142,16 @@ def test_a_hostile_pattern_takes_no_time() -> None:
     ],
 )
 def test_not_a_timestamp(text: str) -> None:
-    assert instant(text) is None
+    assert parse_timestamp(text) is None
 
 
 def test_timestamps_are_moments_of_any_precision() -> None:
-    assert instant("2012-10-09T20:00:55+01:00") == instant("2012-10-09T19:00:55.000Z")
-    assert instant("2012-10-09T19:00:55Z") != instant("2012-10-09T19:00:55.000000001Z")
+    assert parse_timestamp("2012-10-09T20:00:55+01:00") == parse_timestamp("2012-10-09T19:00:55.000Z")
+    assert parse_timestamp("2012-10-09T19:00:55Z") != parse_timestamp("2012-10-09T19:00:55.000000001Z")
     ordered = ["55Z", "55.000000001Z", "55.09Z", "55.1Z", "55.25Z", "55.3Z"]
-    moments = [instant(f"2012-10-09T19:00:{end}") for end in ordered]
+    moments = [parse_timestamp(f"2012-10-09T19:00:{end}") for end in ordered]
     assert all(earlier < later for earlier, later in pairwise(moments))  # type: ignore[operator]
-    assert instant("0001-01-01T00:00:00+10:00") < instant("9999-12-31T23:59:59-10:00")  # type: ignore[operator]
+    assert parse_timestamp("0001-01-01T00:00:00+10:00") < parse_timestamp("9999-12-31T23:59:59-10:00")  # type: ignore[operator]
 
 
 def test_boolean_expressions_stop_when_the_answer_is_known() -> None:

@@ -16,12 +16,12 @@ from unum_runtime.asl.jsonpath.dataflow import (
 from unum_runtime.asl.states_errors import ResultPathMatchFailure, RuntimeFailure
 from unum_runtime.errors import DefinitionError
 
-SCENE = ExpressionContext({"Execution": {"Id": "e1"}}, {"v": {"id": 7}})
+CONTEXT = ExpressionContext({"Execution": {"Id": "e1"}}, {"v": {"id": 7}})
 
 
 def run(fields: dict[str, Any], raw: Any, result: Any) -> tuple[Any, Any]:
     flow = compile_data_flow(fields)
-    return effective_input(flow, raw, SCENE), output(flow, raw, result, SCENE)
+    return effective_input(flow, raw, CONTEXT), output(flow, raw, result, CONTEXT)
 
 
 def test_the_fields_apply_in_order() -> None:
@@ -76,12 +76,12 @@ def test_a_result_that_cannot_be_placed() -> None:
 
 
 def test_select_reads_the_input_the_context_or_a_variable() -> None:
-    assert select("$", 5, SCENE) == 5
-    assert select("$.a[*]", {"a": [1]}, SCENE) == [1]
-    assert select("$$.Execution.Id", {}, SCENE) == "e1"
-    assert select("$v['id']", {}, SCENE) == 7
+    assert select("$", 5, CONTEXT) == 5
+    assert select("$.a[*]", {"a": [1]}, CONTEXT) == [1]
+    assert select("$$.Execution.Id", {}, CONTEXT) == "e1"
+    assert select("$v['id']", {}, CONTEXT) == 7
     with pytest.raises(RuntimeFailure, match=r"Invalid path '\$w' : \$w is none of the variables .* assigned: v"):
-        select("$w", {}, SCENE)
+        select("$w", {}, CONTEXT)
 
 
 def test_all_problems_are_reported_with_their_places() -> None:

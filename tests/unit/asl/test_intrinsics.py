@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unum_runtime.asl.expression_context import ExpressionContext
-from unum_runtime.asl.jsonpath.expressions import compile_expression, paths_of
+from unum_runtime.asl.jsonpath.expressions import compile_expression, list_paths
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.states_errors import IntrinsicFailure, RuntimeFailure
 
-SCENE = ExpressionContext({"Execution": {"Name": "run-1"}}, {"v": {"n": 4}}, seed="e/1")
+CONTEXT = ExpressionContext({"Execution": {"Name": "run-1"}}, {"v": {"n": 4}}, seed="e/1")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
@@ -26,7 +26,7 @@ JSON = st.recursive(
 )
 
 
-def evaluate(text: str, data: Any = None, context: ExpressionContext = SCENE) -> Any:
+def evaluate(text: str, data: Any = None, context: ExpressionContext = CONTEXT) -> Any:
     return compile_expression(text, field="x.$")(data, context)
 
 
@@ -186,8 +186,8 @@ def test_mistakes_are_found_before_run_time(text: str, position: int, message: s
 
 def test_an_expression_tells_which_paths_it_reads() -> None:
     text = "States.Format('{} {}', $v.n, States.Array($$.Execution.Id, 1, $.a))"
-    assert [str(path) for path in paths_of(text)] == ["$v['n']", "$$['Execution']['Id']", "$['a']"]
-    assert [path.variable for path in paths_of("$x")] == ["x"]
+    assert [str(path) for path in list_paths(text)] == ["$v['n']", "$$['Execution']['Id']", "$['a']"]
+    assert [path.variable for path in list_paths("$x")] == ["x"]
 
 
 def test_chance_depends_on_the_context_alone() -> None:
@@ -227,7 +227,7 @@ def test_a_function_fails_in_one_way_only(left: Any, right: Any, name: str) -> N
 @given(st.text(alphabet="States.Format(',)$[]{}\\ 01", max_size=30))
 def test_any_text_is_an_expression_or_a_mistake(text: str) -> None:
     try:
-        found = paths_of(f"States.{text}")
+        found = list_paths(f"States.{text}")
     except PathSyntaxError as mistake:
         assert str(mistake)  # noqa: PT017 - either is right, and nothing else
     else:

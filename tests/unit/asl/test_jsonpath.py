@@ -7,11 +7,11 @@ import pytest
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.program import JsonPathProgram
 from unum_runtime.asl.languages import program
-from unum_runtime.asl.program import Left
+from unum_runtime.asl.program import StateOutput
 from unum_runtime.asl.states_errors import NoChoiceMatched, ResultPathMatchFailure, RuntimeFailure
 from unum_runtime.model.ir import Catcher, Form, Json, Task
 
-SCENE = ExpressionContext({"Execution": {"Name": "run"}}, {"old": 1, "n": 2}, now_ms=1_000, seed="e/1")
+CONTEXT = ExpressionContext({"Execution": {"Name": "run"}}, {"old": 1, "n": 2}, now_ms=1_000, seed="e/1")
 
 
 def of(**fields: Json) -> JsonPathProgram:
@@ -23,8 +23,8 @@ def test_a_state_is_its_program() -> None:
     task = Task(
         name="T", scope=None, data={"InputPath": "$.x"}, next=None, function="f", form=Form.DIRECT, catch=(catcher,)
     )
-    assert program(task).arguments({"x": 5}, SCENE) == 5
-    assert program(task).caught(0, "raw", {"Error": "A", "Cause": ""}, SCENE) == Left("raw", SCENE.variables)
+    assert program(task).arguments({"x": 5}, CONTEXT) == 5
+    assert program(task).catch(0, "raw", {"Error": "A", "Cause": ""}, CONTEXT) == StateOutput("raw", CONTEXT.variables)
 
 
 # Recorded: what a state assigns it does not see, and ``$`` in Assign is the result before OutputPath.
@@ -35,19 +35,19 @@ def test_variables_change_when_a_state_is_left() -> None:
         ResultPath="$.r",
         OutputPath="$.r",
     )
-    left = fields.leave({"a": 1}, {"Payload": {"value": 9}}, SCENE)
-    assert left == Left({"was": 1, "got": 9}, {"old": 9, "n": 2, "next": 2, "fix": [1]})
-    assert SCENE.variables == {"old": 1, "n": 2}
+    left = fields.output({"a": 1}, {"Payload": {"value": 9}}, CONTEXT)
+    assert left == StateOutput({"was": 1, "got": 9}, {"old": 9, "n": 2, "next": 2, "fix": [1]})
+    assert CONTEXT.variables == {"old": 1, "n": 2}
 
 
 def test_a_state_without_assign_leaves_the_variables_as_they_are() -> None:
-    assert of().leave({}, "result", SCENE) == Left("result", SCENE.variables)
+    assert of().output({}, "result", CONTEXT) == StateOutput("result", CONTEXT.variables)
 
 
 def test_a_pass_passes_its_result() -> None:
     fields = of(Parameters={"a.$": "$.x"}, Result={"b": 2}, ResultPath="$.y", Assign={"got.$": "$.b"})
     raw = {"x": 1}
-    assert fields.leave(raw, fields.arguments(raw, SCENE), SCENE) == Left(
+    assert fields.output(raw, fields.arguments(raw, CONTEXT), CONTEXT) == StateOutput(
         {"x": 1, "y": {"b": 2}}, {"old": 1, "n": 2, "got": 2}
     )
 
@@ -66,13 +66,13 @@ def test_only_what_the_chosen_branch_assigns_counts(n: int, target: str, variabl
         ({"Variable": "$.n", "NumericGreaterThanPath": "$n"}, "some"),
     ]
     fields = JsonPathProgram({"InputPath": "$.in", "Assign": {"size": "unknown"}}, rules, "few")
-    assert fields.choose({"in": {"n": n}}, SCENE) == (target, Left({"n": n}, variables))
+    assert fields.choose({"in": {"n": n}}, CONTEXT) == (target, StateOutput({"n": n}, variables))
 
 
 # Nothing is recorded; the name is the specification's.
 def test_no_rule_and_no_default() -> None:
     with pytest.raises(NoChoiceMatched):
-        JsonPathProgram({}, [({"Variable": "$", "IsNull": True}, "X")]).choose({}, SCENE)
+        JsonPathProgram({}, [({"Variable": "$", "IsNull": True}, "X")]).choose({}, CONTEXT)
 
 
 def test_a_catcher_has_paths_and_variables_of_its_own() -> None:
@@ -82,17 +82,19 @@ def test_a_catcher_has_paths_and_variables_of_its_own() -> None:
         catchers=[Catcher(errors=("A",), next="B", data=data), Catcher(errors=("B",), next="B", data={})],
     )
     error = {"Error": "A", "Cause": "c"}
-    assert fields.caught(0, {"x": 1}, error, SCENE) == Left({"x": 1, "error": error}, {"old": 1, "n": 2, "why": "c"})
-    assert fields.caught(1, {"x": 1}, error, SCENE).value == error
+    assert fields.catch(0, {"x": 1}, error, CONTEXT) == StateOutput(
+        {"x": 1, "error": error}, {"old": 1, "n": 2, "why": "c"}
+    )
+    assert fields.catch(1, {"x": 1}, error, CONTEXT).value == error
     with pytest.raises(ResultPathMatchFailure):
-        fields.caught(0, "no object", error, SCENE)
+        fields.catch(0, "no object", error, CONTEXT)
 
 
 class TestItems:
     def test_items_path_and_selector(self) -> None:
         selector = {"item.$": "$$.Map.Item.Value", "at.$": "$$.Map.Item.Index", "of.$": "$.name", "n.$": "$n"}
         fields = of(InputPath="$.in", ItemsPath="$.all", ItemSelector=selector)
-        assert fields.items({"in": {"all": ["a", None], "name": "x"}}, SCENE) == [
+        assert fields.items({"in": {"all": ["a", None], "name": "x"}}, CONTEXT) == [
             {"item": "a", "at": 0, "of": "x", "n": 2},
             {"item": None, "at": 1, "of": "x", "n": 2},
         ]
@@ -117,7 +119,7 @@ class TestItems:
     def test_items_that_were_read(self) -> None:
         selector = {"v.$": "$$.Map.Item.Value", "of.$": "$.name"}
         fields = of(ItemsPath="$.missing", ItemSelector=selector, ItemBatcher={"MaxItemsPerBatch": 2})
-        assert fields.items({"name": "x"}, SCENE, read=[1, 2, 3]) == [
+        assert fields.items({"name": "x"}, CONTEXT, read=[1, 2, 3]) == [
             {"Items": [{"v": 1, "of": "x"}, {"v": 2, "of": "x"}]},
             {"Items": [{"v": 3, "of": "x"}]},
         ]
@@ -125,32 +127,32 @@ class TestItems:
     @pytest.mark.parametrize("found", ["text", 5, None, True])
     def test_what_has_no_items(self, found: Json) -> None:
         with pytest.raises(RuntimeFailure, match=r"'\$\.x' must point to an array or an object"):
-            of(ItemsPath="$.x").items({"x": found}, SCENE)
+            of(ItemsPath="$.x").items({"x": found}, CONTEXT)
 
     def test_each_item_has_chances_of_its_own(self) -> None:
-        first, second = of(ItemSelector={"id.$": "States.UUID()"}).items([1, 2], SCENE)
+        first, second = of(ItemSelector={"id.$": "States.UUID()"}).items([1, 2], CONTEXT)
         assert first != second
 
     def test_batches_of_so_many_items(self) -> None:
         batcher = {"MaxItemsPerBatchPath": "$.per", "BatchInput": {"by.$": "$.name", "n.$": "$n"}}
         fields = of(ItemsPath="$.all", ItemSelector={"v.$": "$$.Map.Item.Value"}, ItemBatcher=batcher)
         common = {"by": "x", "n": 2}
-        assert fields.items({"per": 2, "name": "x", "all": [1, 2, 3]}, SCENE) == [
+        assert fields.items({"per": 2, "name": "x", "all": [1, 2, 3]}, CONTEXT) == [
             {"BatchInput": common, "Items": [{"v": 1}, {"v": 2}]},
             {"BatchInput": common, "Items": [{"v": 3}]},
         ]
-        assert fields.items({"per": 2, "name": "x", "all": []}, SCENE) == []
+        assert fields.items({"per": 2, "name": "x", "all": []}, CONTEXT) == []
 
     def test_batches_of_so_many_bytes(self) -> None:
         items = ["aaaa", "bbbb", "c" * 50, "dd"]
         limit = len('{"Items":["aaaa","bbbb"]}')
-        batches = of(ItemBatcher={"MaxInputBytesPerBatch": limit, "MaxItemsPerBatch": 9}).items(items, SCENE)
+        batches = of(ItemBatcher={"MaxInputBytesPerBatch": limit, "MaxItemsPerBatch": 9}).items(items, CONTEXT)
         assert batches == [{"Items": ["aaaa", "bbbb"]}, {"Items": ["c" * 50]}, {"Items": ["dd"]}]
         # Developer guide, ItemBatcher: without a size, a batch has what fits into 256 KiB.
         large = ["a" * (100 * 1024), "b" * (100 * 1024), "c" * (100 * 1024)]
-        by_items = of(ItemBatcher={"MaxItemsPerBatch": 9}).items(large, SCENE)
+        by_items = of(ItemBatcher={"MaxItemsPerBatch": 9}).items(large, CONTEXT)
         assert by_items == [{"Items": large[:2]}, {"Items": large[2:]}]
-        smaller = of(ItemBatcher={"MaxInputBytesPerBatch": limit - 1}).items(items[:2], SCENE)
+        smaller = of(ItemBatcher={"MaxInputBytesPerBatch": limit - 1}).items(items[:2], CONTEXT)
         assert smaller == [{"Items": ["aaaa"]}, {"Items": ["bbbb"]}]
 
 
@@ -173,13 +175,13 @@ class TestNumbers:
     # Recorded: text that reads as an integer is one; and the words about what is none.
     @pytest.mark.parametrize(("value", "found"), [(0, 0), ("1", 1), (3.0, 3), ("12", 12)])
     def test_what_is_an_integer(self, value: Json, found: int) -> None:
-        read = of(MaxConcurrencyPath="$.m").number("MaxConcurrency", {"m": value}, SCENE)
+        read = of(MaxConcurrencyPath="$.m").number("MaxConcurrency", {"m": value}, CONTEXT)
         assert (type(read), read) == (int, found)
 
     @pytest.mark.parametrize("value", ["NoNumber", {}, 1.5, None, True, [1], "", "1.5", "inf", "nan"])
     def test_what_is_none(self, value: Json) -> None:
         with pytest.raises(RuntimeFailure) as caught:
-            of(MaxConcurrencyPath="$.m").number("MaxConcurrency", {"m": value}, SCENE)
+            of(MaxConcurrencyPath="$.m").number("MaxConcurrency", {"m": value}, CONTEXT)
         assert caught.value.error == "States.Runtime"
         assert "The MaxConcurrencyPath field refers to value" in caught.value.cause
         assert "which is not a valid integer: $.m" in caught.value.cause
@@ -195,11 +197,11 @@ class TestNumbers:
     )
     def test_bounds(self, field: str, value: float, cause: str) -> None:
         with pytest.raises(RuntimeFailure, match=cause):
-            JsonPathProgram({f"{field}Path": "$"}).number(field, value, SCENE)
+            JsonPathProgram({f"{field}Path": "$"}).number(field, value, CONTEXT)
 
     def test_a_percentage_may_have_a_fraction(self) -> None:
         fields = of(ToleratedFailurePercentagePath="$")
-        assert [fields.number("ToleratedFailurePercentage", value, SCENE) for value in (0.5, "2.5", 100)] == [
+        assert [fields.number("ToleratedFailurePercentage", value, CONTEXT) for value in (0.5, "2.5", 100)] == [
             0.5,
             2.5,
             100,
@@ -207,7 +209,7 @@ class TestNumbers:
 
     def test_a_path_to_nothing(self) -> None:
         with pytest.raises(RuntimeFailure, match=r"Invalid path '\$.t' : No results for path: \$\['t'\]"):
-            of(TimeoutSecondsPath="$.t").number("TimeoutSeconds", {}, SCENE)
+            of(TimeoutSecondsPath="$.t").number("TimeoutSeconds", {}, CONTEXT)
 
 
 class TestWait:
@@ -225,11 +227,11 @@ class TestWait:
     )
     def test_until_when(self, fields: dict[str, Json], until_ms: int) -> None:
         raw = {"s": "3", "t": "2016-03-15T00:00:00.25Z", "in": "1970-01-01T00:00:00Z"}
-        assert of(**fields).until_ms(raw, SCENE) == until_ms
+        assert of(**fields).until_ms(raw, CONTEXT) == until_ms
 
     def test_no_timestamp(self) -> None:
         with pytest.raises(RuntimeFailure, match=r"expected a timestamp like .* found 5"):
-            of(TimestampPath="$").until_ms(5, SCENE)
+            of(TimestampPath="$").until_ms(5, CONTEXT)
 
 
 class TestFail:
@@ -243,14 +245,14 @@ class TestFail:
         ],
     )
     def test_what_it_says(self, fields: dict[str, Json], failure: tuple[str | None, str | None]) -> None:
-        assert of(**fields).failure({"e": "Boom", "c": "why"}, SCENE) == failure
+        assert of(**fields).failure({"e": "Boom", "c": "why"}, CONTEXT) == failure
 
     # The first cause is recorded from AWS.
     def test_a_path_to_nothing_or_to_no_text(self) -> None:
         with pytest.raises(RuntimeFailure) as caught:
-            of(ErrorPath="$.ErrorX").failure({"e": 1}, SCENE)
+            of(ErrorPath="$.ErrorX").failure({"e": 1}, CONTEXT)
         assert caught.value.cause == (
             "The JSONPath '$.ErrorX' specified for the field 'ErrorPath' could not be found in the input '{\"e\":1}'"
         )
         with pytest.raises(RuntimeFailure, match="CausePath field must lead to a string"):
-            of(CausePath="$.e").failure({"e": 1}, SCENE)
+            of(CausePath="$.e").failure({"e": 1}, CONTEXT)

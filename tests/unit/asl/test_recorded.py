@@ -97,7 +97,7 @@ def step(state: dict[str, Any], name: str, data: Any, given: Any, context: Expre
             result = [run(inner_of(state), item, given, context.variables) for item in fields.items(data, context)]
         case _:
             result = fields.arguments(data, context)
-    return state.get("Next"), fields.leave(data, result, context)
+    return state.get("Next"), fields.output(data, result, context)
 
 
 def outcome(case: dict[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unum_runtime.asl.expression_context import ExpressionContext
-from unum_runtime.asl.recovery import Again, catcher, longest_wait_ms, matches, next_retry
+from unum_runtime.asl.recovery import NextRetry, find_catcher, longest_wait_ms, matches, next_retry
 from unum_runtime.model.ir import Catcher, Retrier
 
-SCENE = ExpressionContext({}, seed="e/1")
+CONTEXT = ExpressionContext({}, seed="e/1")
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_names(errors: list[str], error: str | None, expected: bool) -> None:  #
     assert matches(errors, error) is expected
 
 
-def delays(retrier: Retrier, context: ExpressionContext = SCENE) -> list[int]:
+def delays(retrier: Retrier, context: ExpressionContext = CONTEXT) -> list[int]:
     found: list[int] = []
     again = next_retry([retrier], (), "A", context)
     while again is not None and len(found) < 50:
@@ -61,8 +61,8 @@ def test_intervals() -> None:
 
 def test_an_interval_is_never_longer_than_a_leap_year() -> None:
     assert delays(Retrier(errors=("A",), backoff_rate=1e300, max_attempts=4))[1:] == [31_622_400_000] * 3
-    huge = next_retry([Retrier(errors=("A",), max_attempts=99_999_999)], (90_000_000,), "A", SCENE)
-    assert huge == Again((90_000_001,), 31_622_400_000)
+    huge = next_retry([Retrier(errors=("A",), max_attempts=99_999_999)], (90_000_000,), "A", CONTEXT)
+    assert huge == NextRetry((90_000_001,), 31_622_400_000)
 
 
 @given(st.text(max_size=3))
@@ -75,18 +75,18 @@ def test_jitter_makes_an_interval_a_part_of_itself(seed: str) -> None:
 
 def test_retriers_count_for_themselves_and_the_first_that_is_for_an_error_decides() -> None:
     retriers = [Retrier(errors=("A",), max_attempts=1), Retrier(errors=("States.ALL",), interval_s=7, max_attempts=2)]
-    assert next_retry(retriers, (), "B", SCENE) == Again((0, 1), 7000)
-    assert next_retry(retriers, (0, 1), "A", SCENE) == Again((1, 1), 1000)
-    assert next_retry(retriers, (1, 1), "A", SCENE) is None  # though States.ALL has one left
-    assert next_retry(retriers, (1, 1), "B", SCENE) == Again((1, 2), 14_000)
-    assert next_retry(retriers, (1, 2), "B", SCENE) is None
-    assert next_retry(retriers, (), "States.Runtime", SCENE) is None
-    assert next_retry([], (), "A", SCENE) is None
+    assert next_retry(retriers, (), "B", CONTEXT) == NextRetry((0, 1), 7000)
+    assert next_retry(retriers, (0, 1), "A", CONTEXT) == NextRetry((1, 1), 1000)
+    assert next_retry(retriers, (1, 1), "A", CONTEXT) is None  # though States.ALL has one left
+    assert next_retry(retriers, (1, 1), "B", CONTEXT) == NextRetry((1, 2), 14_000)
+    assert next_retry(retriers, (1, 2), "B", CONTEXT) is None
+    assert next_retry(retriers, (), "States.Runtime", CONTEXT) is None
+    assert next_retry([], (), "A", CONTEXT) is None
 
 
 def test_the_first_catcher_that_is_for_an_error() -> None:
     catchers = [Catcher(errors=errors, next="X", data={}) for errors in (("A",), ("A", "B"), ("States.TaskFailed",))]
-    assert [catcher(catchers, error) for error in ("A", "B", "C", "States.Timeout", "States.Runtime")] == [
+    assert [find_catcher(catchers, error) for error in ("A", "B", "C", "States.Timeout", "States.Runtime")] == [
         *(0, 1, 2),
         *(None, None),
     ]
@@ -104,7 +104,7 @@ def test_the_first_catcher_that_is_for_an_error() -> None:
 )
 def test_the_longest_wait_is_that_of_all_retries_or_more(retrier: Retrier) -> None:
     waited_ms, counts = 0, (0,)
-    while (again := next_retry((retrier,), counts, "E", SCENE)) is not None:
+    while (again := next_retry((retrier,), counts, "E", CONTEXT)) is not None:
         waited_ms, counts = waited_ms + again.delay_ms, again.counts
     longest_ms = longest_wait_ms((retrier,))
     assert waited_ms <= longest_ms + retrier.max_attempts

@@ -8,7 +8,7 @@ from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.model.ir import Json
 
 
-class Left(NamedTuple):
+class StateOutput(NamedTuple):
     """What a state is left with.
 
     Attributes:
@@ -38,7 +38,7 @@ class Program(Protocol):
         """What the state works on: ``InputPath`` and ``Parameters``, or ``Arguments``, or the input itself."""
         ...
 
-    def leave(self, raw: Json, result: Json, context: ExpressionContext) -> Left:
+    def output(self, raw: Json, result: Json, context: ExpressionContext) -> StateOutput:
         """What the state is left with.
 
         Args:
@@ -49,11 +49,11 @@ class Program(Protocol):
         """
         ...
 
-    def choose(self, raw: Json, context: ExpressionContext) -> tuple[str, Left]:
+    def choose(self, raw: Json, context: ExpressionContext) -> tuple[str, StateOutput]:
         """Of a Choice: the name of the state to go to, and what it is left with."""
         ...
 
-    def caught(self, position: int, raw: Json, error: Mapping[str, str], context: ExpressionContext) -> Left:
+    def catch(self, position: int, raw: Json, error: Mapping[str, str], context: ExpressionContext) -> StateOutput:
         """What a state is left with by its catcher at `position`; `error` is ``{"Error": ..., "Cause": ...}``."""
         ...
 

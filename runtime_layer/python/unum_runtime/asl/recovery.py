@@ -27,7 +27,7 @@ KILLED = frozenset({"Sandbox.Timedout", "Runtime.ExitError", "Runtime.OutOfMemor
 _TIMEOUTS = frozenset({TIMEOUT, HEARTBEAT_TIMEOUT})
 
 
-class Again(NamedTuple):
+class NextRetry(NamedTuple):
     """A retry.
 
     Attributes:
@@ -61,7 +61,7 @@ def matches(errors: Sequence[str], error: str | None) -> bool:
 
 def next_retry(
     retriers: Sequence[Retrier], counts: Sequence[int], error: str | None, context: ExpressionContext
-) -> Again | None:
+) -> NextRetry | None:
     """The retry after `error`, if there is one: the first retrier that is for the error decides alone.
 
     Args:
@@ -77,7 +77,7 @@ def next_retry(
             if count >= retrier.max_attempts:
                 return None
             delay_ms = _delay_ms(retrier, count, context)
-            return Again((*before[:position], count + 1, *before[position + 1 :]), delay_ms)
+            return NextRetry((*before[:position], count + 1, *before[position + 1 :]), delay_ms)
     return None
 
 
@@ -86,7 +86,7 @@ def longest_wait_ms(retriers: Sequence[Retrier]) -> int:
     return sum(int(1000 * _longest_s(retrier)) for retrier in retriers)
 
 
-def catcher(catchers: Sequence[Catcher], error: str | None) -> int | None:
+def find_catcher(catchers: Sequence[Catcher], error: str | None) -> int | None:
     """Position of the first catcher that is for `error`."""
     return next((position for position, rule in enumerate(catchers) if matches(rule.errors, error)), None)
 

@@ -15,7 +15,7 @@ Digits keep any precision: recorded executions have nanoseconds, of which a date
 """
 
 
-def instant(value: object) -> "Instant | None":
+def parse_timestamp(value: object) -> "Instant | None":
     """The moment that `value` names; None when it is no timestamp."""
     match = _RFC3339.fullmatch(value) if isinstance(value, str) else None
     if match is None:

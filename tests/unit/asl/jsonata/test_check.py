@@ -1,6 +1,6 @@
 import pytest
 
-from unum_runtime.asl.jsonata.check import check_expression, check_template, reads
+from unum_runtime.asl.jsonata.check import check_expression, check_template, variables_read
 
 
 @pytest.mark.parametrize(
@@ -28,12 +28,12 @@ from unum_runtime.asl.jsonata.check import check_expression, check_template, rea
 )
 def test_what_an_expression_reads(expression: str, names: set[str]) -> None:
     text = f"{{% {expression} %}}"
-    assert reads(text) == names
+    assert variables_read(text) == names
     assert check_expression(text, "$") == []
 
 
 def test_what_a_template_reads() -> None:
-    assert reads({"a": ["{% $x %}", "$y"], "b": "{% $states %}", "c": "{% ( %}", "d": None}) == {"x", "states"}
+    assert variables_read({"a": ["{% $x %}", "$y"], "b": "{% $states %}", "c": "{% ( %}", "d": None}) == {"x", "states"}
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ UNDEFINED = "returned nothing"
 
 
 def evaluate(expression: str, *, seed: str = "seed", field: str = "Output") -> Any:
-    return JsonataProgram({field: f"{{% {expression} %}}"}).leave(None, None, ExpressionContext({}, seed=seed)).value
+    return JsonataProgram({field: f"{{% {expression} %}}"}).output(None, None, ExpressionContext({}, seed=seed)).value
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_chance_is_the_same_at_every_delivery_and_no_other() -> None:
 def test_what_is_drawn_does_not_depend_on_what_was_evaluated_before() -> None:
     context = ExpressionContext({}, seed="seed")
     program = JsonataProgram({"Arguments": "{% $uuid() %}", "Output": "{% $uuid() %}"})
-    arguments, output = program.arguments(None, context), program.leave(None, None, context).value
-    assert output == program.leave(None, None, context).value != arguments
+    arguments, output = program.arguments(None, context), program.output(None, None, context).value
+    assert output == program.output(None, None, context).value != arguments
 
 
 def test_every_item_of_a_map_draws_for_itself() -> None:
@@ -106,9 +106,9 @@ import sys
 from unum_runtime.asl.jsonata.program import JsonataProgram
 from unum_runtime.asl.expression_context import ExpressionContext
 limit, context = sys.getrecursionlimit(), ExpressionContext({})
-JsonataProgram({"Output": {"a": 1}}).leave(None, None, context)
+JsonataProgram({"Output": {"a": 1}}).output(None, None, context)
 assert "jsonata" not in sys.modules
-JsonataProgram({"Output": "{% 1 %}"}).leave(None, None, context)
+JsonataProgram({"Output": "{% 1 %}"}).output(None, None, context)
 assert "jsonata" in sys.modules
 assert sys.getrecursionlimit() == limit
 """

@@ -11,7 +11,7 @@ from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Catcher
 
 NOON_MS = 1_704_110_400_250
-SCENE = ExpressionContext({"Execution": {"Name": "e1"}}, {"total": 5, "nothing": None}, NOON_MS, "seed")
+CONTEXT = ExpressionContext({"Execution": {"Name": "e1"}}, {"total": 5, "nothing": None}, NOON_MS, "seed")
 ORDER = {"order": {"items": [{"sku": "a", "price": 3}, {"sku": "b", "price": 4}]}, "empty": []}
 
 
@@ -20,11 +20,11 @@ def program(**data: Any) -> JsonataProgram:
 
 
 def output(value: Any, raw: Any = ORDER, result: Any = None) -> Any:
-    return program(Output=value).leave(raw, result, SCENE).value
+    return program(Output=value).output(raw, result, CONTEXT).value
 
 
 def test_arguments_are_the_input_without_the_field() -> None:
-    assert program().arguments(ORDER, SCENE) is ORDER
+    assert program().arguments(ORDER, CONTEXT) is ORDER
 
 
 def test_expressions_are_strings_from_brace_to_brace_and_all_else_is_literal() -> None:
@@ -34,11 +34,11 @@ def test_expressions_are_strings_from_brace_to_brace_and_all_else_is_literal() -
         "literals": ["$states.input", " {% 1 %} ", "a {% 1 %} b", None, 0.5, "{%}"],
         "$": "$",
     }
-    assert program(Arguments=template).arguments(ORDER, SCENE) == template | {"sum": 7, "tight": 2}
+    assert program(Arguments=template).arguments(ORDER, CONTEXT) == template | {"sum": 7, "tight": 2}
 
 
 def test_a_whole_field_may_be_an_expression() -> None:
-    assert program(Arguments="{% $states.input.order.items[price > 3].sku %}").arguments(ORDER, SCENE) == "b"
+    assert program(Arguments="{% $states.input.order.items[price > 3].sku %}").arguments(ORDER, CONTEXT) == "b"
 
 
 @pytest.mark.parametrize(
@@ -111,18 +111,18 @@ def test_runaways_end(expression: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_output_and_assign_see_the_variables_from_before() -> None:
     assign = {"total": "{% $total + 1 %}", "double": "{% $total * 2 %}", "word": "x"}
-    left = program(Output="{% $total %}", Assign=assign).leave(ORDER, None, SCENE)
+    left = program(Output="{% $total %}", Assign=assign).output(ORDER, None, CONTEXT)
     assert left == (5, {"total": 6, "double": 10, "word": "x", "nothing": None})
-    assert SCENE.variables == {"total": 5, "nothing": None}
+    assert CONTEXT.variables == {"total": 5, "nothing": None}
 
 
 def test_without_output_a_state_passes_its_result() -> None:
-    assert program().leave(ORDER, "done", SCENE) == ("done", SCENE.variables)
+    assert program().output(ORDER, "done", CONTEXT) == ("done", CONTEXT.variables)
 
 
 def test_a_state_without_a_result_shows_none() -> None:
     whole = JsonataProgram({"Output": "{% $keys($states) %}"}, has_result=False)
-    assert whole.leave(ORDER, ORDER, SCENE).value == ["input", "context"]
+    assert whole.output(ORDER, ORDER, CONTEXT).value == ["input", "context"]
 
 
 def choice(*rules: dict[str, Any], default: str | None = "else", **data: Any) -> JsonataProgram:
@@ -137,26 +137,26 @@ def test_the_first_rule_that_holds_is_taken_with_what_it_says() -> None:
         Output="not this one",
         Assign={"total": 1},
     )
-    assert machine.choose(ORDER, SCENE) == ("target1", ({"n": 5}, {"total": 0, "nothing": None}))
+    assert machine.choose(ORDER, CONTEXT) == ("target1", ({"n": 5}, {"total": 0, "nothing": None}))
 
 
 def test_a_rule_without_output_passes_the_input() -> None:
-    assert choice({"Condition": True}, Output="mine").choose(ORDER, SCENE) == ("target0", (ORDER, SCENE.variables))
+    assert choice({"Condition": True}, Output="mine").choose(ORDER, CONTEXT) == ("target0", (ORDER, CONTEXT.variables))
 
 
 def test_what_the_state_says_is_for_its_default() -> None:
-    target, left = choice({"Condition": False}, Output="mine", Assign={"a": 1}).choose(ORDER, SCENE)
+    target, left = choice({"Condition": False}, Output="mine", Assign={"a": 1}).choose(ORDER, CONTEXT)
     assert (target, left.value, left.variables["a"]) == ("else", "mine", 1)
 
 
 def test_a_choice_without_default_fails_when_no_rule_holds() -> None:
     with pytest.raises(NoChoiceMatched):
-        choice({"Condition": False}, default=None).choose(ORDER, SCENE)
+        choice({"Condition": False}, default=None).choose(ORDER, CONTEXT)
 
 
 def test_a_condition_is_true_or_false() -> None:
     with pytest.raises(QueryEvaluationError, match="Expected 'boolean', but was 'number' for value: 5"):
-        choice({"Condition": "{% $total %}"}).choose(ORDER, SCENE)
+        choice({"Condition": "{% $total %}"}).choose(ORDER, CONTEXT)
 
 
 def test_a_catcher_sees_the_error_and_the_input_but_no_result() -> None:
@@ -166,40 +166,40 @@ def test_a_catcher_sees_the_error_and_the_input_but_no_result() -> None:
     }
     machine = JsonataProgram({}, catchers=[Catcher(errors=("E",), next="N", data=fields)])
     error = {"Error": "E", "Cause": "c"}
-    left = machine.caught(0, ORDER, error, SCENE)
+    left = machine.catch(0, ORDER, error, CONTEXT)
     assert left.value == ["E", "input", "context", "errorOutput"]
     assert left.variables["why"] == error
 
 
 def test_a_catcher_without_output_passes_the_error() -> None:
     machine = JsonataProgram({"Output": "{% $missing %}"}, catchers=[Catcher(errors=("E",), next="N", data={})])
-    assert machine.caught(0, ORDER, {"Error": "E", "Cause": ""}, SCENE) == (
+    assert machine.catch(0, ORDER, {"Error": "E", "Cause": ""}, CONTEXT) == (
         {"Error": "E", "Cause": ""},
-        SCENE.variables,
+        CONTEXT.variables,
     )
 
 
 def test_items_of_a_map() -> None:
-    assert program().items([1, 2], SCENE) == [1, 2]
-    assert program(Items=[1, "{% $total %}"]).items({}, SCENE) == [1, 5]
-    assert program(Items="{% $states.input.order.items.price %}").items(ORDER, SCENE) == [3, 4]
+    assert program().items([1, 2], CONTEXT) == [1, 2]
+    assert program(Items=[1, "{% $total %}"]).items({}, CONTEXT) == [1, 5]
+    assert program(Items="{% $states.input.order.items.price %}").items(ORDER, CONTEXT) == [3, 4]
 
 
 @pytest.mark.parametrize("raw", [{"a": 1}, "text", None, 3])
 def test_items_are_an_array(raw: Any) -> None:
     with pytest.raises(QueryEvaluationError, match="Expected 'array', but was"):
-        program().items(raw, SCENE)
+        program().items(raw, CONTEXT)
 
 
 def test_a_distributed_map_takes_the_fields_of_an_object() -> None:
     machine = JsonataProgram({"Items": "{% $states.input %}"}, takes_objects=True)
-    assert machine.items({"a": 1}, SCENE) == [{"Key": "a", "Value": 1}]
+    assert machine.items({"a": 1}, CONTEXT) == [{"Key": "a", "Value": 1}]
 
 
 def test_an_item_selector_sees_the_item_and_the_input() -> None:
     selector = {"at": "{% $states.context.Map.Item.Index %}", "of": "{% $count($states.input) %}"}
     selector |= {"value": "{% $states.context.Map.Item.Value %}", "run": "{% $states.context.Execution.Name %}"}
-    assert program(ItemSelector=selector).items(["x", None], SCENE) == [
+    assert program(ItemSelector=selector).items(["x", None], CONTEXT) == [
         {"at": 0, "of": 2, "value": "x", "run": "e1"},
         {"at": 1, "of": 2, "value": None, "run": "e1"},
     ]
@@ -207,17 +207,17 @@ def test_an_item_selector_sees_the_item_and_the_input() -> None:
 
 def test_items_in_batches() -> None:
     batcher = {"MaxItemsPerBatch": "{% 2 %}", "BatchInput": {"total": "{% $total %}"}}
-    batches = program(ItemBatcher=batcher).items([1, 2, 3], SCENE)
+    batches = program(ItemBatcher=batcher).items([1, 2, 3], CONTEXT)
     assert batches == [{"BatchInput": {"total": 5}, "Items": [1, 2]}, {"BatchInput": {"total": 5}, "Items": [3]}]
 
 
 def test_batches_are_as_long_as_their_text_may_be() -> None:
     room_for_two = len('{"Items":["aa","bb"]}')
     machine = program(ItemBatcher={"MaxInputBytesPerBatch": room_for_two})
-    batches = machine.items(["aa", "bb", "cc", "too long for a batch"], SCENE)
+    batches = machine.items(["aa", "bb", "cc", "too long for a batch"], CONTEXT)
     assert batches == [{"Items": ["aa", "bb"]}, {"Items": ["cc"]}, {"Items": ["too long for a batch"]}]
     large = ["a" * (200 * 1024), "b" * (200 * 1024)]
-    assert program(ItemBatcher={"MaxItemsPerBatch": 9}).items(large, SCENE) == [{"Items": [one]} for one in large]
+    assert program(ItemBatcher={"MaxItemsPerBatch": 9}).items(large, CONTEXT) == [{"Items": [one]} for one in large]
 
 
 @pytest.mark.parametrize(
@@ -230,8 +230,8 @@ def test_batches_are_as_long_as_their_text_may_be() -> None:
     ],
 )
 def test_numbers(field: str, value: Any, number: float) -> None:
-    assert program(**{field: value}).number(field, ORDER, SCENE) == number
-    assert program().number(field, ORDER, SCENE) is None
+    assert program(**{field: value}).number(field, ORDER, CONTEXT) == number
+    assert program().number(field, ORDER, CONTEXT) is None
 
 
 @pytest.mark.parametrize(
@@ -247,23 +247,23 @@ def test_numbers(field: str, value: Any, number: float) -> None:
 )
 def test_numbers_that_a_field_does_not_accept(field: str, value: Any) -> None:
     with pytest.raises(QueryEvaluationError, match=f"specified for the field '{field}'"):
-        program(**{field: value}).number(field, ORDER, SCENE)
+        program(**{field: value}).number(field, ORDER, CONTEXT)
 
 
 def test_a_wait_counts_from_now_or_names_a_moment() -> None:
-    assert program(Seconds="{% $total %}").until_ms(ORDER, SCENE) == NOON_MS + 5000
-    assert program(Timestamp="2024-01-01T12:00:01.5Z").until_ms(ORDER, SCENE) == NOON_MS + 1250
-    assert program(Timestamp="{% $now() %}").until_ms(ORDER, SCENE) == NOON_MS
+    assert program(Seconds="{% $total %}").until_ms(ORDER, CONTEXT) == NOON_MS + 5000
+    assert program(Timestamp="2024-01-01T12:00:01.5Z").until_ms(ORDER, CONTEXT) == NOON_MS + 1250
+    assert program(Timestamp="{% $now() %}").until_ms(ORDER, CONTEXT) == NOON_MS
 
 
 @pytest.mark.parametrize("data", [{"Seconds": "{% -1 %}"}, {"Timestamp": "{% 'noon' %}"}, {"Timestamp": "{% 1 %}"}])
 def test_a_wait_for_what_is_no_time_fails(data: dict[str, Any]) -> None:
     with pytest.raises(QueryEvaluationError):
-        program(**data).until_ms(ORDER, SCENE)
+        program(**data).until_ms(ORDER, CONTEXT)
 
 
 def test_error_and_cause_of_a_fail_are_texts_or_absent() -> None:
-    assert program(Error="E", Cause="{% 'total ' & $total %}").failure(ORDER, SCENE) == ("E", "total 5")
-    assert program().failure(ORDER, SCENE) == (None, None)
+    assert program(Error="E", Cause="{% 'total ' & $total %}").failure(ORDER, CONTEXT) == ("E", "total 5")
+    assert program().failure(ORDER, CONTEXT) == (None, None)
     with pytest.raises(QueryEvaluationError, match="Expected 'string'"):
-        program(Error="{% $total %}").failure(ORDER, SCENE)
+        program(Error="{% $total %}").failure(ORDER, CONTEXT)

@@ -6,7 +6,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from unum_runtime.asl.expression_context import ExpressionContext
-from unum_runtime.asl.jsonata.check import check_expression, reads
+from unum_runtime.asl.jsonata.check import check_expression, variables_read
 from unum_runtime.asl.jsonata.program import JsonataProgram
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 from unum_runtime.asl.jsonata.templates import inside
@@ -71,7 +71,7 @@ EXPRESSIONS = st.recursive(ATOMS, grown, max_leaves=6)
 def outcome(expression: str, data: Any, variable: Any) -> Any:
     context = ExpressionContext({"Execution": {}}, {"v": variable}, 1_700_000_000_000, "seed")
     try:
-        return JsonataProgram({"Output": f"{{% {expression} %}}"}).leave(data, None, context).value
+        return JsonataProgram({"Output": f"{{% {expression} %}}"}).output(data, None, context).value
     except QueryEvaluationError as failure:
         return failure.cause
     except DefinitionError:  # not all that is put together here is an expression
@@ -91,7 +91,7 @@ def test_a_result_is_json_or_a_failure_always_the_same_and_nothing_else_changes(
 
 @given(EXPRESSIONS)
 def test_what_can_be_evaluated_can_be_read(expression: str) -> None:
-    read = {tuple(name.split(".")) for name in reads(f"{{% {expression} %}}")}
+    read = {tuple(name.split(".")) for name in variables_read(f"{{% {expression} %}}")}
     assert {name[0] for name in read} <= {"states", "v", "missing"}
     assert {name[1] for name in read if name[0] == "states"} <= {"input"}
 

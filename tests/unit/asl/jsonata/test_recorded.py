@@ -59,7 +59,7 @@ def run(machine: dict[str, Any], data: Any, variables: Mapping[str, Any], langua
             result = [run(inner, item, variables, own) for item in program.items(data, context)]
         if kind == "Wait":
             assert program.until_ms(data, context) == context.now_ms
-        data, variables = program.leave(data, result, context)
+        data, variables = program.output(data, result, context)
     return data
 
 
@@ -99,7 +99,7 @@ def outputs_of_single_states() -> list[Any]:
 @pytest.mark.parametrize("case", outputs_of_single_states())
 def test_recorded_outputs_of_mocked_states(case: dict[str, Any]) -> None:
     call = case["call"]
-    left = JsonataProgram(call["definition"]).leave(
+    left = JsonataProgram(call["definition"]).output(
         json.loads(call["input"]), json.loads(call["mock"]["result"]), ExpressionContext({})
     )
     expected = case["expected"]["output"]

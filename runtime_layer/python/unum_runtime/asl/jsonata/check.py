@@ -42,7 +42,7 @@ def check_template(value: Json, where: str, states: frozenset[str] = ALWAYS) -> 
     return [problem for place, text in _texts(value, where) for problem in _check_text(text, place, states)]
 
 
-def reads(value: Json) -> frozenset[str]:
+def variables_read(value: Json) -> frozenset[str]:
     """The variables that the expressions in `value` read, with the fields of them that follow.
 
     Whatever computes its way (``$lookup($states.context, $key)``) reads all that is below the last name written down.

@@ -8,9 +8,9 @@ from unum_runtime.asl.jsonata.names import Names
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 from unum_runtime.asl.jsonata.templates import Template, inside
 from unum_runtime.asl.numbers import given
-from unum_runtime.asl.program import Left
+from unum_runtime.asl.program import StateOutput
 from unum_runtime.asl.states_errors import NoChoiceMatched
-from unum_runtime.asl.timestamps import instant, milliseconds
+from unum_runtime.asl.timestamps import milliseconds, parse_timestamp
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.model.ir import Catcher, Json
 
@@ -52,10 +52,10 @@ class _Ways(NamedTuple):
     def of(cls, fields: Mapping[str, Json], prefix: str = "") -> "_Ways":
         return cls(_template(fields, "Output", prefix), _template(fields, "Assign", prefix))
 
-    def left(self, default: Json, names: Names) -> Left:
+    def left(self, default: Json, names: Names) -> StateOutput:
         value = default if self.output is None else self.output.evaluate(names)
         variables = names.context.variables
-        return Left(value, variables if self.assign is None else {**variables, **self.assign.evaluate(names)})
+        return StateOutput(value, variables if self.assign is None else {**variables, **self.assign.evaluate(names)})
 
 
 class JsonataProgram:
@@ -99,11 +99,11 @@ class JsonataProgram:
         """See `Program.arguments`."""
         return self._evaluate("Arguments", _names(raw, context), raw)
 
-    def leave(self, raw: Json, result: Json, context: ExpressionContext) -> Left:
-        """See `Program.leave`."""
+    def output(self, raw: Json, result: Json, context: ExpressionContext) -> StateOutput:
+        """See `Program.output`."""
         return self._ways.left(result, _names(raw, context, **({"result": result} if self._has_result else {})))
 
-    def choose(self, raw: Json, context: ExpressionContext) -> tuple[str, Left]:
+    def choose(self, raw: Json, context: ExpressionContext) -> tuple[str, StateOutput]:
         """See `Program.choose`. Only what the chosen rule says is evaluated; the state's own is for its default."""
         names = _names(raw, context)
         for condition, ways, target in self._rules:
@@ -113,8 +113,8 @@ class JsonataProgram:
             raise NoChoiceMatched("No rule in Choices holds for the input, and there is no Default; add one, or a rule")
         return self._default, self._ways.left(raw, names)
 
-    def caught(self, position: int, raw: Json, error: Mapping[str, str], context: ExpressionContext) -> Left:
-        """See `Program.caught`."""
+    def catch(self, position: int, raw: Json, error: Mapping[str, str], context: ExpressionContext) -> StateOutput:
+        """See `Program.catch`."""
         return self._catchers[position].left(dict(error), _names(raw, context, errorOutput=dict(error)))
 
     def items(self, raw: Json, context: ExpressionContext, read: list[Json] | None = None) -> list[Json]:
@@ -209,7 +209,7 @@ def _typed(template: Template, names: Names, kind: type, expected: str) -> Json:
 
 def _moment(template: Template, names: Names) -> int:
     text = _typed(template, names, str, "string")
-    moment = instant(text)
+    moment = parse_timestamp(text)
     if moment is None:
         raise QueryEvaluationError.out_of_range(template.text, template.field, "a timestamp of RFC 3339", text)
     return milliseconds(moment)

@@ -32,7 +32,7 @@ def compile_expression(text: str, *, field: str) -> Expression:
     return compile_call(text)
 
 
-def paths_of(text: str) -> tuple[Path, ...]:
+def list_paths(text: str) -> tuple[Path, ...]:
     """Every path that the expression `text` reads, so that it can be known which variables and which context it needs.
 
     Raises:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from unum_runtime.asl.jsonpath.wildcards import matcher
-from unum_runtime.asl.timestamps import instant
+from unum_runtime.asl.timestamps import parse_timestamp
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.model.ir import Json
 
@@ -92,7 +92,7 @@ _RELATIONS: dict[str, Callable[[Json, Json], bool]] = {
 _ORDERED: dict[str, tuple[_Kind, str]] = {
     "String": (_string, "a string"),
     "Numeric": (_number, "a number"),
-    "Timestamp": (instant, "a timestamp like '2016-03-14T01:59:00Z'"),
+    "Timestamp": (parse_timestamp, "a timestamp like '2016-03-14T01:59:00Z'"),
 }
 
 OPERATORS: dict[str, Operator] = {
@@ -107,6 +107,6 @@ OPERATORS: dict[str, Operator] = {
     "IsNumeric": _type_test(lambda value: _number(value) is not None),
     "IsString": _type_test(lambda value: isinstance(value, str)),
     "IsBoolean": _type_test(lambda value: isinstance(value, bool)),
-    "IsTimestamp": _type_test(lambda value: instant(value) is not None),
+    "IsTimestamp": _type_test(lambda value: parse_timestamp(value) is not None),
 }
 """Every operator that needs a value; ``IsPresent``, which does not, is no operator on values."""

@@ -9,9 +9,9 @@ from unum_runtime.asl.jsonpath.expressions import compile_expression
 from unum_runtime.asl.jsonpath.items import batched, entered, listed
 from unum_runtime.asl.jsonpath.templates import Template
 from unum_runtime.asl.numbers import number
-from unum_runtime.asl.program import Left
+from unum_runtime.asl.program import StateOutput
 from unum_runtime.asl.states_errors import RuntimeFailure, excerpt
-from unum_runtime.asl.timestamps import instant, milliseconds
+from unum_runtime.asl.timestamps import milliseconds, parse_timestamp
 from unum_runtime.model.ir import Catcher, Json
 
 _ASSIGN = "Assign"
@@ -56,22 +56,22 @@ class JsonPathProgram:
         """`raw` after InputPath and Parameters."""
         return effective_input(self._flow, raw, context)
 
-    def leave(self, raw: Json, result: Json, context: ExpressionContext) -> Left:
+    def output(self, raw: Json, result: Json, context: ExpressionContext) -> StateOutput:
         """`result` after ResultSelector, ResultPath and OutputPath, and the variables with what Assign says."""
         result = self._data.get("Result", result)
-        return Left(output(self._flow, raw, result, context), _assigned(self._assign, result, context))
+        return StateOutput(output(self._flow, raw, result, context), _assigned(self._assign, result, context))
 
-    def choose(self, raw: Json, context: ExpressionContext) -> tuple[str, Left]:
+    def choose(self, raw: Json, context: ExpressionContext) -> tuple[str, StateOutput]:
         """Where the first rule that holds leads; its Assign counts, and the state's only if none holds."""
         effective = effective_input(self._flow, raw, context)
         target, assign = choose(self._rules, self._default, effective, context)
-        return target, Left(output(self._flow, raw, effective, context), _assigned(assign, effective, context))
+        return target, StateOutput(output(self._flow, raw, effective, context), _assigned(assign, effective, context))
 
-    def caught(self, position: int, raw: Json, error: Mapping[str, str], context: ExpressionContext) -> Left:
+    def catch(self, position: int, raw: Json, error: Mapping[str, str], context: ExpressionContext) -> StateOutput:
         """`raw` with `error` at the catcher's ResultPath; the state's own paths do not apply."""
         result_path, assign = self._catchers[position]
         found = dict(error)
-        return Left(place(result_path, raw, found), _assigned(assign, found, context))
+        return StateOutput(place(result_path, raw, found), _assigned(assign, found, context))
 
     def items(self, raw: Json, context: ExpressionContext, read: list[Json] | None = None) -> list[Json]:
         """The inputs of the branches for what ItemsPath selects, or for what was read."""
@@ -124,7 +124,7 @@ def _assigned(assign: Template | None, data: Json, context: ExpressionContext) -
 
 
 def _milliseconds(value: Json, where: str) -> int:
-    moment = instant(value)
+    moment = parse_timestamp(value)
     if moment is None:
         allowed = "a timestamp like '2016-03-14T01:59:00Z'"
         raise RuntimeFailure(f"{where}: expected {allowed}, found {excerpt(value)}")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from unum_runtime.asl.program import Left
+from unum_runtime.asl.program import StateOutput
 from unum_runtime.model.checkpoint import Checkpoint, Continuation, Failure, Phase, Success
 from unum_runtime.model.ir import FanOut
 from unum_runtime.protocol.planning.advance import join, too_many_failed
@@ -44,7 +44,7 @@ def _counted(state: FanOut, ends: _Ends) -> list[tuple[Checkpoint, CompleteBranc
     return [end for end in succeeded if end in first]
 
 
-def _checkpoint(opened: OpenScope, left: Left, as_of: Checkpoint) -> Checkpoint:
+def _checkpoint(opened: OpenScope, left: StateOutput, as_of: Checkpoint) -> Checkpoint:
     return Checkpoint(
         name=opened.scope.join,
         state=opened.scope.state,

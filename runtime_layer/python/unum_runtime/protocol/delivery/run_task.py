@@ -170,7 +170,7 @@ class _Try:
     def _left(self, result: Success, given: str) -> tuple[Success, Mapping[str, Json]]:
         """What the state is left with after `result`, and the variables."""
         raw, task = self.entered.value, self.task
-        left = dataset_variables.keep_items(task, raw, result.value, self.evaluation) or self.node.program.leave(
+        left = dataset_variables.keep_items(task, raw, result.value, self.evaluation) or self.node.program.output(
             raw, shaped(task, result.value), self._context_of(self.rt.clock.now_ms(), given=given, part=" result")
         )
         return result.changed_to(left.value), left.variables

@@ -6,7 +6,7 @@ Deterministic: the same committed value and evaluation context give every delive
 from typing import TypeAlias
 
 from unum_runtime.asl import recovery
-from unum_runtime.asl.program import Left
+from unum_runtime.asl.program import StateOutput
 from unum_runtime.cold_start.records import dataclass, replace
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Failure, Success
@@ -165,7 +165,7 @@ def branch_moment(state: FanOut, index: int, value: Json, evaluation: Evaluation
     return EvaluationContext(evaluation.workflow, evaluation.execution, evaluation.entered_ms, seed, variables)
 
 
-def join(state: FanOut, value: Json, results: list[Json], evaluation: EvaluationContext) -> Left | Failure:
+def join(state: FanOut, value: Json, results: list[Json], evaluation: EvaluationContext) -> StateOutput | Failure:
     """What a fan-out comes to.
 
     Args:
@@ -179,16 +179,16 @@ def join(state: FanOut, value: Json, results: list[Json], evaluation: Evaluation
         return kept
     own = replace(evaluation, variables=dataset_variables.without(evaluation.variables))
     try:
-        return compiled(evaluation.workflow, state).leave(value, results, own.context_of(state.name))
+        return compiled(evaluation.workflow, state).output(value, results, own.context_of(state.name))
     except StatesError as failed:
         return failure_of(state, failed)
 
 
-def pass_wait(state: Wait, value: Json, evaluation: EvaluationContext) -> Left | Failure:
+def pass_wait(state: Wait, value: Json, evaluation: EvaluationContext) -> StateOutput | Failure:
     """What a Wait, which is over, is left with."""
     program, context = compiled(evaluation.workflow, state), evaluation.context_of(state.name)
     try:
-        return program.leave(value, program.arguments(value, context), context)
+        return program.output(value, program.arguments(value, context), context)
     except StatesError as failed:
         return failure_of(state, failed)
 
@@ -196,11 +196,11 @@ def pass_wait(state: Wait, value: Json, evaluation: EvaluationContext) -> Left |
 def fall_back(state: Work, value: Json, failure: Failure, evaluation: EvaluationContext) -> Onward | Failed:
     """Where `state`, entered with `value`, leads by its catchers after `failure`, which no retrier is for any more."""
     evaluation = replace(evaluation, variables=dataset_variables.without(evaluation.variables))
-    position = recovery.catcher(state.catch, failure.error)
+    position = recovery.find_catcher(state.catch, failure.error)
     if position is None or evaluation.is_late:
         return Failed(state.name, failure)
     try:
-        left = compiled(evaluation.workflow, state).caught(
+        left = compiled(evaluation.workflow, state).catch(
             position, value, _shown(failure), evaluation.context_of(state.name, part=" caught")
         )
     except StatesError as failed:
@@ -299,7 +299,7 @@ def _visit(state: State, value: Json, evaluation: EvaluationContext, branches: l
         case Choice():
             target, left = program.choose(value, context)
             return Onward(left.value, target, evaluation.after(left.variables))
-    left = program.leave(value, program.arguments(value, context), context)
+    left = program.output(value, program.arguments(value, context), context)
     return Onward(left.value, state.next, evaluation.after(left.variables))
 
 
@@ -311,7 +311,7 @@ def _visit_wait(state: Wait, value: Json, evaluation: EvaluationContext) -> Arri
         until_ms = min(until_ms, deadline_ms)
     if until_ms > evaluation.entered_ms:
         return AtWait(state, value, evaluation, until_ms)
-    left = program.leave(value, program.arguments(value, context), context)
+    left = program.output(value, program.arguments(value, context), context)
     return Onward(left.value, state.next, evaluation.after(left.variables))
 
 

@@ -5,16 +5,16 @@ It travels with the variables, under names that no variable has, and only from t
 
 from collections.abc import Mapping
 
-from unum_runtime.asl.program import Left
+from unum_runtime.asl.program import StateOutput
 from unum_runtime.model.ir import READ_ITEMS, WRITE_RESULTS, FanOut, Json, Map, Task
 from unum_runtime.protocol.planning.evaluation import EvaluationContext
 
 _ITEMS, _RESULTS = "$items", "$results"
 
 
-def keep_items(task: Task, raw: Json, items: Json, evaluation: EvaluationContext) -> Left | None:
+def keep_items(task: Task, raw: Json, items: Json, evaluation: EvaluationContext) -> StateOutput | None:
     """What `task` is left with if it read `items` for the Map after it: its own input, and the items; else None."""
-    return Left(raw, {**evaluation.variables, _ITEMS: items}) if task.resource == READ_ITEMS else None
+    return StateOutput(raw, {**evaluation.variables, _ITEMS: items}) if task.resource == READ_ITEMS else None
 
 
 def items_read(state: FanOut, evaluation: EvaluationContext) -> list[Json] | None:
@@ -23,10 +23,10 @@ def items_read(state: FanOut, evaluation: EvaluationContext) -> list[Json] | Non
     return items
 
 
-def keep_results(state: FanOut, raw: Json, results: list[Json], evaluation: EvaluationContext) -> Left | None:
+def keep_results(state: FanOut, raw: Json, results: list[Json], evaluation: EvaluationContext) -> StateOutput | None:
     """What `state` is left with if a Task is to write its `results`: its own input, and the results; else None."""
     if isinstance(state, Map) and state.writes:
-        return Left(raw, {**without(evaluation.variables), _RESULTS: results})
+        return StateOutput(raw, {**without(evaluation.variables), _RESULTS: results})
     return None
 
 

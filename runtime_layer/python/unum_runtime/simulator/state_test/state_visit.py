@@ -9,7 +9,7 @@ from typing import TypeAlias
 from unum_runtime.asl import recovery
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.languages import program
-from unum_runtime.asl.program import Left, Program
+from unum_runtime.asl.program import Program, StateOutput
 from unum_runtime.clock import SkippingClock
 from unum_runtime.cold_start import records
 from unum_runtime.errors import StatesError
@@ -39,7 +39,7 @@ from unum_runtime.simulator.local import Context, Queue
 from unum_runtime.simulator.state_test.test_input import Given, Mock
 from unum_runtime.store.memory import MemoryStore
 
-_Done: TypeAlias = tuple[Left, str | None] | Failure
+_Done: TypeAlias = tuple[StateOutput, str | None] | Failure
 """What a state is left with, and the state after it; or its failure."""
 
 
@@ -96,7 +96,7 @@ class Visit:
             found = Failure(failed.error, failed.cause)
         return self._recovered(found) if isinstance(found, Failure) else self._ended("SUCCEEDED", *found)
 
-    def _ended(self, status: str, left: Left, target: str | None) -> dict[str, Json]:
+    def _ended(self, status: str, left: StateOutput, target: str | None) -> dict[str, Json]:
         if left.variables:
             self.seen["variables"] = dict(left.variables)
         named = {} if target is None else {"nextState": self._as_defined(target)}
@@ -214,16 +214,16 @@ class Visit:
         except ValueError as error:
             raise StatesError("States.ItemReaderFailed", str(error)) from error
 
-    def _left(self, state: State, result: Json) -> tuple[Left, str | None]:
+    def _left(self, state: State, result: Json) -> tuple[StateOutput, str | None]:
         """What the visit leaves with `result` behind it, by the fields of `state`."""
         whole = program(state)
         if isinstance(state, Pass | Work) and not self._is_jsonata:
             fields = ["Result", "ResultSelector"]
             for name in ("afterResultSelector", "afterResultPath"):
                 shortened = self._only(state, *fields)
-                self.seen[name] = shortened.leave(self.value, result, self._context_of(" result")).value
+                self.seen[name] = shortened.output(self.value, result, self._context_of(" result")).value
                 fields.append("ResultPath")
-        return whole.leave(self.value, result, self._context_of(" result")), state.next
+        return whole.output(self.value, result, self._context_of(" result")), state.next
 
     def _recovered(self, failure: Failure) -> dict[str, Json]:
         """What `failure` leads to, by the state's retriers and catchers."""
@@ -241,8 +241,11 @@ class Visit:
             self.seen["errorDetails"] = {**details, "retryBackoffIntervalSeconds": (found.due_ms - now_ms) // 1000}
             return {"status": "RETRIABLE", **shown}
         if isinstance(found.outcome, Success):
-            self.seen["errorDetails"] = {**details, "catchIndex": recovery.catcher(self.state.catch, failure.error)}
-            left = Left(found.outcome.value, found.continuation.variables)
+            self.seen["errorDetails"] = {
+                **details,
+                "catchIndex": recovery.find_catcher(self.state.catch, failure.error),
+            }
+            left = StateOutput(found.outcome.value, found.continuation.variables)
             return {**self._ended("CAUGHT_ERROR", left, found.continuation.goes_to), **shown}
         if details:
             self.seen["errorDetails"] = details
