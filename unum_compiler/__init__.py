@@ -1,4 +1,4 @@
-"""From the Amazon States Language to the IR, without the CDK."""
+"""Compile definitions in the Amazon States Language to the IR, without the CDK."""
 
 from unum_compiler.compile import compile_workflow, warnings_of
 

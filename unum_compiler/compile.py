@@ -1,16 +1,16 @@
-"""The compiler from end to end."""
+"""The compiler from end to end: read, check, lower."""
 
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from unum_compiler.checks.context_object import check_context
-from unum_compiler.checks.scope_checks import check
+from unum_compiler.checks.scope_checks import check_scopes
 from unum_compiler.checks.skipped_checkpoints import check_uncommitted
 from unum_compiler.checks.variables import check_variables
 from unum_compiler.checks.warnings import Warned, warnings
 from unum_compiler.lowering.lower import lower
 from unum_compiler.options import FunctionOptions
-from unum_compiler.parsing.document import copied
+from unum_compiler.parsing.document import copy_json
 from unum_compiler.parsing.read import read
 from unum_compiler.parsing.tokens import check_tokens
 from unum_compiler.problems import Report
@@ -24,24 +24,25 @@ def compile_workflow(
     functions: Collection[str] | None,
     options: Mapping[str, FunctionOptions] = MappingProxyType({}),
 ) -> Workflow:
-    """The workflow that `definition` describes.
+    """Return the workflow that `definition` describes.
 
     Args:
         definition: a state machine in the Amazon States Language, as JSON.
         name: of the workflow.
-        functions: keys of the workflow's functions, which Tasks may name; None accepts every name.
-        options: of functions by key; others have the default.
+        functions: keys of the workflow's functions; None accepts every name.
+        options: options of functions by key; other functions have the default.
 
     Raises:
-        DefinitionError: with every problem of the definition, in its order.
+        DefinitionError: with every problem, in the order of the definition.
     """
-    document = copied(definition)
+    document = copy_json(definition)
     report = Report()
     check_tokens(document, report)
     machine = read(document, functions, report)
-    check(machine, report)
+    check_scopes(machine, report)
     check_variables(machine, report)
     check_context(machine, report)
+    # This check follows transitions, which only a machine without problems has.
     report.raise_problems(document)
     check_uncommitted(machine, options, report)
     report.raise_problems(document)
@@ -49,5 +50,5 @@ def compile_workflow(
 
 
 def warnings_of(definition: Json) -> tuple[Warned, ...]:
-    """What `definition`, which compiles, says and most likely does not mean."""
-    return warnings(read(copied(definition), None, Report()))
+    """Return the warnings of `definition`, which compiles."""
+    return warnings(read(copy_json(definition), None, Report()))

@@ -16,7 +16,7 @@ from unum_compiler.frontends.from_ir import read_ir
 from unum_compiler.frontends.substitutions import substitute
 from unum_compiler.frontends.values import take_values
 from unum_compiler.options import FunctionOptions
-from unum_compiler.parsing.document import copied, parse
+from unum_compiler.parsing.document import copy_json, parse
 from unum_runtime.model.ir import Json, Workflow
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Definition:
             DefinitionError: it is no JSON, or names and substitutions do not fit; what it says is checked by
                 `compile`.
         """
-        value = parse(definition) if isinstance(definition, str) else copied(definition)
+        value = parse(definition) if isinstance(definition, str) else copy_json(definition)
         return cls._of(value, substitutions)
 
     @classmethod
@@ -116,7 +116,7 @@ class Definition:
         Raises:
             DefinitionError: with every problem that it has, each with its JSON path.
         """
-        value = parse(ir) if isinstance(ir, str) else copied(ir)
+        value = parse(ir) if isinstance(ir, str) else copy_json(ir)
         read_ir(value)
         return _Compiled(json.dumps(value, ensure_ascii=False))
 

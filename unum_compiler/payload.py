@@ -1,4 +1,4 @@
-"""Whether values of a workflow may go into a bucket, as far as its definition tells."""
+"""The choice between table and bucket for a workflow's large values, as far as its definition shows them."""
 
 from enum import StrEnum
 
@@ -7,26 +7,25 @@ from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 
 
 class Payload(StrEnum):
-    """Where values go that are too large for an item of the table, or cost less elsewhere."""
+    """Places for values that are too large for an item of the table, or cheaper outside it."""
 
     AUTO = "auto"
-    """Into a bucket if the definition shows that there may be such values: if a Map reads its items from S3 or writes
-    its results there, or if `payload_limit` allows more than an item holds. Nothing else in a definition may exceed 256
-    KiB in Step Functions."""
+    """A bucket if the definition shows that such values may exist: a Map reads its items from S3 or writes its results
+    there, or `payload_limit` allows more than an item holds. Step Functions limits every other value to 256 KiB."""
 
     S3 = "s3"
-    """Into a bucket."""
+    """A bucket."""
 
     INLINE = "inline"
-    """Nowhere: a state whose output is larger than 380 KB fails with ``States.DataLimitExceeded``."""
+    """No bucket: a state whose output is larger than 380 KB fails with ``States.DataLimitExceeded``."""
 
 
 def wants_bucket(compiled: Workflow, payload: Payload | str) -> bool:
-    """Whether a workflow that says `payload` gets a bucket."""
+    """Return True if a workflow with the option `payload` gets a bucket."""
     return payload == Payload.S3 or (payload == Payload.AUTO and _may_be_large(compiled))
 
 
 def _may_be_large(compiled: Workflow) -> bool:
-    """Whether the definition shows that values may be larger than items."""
+    """Return True if the definition shows values that may be larger than an item."""
     has_data_sets = any(isinstance(state, Map) and (state.reads or state.writes) for state in compiled.states.values())
     return has_data_sets or (compiled.payload_limit or 0) > MAX_OUTCOME_BYTES

@@ -1,4 +1,7 @@
-"""Where the compiler collects problems, and how it words them."""
+"""Collection and wording of the compiler's problems.
+
+An error text says ``expected X, got Y`` and, after a semicolon, a remedy. Its place is a JSON path.
+"""
 
 import difflib
 import json
@@ -13,7 +16,7 @@ _SHOWN_CHARACTERS = 60
 
 
 class Feature(StrEnum):
-    """What the Amazon States Language has and this version of the compiler refuses."""
+    """Valid parts of the Amazon States Language that this version of the compiler refuses."""
 
     ITEM_READER = "ItemReader"
     RESULT_WRITER = "ResultWriter"
@@ -27,50 +30,50 @@ class Feature(StrEnum):
 
 
 class Report:
-    """Collects problems; the compiler goes on after each."""
+    """A collector of problems; the compiler continues after each of them."""
 
     def __init__(self) -> None:
         self._problems: list[Problem] = []
 
     def mistake(self, place: str, message: str) -> None:
-        """Note what is wrong in the language itself."""
+        """Add a violation of the language."""
         self._problems.append(Problem(place, message))
 
     def unsupported(self, place: str, feature: str, remedy: str) -> None:
-        """Note what is right in the language, but not supported."""
+        """Add a valid use of the language that is not supported."""
         message = f"{feature}: valid in the Amazon States Language, but not supported by this version; {remedy}"
         self._problems.append(Problem(place, message, feature))
 
     def add(self, problems: Iterable[Problem]) -> None:
-        """Note what others found."""
+        """Add problems that other modules found."""
         self._problems.extend(problems)
 
     def raise_problems(self, definition: Json) -> None:
-        """End the compilation if there were problems.
+        """Raise the collected problems, if there are any.
 
         Raises:
-            DefinitionError: with all of them, in the order of the definition.
+            DefinitionError: with every problem, in the order of `definition`.
         """
         if not self._problems:
             return
         order = {place: position for position, place in enumerate(_places(definition, "$"))}
-        unique = dict.fromkeys(self._problems)
+        unique = dict.fromkeys(self._problems)  # two checks may find the same problem
         raise DefinitionError(tuple(sorted(unique, key=lambda problem: _position(problem.path, order))))
 
 
 def shown(value: Json) -> str:
-    """`value` as JSON, short enough for a message."""
+    """Return `value` as JSON, cut to a length for messages."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
 def listed(names: Iterable[str]) -> str:
-    """`names`, quoted and in order."""
+    """Return `names` quoted, sorted and separated by commas."""
     return ", ".join(map(shown, sorted(names)))
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    """A remedy: the known name next to `name`, else all that are known."""
+    """Return a remedy: the known name most similar to `name`, else all known names."""
     near = difflib.get_close_matches(name, known, n=1)
     if near:
         return f"did you mean {shown(near[0])}?"
@@ -78,7 +81,7 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
 
 
 def _position(place: str, order: Mapping[str, int]) -> int:
-    """Where `place` stands in the definition, or, if something is missing there, what it is missing from."""
+    """Return the position of `place` in the definition; for a missing field, that of its object."""
     return order.get(place, order.get(place.rpartition(".")[0], len(order)))
 
 

@@ -15,7 +15,7 @@ unum_constructs unum_compiler.analysis: changes waits
 unum_constructs.compiler unum_compiler.services: started=started_workflows service_actions service_arns
 unum_constructs.compiler unum_compiler.services: service_models service_permissions
 unum_constructs.compiler unum_compiler.services: services=service_tasks task_permissions dataset_permissions
-unum_constructs.frontends unum_compiler.frontends: chainable extensions files from_ir ir_check ir_schema keys schema
+unum_constructs.frontends unum_compiler.frontends: chainable extensions files from_ir ir_check ir_schema keys
 unum_constructs.frontends unum_compiler.frontends: substitutions values yaml_text graph
 unum_constructs unum_compiler: frontends
 unum_constructs.frontends.graph unum_compiler.frontends.graph: expressions=graph_expressions nodes render

@@ -1,23 +1,23 @@
-"""What is certain to follow a state, whatever the data are."""
+"""The states that certainly follow a state, whatever the data are."""
 
 from collections.abc import Iterator
 
 from unum_compiler.parsing import tree
 
 
-def certain(state: tree.State, scope: tree.Scope) -> tree.State | None:
-    """The first state after `state` that is no Pass; None where its scope ends before, or never leaves Pass states."""
+def next_besides_pass(state: tree.State, scope: tree.Scope) -> tree.State | None:
+    """Return the first state after `state` that is no Pass; None if the scope ends or loops before one."""
     return next((following for following in _after(state, scope) if not isinstance(following, tree.Pass)), None)
 
 
 def certain_task(state: tree.State, scope: tree.Scope) -> tree.Task | None:
-    """The Task that follows `state` with nothing but Pass states between; None if none does for certain."""
-    following = certain(state, scope)
+    """Return the Task that certainly follows `state`, behind Pass states at most; None without such a Task."""
+    following = next_besides_pass(state, scope)
     return following if isinstance(following, tree.Task) else None
 
 
 def plain_task(state: tree.State, scope: tree.Scope) -> tree.Task | None:
-    """The same, if none of the Pass states between assigns a variable."""
+    """Return the `certain_task` of `state` if no Pass state before it assigns a variable."""
     for following in _after(state, scope):
         if isinstance(following, tree.Task):
             return following
@@ -27,7 +27,7 @@ def plain_task(state: tree.State, scope: tree.Scope) -> tree.Task | None:
 
 
 def _after(state: tree.State, scope: tree.Scope) -> Iterator[tree.State]:
-    """The states that follow `state` one after the other, until it is not certain, or the first of them again."""
+    """Yield the states that follow `state` by ``Next``, until a state has none or is repeated."""
     passed: set[str] = set()
     name = state.next
     while name is not None and name not in passed and name in scope.states:

@@ -1,4 +1,4 @@
-"""Which parts of the context object a state may read.
+"""Checks of reads of the context object.
 
 Source: AWS Step Functions Developer Guide, "Accessing execution data from the Context object".
 """
@@ -21,25 +21,26 @@ _INPUT, _REDRIVES = "Execution.Input", "Execution.RedriveCount"
 
 
 def check_context(machine: Scope, report: Report) -> None:
-    """Report every reference to a part of the context object that is not there."""
+    """Report every read of a missing or unsupported part of the context object."""
     for state in all_states(machine):
         for reference in references(state):
             _check(state, reference, report)
 
 
 def keeps_input(machine: Scope) -> bool:
-    """Whether some expression reads the execution's input, or may read it."""
+    """Return True if some expression reads, or may read, the execution's input."""
     return _reads(machine, _INPUT)
 
 
 def counts_redrives(machine: Scope) -> bool:
-    """Whether some expression reads how often the execution was redriven, or may read it."""
+    """Return True if some expression reads, or may read, the number of redrives."""
     return _reads(machine, _REDRIVES)
 
 
 def _reads(machine: Scope, field: str) -> bool:
-    read = (reference.name for state in all_states(machine) for reference in references(state))
-    return any(_is_within(name, (field,)) or _is_around(name, (field,)) for name in read)
+    names = (reference.name for state in all_states(machine) for reference in references(state))
+    # An expression that takes the whole context object, or an object in it, may use the field.
+    return any(_is_within(name, (field,)) or _is_around(name, (field,)) for name in names)
 
 
 def _check(state: State, reference: Reference, report: Report) -> None:
@@ -48,15 +49,15 @@ def _check(state: State, reference: Reference, report: Report) -> None:
     if _is_within(name, known) or _is_around(name, known):
         return
     if item := _around(name, _ITEM):
-        remedy = 'give it to the branch, with the "ItemSelector" of the Map state'
+        # Envelopes of a branch have no item; a selector copies it into the branch's input.
+        remedy = 'pass it to the branch with the "ItemSelector" of the Map state'
         report.unsupported(place, f"{root}.{item}", remedy)
     elif refused := _around(name, _REFUSED):
         report.unsupported(place, f"{root}.{refused}", f"allowed are {_named(known, root)}")
     elif _is_within(name, (_TASK,)):
         report.mistake(place, f"only a Task has {root}.{_TASK}")
     else:
-        message = f"the context object has no {shown(f'{root}.{name}')}; {did_you_mean(name, known)}"
-        report.mistake(place, message)
+        report.mistake(place, f"the context object has no {shown(f'{root}.{name}')}; {did_you_mean(name, known)}")
 
 
 def _known(state: State, field: str) -> tuple[str, ...]:
@@ -72,7 +73,7 @@ def _named(fields: tuple[str, ...], root: str) -> str:
 
 
 def _around(name: str, fields: tuple[str, ...]) -> str | None:
-    """The one of `fields` that `name` is or lies within."""
+    """Return the field among `fields` that is or contains `name`."""
     return next((field for field in fields if _is_within(name, (field,))), None)
 
 

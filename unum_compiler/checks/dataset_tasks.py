@@ -1,8 +1,8 @@
 """The Tasks that read the items of a distributed Map and write its results.
 
-A definition has no such states. They carry out its ``ItemReader`` and ``ResultWriter``, before and after the Map, in
-the function that calls services. What the Map says about failures holds for each of the three. All that it says about
-its result is for the last of them.
+A definition has no such states. They carry out ``ItemReader`` and ``ResultWriter`` before and after the Map, in the
+function that calls services. Retriers and catchers of the Map apply to all three states; the fields for the Map's
+result apply to the last.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,24 +35,24 @@ _MACHINE: Mapping[Language, Mapping[str, str]] = {
 
 
 def task_names(name: str, data: Mapping[str, Json]) -> Iterator[str]:
-    """The names that the Tasks around the Map called `name` will have; no state may have one of them."""
+    """Return the names of the Tasks around the Map called `name`; no other state may have them."""
     return (_task_name(name, field) for field in (_READER, _WRITER) if field in data)
 
 
 def with_tasks(state: State) -> Iterator[State]:
-    """`state`, and if it is a Map that has ``ItemReader`` or ``ResultWriter`` in its data, the Tasks around it."""
+    """Yield `state`; around a Map with ``ItemReader`` or ``ResultWriter`` also the Tasks for these fields."""
     if not isinstance(state, Map):
         yield state
         return
     if _READER in state.data:
         yield _reader(state)
-    yield _between(state)
+    yield _map_between(state)
     if _WRITER in state.data:
         yield _writer(state)
 
 
 def entrances(states: Iterable[State]) -> Mapping[str, str]:
-    """The Task that reads the items of each Map which has one, by the name of the Map."""
+    """Return the reading Task of every Map that has one, by the name of the Map."""
     return {
         task.next: task.name
         for task in states
@@ -60,11 +60,11 @@ def entrances(states: Iterable[State]) -> Mapping[str, str]:
     }
 
 
-def entered(state: State, readers: Mapping[str, str]) -> State:
-    """`state`, with all that leads to a Map in `readers` leading to the Task that reads its items."""
+def enter_by_reader(state: State, readers: Mapping[str, str]) -> State:
+    """Return `state` with every transition to a Map in `readers` redirected to the Map's reading Task."""
     changes: dict[str, Any] = {}
     target = readers.get(state.next or "")
-    if target not in (None, state.name):
+    if target not in (None, state.name):  # the reader itself must lead to the Map
         changes["next"] = target
     match state:
         case Choice(rules=rules, default=default):
@@ -79,26 +79,23 @@ def entered(state: State, readers: Mapping[str, str]) -> State:
     return replace(state, **changes)
 
 
-def _between(state: Map) -> Map:
-    """`state` without what the Tasks do for it."""
+def _map_between(state: Map) -> Map:
+    """Return `state` without the fields that move to its Tasks."""
     reads, writes = _READER in state.data, _WRITER in state.data
-    dropped = (
-        {_READER, _WRITER, "Label"} | ({"ItemsPath", "Items"} if reads else set()) | (_OF_RESULT if writes else set())
-    )
-    data = {field: value for field, value in state.data.items() if field not in dropped}
-    if not writes:
-        return replace(state, data=data, reads=reads)
-    return replace(state, data=data, reads=reads, writes=True, next=_task_name(state.name, _WRITER), join=None)
+    moved = {_READER, _WRITER, "Label", *(("ItemsPath", "Items") if reads else ()), *(_OF_RESULT if writes else ())}
+    bare = replace(state, data={name: value for name, value in state.data.items() if name not in moved}, reads=reads)
+    # The writer needs the results as its input, so they cannot be passed by reference to a later Task.
+    return replace(bare, writes=True, next=_task_name(state.name, _WRITER), join=None) if writes else bare
 
 
 def _reader(state: Map) -> Task:
-    arguments = {**_given(state, _READER), "ReaderConfig": _settings(state.data[_READER].get("ReaderConfig", {}))}
+    arguments = {**_call(state, _READER), "ReaderConfig": _template(state.data[_READER].get("ReaderConfig", {}))}
     return _task(state, _task_name(state.name, _READER), state.name, READ_ITEMS, _data(state, arguments))
 
 
 def _writer(state: Map) -> Task:
     config, label = state.data[_WRITER].get("WriterConfig", {}), state.data.get("Label", state.name)
-    arguments = {**_given(state, _WRITER), "WriterConfig": config, "Label": label, **_MACHINE[state.language]}
+    arguments = {**_call(state, _WRITER), "WriterConfig": config, "Label": label, **_MACHINE[state.language]}
     result = {field: value for field, value in state.data.items() if field in _OF_RESULT}
     data = {**_data(state, arguments), **result}
     return _task(state, _task_name(state.name, _WRITER), state.next, WRITE_RESULTS, data)
@@ -108,16 +105,16 @@ def _task_name(state: str, field: str) -> str:
     return state + _NAMED[field]
 
 
-def _given(state: Map, field: str) -> dict[str, Json]:
-    """What is called, and with what; both may be absent."""
+def _call(state: Map, field: str) -> dict[str, Json]:
+    """Return resource and parameters of the call, as far as the field has them."""
     source = state.data[field]
     call = source.get("Arguments" if state.language is Language.JSONATA else "Parameters")
     resource = {"Resource": source["Resource"]} if "Resource" in source else {}
     return resource if call is None else {**resource, "Parameters": call}
 
 
-def _settings(config: Mapping[str, Json]) -> dict[str, Json]:
-    """A ``ReaderConfig`` whose only path is in a payload template's spelling."""
+def _template(config: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a ``ReaderConfig`` with its only path renamed as in a payload template."""
     return {"MaxItems.$" if name == "MaxItemsPath" else name: value for name, value in config.items()}
 
 

@@ -1,30 +1,30 @@
-"""What the expressions of a state read: of the context object (``$$``, ``$states.context``), and of variables."""
+"""Reads of the context object (``$$``, ``$states.context``) and of variables by the expressions of a state."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from unum_compiler.parsing.jsonata_fields import is_expression
 from unum_compiler.parsing.tree import Choice, State, Work
-from unum_runtime.asl.jsonpath.expressions import paths_of
+from unum_runtime.asl.jsonpath.expressions import list_paths
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.paths import Path
 from unum_runtime.asl.places import element, member
 from unum_runtime.model.ir import Json, Language
 
 STATES = "states"
-"""The variable of JSONata that everything but the workflow's own variables is in."""
+"""JSONata's variable for everything except the workflow's own variables."""
 
 _CONTEXT = f"{STATES}.context"
 _LITERAL = ("Result",)
 
 
 class Reference(NamedTuple):
-    """A place at which the context object is read.
+    """A read of the context object.
 
     Attributes:
         place: JSON path of the expression.
-        field: the state's field that it is in.
-        name: what is read, as far as it is certain, such as ``Execution.Id``; empty for all of it.
+        field: field of the state that has the expression.
+        name: certain part of the path that is read, such as ``Execution.Id``; empty for the whole object.
     """
 
     place: str
@@ -33,14 +33,14 @@ class Reference(NamedTuple):
 
 
 def references(state: State) -> Iterator[Reference]:
-    """Everything that `state` reads of the context object."""
-    read = _of_context if state.language is Language.JSONATA else _of_paths
+    """Yield every read of the context object by `state`."""
+    read = _context_variables if state.language is Language.JSONATA else _context_paths
     for where, field, key, text in _expressions(state):
         yield from (Reference(where, field, name) for name in read(key, text))
 
 
 def variables(state: State) -> Iterator[tuple[str, str]]:
-    """(place, name) of every variable that `state` reads; in JSONata also of every function that is none of its own."""
+    """Yield (place, name) of every variable that `state` reads; in JSONata also of functions that are not built in."""
     for where, _, key, text in _expressions(state):
         if state.language is Language.JSONATA:
             names = dict.fromkeys(name.partition(".")[0] for name in _reads(text))
@@ -50,7 +50,7 @@ def variables(state: State) -> Iterator[tuple[str, str]]:
 
 
 def parts(state: State) -> Iterator[tuple[Mapping[str, Json], str]]:
-    """(fields, place) of `state` and of its rules or catchers, as far as they may hold expressions."""
+    """Yield (fields, place) of `state` and of its rules or catchers, as far as they may hold expressions."""
     yield state.data, state.place
     if isinstance(state, Choice):
         yield from (({**rule.condition, **rule.data}, rule.place) for rule in state.rules)
@@ -59,7 +59,7 @@ def parts(state: State) -> Iterator[tuple[Mapping[str, Json], str]]:
 
 
 def _expressions(state: State) -> Iterator[tuple[str, str, str, str]]:
-    """(place, field of the state, name of the field that it is in, text) of whatever may be an expression."""
+    """Yield (place, field of the state, name of the innermost field, text) of every text that may be an expression."""
     for data, place in parts(state):
         for field, value in data.items():
             if field not in _LITERAL:
@@ -68,7 +68,7 @@ def _expressions(state: State) -> Iterator[tuple[str, str, str, str]]:
 
 
 def texts(value: Json, place: str, key: str) -> Iterator[tuple[str, str, str]]:
-    """(place, name of the field, text) of every text in `value`, which is in the field `key`."""
+    """Yield (place, name of the innermost field, text) of every text in `value`, the content of the field `key`."""
     if isinstance(value, dict):
         for name, child in value.items():
             yield from texts(child, member(place, name), name)
@@ -79,22 +79,22 @@ def texts(value: Json, place: str, key: str) -> Iterator[tuple[str, str, str]]:
         yield place, key, value
 
 
-def _of_paths(key: str, text: str) -> Iterator[str]:
-    """The way that each path in `text` takes into the context object, as far as it is certain."""
+def _context_paths(key: str, text: str) -> Iterator[str]:
+    """Return the certain beginning of each path in `text` that leads into the context object."""
     return (".".join(map(str, path.keys or ())) for path in _paths(key, text) if path.is_context)
 
 
 def _paths(key: str, text: str) -> tuple[Path, ...]:
-    """The paths in `text`, if it is in a field that has some."""
+    """Return the paths in `text` if the name of its field allows paths."""
     if not key.endswith((".$", "Path", "Variable")):
         return ()
     try:
-        return paths_of(text)
+        return list_paths(text)
     except PathSyntaxError:
-        return ()  # reported where it is checked
+        return ()  # `jsonpath_fields` reports it
 
 
-def _of_context(_key: str, text: str) -> Iterator[str]:
+def _context_variables(_key: str, text: str) -> Iterator[str]:
     for name in _reads(text) if STATES in text else ():
         if name == STATES:
             yield ""
@@ -103,9 +103,9 @@ def _of_context(_key: str, text: str) -> Iterator[str]:
 
 
 def _reads(text: str) -> list[str]:
-    """What the expression `text` reads; nothing if it is none."""
+    """Return the names that the expression `text` reads; empty for other text."""
     if not is_expression(text):
         return []
-    from unum_runtime.asl.jsonata.check import reads  # noqa: PLC0415 - only where a definition needs it
+    from unum_runtime.asl.jsonata.check import variables_read  # noqa: PLC0415 - only where a definition needs it
 
-    return sorted(reads(text))
+    return sorted(variables_read(text))

@@ -1,15 +1,16 @@
-"""What can only be seen when a scope is read as a whole: targets, reachability, ends, and names."""
+"""Checks of a scope as a whole: targets, reachability, ends and names."""
 
 from collections.abc import Iterator, Mapping
 
 from unum_compiler.checks.dataset_tasks import task_names
 from unum_compiler.parsing.tree import Scope, State, Transition, all_scopes, all_states
 from unum_compiler.problems import Report, did_you_mean, shown
+from unum_compiler.traversal import reachable_from
 from unum_runtime.asl.places import member
 
 
-def check(machine: Scope, report: Report) -> None:
-    """Report what is wrong with the graphs of `machine` and of the scopes inside it."""
+def check_scopes(machine: Scope, report: Report) -> None:
+    """Report mistakes in the graphs of `machine` and of all nested scopes."""
     scopes = tuple(all_scopes(machine))
     homes = _homes(scopes, report)
     for scope in scopes:
@@ -19,7 +20,8 @@ def check(machine: Scope, report: Report) -> None:
 
 
 def _homes(scopes: tuple[Scope, ...], report: Report) -> Mapping[str, State]:
-    """The state of each name; names are unique in the whole machine, because they are what histories show."""
+    """Return the state of each name; report names that are used twice in the machine."""
+    # Histories, `goto` and the store name states without their scopes, so names are unique across scopes.
     homes: dict[str, State] = {}
     for scope in scopes:
         for state in scope.states.values():
@@ -32,7 +34,10 @@ def _homes(scopes: tuple[Scope, ...], report: Report) -> Mapping[str, State]:
 
 
 def _check_labels(machine: Scope, report: Report) -> None:
-    """Labels of Maps are parts of the ARNs of their runs (error code DUPLICATE_LABEL_NAME of Step Functions)."""
+    """Report labels that are used twice: they are parts of the ARNs of Map runs.
+
+    Source: error code DUPLICATE_LABEL_NAME of Step Functions.
+    """
     first: dict[str, str] = {}
     for state in all_states(machine):
         label, place = state.data.get("Label"), member(state.place, "Label")
@@ -46,11 +51,9 @@ def _check_targets(scope: Scope, homes: Mapping[str, State], report: Report) -> 
         if transition.target in scope.states:
             continue
         if transition.target in homes:
-            elsewhere = homes[transition.target].place
-            message = (
-                f"{shown(transition.target)} is outside of this scope, at {elsewhere}; a transition stays inside: "
-            )
-            report.mistake(transition.place, f"{message}end the branch, and go on after its fan-out state")
+            message = f"{shown(transition.target)} is outside this scope, at {homes[transition.target].place}"
+            remedy = "end the branch here, and continue after its Map or Parallel"
+            report.mistake(transition.place, f"{message}; {remedy}")
         else:
             remedy = did_you_mean(transition.target, scope.states)
             report.mistake(transition.place, f"there is no state {shown(transition.target)}; {remedy}")
@@ -58,27 +61,17 @@ def _check_targets(scope: Scope, homes: Mapping[str, State], report: Report) -> 
 
 def _check_reachable(scope: Scope, report: Report) -> None:
     if scope.start not in scope.states:
-        return  # reported already; nothing could be reached
-    reached = _reached(scope)
+        return  # already reported; every state would be unreachable
+    reached = reachable_from(
+        [scope.start],
+        lambda name: (each.target for each in scope.states[name].transitions if each.target in scope.states),
+    )
     for state in scope.states.values():
         if state.name not in reached:
-            message = "no transition leads here from the scope's StartAt; lead one here or remove the state"
-            report.mistake(state.place, message)
+            report.mistake(state.place, "no transition leads here from StartAt; add one or remove the state")
     if not any(scope.states[name].ends for name in reached):
-        message = "the scope never ends, whatever way is taken; "
-        report.mistake(scope.place, f'{message}give a state "End": true, or add a Succeed or Fail state')
-
-
-def _reached(scope: Scope) -> set[str]:
-    reached: set[str] = set()
-    ahead = [scope.start]
-    while ahead:
-        name = ahead.pop()
-        if name in reached or name not in scope.states:
-            continue
-        reached.add(name)
-        ahead.extend(transition.target for transition in scope.states[name].transitions)
-    return reached
+        remedy = 'give a state "End": true, or add a Succeed or Fail state'
+        report.mistake(scope.place, f"the scope never ends; {remedy}")
 
 
 def _transitions(scope: Scope) -> Iterator[Transition]:

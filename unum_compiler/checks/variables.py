@@ -1,4 +1,4 @@
-"""Workflow variables: how they are called, and which scope they belong to.
+"""Checks of workflow variables: names and scopes.
 
 Source of the rules: AWS Step Functions Developer Guide, "Passing data between states with variables".
 """
@@ -16,12 +16,12 @@ _DYNAMIC = ".$"
 
 
 def check_variables(machine: Scope, report: Report) -> None:
-    """Report the variables that are named or assigned as they cannot be."""
+    """Report variables with an invalid name, and assignments to variables of an outer scope."""
     _check_scope(machine, {}, report)
 
 
 def _check_scope(scope: Scope, outer: Mapping[str, str], report: Report) -> None:
-    """Check what `scope` assigns; `outer` says where each variable of the scopes around it is assigned."""
+    """Check the assignments in `scope`; `outer` has the first assignment of each variable of the outer scopes."""
     own: dict[str, str] = {}
     for state in scope.states.values():
         for name, place in _assigned(state):
@@ -29,8 +29,8 @@ def _check_scope(scope: Scope, outer: Mapping[str, str], report: Report) -> None
             if fault := _fault(name):
                 report.mistake(place, f"{shown(name)} cannot be the name of a variable: {fault}")
             if name in outer:
-                message = f"the variable {shown(name)} belongs to the scope around this one, which assigns it at "
-                report.mistake(place, f"{message}{outer[name]}; rename one, or pass the value on in the output")
+                message = f"the variable {shown(name)} belongs to the outer scope, which assigns it at {outer[name]}"
+                report.mistake(place, f"{message}; rename one, or return the value in the output")
     visible = {**own, **outer}
     for state in scope.states.values():
         for inner in scopes_inside(state):
@@ -38,7 +38,7 @@ def _check_scope(scope: Scope, outer: Mapping[str, str], report: Report) -> None
 
 
 def unassigned(machine: Scope) -> Iterator[tuple[str, str, frozenset[str]]]:
-    """(name, place, names that are assigned) of every variable that is read where none of that name can be seen."""
+    """Yield (name, place, visible names) of every read of a variable that no visible state assigns."""
     return _unassigned(machine, frozenset())
 
 
@@ -46,14 +46,14 @@ def _unassigned(scope: Scope, outer: frozenset[str]) -> Iterator[tuple[str, str,
     visible = outer | {name for state in scope.states.values() for name, _ in _assigned(state)}
     for state in scope.states.values():
         yield from ((name, place, visible) for place, name in variables(state) if name not in visible)
-        # As an execution of its own, what is in a distributed Map sees nothing of those around it.
+        # Step Functions runs branches of a distributed Map as executions of their own, without outer variables.
         inside = frozenset() if isinstance(state, Map) and state.distributed else visible
         for inner in scopes_inside(state):
             yield from _unassigned(inner, inside)
 
 
 def _assigned(state: State) -> Iterator[tuple[str, str]]:
-    """(name, place) of every variable that `state` assigns."""
+    """Yield (name, place) of every variable that `state` assigns."""
     yield from _names(state.data, state.place, state.language)
     rules = state.rules if isinstance(state, Choice) else state.catch if isinstance(state, Work) else ()
     for rule in rules:
@@ -69,7 +69,7 @@ def _names(data: Mapping[str, Json], place: str, language: Language) -> Iterator
 
 def _fault(name: str) -> str | None:
     if not name.isidentifier():
-        return "it has letters, digits and underscores, and begins with no digit"
+        return "expected letters, digits and underscores, and no digit at the beginning"
     if len(name) > MAX_NAME_CHARACTERS:
-        return f"it has {len(name)} characters; allowed are {MAX_NAME_CHARACTERS}"
+        return f"expected at most {MAX_NAME_CHARACTERS} characters, got {len(name)}"
     return "it is reserved" if name == STATES else None

@@ -1,7 +1,7 @@
-"""What a definition says that Step Functions takes, and that is most likely not what is meant.
+"""Warnings: parts of a definition that Step Functions accepts and that most likely mean something else.
 
-Source: the API reference of Step Functions, ValidateStateMachineDefinitionDiagnostic, for the codes NO_DOLLAR, NO_PATH
-and PASS_RESULT_IS_STATIC. The others are warnings of our own, of what AWS was seen to run and nobody can mean.
+Source of the codes NO_DOLLAR, NO_PATH and PASS_RESULT_IS_STATIC: the API reference of Step Functions,
+ValidateStateMachineDefinitionDiagnostic. The other codes are our own, for definitions that AWS was seen to accept.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from unum_runtime.model.ir import ACTIVITY, Json, Language, Pattern
 
 
 class Code(StrEnum):
-    """What is warned of; part of the ids that acknowledge warnings."""
+    """Codes of warnings; they are parts of the ids that acknowledge warnings."""
 
     NO_DOLLAR = "NO_DOLLAR"
     NO_PATH = "NO_PATH"
@@ -33,9 +33,9 @@ class Warned(NamedTuple):
     """One warning.
 
     Attributes:
-        code: what it is about.
+        code: kind of warning.
         path: JSON path of the place.
-        message: what was found there, what it means, and what to do.
+        message: text at the place, its meaning, and a remedy.
     """
 
     code: Code
@@ -55,12 +55,12 @@ ERRORS = frozenset(
         *("TaskFailed", "Timeout"),
     )
 )
-"""Names of the errors of Step Functions itself (developer guide, "Handling errors"; specification, Appendix A)."""
+"""Error names of Step Functions. Source: Developer Guide, "Handling errors"; ASL specification, Appendix A."""
 
 _STATUS = "States.Http.StatusCode."
 _RESERVED = "states."
 _TOKEN = ("", "Task", "Task.Token")
-"""What an expression reads of the context object if it may read the token."""
+"""Paths of the context object whose reader may read the task token."""
 
 _PATHS = ("$.", "$[", "$$.")
 _FUNCTION = "States."
@@ -70,47 +70,47 @@ _NESTED = ("And", "Or")
 
 
 def warnings(machine: Scope) -> tuple[Warned, ...]:
-    """What `machine`, which has no mistakes, most likely does not mean, scope by scope, its variables last."""
-    found = (warned for state in all_states(machine) for warned in _of(state))
-    return (*found, *_variables(machine))
+    """Return the warnings of `machine`, which has no mistakes: state by state, then its variables."""
+    found = (warned for state in all_states(machine) for warned in _state_warnings(state))
+    return (*found, *_unassigned_variables(machine))
 
 
-def _of(state: State) -> Iterator[Warned]:
+def _state_warnings(state: State) -> Iterator[Warned]:
     if isinstance(state, Work):
-        yield from _rules(member(state.place, "Retry"), (rule.errors for rule in state.retry))
-        yield from _rules(member(state.place, "Catch"), (rule.errors for rule in state.catch))
+        yield from _unknown_errors(member(state.place, "Retry"), (rule.errors for rule in state.retry))
+        yield from _unknown_errors(member(state.place, "Catch"), (rule.errors for rule in state.catch))
     if isinstance(state, Task):
-        yield from _token(state)
+        yield from _unused_token(state)
     if state.language is Language.JSONPATH:
-        yield from _static(state)
+        yield from _static_paths(state)
 
 
-def _variables(machine: Scope) -> Iterator[Warned]:
+def _unassigned_variables(machine: Scope) -> Iterator[Warned]:
     for name, place, visible in unassigned(machine):
-        message = f"no state assigns {shown(f'${name}')} where this can see it, and no function has that name; "
+        message = f"no state in a visible scope assigns {shown(f'${name}')}, and no function has that name; "
         yield Warned(Code.UNASSIGNED, place, message + did_you_mean(name, visible))
 
 
-def _rules(place: str, rules: Iterable[Sequence[str]]) -> Iterator[Warned]:
+def _unknown_errors(place: str, rules: Iterable[Sequence[str]]) -> Iterator[Warned]:
     for index, errors in enumerate(rules):
         names = member(element(place, index), "ErrorEquals")
         for position, error in enumerate(errors):
             if error.lower().startswith(_RESERVED) and error not in ERRORS and not error.startswith(_STATUS):
-                message = f"no error is called {shown(error)}, and names of your own cannot begin with States.; "
+                message = f"Step Functions has no error {shown(error)}, and your own names cannot begin with States.; "
                 yield Warned(Code.UNKNOWN_ERROR, element(names, position), message + did_you_mean(error, ERRORS))
 
 
-def _token(task: Task) -> Iterator[Warned]:
+def _unused_token(task: Task) -> Iterator[Warned]:
     if task.pattern is not Pattern.CALLBACK or (task.resource or "").startswith(ACTIVITY):
         return
     if all(reference.name not in _TOKEN for reference in references(task)):
         root = "$states.context" if task.language is Language.JSONATA else "$$"
-        message = f"it waits for a token that nobody is given; pass {root}.Task.Token on in what is sent"
+        message = f"the Task waits for a callback, but never sends its token; pass {root}.Task.Token in its arguments"
         yield Warned(Code.NO_TOKEN, task.place, message)
 
 
-def _static(state: State) -> Iterator[Warned]:
-    """Texts that look like paths, at places where nothing is looked up."""
+def _static_paths(state: State) -> Iterator[Warned]:
+    """Yield texts that look like paths in fields that are not evaluated."""
     for data, place in parts(state):
         for field in _TEMPLATES:
             yield from _undollared(data.get(field), member(place, field), field)
@@ -132,7 +132,7 @@ def _undollared(template: Json, where: str, field: str) -> Iterator[Warned]:
 
 
 def _compared(condition: Mapping[str, Json], place: str) -> Iterator[Warned]:
-    """Comparisons with a text that looks like a path, in `condition` and in those inside it."""
+    """Yield comparisons with texts that look like paths, in `condition` and in nested conditions."""
     yield from _no_path({name: value for name, value in condition.items() if name not in _NO_OPERANDS}, place)
     if "Not" in condition:
         yield from _compared(condition["Not"], member(place, "Not"))
@@ -148,7 +148,7 @@ def _no_path(fields: Mapping[str, Json], place: str) -> Iterator[Warned]:
 
 
 def _is_written(text: str, beginnings: tuple[str, ...]) -> bool:
-    """Whether `text` is a path or a call of an intrinsic function, out of those that begin so."""
+    """Return True if `text` begins with one of `beginnings` and is a valid path or call of an intrinsic function."""
     try:
         return text.startswith(beginnings) and bool(compile_expression(text, field=""))
     except PathSyntaxError:
@@ -156,4 +156,4 @@ def _is_written(text: str, beginnings: tuple[str, ...]) -> bool:
 
 
 def _fixed(text: str, remedy: str) -> str:
-    return f"{shown(text)} is taken as it is written, not looked up; {remedy} if you mean what it leads to"
+    return f"{shown(text)} is literal text here, not a path; {remedy} if you mean the value at that path"

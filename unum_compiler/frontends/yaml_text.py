@@ -7,7 +7,7 @@ here. PyYAML comes with the extra ``yaml``; it is loaded when a YAML file is.
 import importlib
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from unum_compiler.parsing.document import copied
+from unum_compiler.parsing.document import copy_json
 from unum_compiler.problems import shown
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
@@ -34,7 +34,7 @@ def parse_yaml(text: str, *, source: str) -> Json:
     yaml = _library(source)
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
-        return copied(None if node is None else _Reader(source, yaml.SafeLoader("")).value(node))
+        return copy_json(None if node is None else _Reader(source, yaml.SafeLoader("")).value(node))
     except yaml.MarkedYAMLError as error:
         place = _place(source, error.problem_mark or error.context_mark)
         raise DefinitionError((Problem(place, f"expected YAML: {error.problem or error.context}"),)) from error
@@ -83,7 +83,7 @@ class _Reader:
                 continue
             name = self._key(key)
             if name in own:
-                self._refuse(key, f"the key {shown(name)} is there twice; rename or remove one")
+                self._refuse(key, f"the key {shown(name)} occurs twice; rename or remove one")
             own[name] = self.value(item)
         return merged | own
 

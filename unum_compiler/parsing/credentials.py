@@ -1,6 +1,6 @@
-"""The role with which a Task calls a service: ``Credentials``.
+"""The IAM role with which a Task calls a service: ``Credentials``.
 
-The language leaves open what the field holds; Step Functions knows ``RoleArn`` alone. Source: AWS Step Functions
+The ASL specification leaves the content open; Step Functions accepts ``RoleArn`` only. Source: AWS Step Functions
 Developer Guide, "Accessing resources in other AWS accounts in Step Functions".
 """
 
@@ -25,25 +25,25 @@ _INPUT: Mapping[Language, Mapping[str, str]] = {
 
 
 def check_credentials(task: Part) -> None:
-    """Report credentials of `task`, which calls a service, that Step Functions does not know."""
+    """Report credentials of the service Task `task` that Step Functions does not accept."""
     credentials = task.fields.get(FIELD)
     if not isinstance(credentials, dict):
-        return  # there are none, or that is reported as a mistake in the language
+        return  # no credentials, or a wrong type that `read_data` reports
     if [*credentials] not in ([name] for name in _ROLE[task.language]):
         allowed = " or ".join(f'"{name}"' for name in _ROLE[task.language])
-        task.report.unsupported(task.at(FIELD), Feature.CREDENTIALS, f"write an object with {allowed} alone")
+        task.unsupported(FIELD, Feature.CREDENTIALS, f"write an object with {allowed} alone")
     elif not isinstance(role := credentials.get("RoleArn", ""), str):
         task.report.mistake(member(task.at(FIELD), "RoleArn"), f"expected the ARN of a role, got {shown(role)}")
 
 
 def refuse_credentials(task: Part, why: str) -> None:
-    """Report credentials of `task`, which cannot have any."""
+    """Report credentials of `task` as unsupported; `why` is the remedy."""
     if task.has(FIELD):
-        task.report.unsupported(task.at(FIELD), Feature.CREDENTIALS, why)
+        task.unsupported(FIELD, Feature.CREDENTIALS, why)
 
 
 def with_role(data: Mapping[str, Json], language: Language) -> dict[str, Json]:
-    """`data` of a Task that has credentials, as the IR has them: in the arguments, beside what is called with."""
+    """Return `data` of a Task with credentials as the IR stores it: role and arguments side by side in one field."""
     field = _ARGUMENTS[language]
     given = {"Parameters": data[field]} if field in data else _INPUT[language]
     rest = {name: value for name, value in data.items() if name != FIELD}

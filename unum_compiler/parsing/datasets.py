@@ -1,11 +1,10 @@
-"""Checks what a distributed Map says of its data sets: ``ItemReader`` and ``ResultWriter``.
+"""Checks of a distributed Map's data sets: ``ItemReader`` and ``ResultWriter``.
 
 Source of the rules: AWS Step Functions Developer Guide, "ItemReader (Map)" and "ResultWriter (Map)".
 """
 
 import re
 from collections.abc import Collection
-from typing import TypeAlias
 
 from unum_compiler.parsing.expressions import read_data
 from unum_compiler.parsing.object_reader import Part
@@ -31,11 +30,9 @@ _CONFIG = frozenset(("CSVHeaders", "ItemsPointer", *_ENUMS))
 _WRITER_CONFIG = {"Transformation": TRANSFORMATIONS, "OutputType": OUTPUT_TYPES}
 _DESTINATION = frozenset(("Bucket", "Prefix", "ExpectedBucketOwner"))
 
-_Allowed: TypeAlias = Collection[str]
-
 
 def check_datasets(state: Part) -> None:
-    """Report what is wrong with the data sets of the Map `state`; its mode makes no difference to them here."""
+    """Report mistakes in the data sets of the Map `state`, whatever its mode."""
     if (reader := state.inner(_READER)) is not None:
         _check_reader(reader)
     if (writer := state.inner(_WRITER)) is not None:
@@ -72,14 +69,14 @@ def _check_config(settings: Part, action: str | None) -> None:
     read_data(settings, _NUMBER[settings.language])
     if settings.fields.get("InputType") == "PARQUET":
         remedy = "write the data as CSV or JSONL, or read them in a Task and give its items to the Map"
-        settings.report.unsupported(settings.at("InputType"), f"{Feature.ITEM_READER} with InputType PARQUET", remedy)
-        return
+        settings.unsupported("InputType", f"{Feature.ITEM_READER} with InputType PARQUET", remedy)
+        return  # the other fields depend on the input's type
     for field, allowed in _ENUMS.items():
-        _check_one_of(settings, field, allowed)
+        settings.choice(field, allowed)
     loads = settings.fields.get("Transformation") == config.LOAD
     if loads and action == _GET:
-        message = f'only with the Resource "arn:aws:states:::s3:{_LIST}" objects can be loaded; use that, or remove it'
-        settings.report.mistake(settings.at("Transformation"), message)
+        message = f'objects can be loaded only with the Resource "arn:aws:states:::s3:{_LIST}"; use it, or remove this'
+        settings.mistake("Transformation", message)
     if (loads or action == _GET) and not settings.has("InputType", "ManifestType"):
         message = f'the field "InputType" is missing; allowed are {listed(_ENUMS["InputType"])}'
         settings.report.mistake(settings.place, message)
@@ -93,17 +90,15 @@ def _check_headers(settings: Part) -> None:
         settings.report.mistake(settings.place, 'the headers are GIVEN, but "CSVHeaders" is missing; list them there')
     for name in headers or ():
         if not isinstance(name, str):
-            settings.report.mistake(settings.at("CSVHeaders"), f"expected the name of a column, got {shown(name)}")
+            settings.mistake("CSVHeaders", f"expected the name of a column, got {shown(name)}")
 
 
 def _check_pointer(settings: Part) -> None:
     pointer = settings.optional("ItemsPointer", str)
     if pointer and not pointer.startswith("/"):
-        message = f'expected a JSON pointer such as "/data/items", got {shown(pointer)}'
-        settings.report.mistake(settings.at("ItemsPointer"), message)
+        settings.mistake("ItemsPointer", f'expected a JSON pointer such as "/data/items", got {shown(pointer)}')
     if pointer is not None and settings.fields.get("InputType", "JSON") != "JSON":
-        message = 'only data with "InputType": "JSON" have it; remove it'
-        settings.report.mistake(settings.at("ItemsPointer"), message)
+        settings.mistake("ItemsPointer", 'only "InputType": "JSON" allows it; remove it')
 
 
 def _check_writer(writer: Part) -> None:
@@ -113,47 +108,38 @@ def _check_writer(writer: Part) -> None:
     if settings is not None:
         settings.check_names("WriterConfig", _WRITER_CONFIG)
         for field, allowed in _WRITER_CONFIG.items():
-            _check_one_of(settings, field, allowed)
+            settings.choice(field, allowed)
     if writer.has("Resource", call):
         _action(writer, (_PUT,))
         _check_destination(writer, call)
     elif settings is None:
-        message = (
-            f'expected "Resource" and "{call}" to write results, or "WriterConfig" to transform them, or all three'
-        )
+        message = f'expected "Resource" and "{call}" (write results), "WriterConfig" (transform them), or all three'
         writer.report.mistake(writer.place, message)
     elif settings.fields.get("OutputType") == "JSONL":
         remedy = 'use "OutputType": "JSON", or write the results to S3 with "Resource"'
         feature = f"{Feature.RESULT_WRITER} with OutputType JSONL and without Resource"
-        writer.report.unsupported(settings.at("OutputType"), feature, remedy)
+        settings.unsupported("OutputType", feature, remedy)
 
 
 def _check_destination(writer: Part, call: str) -> None:
     read_data(writer, frozenset((call,)))
     given = writer.required(call, object)
     if not isinstance(given, dict):
-        return  # missing, an expression, or reported already
+        return  # missing, an expression, or already reported
     names = {key.removesuffix(".$") for key in given}
     for name in names - _DESTINATION:
-        message = f"{_WRITER} has no parameter {shown(name)}; {did_you_mean(name, _DESTINATION)}"
-        writer.report.mistake(writer.at(call), message)
+        writer.mistake(call, f"{_WRITER} has no parameter {shown(name)}; {did_you_mean(name, _DESTINATION)}")
     if "Bucket" not in names:
-        writer.report.mistake(writer.at(call), f'{_WRITER} needs the parameter "Bucket"; it is missing')
+        writer.mistake(call, f'{_WRITER} needs the parameter "Bucket"; it is missing')
 
 
-def _action(part: Part, allowed: _Allowed) -> str | None:
-    """What is done in S3; None if that cannot be found out, and is reported."""
+def _action(part: Part, allowed: Collection[str]) -> str | None:
+    """Return the S3 action of the data set; report any other resource and return None."""
     resource = part.required("Resource", str)
-    match = _RESOURCE.fullmatch(resource) if resource is not None else None
+    match = _RESOURCE.fullmatch(resource or "")
     if match is not None and match["action"] in allowed:
         return match["action"]
     if resource is not None:
         expected = " or ".join(f'"arn:aws:states:::s3:{action}"' for action in allowed)
-        part.report.mistake(part.at("Resource"), f"expected {expected}, got {shown(resource)}")
+        part.mistake("Resource", f"expected {expected}, got {shown(resource)}")
     return None
-
-
-def _check_one_of(part: Part, field: str, allowed: _Allowed) -> None:
-    value = part.optional(field, str)
-    if value is not None and value not in allowed:
-        part.report.mistake(part.at(field), f"expected one of {listed(allowed)}, got {shown(value)}")

@@ -1,4 +1,4 @@
-"""From text, or from Python objects, to a plain JSON value that no one else holds."""
+"""Plain JSON values from text or Python objects, as copies that no caller can change."""
 
 import json
 import math
@@ -15,20 +15,20 @@ _TOO_DEEP = "nested too deeply to be read; take inner fan-outs into workflows of
 
 
 class _Repeating(dict[str, Json]):
-    """An object of which the text has a key twice; `key` is the first such key."""
+    """An object with a repeated key in the text; `key` is the first such key."""
 
     key: str
 
 
 def parse(text: str, *, source: str = "") -> Json:
-    """The JSON value that `text` holds.
+    """Return the JSON value in `text`.
 
     Args:
-        text: JSON (RFC 8259), where keys of an object are unique.
-        source: what the text comes from, to begin the place of a syntax error with.
+        text: JSON (RFC 8259), with unique keys in every object.
+        source: name of the text's origin, the first part of a syntax error's place.
 
     Raises:
-        DefinitionError: the text is no JSON (its place has line and column), or a key is there twice.
+        DefinitionError: the text is no JSON (its place has line and column), or an object repeats a key.
     """
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
@@ -39,19 +39,19 @@ def parse(text: str, *, source: str = "") -> Json:
         raise DefinitionError((Problem(source or "$", _TOO_DEEP),)) from error
     except ValueError as error:
         raise DefinitionError((Problem(source or "$", f"expected JSON: {error}"),)) from error
-    return copied(value)
+    return copy_json(value)
 
 
-def copied(value: Any) -> Json:
-    """A deep copy of `value`, which must be what JSON can express.
+def copy_json(value: Any) -> Json:
+    """Return a deep copy of `value` as plain JSON.
 
     Raises:
-        DefinitionError: with every place where it is not.
+        DefinitionError: with every place of a value that JSON cannot express.
     """
     try:
         problems = tuple(_problems(value, "$"))
         if not problems:
-            return json.loads(json.dumps(value))
+            return json.loads(json.dumps(value))  # tuples become arrays
     except RecursionError as error:
         problems = (Problem("$", _TOO_DEEP),)
         raise DefinitionError(problems) from error
@@ -62,6 +62,7 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     table = dict(pairs)
     if len(table) == len(pairs):
         return table
+    # json.loads keeps the last of equal keys. The error waits until the place of the object is known.
     names = [key for key, _ in pairs]
     repeating = _Repeating(table)
     repeating.key = next(key for key in table if names.count(key) > 1)
@@ -102,7 +103,7 @@ def _text_problems(text: str, place: str) -> Iterator[Problem]:
 
 def _object_problems(table: dict[Any, Any], place: str) -> Iterator[Problem]:
     if isinstance(table, _Repeating):
-        yield Problem(place, f"the key {shown(table.key)} is there twice; rename or remove one")
+        yield Problem(place, f"the key {shown(table.key)} occurs twice; rename or remove one")
     for key, item in table.items():
         if not isinstance(key, str):
             yield Problem(place, f"expected text as key, got {key!r}")

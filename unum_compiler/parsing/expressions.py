@@ -1,4 +1,4 @@
-"""Checks what parts of a definition say about data, in their query language."""
+"""Checks of data-flow fields and conditions, in the query language of their state."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ _CHECKS: Mapping[Language, Mapping[str, Check]] = {
 
 
 def read_data(part: Part, known: frozenset[str]) -> dict[str, Json]:
-    """The fields of `part` that are in `known`; what is wrong with them is reported."""
+    """Return the fields of `part` that are in `known`; report mistakes in their expressions."""
     checks = _CHECKS[part.language]
     data = {field: value for field, value in part.fields.items() if field in known}
     for field in data.keys() & checks.keys():
@@ -24,7 +24,7 @@ def read_data(part: Part, known: frozenset[str]) -> dict[str, Json]:
 
 
 def check_condition(part: Part, condition: Mapping[str, Json]) -> None:
-    """Report what is wrong with `condition`, which is the Choice rule `part` without what follows from it."""
+    """Report mistakes in `condition`: the Choice rule `part` without its target and its assignments."""
     if part.language is Language.JSONATA:
         if not isinstance(part.required("Condition", object), bool) and part.has("Condition"):
             jsonata_fields.check_expression(part, "Condition")

@@ -1,6 +1,7 @@
-"""Which fields the parts of a definition have: the tables of the Amazon States Language specification.
+"""The fields of every object in a definition: the tables of the Amazon States Language specification.
 
-Whatever is in no table of a part is a mistake; nothing is ignored in silence.
+To support a new field, add its name here and its check to `jsonpath_fields` or `jsonata_fields`. A field that is in no
+table is a mistake; nothing is ignored silently.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ SCOPES: Mapping[str, frozenset[str]] = {
     "a branch": _SCOPE,
     "an item processor": _SCOPE | {"ProcessorConfig"},
 }
-"""The fields of what has states."""
+"""Fields of objects with states."""
 
 _STATE = frozenset(("Comment", "QueryLanguage", "Type"))
 _STEP = _STATE | {"Assign", "Next", "End"}
@@ -40,6 +41,7 @@ _COMMON: Mapping[str, frozenset[str]] = {
     "Map": _STEP | _MAP | {"Retry", "Catch"},
 }
 
+# JSONPath: specification, "Input and Output Processing" and the table of state types and fields.
 _FLOW = frozenset(("InputPath", "OutputPath"))
 _RESULT = _FLOW | {"Parameters", "ResultPath"}
 _WORK = _RESULT | {"ResultSelector"}
@@ -55,6 +57,7 @@ _JSONPATH: Mapping[str, frozenset[str]] = {
     "Map": _WORK | _MAP_PATHS,
 }
 
+# JSONata has two fields in place of the five of JSONPath: specification, "JSONata".
 _OUTPUT = frozenset(("Output",))
 _CALL = _OUTPUT | {"Arguments"}
 
@@ -70,13 +73,13 @@ _JSONATA: Mapping[str, frozenset[str]] = {
 }
 
 KINDS = tuple(_COMMON)
-"""Every ``Type`` that the language has."""
+"""Every ``Type`` of the language."""
 
 STATES: Mapping[Language, Mapping[str, frozenset[str]]] = {
     Language.JSONPATH: {kind: _COMMON[kind] | _JSONPATH[kind] for kind in KINDS},
     Language.JSONATA: {kind: _COMMON[kind] | _JSONATA[kind] for kind in KINDS},
 }
-"""The fields of each type of state, by query language."""
+"""Fields of each type of state, by query language."""
 
 _STRUCTURE = _STEP - {"Assign"} | {
     *("Resource", "Retry", "Catch", "Choices", "Default"),
@@ -86,16 +89,16 @@ _STRUCTURE = _STEP - {"Assign"} | {
 DATA: Mapping[Language, Mapping[str, frozenset[str]]] = {
     language: {kind: fields - _STRUCTURE for kind, fields in kinds.items()} for language, kinds in STATES.items()
 }
-"""Those of them that say how data flow, or that may hold an expression."""
+"""Fields of each type of state with data flow or expressions; the other fields define the control flow."""
 
 RULES: Mapping[Language, frozenset[str]] = {
     Language.JSONPATH: frozenset(("Assign",)),
     Language.JSONATA: frozenset(("Assign", "Output")),
 }
-"""What a Choice rule may say about data beside its condition."""
+"""Data-flow fields of a Choice rule, by query language."""
 
 CATCHERS: Mapping[Language, frozenset[str]] = {
     Language.JSONPATH: frozenset(("Assign", "ResultPath")),
     Language.JSONATA: frozenset(("Assign", "Output")),
 }
-"""What a catcher may say about data."""
+"""Data-flow fields of a catcher, by query language."""

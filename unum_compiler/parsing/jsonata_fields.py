@@ -1,36 +1,35 @@
-"""Checks the fields of JSONata states that hold expressions, with what the runtime evaluates them with.
+"""Checks of fields with JSONata expressions, by the parser that also evaluates them at run time.
 
-That loads the language, and is imported only where a definition has an expression in it.
+The JSONata library is loaded at the first expression: most definitions have none.
 """
 
 from collections.abc import Mapping
 
+from unum_compiler.parsing.batchers import SIZES, check_batcher
 from unum_compiler.parsing.numbers import NUMBERS, check_number
 from unum_compiler.parsing.object_reader import Check, Part, check_text, check_timestamp
 from unum_compiler.problems import shown
 from unum_runtime.model.ir import Json
 
 _BEGINS, _ENDS = "{%", "%}"
-_SIZES = ("MaxItemsPerBatch", "MaxInputBytesPerBatch")
-_BATCHER = frozenset(("BatchInput", *_SIZES))
 _ALWAYS = frozenset(("input", "context"))
 _RESULTS = ("Output", "Assign")
 
 
 def is_expression(value: Json) -> bool:
-    """Whether `value` is text that should be JSONata."""
+    """Return True if `value` is text that must be JSONata."""
     return isinstance(value, str) and value.startswith(_BEGINS)
 
 
 def check_expression(part: Part, field: str) -> None:
-    """Report what is wrong with `field`, which must be an expression."""
+    """Report mistakes in `field`, which must be an expression."""
     from unum_runtime.asl.jsonata.check import check_expression  # noqa: PLC0415 - only where a definition needs it
 
     value, place = part.fields[field], part.at(field)
     if is_expression(value):
         part.report.add(check_expression(value, place, _states(part, field)))
     else:
-        part.report.mistake(place, f"expected {_BEGINS} an expression {_ENDS}, got {shown(value)}")
+        part.mistake(field, f"expected {_BEGINS} an expression {_ENDS}, got {shown(value)}")
 
 
 def _template(part: Part, field: str) -> None:
@@ -43,7 +42,8 @@ def _template(part: Part, field: str) -> None:
 
 
 def _states(part: Part, field: str) -> frozenset[str]:
-    """The fields of ``$states`` that the expressions in `field` may read."""
+    """Return the fields of ``$states`` that expressions in `field` may read."""
+    # ASL specification, "Reserved variable: $states": results and errors exist only after the state's work.
     return _ALWAYS | part.states if field in _RESULTS else _ALWAYS
 
 
@@ -57,7 +57,7 @@ def _items(part: Part, field: str) -> None:
 
 
 def _or(literal: Check) -> Check:
-    """The check of a field that holds an expression, or what `literal` allows."""
+    """Return the check of a field that holds an expression or what `literal` allows."""
 
     def check(part: Part, field: str) -> None:
         (check_expression if is_expression(part.fields[field]) else literal)(part, field)
@@ -66,18 +66,11 @@ def _or(literal: Check) -> Check:
 
 
 def _batcher(part: Part, field: str) -> None:
-    batcher = part.inner(field)
-    if batcher is None:
-        return
-    batcher.check_names(field, _BATCHER)
-    if not batcher.has(*_SIZES):
-        part.report.mistake(batcher.place, f"expected {' or '.join(_SIZES)}, or both; got none")
-    for name in batcher.fields.keys() & _BATCHER:
-        CHECKS[name](batcher, name)
+    check_batcher(part, field, {name: CHECKS[name] for name in ("BatchInput", *SIZES)})
 
 
 def _has_text(value: Json) -> bool:
-    """Whether `value` has text that could be JSONata, which is loaded only then."""
+    """Return True if some text in `value` may be JSONata."""
     if isinstance(value, dict):
         return any(map(_has_text, value.values()))
     if isinstance(value, list):
@@ -95,4 +88,4 @@ CHECKS: Mapping[str, Check] = {
     "Timestamp": _or(check_timestamp),
     "ItemBatcher": _or(_batcher),
 }
-"""By the names of the fields; the others hold no expressions."""
+"""The check of each field that may hold an expression."""

@@ -1,7 +1,8 @@
-"""Checks the fields of JSONPath states that hold expressions, with what the runtime evaluates them with."""
+"""Checks of fields with JSONPath expressions, by the parser that also evaluates them at run time."""
 
 from collections.abc import Mapping
 
+from unum_compiler.parsing.batchers import SIZES, check_batcher
 from unum_compiler.parsing.numbers import NUMBERS, check_number
 from unum_compiler.parsing.object_reader import Check, Part, check_text, check_timestamp
 from unum_compiler.problems import shown
@@ -11,9 +12,8 @@ from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.templates import compile_template
 from unum_runtime.errors import DefinitionError, Problem
 
-_SIZES = ("MaxItemsPerBatch", "MaxInputBytesPerBatch")
-_OF_MAPS = ("MaxConcurrency", "ToleratedFailureCount", "ToleratedFailurePercentage", "MaxItems", *_SIZES)
-_BATCHER = frozenset(("BatchInput", *_SIZES, *(f"{size}Path" for size in _SIZES)))
+_OF_MAPS = ("MaxConcurrency", "ToleratedFailureCount", "ToleratedFailurePercentage", "MaxItems", *SIZES)
+_BATCHER = ("BatchInput", *SIZES, *(f"{size}Path" for size in SIZES))
 
 
 def _path(part: Part, field: str) -> None:
@@ -31,18 +31,21 @@ def _reference(part: Part, field: str) -> None:
 
 
 def _input_reference(part: Part, field: str) -> None:
-    """Of a Map, whose ``ItemsPath`` alone may lead into the context object, as AWS validates it."""
+    """Report a path of a Map that leads into the context object.
+
+    Step Functions refuses such definitions: only ``ItemsPath`` may read the context object.
+    """
     _reference(part, field)
     value = part.fields[field]
     if isinstance(value, str) and value.startswith("$$"):
         message = f'expected a reference path into the input, such as "$.value", got {shown(value)}'
         remedy = "the context object is no part of it; take the value into the input or a variable before"
-        part.report.mistake(part.at(field), f"{message}; {remedy}")
+        part.mistake(field, f"{message}; {remedy}")
 
 
 def _not_null(part: Part, field: str) -> None:
     if part.fields[field] is None:
-        part.report.mistake(part.at(field), 'expected a path, such as "$.value", got null')
+        part.mistake(field, 'expected a path, such as "$.value", got null')
 
 
 def _result_path(part: Part, field: str) -> None:
@@ -52,7 +55,7 @@ def _result_path(part: Part, field: str) -> None:
 def _path_or_function(part: Part, field: str) -> None:
     value, place = part.fields[field], part.at(field)
     if not isinstance(value, str):
-        part.report.mistake(place, f"expected a path or an intrinsic function, got {shown(value)}")
+        part.mistake(field, f"expected a path or an intrinsic function, got {shown(value)}")
         return
     try:
         compile_expression(value, field=field)
@@ -68,16 +71,7 @@ def _template(part: Part, field: str) -> None:
 
 
 def _batcher(part: Part, field: str) -> None:
-    batcher = part.inner(field)
-    if batcher is None:
-        return
-    batcher.check_names(field, _BATCHER)
-    for size in _SIZES:
-        batcher.not_both(size, f"{size}Path")
-    if not batcher.fields.keys() & _BATCHER - {"BatchInput"}:
-        part.report.mistake(batcher.place, f"expected {' or '.join(_SIZES)}, or both; got none")
-    for name in batcher.fields.keys() & _BATCHER:
-        CHECKS[name](batcher, name)
+    check_batcher(part, field, {name: CHECKS[name] for name in _BATCHER})
 
 
 CHECKS: Mapping[str, Check] = {
@@ -93,4 +87,4 @@ CHECKS: Mapping[str, Check] = {
     "Timestamp": check_timestamp,
     "ItemBatcher": _batcher,
 }
-"""By the names of the fields; the others hold no expressions."""
+"""The check of each field that may hold an expression."""

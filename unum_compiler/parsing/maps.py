@@ -1,4 +1,4 @@
-"""Reads what only a Map has: its processor, its mode, and the fields that go with it."""
+"""Readers of fields that only a Map has: processor, mode and label."""
 
 import re
 
@@ -6,11 +6,11 @@ from unum_compiler.parsing.object_reader import Part
 from unum_compiler.problems import shown
 
 MAX_LABEL_CHARACTERS = 40
-"""Of a ``Label``. Source: AWS Step Functions Developer Guide, "Using Map state in Distributed mode"."""
+"""Maximal length of a ``Label``. Source: AWS Step Functions Developer Guide, "Using Map state in Distributed mode"."""
 
 _CONFIG = ("Mode", "ExecutionType")
-_INLINE, _DISTRIBUTED = _MODES = ("INLINE", "DISTRIBUTED")
-_TYPES = ("STANDARD", "EXPRESS")
+_MODES = ("INLINE", "DISTRIBUTED")
+# Characters that the guide's page on distributed mode excludes: labels become parts of ARNs.
 _NOT_IN_LABELS = re.compile(r"[\s?*<>{}\[\]:;,\\|^~$#%&`\"\x00-\x1f\x7f-\x9f]")
 _PAIRS = tuple(
     (field, f"{field}Path") for field in ("MaxConcurrency", "ToleratedFailureCount", "ToleratedFailurePercentage")
@@ -18,12 +18,12 @@ _PAIRS = tuple(
 
 
 def processor_field(state: Part) -> str:
-    """The name of the field that holds the processor of the Map `state`, which has an older one."""
+    """Return the name of the processor's field; ``Iterator`` is its name in older definitions."""
     return "Iterator" if state.has("Iterator") and not state.has("ItemProcessor") else "ItemProcessor"
 
 
 def check_map(state: Part) -> None:
-    """Report what is wrong with the fields of the Map `state`, without its processor and what other states have too."""
+    """Report mistakes in the fields that only the Map `state` has, except in its processor."""
     for field, older in (("ItemSelector", "Parameters"), ("ItemProcessor", "Iterator")):
         if state.has(field) and state.has(older):
             message = f'expected "{field}" or its older name "{older}", got both; remove "{older}"'
@@ -34,7 +34,7 @@ def check_map(state: Part) -> None:
 
 
 def read_mode(state: Part) -> bool:
-    """Whether the Map `state` is in distributed mode."""
+    """Return True if the Map `state` runs in distributed mode."""
     processor = state.fields.get(processor_field(state))
     if not isinstance(processor, dict):
         return False
@@ -43,21 +43,17 @@ def read_mode(state: Part) -> bool:
     distributed = config is not None and _is_distributed(config)
     if not distributed and state.has("ItemBatcher"):
         message = 'only a distributed Map has it; remove it, or set "Mode": "DISTRIBUTED" in its "ProcessorConfig"'
-        state.report.mistake(state.at("ItemBatcher"), message)
+        state.mistake("ItemBatcher", message)
     return distributed
 
 
 def _is_distributed(config: Part) -> bool:
     config.check_names("ProcessorConfig", _CONFIG)
-    mode = config.fields.get("Mode", _INLINE)
-    if mode not in _MODES:
-        config.report.mistake(config.at("Mode"), f'expected "INLINE" or "DISTRIBUTED", got {shown(mode)}')
-    distributed: bool = mode == _DISTRIBUTED
-    kind = config.fields.get("ExecutionType")
-    if config.has("ExecutionType") and not distributed:
-        config.report.mistake(config.at("ExecutionType"), "only a distributed Map has it; remove it")
-    elif config.has("ExecutionType") and kind not in _TYPES:
-        config.report.mistake(config.at("ExecutionType"), f'expected "STANDARD" or "EXPRESS", got {shown(kind)}')
+    distributed = config.choice("Mode", _MODES) == "DISTRIBUTED"
+    if distributed:
+        config.choice("ExecutionType", ("STANDARD", "EXPRESS"))
+    elif config.has("ExecutionType"):
+        config.mistake("ExecutionType", "only a distributed Map has it; remove it")
     return distributed
 
 
@@ -66,7 +62,6 @@ def _check_label(state: Part) -> None:
     if label is None:
         return
     if not 1 <= len(label) <= MAX_LABEL_CHARACTERS:
-        message = f"a label has 1 to {MAX_LABEL_CHARACTERS} characters, this one has {len(label)}; shorten it"
-        state.report.mistake(state.at("Label"), message)
+        state.mistake("Label", f"expected 1 to {MAX_LABEL_CHARACTERS} characters, got {len(label)}; shorten it")
     if wrong := _NOT_IN_LABELS.search(label):
-        state.report.mistake(state.at("Label"), f"a label cannot contain {shown(wrong[0])}; remove it")
+        state.mistake("Label", f"a label cannot contain {shown(wrong[0])}; remove it")

@@ -1,7 +1,7 @@
-"""Numbers in a definition, and what they may be.
+"""Bounds of the numbers in a definition.
 
-Source of the bounds: AWS Step Functions Developer Guide, "Wait workflow state", "Task workflow state", "Handling errors
-in Step Functions workflows", "Using Map state in Distributed mode".
+Source: AWS Step Functions Developer Guide, "Wait workflow state", "Task workflow state", "Handling errors in Step
+Functions workflows", "Using Map state in Distributed mode".
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from unum_compiler.problems import Feature, shown
 from unum_runtime.asl.batches import MOST_BYTES
 from unum_runtime.model.ir import Json
 
-_MOST = 99_999_999
+_MOST = 99_999_999  # seconds, more than three years: the limit that the pages give for most fields
 
 
 class _Bounds(NamedTuple):
@@ -32,7 +32,7 @@ _BOUNDS: Mapping[str, _Bounds] = {
     "IntervalSeconds": _Bounds(1),
     "MaxAttempts": _Bounds(0),
     "BackoffRate": _Bounds(1, None, is_whole=False),
-    "MaxDelaySeconds": _Bounds(1, 31_622_399),
+    "MaxDelaySeconds": _Bounds(1, 31_622_399),  # less than a leap year
     "MaxConcurrency": _Bounds(0, None),
     "ToleratedFailureCount": _Bounds(0, None),
     "ToleratedFailurePercentage": _Bounds(0, 100, is_whole=False),
@@ -42,28 +42,28 @@ _BOUNDS: Mapping[str, _Bounds] = {
 }
 
 NUMBERS = frozenset(_BOUNDS)
-"""The fields that hold numbers."""
+"""Names of the fields that hold numbers."""
 
 
 def check_fixed_number(part: Part, field: str) -> None:
-    """Report `field` of `part` if it has no value that it can have, or one that only the deployment gives."""
+    """Report `field` if its value is out of bounds, or known only to the deployment."""
     if is_placeholder(part.fields[field]):
-        remedy = "this number decides how the workflow is compiled; write it, or give its value with `substitutions`"
-        part.report.unsupported(part.at(field), Feature.SUBSTITUTION, remedy)
+        remedy = "the compiler needs this number; write it, or give its value with `substitutions`"
+        part.unsupported(field, Feature.SUBSTITUTION, remedy)
     else:
         check_number(part, field)
 
 
 def check_number(part: Part, field: str) -> None:
-    """Report `field` of `part` if it has no value that it can have; what the deployment gives is seen at run time."""
+    """Report `field` if its value is out of bounds; placeholders are checked at run time."""
     bounds, value = _BOUNDS[field], part.fields[field]
     kinds = (int,) if bounds.is_whole else (int, float)
     if is_placeholder(value):
         return
-    if not isinstance(value, kinds) or isinstance(value, bool):
-        part.report.mistake(part.at(field), f"expected {bounds}, got {shown(value)}{_hint(value)}")
+    if not isinstance(value, kinds) or isinstance(value, bool):  # True is an int in Python, no number in JSON
+        part.mistake(field, f"expected {bounds}, got {shown(value)}{_hint(value)}")
     elif value < bounds.least or (bounds.most is not None and value > bounds.most):
-        part.report.mistake(part.at(field), f"expected {bounds}, got {value}")
+        part.mistake(field, f"expected {bounds}, got {value}")
 
 
 def _hint(value: Json) -> str:

@@ -1,4 +1,8 @@
-"""An object of a definition that is being read: its fields, where it stands, and where problems with it go."""
+"""Typed access to one object of a definition: read its fields, report mistakes at their JSON paths.
+
+A reader of a new state field needs `Part` alone: ``part.optional("Field", str)`` returns the value or reports its type,
+``part.mistake("Field", "expected X, got Y; do Z")`` reports anything else. Reading continues after every problem.
+"""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -7,7 +11,7 @@ from typing import TypeAlias, TypeGuard, TypeVar
 
 from unum_compiler.problems import Report, did_you_mean, listed, shown
 from unum_runtime.asl.places import element, member
-from unum_runtime.asl.timestamps import instant
+from unum_runtime.asl.timestamps import parse_timestamp
 from unum_runtime.model.ir import Json, Language
 
 _T = TypeVar("_T")
@@ -24,14 +28,14 @@ _KIND_NAMES: Mapping[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An object at its place.
+    """An object of a definition, with its place.
 
     Attributes:
-        fields: what it holds.
-        place: its JSON path.
-        language: of the expressions in it.
-        report: where problems go.
-        states: the fields of JSONata's ``$states`` that its ``Output`` and ``Assign`` can read and others cannot.
+        fields: content of the object.
+        place: JSON path of the object.
+        language: query language of its expressions.
+        report: collector of problems.
+        states: fields of JSONata's ``$states`` that only the object's ``Output`` and ``Assign`` can read.
     """
 
     fields: Mapping[str, Json]
@@ -41,20 +45,28 @@ class Part:
     states: frozenset[str] = frozenset()
 
     def at(self, field: str) -> str:
-        """The place of `field`."""
+        """Return the JSON path of `field`."""
         return member(self.place, field)
 
     def has(self, *fields: str) -> bool:
-        """Whether one of `fields` is there."""
+        """Return True if the object has one of `fields`."""
         return any(field in self.fields for field in fields)
 
+    def mistake(self, field: str, message: str) -> None:
+        """Report a violation of the language in `field`."""
+        self.report.mistake(self.at(field), message)
+
+    def unsupported(self, field: str, feature: str, remedy: str) -> None:
+        """Report a valid use of `field` that this version cannot compile."""
+        self.report.unsupported(self.at(field), feature, remedy)
+
     def inner(self, field: str) -> "Part | None":
-        """The object in `field`, if there is one; a value of another type is reported."""
+        """Return the object in `field`; report a value of another type."""
         value = self.optional(field, dict)
         return None if value is None else replace(self, fields=value, place=self.at(field), states=frozenset())
 
     def objects(self, field: str, what: str) -> Iterator["Part"]:
-        """The objects of the array in `field`, each of which should be `what`."""
+        """Yield the objects of the array in `field`; report every other item with `what` as the expected kind."""
         for index, value in enumerate(self.optional(field, list) or ()):
             place = element(self.at(field), index)
             if isinstance(value, dict):
@@ -63,55 +75,72 @@ class Part:
                 self.report.mistake(place, f"expected {what}, got {shown(value)}")
 
     def required(self, field: str, kind: type[_T]) -> _T | None:
-        """The field, which must be there."""
+        """Return the value of `field`; report a missing field or a wrong type."""
         if field not in self.fields:
             present = f"there are {listed(self.fields)}" if self.fields else "there is none at all"
             self.report.mistake(self.place, f'the field "{field}" is missing; {present}')
             return None
         return self.optional(field, kind)
 
+    def non_empty(self, field: str, kind: type[_T], item: str) -> _T | None:
+        """Return the array or object in `field`; report a missing field, a wrong type or no `item` in it."""
+        value = self.required(field, kind)
+        if value is not None and not value:
+            self.mistake(field, f"expected at least one {item}, got none")
+        return value
+
     def optional(self, field: str, kind: type[_T]) -> _T | None:
-        """The field, if it is there and has the right type."""
+        """Return the value of `field`, or None if the field is missing; report a wrong type."""
         value = self.fields.get(field)
         if field not in self.fields:
             return None
         if _is(kind, value):
             return value
-        self.report.mistake(self.at(field), f"expected {_KIND_NAMES[kind]}, got {shown(value)}")
+        self.mistake(field, f"expected {_KIND_NAMES[kind]}, got {shown(value)}")
+        return None
+
+    def choice(self, field: str, allowed: Collection[str]) -> str | None:
+        """Return the value of `field` if it is one of `allowed`; report any other value."""
+        value = self.fields.get(field)
+        if isinstance(value, str) and value in allowed:
+            return value
+        if field in self.fields:
+            expected = " or ".join(map(shown, allowed)) if len(allowed) <= 2 else f"one of {listed(allowed)}"  # noqa: PLR2004 - "A or B"
+            self.mistake(field, f"expected {expected}, got {shown(value)}")
         return None
 
     def not_both(self, field: str, other: str) -> None:
-        """Report if both fields are there."""
+        """Report two fields that exclude each other."""
         if field in self.fields and other in self.fields:
             self.report.mistake(self.place, f"expected {shown(field)} or {shown(other)}, got both; remove one")
 
     def check_names(self, what: str, known: Collection[str]) -> None:
-        """Report fields that `what` does not have."""
+        """Report every field that is not `known`; `what` names the kind of object in the message."""
         for name in self.fields.keys() - known:
-            self.report.mistake(self.at(name), f"{what} has no field {shown(name)}; {did_you_mean(name, known)}")
+            self.mistake(name, f"{what} has no field {shown(name)}; {did_you_mean(name, known)}")
 
 
 def is_placeholder(value: Json) -> bool:
-    """Whether `value` is nothing but ``${Name}``, which stands for what the deployment gives."""
+    """Return True if `value` is exactly ``${Name}``, a placeholder for a value of the deployment."""
     return isinstance(value, str) and _PLACEHOLDER.fullmatch(value) is not None
 
 
 Check: TypeAlias = Callable[[Part, str], None]
-"""Reports what is wrong with a field that a part has."""
+"""A function that reports mistakes in one field of a part; the part has the field."""
 
 
 def check_text(part: Part, field: str) -> None:
-    """Report `field` if it is no text."""
+    """Report `field` if its value is not text."""
     part.optional(field, str)
 
 
 def check_timestamp(part: Part, field: str) -> None:
-    """Report `field` if it is no timestamp; what the deployment gives is seen at run time."""
+    """Report `field` if its value is no timestamp; placeholders are checked at run time."""
     value = part.fields[field]
-    if instant(value) is None and not is_placeholder(value):
-        message = f'expected a timestamp like "2016-12-05T21:29:29Z" (RFC 3339), got {shown(value)}'
-        part.report.mistake(part.at(field), message)
+    if parse_timestamp(value) is None and not is_placeholder(value):
+        part.mistake(field, f'expected a timestamp like "2016-12-05T21:29:29Z" (RFC 3339), got {shown(value)}')
 
 
 def _is(kind: type[_T], value: Json) -> TypeGuard[_T]:
+    # In Python True is an int; in JSON it is no number.
     return isinstance(value, kind) and not (kind is int and isinstance(value, bool))

@@ -1,4 +1,8 @@
-"""From the JSON of a definition to the typed tree; reports everything that is wrong with its shape."""
+"""The typed tree of a definition, read from its JSON.
+
+To support a new state field, add its name to `fields`, its check to `jsonpath_fields` and `jsonata_fields`, and, only
+if the tree needs it, its value to the reader of the state below. Reading continues after every problem.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
@@ -32,7 +36,7 @@ from unum_runtime.asl.places import element, member
 from unum_runtime.model.ir import Json, Language
 
 MAX_NAME_CHARACTERS = 80
-"""Of a state's name. Source: AWS Step Functions Developer Guide, "State machine structure"."""
+"""Maximal length of a state's name. Source: AWS Step Functions Developer Guide, "State machine structure"."""
 
 _VERSION = "1.0"
 _WORK = ("Task", "Parallel", "Map")
@@ -44,16 +48,16 @@ _WAITS: Mapping[Language, tuple[str, ...]] = {
 }
 
 _Shared: TypeAlias = dict[str, Any]
-"""The arguments that all kinds of state take."""
+"""Arguments of every class of state."""
 
 
 def read(definition: Json, functions: Collection[str] | None, report: Report) -> Machine:
-    """The tree of `definition`, as far as it can be read.
+    """Return the tree of `definition`; a state with problems becomes `Opaque`.
 
     Args:
         definition: a state machine.
-        functions: the known function keys; None accepts every name.
-        report: where problems go.
+        functions: known function keys; None accepts every name.
+        report: collector of problems.
     """
     machine = Part(definition if isinstance(definition, dict) else {}, "$", Language.JSONPATH, report)
     if machine.fields.get("Version", _VERSION) != _VERSION:
@@ -66,18 +70,17 @@ def read(definition: Json, functions: Collection[str] | None, report: Report) ->
 
 
 def _language(part: Part) -> Language:
-    """The query language that `part` names, else the one around it."""
-    name = part.optional("QueryLanguage", str)
-    if name is not None and name not in tuple(Language):
-        part.report.mistake(part.at("QueryLanguage"), f'expected "JSONPath" or "JSONata", got {shown(name)}')
-    elif name == Language.JSONPATH and part.language is Language.JSONATA:
+    """Return the query language that `part` names, else the language around it."""
+    name = part.choice("QueryLanguage", tuple(Language))
+    # Developer Guide, "Transforming data with JSONata": states may override JSONPath by JSONata, not the reverse.
+    if name == Language.JSONPATH and part.language is Language.JSONATA:
         message = "a state machine in JSONata cannot have states in JSONPath; set the language in the other states"
-        part.report.mistake(part.at("QueryLanguage"), message)
-    return Language(name) if name in tuple(Language) else part.language
+        part.mistake("QueryLanguage", message)
+    return part.language if name is None else Language(name)
 
 
 class _Reader:
-    """What all readers of one definition share; `language` is that of states which name none."""
+    """The readers of every type of state, for one definition; `language` is the default of its states."""
 
     def __init__(self, functions: Collection[str] | None, report: Report, language: Language) -> None:
         self._report = report
@@ -95,16 +98,14 @@ class _Reader:
         }
 
     def scope(self, value: Json, place: str, what: str) -> Scope:
-        """The scope in `value`, which should be `what`."""
+        """Return the scope in `value`; `what` names the expected kind of scope."""
         if not isinstance(value, dict):
             self._report.mistake(place, f'expected {what}: an object with "StartAt" and "States", got {shown(value)}')
             return Scope(place=place, start_at=None, states={})
         part = Part(value, place, self._language, self._report)
         part.check_names(what, SCOPES[what])
         part.optional("Comment", str)
-        start_at, states = part.required("StartAt", str), part.required("States", dict)
-        if states == {}:
-            self._report.mistake(part.at("States"), "expected at least one state, got none")
+        start_at, states = part.required("StartAt", str), part.non_empty("States", dict, "state")
         table = part.at("States")
         return Scope(
             place=place,
@@ -114,8 +115,8 @@ class _Reader:
 
     def _state(self, name: str, value: Json, place: str) -> State:
         if not 1 <= len(name) <= MAX_NAME_CHARACTERS:
-            got = f"this one has {len(name)}"
-            self._report.mistake(place, f"a state's name has 1 to {MAX_NAME_CHARACTERS} characters, {got}; rename it")
+            expected = f"expected a name of 1 to {MAX_NAME_CHARACTERS} characters"
+            self._report.mistake(place, f"{expected}, got {len(name)}; rename the state")
         part = Part(value if isinstance(value, dict) else {}, place, self._language, self._report)
         part = replace(part, language=_language(part))
         shared = _shared(name, part)
@@ -135,7 +136,7 @@ class _Reader:
         kind = state.required("Type", str)
         if kind is None or kind in KINDS:
             return kind
-        self._report.mistake(state.at("Type"), f"there is no type {shown(kind)}; {did_you_mean(kind, KINDS)}")
+        state.mistake("Type", f"there is no type {shown(kind)}; {did_you_mean(kind, KINDS)}")
         return None
 
     def _check_fields(self, kind: str, state: Part) -> None:
@@ -144,19 +145,19 @@ class _Reader:
         for field in state.fields.keys() - known:
             if field in STATES[other][kind]:
                 message = f"{shown(field)} belongs to {other}, and the state's query language is {state.language}"
-                self._report.mistake(state.at(field), f"{message}; known here: {listed(known)}")
+                state.mistake(field, f"{message}; known here: {listed(known)}")
             else:
-                message = f"{kind} has no field {shown(field)}; {did_you_mean(field, known)}"
-                self._report.mistake(state.at(field), message)
+                state.mistake(field, f"{kind} has no field {shown(field)}; {did_you_mean(field, known)}")
         state.optional("Comment", str)
 
     def _task(self, shared: _Shared, state: Part) -> State:
         for field in ("TimeoutSeconds", "HeartbeatSeconds"):
             state.not_both(field, f"{field}Path")
+        # Specification, "Task State": the heartbeat interval must be shorter than the timeout.
         timeout, heartbeat = state.fields.get("TimeoutSeconds"), state.fields.get("HeartbeatSeconds")
         if isinstance(timeout, int) and isinstance(heartbeat, int) and heartbeat >= timeout:
             message = f"expected less than the TimeoutSeconds of {timeout}, got {heartbeat}"
-            self._report.mistake(state.at("HeartbeatSeconds"), message)
+            state.mistake("HeartbeatSeconds", message)
         call = self._resources.resolve(state)
         return Task(**shared, **_recovery(state), **call._asdict())
 
@@ -174,9 +175,7 @@ class _Reader:
         return Fail(**shared)
 
     def _choice(self, shared: _Shared, state: Part) -> State:
-        rules = state.required("Choices", list)
-        if rules == []:
-            self._report.mistake(state.at("Choices"), "expected at least one rule, got none")
+        rules = state.non_empty("Choices", list, "rule")
         what = 'a rule: an object with a comparison and "Next"'
         read = tuple(map(self._rule, state.objects("Choices", what))) if rules else ()
         return Choice(**shared, rules=read, default=state.optional("Default", str))
@@ -185,18 +184,16 @@ class _Reader:
         rule.optional("Comment", str)
         known = RULES[rule.language]
         target = rule.required("Next", str) or ""
-        apart = {"Next", "Comment", *known}
-        condition = {field: content for field, content in rule.fields.items() if field not in apart}
+        others = {"Next", "Comment", *known}
+        condition = {field: content for field, content in rule.fields.items() if field not in others}
         if rule.language is Language.JSONATA:
-            rule.check_names("a rule", {"Condition", *apart})
+            rule.check_names("a rule", {"Condition", *others})
         data = read_data(rule, known)
         check_condition(rule, condition)
         return Rule(rule.place, condition, data, target)
 
     def _parallel(self, shared: _Shared, state: Part) -> State:
-        branches = state.required("Branches", list)
-        if branches == []:
-            self._report.mistake(state.at("Branches"), "expected at least one branch, got none")
+        branches = state.non_empty("Branches", list, "branch")
         table = state.at("Branches")
         read = (self.scope(branch, element(table, index), "a branch") for index, branch in enumerate(branches or ()))
         return Parallel(**shared, **_recovery(state), branches=tuple(read))
@@ -206,7 +203,7 @@ class _Reader:
         field = processor_field(state)
         processor = self.scope(state.required(field, object), state.at(field), "an item processor")
         data = shared["data"]
-        if "Parameters" in data:
+        if "Parameters" in data:  # the older name
             data["ItemSelector"] = data.pop("Parameters")
         if state.has("ItemReader", "ResultWriter"):
             from unum_compiler.parsing.datasets import check_datasets  # noqa: PLC0415 - only where there are some
@@ -234,7 +231,7 @@ def _recovery(state: Part) -> _Shared:
 
 
 def _transitions(state: Part) -> Iterator[Transition]:
-    """Every field of a state that names another."""
+    """Yield every field of `state` with the name of a next state."""
     for field in ("Next", "Default"):
         if isinstance(state.fields.get(field), str):
             yield Transition(state.at(field), state.fields[field])
@@ -246,6 +243,7 @@ def _transitions(state: Part) -> Iterator[Transition]:
 
 
 def _check_next(kind: str, state: Part) -> None:
+    # Specification, table of state types and fields: these types have neither Next nor End.
     if kind in _WITHOUT_NEXT:
         return
     state.optional("Next", str)

@@ -1,6 +1,6 @@
-"""Reads what a state says about its failures: ``Retry`` and ``Catch``.
+"""Readers of ``Retry`` and ``Catch``.
 
-Source of the rules: the specification, "Errors"; AWS Step Functions Developer Guide, "Handling errors".
+Source of the rules: the ASL specification, "Errors"; AWS Step Functions Developer Guide, "Handling errors".
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from unum_compiler.parsing.object_reader import Part
 from unum_compiler.parsing.tree import Catcher
 from unum_compiler.problems import shown
 from unum_runtime.asl.places import element
-from unum_runtime.model.ir import Json, Retrier
+from unum_runtime.model.ir import Retrier
 
 _ALL = "States.ALL"
 _JITTER = ("FULL", "NONE")
@@ -29,14 +29,14 @@ _CATCHER = frozenset(("Comment", "ErrorEquals", "Next"))
 
 
 def read_retry(state: Part) -> tuple[Retrier, ...]:
-    """The retriers of `state`."""
+    """Return the retriers of `state`."""
     retriers = tuple(state.objects("Retry", 'a retrier: an object with "ErrorEquals"'))
     _check_order("Retry", retriers, state)
     return tuple(map(_retrier, retriers))
 
 
 def read_catch(state: Part) -> tuple[Catcher, ...]:
-    """The catchers of `state`."""
+    """Return the catchers of `state`."""
     catchers = tuple(state.objects("Catch", 'a catcher: an object with "ErrorEquals" and "Next"'))
     _check_order("Catch", catchers, state)
     return tuple(map(_catcher, catchers))
@@ -49,21 +49,14 @@ def _retrier(part: Part) -> Retrier:
     for field in _NUMBERS.keys() & part.fields.keys():
         check_fixed_number(part, field)
     _check_delay(part)
-    return Retrier(errors=_errors(part), jitter=_jitter(part) == "FULL", **given)
+    return Retrier(errors=_errors(part), jitter=part.choice("JitterStrategy", _JITTER) == "FULL", **given)
 
 
 def _check_delay(part: Part) -> None:
     interval, most = part.fields.get("IntervalSeconds"), part.fields.get("MaxDelaySeconds")
     if isinstance(interval, int) and isinstance(most, int) and most <= interval:
         message = f"expected more than the interval of {interval} seconds, got {most}"
-        part.report.mistake(part.at("MaxDelaySeconds"), f"{message}; it limits what BackoffRate makes of the interval")
-
-
-def _jitter(part: Part) -> Json:
-    strategy = part.optional("JitterStrategy", str)
-    if strategy is not None and strategy not in _JITTER:
-        part.report.mistake(part.at("JitterStrategy"), f'expected "FULL" or "NONE", got {shown(strategy)}')
-    return strategy
+        part.mistake("MaxDelaySeconds", f"{message}; it limits the growth of the interval by BackoffRate")
 
 
 def _catcher(part: Part) -> Catcher:
@@ -75,18 +68,20 @@ def _catcher(part: Part) -> Catcher:
 
 
 def _errors(part: Part) -> tuple[str, ...]:
-    names = part.required("ErrorEquals", list)
-    place = part.at("ErrorEquals")
-    if names == []:
-        part.report.mistake(place, f'expected at least one name of an error, such as "{_ALL}"; got none')
+    names = part.non_empty("ErrorEquals", list, "error name")
     for index, name in enumerate(names or ()):
         if not isinstance(name, str):
-            part.report.mistake(element(place, index), f"expected the name of an error, got {shown(name)}")
+            place = element(part.at("ErrorEquals"), index)
+            part.report.mistake(place, f"expected the name of an error, got {shown(name)}")
     return tuple(name for name in names or () if isinstance(name, str))
 
 
 def _check_order(field: str, rules: tuple[Part, ...], state: Part) -> None:
-    """``States.ALL`` stands alone, and in the last rule (specification, Retrying after error, Fallback states)."""
+    """Report rules that break the rules for ``States.ALL``: alone in its rule, and in the last rule.
+
+    Source: ASL specification, "Retrying after error" and "Fallback states".
+    """
+    # `rules` lacks items of a wrong type, so the position of the last rule comes from the definition.
     written = state.fields.get(field)
     last = element(state.at(field), len(written) - 1) if isinstance(written, list) else ""
     for part in rules:
@@ -94,6 +89,6 @@ def _check_order(field: str, rules: tuple[Part, ...], state: Part) -> None:
         if not isinstance(names, list) or _ALL not in names:
             continue
         if len(names) > 1:
-            part.report.mistake(part.at("ErrorEquals"), f'"{_ALL}" stands for all errors; remove the other names')
+            part.mistake("ErrorEquals", f'"{_ALL}" stands for all errors; remove the other names')
         if part.place != last:
-            part.report.mistake(part.at("ErrorEquals"), f'no error reaches the rules after "{_ALL}"; put it last')
+            part.mistake("ErrorEquals", f'no error reaches the rules after "{_ALL}"; put it last')

@@ -1,4 +1,4 @@
-"""What a Task's ``Resource`` names: one of the workflow's functions, or a service.
+"""The target of a Task's ``Resource``: a function of the workflow, or a service.
 
 Source of the forms: AWS Step Functions Developer Guide, "Integrating services".
 """
@@ -15,17 +15,17 @@ from unum_compiler.problems import Feature, Report, did_you_mean, shown
 from unum_runtime.model.ir import ACTIVITY, Form, Json, Language, Pattern, Workflow
 
 SERVICES = "$services"
-"""Key of the function that calls services for all Tasks of a workflow."""
+"""Key of the function that calls services, one for all Tasks of a workflow."""
 
 _SUBSTITUTION = re.compile(r"\$\{(?P<name>[^${}]+)\}(?P<qualifier>:.*)?")
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-# Partition, region and account may still be substitutions or CDK tokens; nothing depends on them.
+# Partition, region and account may be substitutions or CDK tokens: the compiler ignores them.
 _PART = r"(?:\$\{[^{}]*\}|[^:${}])*"
 _LAMBDA = re.compile(
     rf"arn:{_PART}:lambda:{_PART}:{_PART}:function:"
     r"(?P<name>\$\{[^{}]*\}|[^:${}]+)(?P<qualifier>:.*)?"
 )
-# Any URI, as in the examples of the specification; Step Functions has no such workers.
+# The specification allows any URI; Step Functions has no workers behind such URIs.
 _ELSEWHERE = re.compile(rf"(?!arn:)[A-Za-z][A-Za-z0-9+.-]*:[^\s${{}}]+|arn:{_PART}:swf:{_PART}:{_PART}:task:.+")
 _QUALIFIER = re.compile(r"(?::(?:\$LATEST|[A-Za-z0-9_-]{1,128}))?")
 _STATES = re.compile(rf"arn:{_PART}:states:{_PART}:{_PART}:(?P<call>[^:]+:.+)")
@@ -47,19 +47,19 @@ _NAMES = ("FunctionName", "FunctionName.$")
 
 
 def activities(workflow: Workflow) -> tuple[str, ...]:
-    """The names of the activities that Tasks of `workflow` wait in."""
+    """Return the names of the activities in which Tasks of `workflow` wait."""
     resources = dict.fromkeys(task.resource or "" for task in workflow.tasks)
     return tuple(each.removeprefix(ACTIVITY) for each in resources if each.startswith(ACTIVITY))
 
 
 class Call(NamedTuple):
-    """What a Task runs.
+    """The target of a Task.
 
     Attributes:
-        function: key of the function; empty if that could not be found out, and a problem is reported.
-        form: how it is called.
-        resource: of a service: what is called; the ARN of a function that is no part of the workflow.
-        pattern: when it is done.
+        function: key of the function; empty after a reported problem.
+        form: kind of call.
+        resource: action of a service, or ARN of a function outside the workflow.
+        pattern: event that ends the Task.
     """
 
     function: str
@@ -69,11 +69,11 @@ class Call(NamedTuple):
 
 
 class Resources:
-    """Resolves resources to what they name.
+    """Resolver of a definition's resources.
 
     Args:
-        functions: the known keys; None accepts every name.
-        report: where problems go.
+        functions: known keys; None accepts every name.
+        report: collector of problems.
     """
 
     def __init__(self, functions: Collection[str] | None, report: Report) -> None:
@@ -81,7 +81,7 @@ class Resources:
         self._report = report
 
     def resolve(self, task: Part) -> Call:
-        """What `task` runs."""
+        """Return the target of `task`; report a resource without one."""
         resource = task.required("Resource", object)
         if "Resource" not in task.fields:
             return Call("", Form.DIRECT)
@@ -104,36 +104,36 @@ class Resources:
         return Call(self._function(resource, task.at("Resource")), Form.DIRECT)
 
     def _is_elsewhere(self, resource: Json) -> bool:
-        """Whether `resource` is the ARN of a function that is no part of the workflow."""
+        """Return True if `resource` is the ARN of a function outside the workflow."""
         if not isinstance(resource, str) or is_token(resource) or not _LAMBDA.fullmatch(resource):
             return False
-        return {resource, _named(resource)}.isdisjoint(self._functions or ())
+        return {resource, _function_key(resource)}.isdisjoint(self._functions or ())
 
     def _function(self, resource: Json, place: str, *, is_text: bool = False) -> str:
-        """The function that `resource` names; any text does where `is_text` and no functions are known."""
+        """Return the key in `resource`; `is_text` accepts any text while no functions are known."""
         if not isinstance(resource, str):
-            self._no_text(resource, place)
+            self._report_non_text(resource, place)
             return ""
         if is_token(resource):
-            return ""  # reported with all other tokens
-        name = resource if resource in (self._functions or ()) else _named(resource)
+            return ""  # `check_tokens` reports it
+        name = resource if resource in (self._functions or ()) else _function_key(resource)
         if name is None and is_text and self._functions is None:
             name = resource
         if not name or name == SERVICES:
-            self._nameless(resource, place)
+            self._report_unknown_resource(resource, place)
             return ""
         if self._functions is not None and name not in self._functions:
             remedy = f"pass it in `functions`, or name one that is there: {did_you_mean(name, self._functions)}"
             self._report.mistake(place, f"there is no function {shown(name)}; {remedy}")
         return name
 
-    def _nameless(self, resource: str, place: str) -> None:
+    def _report_unknown_resource(self, resource: str, place: str) -> None:
         if _ELSEWHERE.fullmatch(resource):
             self._report.unsupported(place, f"{Feature.RESOURCE} {resource}", _FORMS)
         else:
             self._report.mistake(place, f"{shown(resource)} names no function; {_FORMS}")
 
-    def _no_text(self, resource: Json, place: str) -> None:
+    def _report_non_text(self, resource: Json, place: str) -> None:
         name = next(iter(resource), "") if isinstance(resource, dict) else ""
         if name == "Ref" or name.startswith("Fn::"):
             remedy = 'write "${Name}", and give its value with `substitutions` or the function with `functions`'
@@ -142,25 +142,25 @@ class Resources:
             self._report.mistake(place, f"expected the name of a function, got {shown(resource)}; {_FORMS}")
 
     def _invoked(self, task: Part, pattern: Pattern) -> Call:
-        nothing = Call("", Form.INVOKE, pattern=pattern)
+        unresolved = Call("", Form.INVOKE, pattern=pattern)
         field = _parameters_field(task)
         value = task.fields.get(field)
         if is_expression(value):
             remedy = 'write an object with "FunctionName" and "Payload", each of which may be an expression'
-            self._report.unsupported(task.at(field), Feature.DYNAMIC_FUNCTION, remedy)
-            return nothing
+            task.unsupported(field, Feature.DYNAMIC_FUNCTION, remedy)
+            return unresolved
         if not isinstance(value, dict) or value.keys().isdisjoint(_NAMES):
-            self._report.mistake(task.at(field), f'{_INVOKE} needs the field "FunctionName", which names a function')
-            return nothing
+            task.mistake(field, f'{_INVOKE} needs the field "FunctionName", which names a function')
+            return unresolved
         parameters = Part(value, task.at(field), task.language, self._report)
-        if "FunctionName.$" in value or is_expression(value["FunctionName"]):
-            return self._service(_INVOKE, pattern, task)  # of whatever function the data name
-        if task.has(FIELD) and self._is_elsewhere(value["FunctionName"]):
+        # A function that the data select, or one of another account, is called like any other service.
+        is_dynamic = "FunctionName.$" in value or is_expression(value["FunctionName"])
+        if is_dynamic or (task.has(FIELD) and self._is_elsewhere(value["FunctionName"])):
             return self._service(_INVOKE, pattern, task)
         refuse_credentials(task, _OWN_ROLE)
         self._check_options(parameters)
         place = parameters.at("FunctionName")
-        return nothing._replace(function=self._function(value["FunctionName"], place, is_text=True))
+        return unresolved._replace(function=self._function(value["FunctionName"], place, is_text=True))
 
     def _check_options(self, parameters: Part) -> None:
         parameters.not_both(*_PAYLOAD)
@@ -168,27 +168,28 @@ class Resources:
             if name == "InvocationType" and parameters.fields[name] == "RequestResponse":
                 continue
             if name.removesuffix(".$") in _OPTIONS:
-                self._report.unsupported(parameters.at(name), f"{Feature.INVOKE_OPTIONS}: {name}", "remove it")
+                parameters.unsupported(name, f"{Feature.INVOKE_OPTIONS}: {name}", "remove it")
             else:
                 remedy = did_you_mean(name, ("FunctionName", *_PAYLOAD))
-                self._report.mistake(parameters.at(name), f"{_INVOKE} has no parameter {shown(name)}; {remedy}")
+                parameters.mistake(name, f"{_INVOKE} has no parameter {shown(name)}; {remedy}")
 
     def _service(self, resource: str, pattern: Pattern, task: Part) -> Call:
-        from unum_compiler.services.service_tasks import (  # noqa: PLC0415 - loads models
+        # Loads botocore's models, which takes half a second.
+        from unum_compiler.services.service_tasks import (  # noqa: PLC0415 - slow to load
             check_parameters,
-            known,
-            misspelled,
+            check_spelling,
+            refusal_reason,
         )
 
         check_credentials(task)
-        reason = known(resource, pattern)
-        if fault := misspelled(resource):
-            self._report.mistake(task.at("Resource"), fault)
+        reason = refusal_reason(resource, pattern)
+        if fault := check_spelling(resource):
+            task.mistake("Resource", fault)
         if reason is None:
             field = _parameters_field(task)
             self._report.add(check_parameters(resource, pattern, task.fields.get(field), task.at(field)))
         else:
-            self._report.unsupported(task.at("Resource"), f"{Feature.SERVICE} {resource}", reason)
+            task.unsupported("Resource", f"{Feature.SERVICE} {resource}", reason)
         return Call(SERVICES, Form.SERVICE, resource, pattern)
 
 
@@ -197,7 +198,7 @@ def _parameters_field(task: Part) -> str:
 
 
 def _split(call: str) -> tuple[str, Pattern]:
-    """What is called, and the pattern that its suffix tells."""
+    """Return the action in `call`, and the pattern of its suffix."""
     for suffix, pattern in _SUFFIXES.items():
         if call.endswith(suffix):
             version = suffix.removeprefix(".sync") if pattern is Pattern.SYNC else ""
@@ -205,8 +206,8 @@ def _split(call: str) -> tuple[str, Pattern]:
     return call, Pattern.RESPONSE
 
 
-def _named(resource: str) -> str | None:
-    """The function key in `resource`; None if it has no known form."""
+def _function_key(resource: str) -> str | None:
+    """Return the function key in `resource`; None if its form is unknown."""
     for form in (_LAMBDA, _SUBSTITUTION):
         if match := form.fullmatch(resource):
             if not _QUALIFIER.fullmatch(match["qualifier"] or ""):

@@ -1,7 +1,7 @@
-"""CDK tokens: placeholders, as text, for what CloudFormation knows only when it deploys.
+"""Checks for CDK tokens: text placeholders for values that CloudFormation knows only at deployment.
 
-A workflow has none, so that its IR is the same wherever it is deployed. Functions are named by keys instead; what a
-token can say beside that has to come from the functions' environments.
+An IR has no tokens, so that it is the same in every deployment. Tasks name functions by key instead of by ARN. Other
+values of the deployment reach functions through their environments.
 """
 
 import re
@@ -13,11 +13,11 @@ from unum_runtime.asl.places import element, member
 from unum_runtime.model.ir import Json
 
 _TOKEN = re.compile(r"[$#]\{Token\[")
-# Partition, region and account of an ARN may be tokens: they do not become part of the IR.
+# Partition, region and account of an ARN may be tokens, because the compiler drops them.
 _PART = r"(?:\$\{Token\[[^\]]*\]\}|[^:$]*)"
 _ARN_PREFIX = re.compile(rf"arn:{_PART}:(?:lambda|states):{_PART}:{_PART}:")
-# The CDK writes tokens of numbers as huge negative numbers that begin with these bits, and end with the token's own
-# number (aws-cdk-lib, core/lib/private/encoding.ts).
+# The CDK encodes a token of a number as a huge negative double: these bits, then the token's index
+# (aws-cdk-lib, core/lib/private/encoding.ts).
 _NUMBER_TOKEN = b"\xfb\xff"
 
 
@@ -25,7 +25,7 @@ def check_tokens(definition: Json, report: Report) -> None:
     """Report every token in `definition`."""
     for place, token in _tokens(definition, "$"):
         remedy = "pass the function in `functions`; give other values to the functions as environment variables"
-        report.mistake(place, f"{shown(token)} is a CDK token of none of the workflow's functions; {remedy}")
+        report.mistake(place, f"{shown(token)} is a CDK token, of none of the workflow's functions; {remedy}")
 
 
 def _tokens(value: Json, place: str) -> Iterator[tuple[str, Json]]:
@@ -42,7 +42,7 @@ def _tokens(value: Json, place: str) -> Iterator[tuple[str, Json]]:
 
 
 def is_token(value: Json) -> bool:
-    """Whether `value` is or contains a token that would become part of the IR."""
+    """Return True if `value` is or contains a token that would become part of the IR."""
     if isinstance(value, str):
         return _TOKEN.search(_ARN_PREFIX.sub("", value)) is not None
     return isinstance(value, float) and struct.pack(">d", value).startswith(_NUMBER_TOKEN)

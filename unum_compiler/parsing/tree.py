@@ -1,8 +1,8 @@
-"""The typed tree of a definition: one class for each kind of state, scopes nested as in the text.
+"""The typed tree of a definition: one class for each kind of state, with scopes nested as in the text.
 
-The tree stands between the JSON text and the IR. Its fields hold what the text says, spelled in one way: the older
-names of a Map's fields are gone, a Task's resource is resolved to a function. A state that cannot be compiled is still
-in the tree, as `Opaque`, so that what is wrong around it can be found in the same run.
+The tree stands between the JSON text and the IR. Its fields have one spelling: older names of a Map's fields are
+replaced, and a Task's resource is resolved to a function. A state that cannot be compiled is in the tree as `Opaque`,
+so that one run reports problems around it, too.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,11 +13,11 @@ from unum_runtime.model.ir import Form, Json, Language, Pattern, Retrier
 
 
 class Transition(NamedTuple):
-    """A field that names a state to go to.
+    """A field with the name of a next state.
 
     Attributes:
         place: JSON path of the field.
-        target: the name in it.
+        target: name in the field.
     """
 
     place: str
@@ -25,13 +25,13 @@ class Transition(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A rule of a Choice: what must hold, and where to go then.
+    """A rule of a Choice.
 
     Attributes:
-        place: its JSON path.
-        condition: what must hold, as in the definition.
-        data: its ``Assign`` and ``Output``.
-        target: the state to go to; empty if that cannot be read.
+        place: JSON path of the rule.
+        condition: comparison or expression, as in the definition.
+        data: ``Assign`` and ``Output`` of the rule.
+        target: name of the next state; empty if it cannot be read.
     """
 
     place: str
@@ -41,13 +41,13 @@ class Rule(NamedTuple):
 
 
 class Catcher(NamedTuple):
-    """Where to go from a state that failed.
+    """A continuation of a failed state.
 
     Attributes:
-        place: its JSON path.
-        errors: the names of the errors that it is for.
-        data: its data-flow fields.
-        target: the state to go to; empty if that cannot be read.
+        place: JSON path of the catcher.
+        errors: names of the caught errors.
+        data: data-flow fields.
+        target: name of the next state; empty if it cannot be read.
     """
 
     place: str
@@ -58,16 +58,16 @@ class Catcher(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What all states have.
+    """Fields of every state.
 
     Attributes:
-        name: as the table of states calls it.
-        place: its JSON path.
-        language: of its expressions.
-        data: those of its fields that say how data flow, or that may hold an expression.
-        next: the target of its ``Next``; None if it has none.
-        transitions: every field that names a next state, whatever its kind.
-        ends: whether its scope can end with it.
+        name: key in the table of states.
+        place: JSON path of the state.
+        language: query language of the expressions.
+        data: fields with data flow or expressions.
+        next: target of ``Next``; None without that field.
+        transitions: every field with the name of a next state, in all kinds of state.
+        ends: True if the scope can end with the state.
     """
 
     name: str
@@ -81,7 +81,7 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work(State):
-    """What states have that can be retried and caught."""
+    """Fields of states that can be retried and caught."""
 
     retry: tuple[Retrier, ...]
     catch: tuple[Catcher, ...]
@@ -89,12 +89,12 @@ class Work(State):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """A state machine, a branch of a Parallel, or the processor of a Map: what has states.
+    """An object with states: a state machine, a branch of a Parallel, or the processor of a Map.
 
     Attributes:
-        place: its JSON path.
-        start_at: the transition into it; None if it cannot be read.
-        states: its own states by name, without those of scopes inside.
+        place: JSON path of the scope.
+        start_at: transition to the first state; None if it cannot be read.
+        states: own states by name, without those of nested scopes.
     """
 
     place: str
@@ -103,20 +103,20 @@ class Scope:
 
     @property
     def start(self) -> str:
-        """Name of its first state; empty if that cannot be read."""
+        """Return the name of the first state; empty if it cannot be read."""
         return self.start_at.target if self.start_at else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine(Scope):
-    """A state machine; an execution of it may take `timeout_s` seconds, or any time if that is None."""
+    """A state machine; `timeout_s` limits an execution, in seconds, None for no limit."""
 
     timeout_s: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task(Work):
-    """Runs the Lambda function with key `function`, or calls the service `resource`."""
+    """A call of the Lambda function with key `function`, or of the service `resource`."""
 
     function: str
     form: Form
@@ -126,12 +126,12 @@ class Task(Work):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass(State):
-    """Passes its input or a fixed result."""
+    """A state that passes its input or a fixed result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice(State):
-    """Goes to the first rule that holds, else to `default`."""
+    """A state that selects the first rule that holds, else `default`."""
 
     rules: tuple[Rule, ...]
     default: str | None
@@ -139,29 +139,29 @@ class Choice(State):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Succeed(State):
-    """Ends its scope."""
+    """A state that ends its scope."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fail(State):
-    """Fails its scope."""
+    """A state that fails its scope."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait(State):
-    """Goes on when its time has come."""
+    """A state that passes its input after some time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parallel(Work):
-    """Runs its branches side by side."""
+    """A state that runs its branches side by side."""
 
     branches: tuple[Scope, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Map(Work):
-    """Runs its processor for every item; `distributed` says in which mode."""
+    """A state that runs its processor for every item; `distributed` is its mode."""
 
     processor: Scope
     distributed: bool
@@ -169,11 +169,11 @@ class Map(Work):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opaque(State):
-    """A state about which a problem was reported that leaves nothing to compile."""
+    """A state with a reported problem that leaves nothing to compile."""
 
 
 def scopes_inside(state: State) -> tuple[Scope, ...]:
-    """The scopes that `state` fans out into."""
+    """Return the scopes into which `state` fans out."""
     match state:
         case Parallel():
             return state.branches
@@ -184,13 +184,13 @@ def scopes_inside(state: State) -> tuple[Scope, ...]:
 
 
 def all_states(scope: Scope) -> Iterator[State]:
-    """The states of `scope` and of all scopes inside it."""
+    """Yield the states of `scope` and of all nested scopes."""
     for inner in all_scopes(scope):
         yield from inner.states.values()
 
 
 def all_scopes(scope: Scope) -> Iterator[Scope]:
-    """`scope` and all scopes inside it."""
+    """Yield `scope` and all nested scopes."""
     yield scope
     for state in scope.states.values():
         for inner in scopes_inside(state):

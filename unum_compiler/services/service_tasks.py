@@ -1,7 +1,7 @@
-"""What a service Task may call, which parameters it may have, and which permissions it needs.
+"""Checks of service Tasks: actions, spelling and parameters.
 
-It loads botocore, for its models of the services' APIs, which takes half a second: import it only where a definition
-has service Tasks.
+This module loads botocore's models of the services' APIs, which takes half a second. Import it only for a definition
+with service Tasks.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,11 +14,11 @@ from unum_runtime.asl.places import member
 from unum_runtime.aws.services.api_request import TOKENS
 from unum_runtime.aws.services.integrations import OPTIMIZED
 from unum_runtime.aws.services.jobs import JOBS
-from unum_runtime.aws.services.spelling import capitalized, field_name, folded
+from unum_runtime.aws.services.spelling import capitalize, field_name, fold_name
 from unum_runtime.errors import Problem
 from unum_runtime.model.ir import Json, Pattern
 
-__all__ = ["Statement", "check_parameters", "iam_statements", "known", "misspelled"]
+__all__ = ["Statement", "check_parameters", "check_spelling", "iam_statements", "refusal_reason"]
 
 SDK = "aws-sdk:"
 _SUFFIXES = {Pattern.RESPONSE: "", Pattern.SYNC: ".sync", Pattern.CALLBACK: ".waitForTaskToken"}
@@ -33,8 +33,8 @@ class _Fields(NamedTuple):
     """The parameters of a call.
 
     Attributes:
-        names: all, as the documentation spells them.
-        required: those that must be there.
+        names: all parameters, as the documentation spells them.
+        required: parameters that must be given.
     """
 
     names: tuple[str, ...]
@@ -54,22 +54,22 @@ _UNSUPPORTED = {
 }
 
 
-def known(resource: str, pattern: Pattern) -> str | None:
-    """Why `resource` cannot be called in `pattern`, in one sentence that says what can; None if it can.
+def refusal_reason(resource: str, pattern: Pattern) -> str | None:
+    """Return why `resource` cannot be called in `pattern`, and the alternatives in one sentence; None if it can.
 
     Args:
         resource: such as ``dynamodb:putItem``, ``aws-sdk:s3:getObject``, or ``states:startExecution:2`` for
-            ``.sync:2``; without the suffix that tells the pattern.
-        pattern: what the suffix tells.
+            ``.sync:2``; without the suffix of the pattern.
+        pattern: meaning of the suffix.
     """
     if resource.startswith(SDK):
-        return _known_sdk(resource, pattern)
-    name = resource.removesuffix(_VERSION) if pattern is Pattern.SYNC else resource
-    return _known_optimized(name, pattern) or _known_version(resource, name)
+        return _sdk_refusal(resource, pattern)
+    name = _without_version(resource, pattern)
+    return _optimized_refusal(name, pattern) or _version_refusal(resource, name)
 
 
-def misspelled(resource: str) -> str | None:
-    """How `resource` is not spelled as Step Functions wants it, and how it should be; None if it is, or is not `known`.
+def check_spelling(resource: str) -> str | None:
+    """Return a message with the spelling that Step Functions requires; None for a correct or an unknown `resource`.
 
     Source: the Developer Guide, "Learning to use AWS service SDK integrations in Step Functions": names of services are
     those of the AWS SDK for Java in lower case, names of actions are in camel case.
@@ -86,9 +86,10 @@ def misspelled(resource: str) -> str | None:
     return None if resource == expected else f"expected {shown(expected)}, got {shown(resource)}"
 
 
-def _known_sdk(resource: str, pattern: Pattern) -> str | None:
+def _sdk_refusal(resource: str, pattern: Pattern) -> str | None:
+    # Developer Guide, "Discover service integration patterns": SDK integrations cannot wait for jobs.
     if pattern is Pattern.SYNC:
-        return f"{resource} has no .sync; leave the suffix out, and wait in a loop for what was started"
+        return f"{resource} has no .sync; remove the suffix, and poll the job in a loop"
     try:
         model = operation(resource)
     except NoSuchOperation as error:
@@ -98,7 +99,7 @@ def _known_sdk(resource: str, pattern: Pattern) -> str | None:
     return None
 
 
-def _known_optimized(resource: str, pattern: Pattern) -> str | None:
+def _optimized_refusal(resource: str, pattern: Pattern) -> str | None:
     service, _, action = resource.partition(":")
     if service in _REFUSED:
         return f"the integration {shown(service)} is not supported by this version; {_REFUSED[service]}"
@@ -112,14 +113,14 @@ def _known_optimized(resource: str, pattern: Pattern) -> str | None:
             f"the integration {shown(service)} has no action {shown(action)}; {remedy}{_sdk_instead(service, action)}"
         )
     if pattern is Pattern.SYNC and resource not in JOBS:
-        return f"{resource} has no .sync; of {service} there are with it: {_jobs(service)}"
+        return f"{resource} has no .sync; actions of {service} with it: {_jobs(service)}"
     if pattern is Pattern.CALLBACK and not integration.has_callback:
         able = (name for name, other in OPTIMIZED.items() if other.has_callback)
         return f"{resource} has no .waitForTaskToken; these services have it: {listed(able)}"
     return None
 
 
-def _known_version(resource: str, name: str) -> str | None:
+def _version_refusal(resource: str, name: str) -> str | None:
     if name not in (resource, "states:startExecution"):
         return f"{name} has no .sync:2, which is for states:startExecution alone; write .sync"
     return None
@@ -130,8 +131,8 @@ def _jobs(service: str) -> str:
 
 
 def _sdk_instead(service: str, action: str) -> str:
-    """That ``aws-sdk:`` has what an optimized integration lacks, if it has."""
-    name = {"states": "sfn", "events": "eventbridge"}.get(service, folded(service))
+    """Return a hint to ``aws-sdk:`` if it has the action that an optimized integration lacks."""
+    name = {"states": "sfn", "events": "eventbridge"}.get(service, fold_name(service))
     try:
         operation(f"{SDK}{name}:{action}")
     except NoSuchOperation:
@@ -140,29 +141,32 @@ def _sdk_instead(service: str, action: str) -> str:
 
 
 def check_parameters(resource: str, pattern: Pattern, parameters: Json, where: str) -> list[Problem]:
-    """What is wrong with the names of the parameters, on their first level.
+    """Return problems with the names of a call's parameters, on their first level.
 
     Args:
-        resource: one that is `known`.
-        pattern: how it is called.
-        parameters: ``Parameters`` or ``Arguments`` as in the definition; None if it has none.
-        where: the JSON path of that field.
+        resource: a resource without a `refusal_reason`.
+        pattern: pattern of the call.
+        parameters: ``Parameters`` or ``Arguments`` as in the definition; None without that field.
+        where: JSON path of that field.
     """
     if parameters is not None and not isinstance(parameters, dict):
-        return []  # an expression, or reported elsewhere
-    given = {folded(key.removesuffix(".$")): key for key in parameters or {}}
-    fields = _fields(_plain(resource, pattern))
+        return []  # an expression, or a wrong type that `read_data` reports
+    given = {fold_name(key.removesuffix(".$")): key for key in parameters or {}}
+    fields = _fields(_without_version(resource, pattern))
     return [*_unknown(resource, given, fields, where), *_missing(resource, given, fields, where)]
 
 
-def _plain(resource: str, pattern: Pattern) -> str:
+def _without_version(resource: str, pattern: Pattern) -> str:
     return resource.removesuffix(_VERSION) if pattern is Pattern.SYNC else resource
 
 
 def _unknown(resource: str, given: Mapping[str, str], fields: _Fields, where: str) -> Iterator[Problem]:
-    allowed = {spelling for name in fields.names for spelling in (folded(name), folded(name).removesuffix("value"))}
+    # `field_name` appends "Value" to names that Java reserves; definitions may use the API's name as well.
+    allowed = {
+        spelling for name in fields.names for spelling in (fold_name(name), fold_name(name).removesuffix("value"))
+    }
     for name, key in given.items():
-        spelled = capitalized(key)
+        spelled = capitalize(key)
         if (resource, name) in _UNSUPPORTED:
             feature = f"{resource} with {key.removesuffix('.$')}"
             message = f"{feature}: not supported by this version; {_UNSUPPORTED[resource, name]}"
@@ -177,7 +181,7 @@ def _unknown(resource: str, given: Mapping[str, str], fields: _Fields, where: st
 
 def _missing(resource: str, given: Mapping[str, str], fields: _Fields, where: str) -> Iterator[Problem]:
     for name in fields.required:
-        if folded(name) not in given and folded(name).removesuffix("value") not in given:
+        if fold_name(name) not in given and fold_name(name).removesuffix("value") not in given:
             yield Problem(where, f'{resource} needs the parameter "{name}"; add "{name}", or "{name}.$" with a path')
 
 
@@ -187,7 +191,7 @@ def _fields(resource: str) -> _Fields:
     shape: Any = operation(resource).input_shape
     if shape is None:
         return _Fields((), ())
-    spelled = field_name if resource.startswith(SDK) else capitalized
-    required = (name for name in shape.required_members if folded(name) not in TOKENS)
+    spelled = field_name if resource.startswith(SDK) else capitalize
+    required = (name for name in shape.required_members if fold_name(name) not in TOKENS)
     names = (*map(spelled, shape.members), *_ADDED.get(resource, ()))
     return _Fields(names, tuple(map(spelled, required)))

@@ -102,7 +102,7 @@ def test_a_failed_execution_is_shown_with_error_cause_and_place(unum: Any) -> No
         ("@nowhere.json", "--input: nowhere.json: cannot be read: No such file or directory"),
         ("@sums_code.py", "--input: sums_code.py:2:1: expected JSON: "),
         ("[NaN]", "NaN is no JSON number"),
-        ('{"a": 1, "a": 2}', 'the key "a" is there twice'),
+        ('{"a": 1, "a": 2}', 'the key "a" occurs twice'),
         (json.dumps("x" * 380_001), "--input: 380003 bytes of JSON, but at most 380000 are stored"),
     ],
 )

@@ -49,7 +49,7 @@ def test_no_json_is_refused(text: str) -> None:
 def test_keys_that_are_there_twice_are_refused() -> None:
     problem = refusal('{"StartAt": "A", "States": {"A": {}, "B": {}, "A": {}}}')
     assert problem.path == "$.States"
-    assert '"A" is there twice' in problem.message
+    assert '"A" occurs twice' in problem.message
 
 
 def test_file_is_named_with_line_and_column(tmp_path: Path) -> None:

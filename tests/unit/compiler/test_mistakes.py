@@ -71,7 +71,7 @@ MISTAKES = {
     "out of the scope": (
         scope(A={"Type": "Map", "ItemProcessor": scope(B=task(Next="C")), "Next": "C"}, C=task()),
         "$.States.A.ItemProcessor.States.B.Next",
-        "outside of this scope, at $.States.C",
+        "outside this scope, at $.States.C",
     ),
     "a name twice": (
         scope(A={"Type": "Map", "ItemProcessor": scope(A=task()), "End": True}),

@@ -31,7 +31,7 @@ ALL = {"ErrorEquals": ["States.ALL"]}
 
 RETRIERS = {
     "no names": ({}, "", '"ErrorEquals" is missing'),
-    "empty names": ({"ErrorEquals": []}, ".ErrorEquals", "at least one name"),
+    "empty names": ({"ErrorEquals": []}, ".ErrorEquals", "at least one error name"),
     "name of another type": ({"ErrorEquals": [1]}, ".ErrorEquals[0]", "expected the name of an error, got 1"),
     "States.ALL among others": ({"ErrorEquals": ["States.ALL", "A"]}, ".ErrorEquals", "remove the other names"),
     "unknown field": ({**ALL, "Interval": 1}, ".Interval", 'did you mean "IntervalSeconds"?'),

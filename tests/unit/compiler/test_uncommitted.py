@@ -35,14 +35,14 @@ def test_the_next_task_commits_for_it_whatever_that_recovers_from() -> None:
     [
         (chain(TASK, Retry=[ALL]), "it has Retry or Catch"),
         (chain(TASK, Catch=[{**ALL, "Next": "C"}]), "it has Retry or Catch"),
-        (chain({"Type": "Wait", "Seconds": 1}), "the time committed at which it ends"),
+        (chain({"Type": "Wait", "Seconds": 1}), "its end time committed"),
         (
             chain(
                 TASK,
                 Resource="arn:aws:states:::lambda:invoke.waitForTaskToken",
                 Parameters={"FunctionName": "f", "Payload.$": "$$.Task.Token"},
             ),
-            "comes from elsewhere",
+            "arrives later",
         ),
     ],
 )

@@ -139,8 +139,8 @@ def test_a_warning_says_what_to_do() -> None:
     machine = {"StartAt": "A", "States": {"A": catching("States.timeout"), "Last": {"Type": "Succeed"}}}
     (only,) = Definition.from_asl(machine).warnings()
     assert str(only) == (
-        '$.States.A.Catch[0].ErrorEquals[0]: no error is called "States.timeout", '
-        'and names of your own cannot begin with States.; did you mean "States.Timeout"?'
+        '$.States.A.Catch[0].ErrorEquals[0]: Step Functions has no error "States.timeout", '
+        'and your own names cannot begin with States.; did you mean "States.Timeout"?'
     )
 
 

@@ -70,7 +70,7 @@ def test_keys_stay_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("a: 1\nb: 2\na: 3", ":3:1", '"a" is there twice'),
+        ("a: 1\nb: 2\na: 3", ":3:1", '"a" occurs twice'),
         ("a: !Sub x", ":1:4", "!Sub"),
         ("a:\n  - !GetAtt F.Arn", ":2:5", "!GetAtt"),
         ("a: !!binary eA==", ":1:4", "!!binary"),

@@ -285,21 +285,23 @@ CHOICE = {"Type": "Choice", "Choices": [{"Variable": "$", "IsNull": True, "Next"
         (after_u(P={"Type": "Pass", "End": True}), "its scope ends after it"),
         (after_u(P={"Type": "Succeed"}), "its scope ends after it"),
         (after_u(P={"Type": "Fail"}), "its scope ends after it"),
-        (after_u(C=CHOICE, S=LAST), 'after it comes "C", which may lead deliveries with different outputs'),
-        (after_u(P={"Type": "Pass", "Next": "C"}, C=CHOICE, S=LAST), 'after it comes "C"'),
+        (after_u(C=CHOICE, S=LAST), '"C" follows, which may lead deliveries with different outputs'),
+        (after_u(P={"Type": "Pass", "Next": "C"}, C=CHOICE, S=LAST), '"C" follows'),
         (
             after_u(M={"Type": "Map", "ItemProcessor": BRANCH, "Next": "S"}, S=LAST),
-            'after it comes "M", which must have the number of its items committed',
+            '"M" follows, which needs the number of its items committed',
         ),
         (
             after_u(M={"Type": "Parallel", "Branches": [BRANCH], "Next": "S"}, S=LAST),
-            'after it comes "M", which must have its input committed',
+            '"M" follows, which needs its input committed',
         ),
     ],
 )
 def test_the_compiler_refuses_what_needs_a_checkpoint(definition: dict[str, Any], reason: str) -> None:
     (problem,) = refused(definition)
-    assert problem.startswith(f'$.States.U.Resource: "U" has checkpoint=False, which cannot be kept here: {reason}')
+    assert problem.startswith(
+        f'$.States.U.Resource: "U" has checkpoint=False, but this Task needs a checkpoint: {reason}'
+    )
     assert problem.endswith("; remove the option, or give this Task a function of its own")
 
 
@@ -320,7 +322,7 @@ def test_a_circle_needs_a_checkpoint() -> None:
         },
     }
     first, second = refused(definition, "U", "V")
-    assert "the Tasks after it lead back to it, without any checkpoint" in first
+    assert "the Tasks after it loop back to it without any checkpoint" in first
     assert second.startswith("$.States.V.Resource: ")
 
 
