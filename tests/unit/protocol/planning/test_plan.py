@@ -1,0 +1,518 @@
+"""The effects that follow from each kind of checkpoint, as a table."""
+
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+import pytest
+
+from unum_compiler import compile_workflow
+from unum_compiler import graph as g
+from unum_compiler.definition import Definition
+from unum_compiler.options import FunctionOptions
+from unum_runtime.cold_start.records import replace
+from unum_runtime.errors import OutcomeCollected
+from unum_runtime.model.checkpoint import (
+    Checkpoint,
+    Collected,
+    Continuation,
+    Ending,
+    Failure,
+    Outcome,
+    Phase,
+    Status,
+    Success,
+    start_record,
+    stop_record,
+)
+from unum_runtime.model.envelope import Siblings, Value
+from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.naming import Execution, Frame, Name, Scope
+from unum_runtime.protocol.planning.evaluation import INPUT
+from unum_runtime.protocol.planning.plan import (
+    BranchFailed,
+    Commit,
+    CompleteBranch,
+    Effect,
+    Finish,
+    InlineCommit,
+    Invoke,
+    JoinNeighbour,
+    OpenScope,
+    branch,
+    evaluation_of,
+    parts,
+    plan,
+    started_after,
+    started_at_once,
+)
+
+STARTED, NOW = 100_000, 103_000
+"""Milliseconds since 1970: the start of the execution, and the commit of each checkpoint but the start record."""
+
+E = Execution("e", STARTED)
+BOOM = Failure("Boom", "why")
+LATE = Failure("States.Timeout", "the execution took longer than its TimeoutSeconds, 2 s")
+LARGE = "x" * 200_000
+"""A value of which two do not fit into one item."""
+
+
+def flow(options: dict[str, FunctionOptions] | None = None, /, **states: Json) -> Workflow:
+    """A workflow that begins with the first of `states`; further fields of the machine are named in lower case."""
+    fields = {name: states.pop(name) for name in [*states] if name[0].islower()}
+    machine = {"StartAt": next(iter(states)), "States": states}
+    top = {"timeout": "TimeoutSeconds"}
+    definition = {**machine, **{top[name]: value for name, value in fields.items()}}
+    return compile_workflow(definition, name="w", functions=None, options=options or {})
+
+
+def task(then: str | None = None, **fields: Json) -> Json:
+    return {"Type": "Task", "Resource": "f", **_next(then), **fields}
+
+
+def do_pass(then: str | None = None, **fields: Json) -> Json:
+    return {"Type": "Pass", **_next(then), **fields}
+
+
+def wait(then: str | None = None, **fields: Json) -> Json:
+    return {"Type": "Wait", "Seconds": 60, **_next(then), **fields}
+
+
+def each(then: str | None = None, /, *, fields: Json = None, **branch: Json) -> Json:
+    """A Map over its input."""
+    return {
+        "Type": "Map",
+        "ItemProcessor": {"StartAt": next(iter(branch)), "States": branch},
+        **_next(then),
+        **(fields or {}),
+    }
+
+
+def choice(number: int, then: str = "P", default: str = "B") -> Json:
+    """A Choice of `then` where the input is `number`."""
+    return {
+        "Type": "Choice",
+        "Choices": [{"Variable": "$", "NumericEquals": number, "Next": then}],
+        "Default": default,
+    }
+
+
+def graph(piece: g.Piece) -> Workflow:
+    return Definition.from_graph(piece).compile("w", None)
+
+
+def _next(then: str | None) -> Json:
+    return {"End": True} if then is None else {"Next": then}
+
+
+CHAIN = flow(A=task("B"), B=task())
+PASS = flow(A=task("P"), P=do_pass(Result="p"))
+FAIL = flow(A=task("F"), F={"Type": "Fail", "Error": "Boom", "Cause": "why"})
+ASSIGN = flow(A=task("B"), B=task(Parameters={"v.$": "$v"}, Assign={"v": 1}))
+ECHO = flow(A=task("B"), B=task(Parameters={"in.$": "$$.Execution.Input"}))
+CAUGHT = flow(A=task("B", Catch=[{"ErrorEquals": ["States.ALL"], "Next": "C"}]), B=task(), C=task())
+WAIT = flow(A=task("W"), W=wait())
+WAIT_THEN_TASK = flow(A=task("W"), W=wait("B"), B=task())
+SKIPPED = flow({"f": FunctionOptions(checkpoint=False)}, A=task("B"), B={**task(), "Resource": "g"})
+MAP = flow(A=task("M"), M=each(B=task()))
+PURE_MAP = flow(A=task("M"), M=each(P=do_pass(Result=7)))
+LANES = flow(A=task("M"), M=each(B=task("C"), C=task(), fields={"MaxConcurrency": 2}))
+MAP_FIRST = flow(M=each(B=task(), fields={"Assign": {"v": 1}}))
+JOINED = flow(A=task("M"), M=each("J", B=task()), J=task())
+TIMED = flow(A=task("B"), B=task(), timeout=2)
+TIMED_FAIL = flow(A=task("F"), F={"Type": "Fail", "Error": "Boom", "Cause": "why"}, timeout=2)
+TIMED_MAP = flow(A=task("M"), M=each(B=task("C"), C=task()), timeout=2)
+NEIGHBOURS = graph(g.map(g.task("b") >> g.task("c").meets_previous(), items=g.out))
+QUORUM = graph(g.task("a") >> g.map(g.task("b"), items=g.out).quorum(2))
+BUDGETED = replace(CHAIN, hop_budget=1)
+
+
+def at(step: int, *frames: Frame) -> Name:
+    return Name(E, frames, step)
+
+
+FIRST = at(1)
+
+
+def left(state: str, outcome: Outcome | Collected, *, name: Name = FIRST, **continuation: Any) -> Checkpoint:
+    """An outcome that `state` came to, which a continuation follows where any is given."""
+    return committed(state, Phase.LEFT, outcome, name, **continuation)
+
+
+def entered(state: str, value: Json, *, name: Name = FIRST, **continuation: Any) -> Checkpoint:
+    """The input of `state`."""
+    return committed(state, Phase.ENTERED, Success(value), name, **continuation)
+
+
+def retried(state: str, value: Json, **continuation: Any) -> Checkpoint:
+    """The input of a fan-out that failed and is retried."""
+    return committed(state, Phase.RETRIED, Success(value), at(1), **continuation)
+
+
+def committed(state: str, phase: Phase, outcome: Outcome | Collected, name: Name, **continuation: Any) -> Checkpoint:
+    return Checkpoint(
+        name=name,
+        state=state,
+        phase=phase,
+        outcome=outcome,
+        digest="",
+        committed_ms=NOW,
+        continuation=Continuation(**continuation),
+    )
+
+
+def value(content: Json, entered_ms: int = NOW, **variables: Json) -> Value:
+    return Value(Success(content), entered_ms, variables)
+
+
+def frame(index: int, size: int, iteration: int = 2) -> Frame:
+    return Frame("M", iteration, 0, index, size)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An `OpenScope` in short."""
+
+    scope: Scope
+    inputs: tuple[Json, ...]
+    width: int
+    retries: tuple[int, ...] = ()
+    variables: dict[str, Json] = field(default_factory=dict)
+
+
+def shown(effect: Effect) -> Effect | Opened:
+    if not isinstance(effect, OpenScope):
+        return effect
+    arrival = effect.arrival
+    return Opened(effect.scope, arrival.inputs, arrival.width, effect.retries, {**arrival.evaluation.variables})
+
+
+def finished(status: Status, outcome: Outcome) -> Finish:
+    return Finish(E, Ending(status, outcome))
+
+
+def m_of(size: int, *, generation: int = 0) -> Scope:
+    """The scope of the Map M behind the Task A."""
+    return Scope(E, (), "M", 2, generation, size)
+
+
+IN_M = frame(0, 2)
+IN_QUORUM = Frame("map", 2, 0, 0, 3)
+
+ROWS: dict[str, tuple[Workflow, Checkpoint, Effect | Opened]] = {
+    # What a success leads to.
+    "start record, then a Task": (CHAIN, start_record(E, 0), Invoke(at(1), "A", value(0, STARTED))),
+    "start record, then the end": (
+        flow(P=do_pass(Result="p")),
+        start_record(E, 0),
+        Commit(at(1), "P", Phase.LEFT, Success("p")),
+    ),
+    "start record, then a failure": (
+        flow(F={"Type": "Fail", "Error": "Boom", "Cause": "why"}),
+        start_record(E, 0),
+        Commit(at(1), "F", Phase.LEFT, BOOM),
+    ),
+    "start record that failed": (
+        CHAIN,
+        start_record(E, 0).saying(outcome=BOOM),
+        Commit(at(1), "A", Phase.LEFT, BOOM),
+    ),
+    "start record, then a fan-out: its size is committed first": (
+        MAP_FIRST,
+        start_record(E, [5]),
+        Commit(at(1), "M", Phase.ENTERED, Success([5])),
+    ),
+    "start record of a workflow that keeps its input, then a fan-out": (
+        flow(M=each(B=task(Parameters={"in.$": "$$.Execution.Input"}))),
+        start_record(E, [5]),
+        Commit(at(1), "M", Phase.ENTERED, Success([5]), Continuation(variables={INPUT: [5]})),
+    ),
+    "success, then a Task": (CHAIN, left("A", Success(1)), Invoke(at(2), "B", value(1))),
+    "success with variables, then a Task": (
+        ASSIGN,
+        left("A", Success(1), variables={"v": 3}),
+        Invoke(at(2), "B", value(1, v=3)),
+    ),
+    "input is kept from the start record alone": (
+        ECHO,
+        left("A", Success(1), variables={INPUT: 0}),
+        Invoke(at(2), "B", Value(Success(1), NOW, {INPUT: 0})),
+    ),
+    "start record of a workflow that keeps its input": (
+        ECHO,
+        start_record(E, 0),
+        Invoke(at(1), "A", Value(Success(0), STARTED, {INPUT: 0})),
+    ),
+    "state entered, not left": (CHAIN, entered("A", 1), Invoke(at(2), "A", value(1))),
+    "success at the end": (CHAIN, left("B", Success(1)), finished(Status.SUCCEEDED, Success(1))),
+    "success, then pure states to the end": (PASS, left("A", Success(1)), finished(Status.SUCCEEDED, Success("p"))),
+    "success, then a Fail state": (FAIL, left("A", Success(1)), finished(Status.FAILED, BOOM)),
+    "ending that does not fit into the same item": (
+        flow(A=task("P"), P=do_pass(Result=LARGE, ResultPath="$.p")),
+        left("A", Success({"a": LARGE})),
+        Commit(at(2), "P", Phase.LEFT, Success({"a": LARGE, "p": LARGE})),
+    ),
+    "failure that does not fit into the same item": (
+        flow(A=task("F"), F={"Type": "Fail", "Error": "E", "CausePath": "$"}),
+        left("A", Success(LARGE)),
+        Commit(at(2), "F", Phase.LEFT, Failure("E", LARGE)),
+    ),
+    "ending as large, but equal to what is committed": (
+        CHAIN,
+        left("B", Success(LARGE * 2)),
+        finished(Status.SUCCEEDED, Success(LARGE * 2)),
+    ),
+    # What a failure leads to.
+    "failure": (CHAIN, left("A", BOOM), finished(Status.FAILED, BOOM)),
+    "failure that was caught": (
+        CAUGHT,
+        left("A", Success({"Error": "Boom"}), goes_to="C", caught=BOOM),
+        Invoke(at(2), "C", value({"Error": "Boom"})),
+    ),
+    "failure of a Task that is not committed itself": (
+        SKIPPED,
+        left("A", BOOM),
+        Commit(at(1), "B", Phase.LEFT, BOOM),
+    ),
+    "success of a Task that is not committed itself": (SKIPPED, left("A", Success(1)), Invoke(at(1), "B", value(1))),
+    "fan-out that is retried": (
+        MAP,
+        retried("M", [5], variables={"v": 1}, retries=(2,), until_ms=NOW + 9),
+        Invoke(at(2), "M", value([5], v=1), NOW + 9, (2,)),
+    ),
+    "stop record": (
+        CHAIN,
+        stop_record(at(2), BOOM, NOW),
+        finished(Status.ABORTED, BOOM),
+    ),
+    "stop record of another failure than its ending's": (
+        CHAIN,
+        stop_record(at(2), BOOM, NOW).saying(outcome=LATE),
+        finished(Status.ABORTED, BOOM),
+    ),
+    "commit that ended the execution": (
+        CHAIN,
+        left("B", Success(1)).saying(ending=Ending(Status.FAILED, BOOM)),
+        finished(Status.SUCCEEDED, Success(1)),
+    ),
+    # Waits.
+    "Wait at the end": (WAIT, left("A", Success(1)), Invoke(at(2), "W", value(1), NOW + 60_000)),
+    "Wait before a Task": (
+        WAIT_THEN_TASK,
+        left("A", Success(1)),
+        Invoke(at(2), "B", value(1, NOW + 60_000), NOW + 60_000),
+    ),
+    "redrive of a Wait waits until the time that it had": (
+        WAIT,
+        entered("W", 1, until_ms=NOW + 9),
+        Invoke(at(2), "W", value(1), NOW + 9),
+    ),
+    "redrive of a Task behind a Wait": (
+        CHAIN,
+        entered("A", 1, until_ms=NOW + 9),
+        Invoke(at(2), "A", value(1, NOW + 9), NOW + 9),
+    ),
+    "redrive of a Task behind a Wait that is over": (
+        CHAIN,
+        entered("A", 1, until_ms=NOW - 9),
+        Invoke(at(2), "A", value(1), NOW - 9),
+    ),
+    "time of another state than the one that waited": (
+        CHAIN,
+        left("A", Success(1), until_ms=NOW + 9),
+        Invoke(at(2), "B", value(1)),
+    ),
+    # Fan-outs.
+    "fan-out": (MAP, left("A", Success([5, 6])), Opened(m_of(2), (5, 6), 2)),
+    "fan-out that was entered": (
+        MAP,
+        entered("M", [5, 6], retries=(2, 1), variables={"v": 1}),
+        Opened(m_of(2, generation=3), (5, 6), 2, (2, 1), {"v": 1}),
+    ),
+    "fan-out behind a state that was retried": (
+        MAP,
+        entered("A", [5], retries=(2,)),
+        Invoke(at(2), "A", value([5])),
+    ),
+    "fan-out does not count the retries of what leads to it": (
+        flow(P=do_pass("M"), M=each(B=task())),
+        entered("P", [5], retries=(2,)),
+        Opened(m_of(1), (5,), 1),
+    ),
+    "fan-out does not count the retries of its last round": (
+        flow(M=each("C", B=task()), C=choice(0, "P", "M"), P=do_pass()),
+        left("M", Success([5]), retries=(2,)),
+        Opened(m_of(1), (5,), 1),
+    ),
+    "fan-out without branches": (MAP, left("A", Success([])), finished(Status.SUCCEEDED, Success([]))),
+    "fan-out without branches, then a Task": (JOINED, left("A", Success([])), Invoke(at(2), "J", value([]))),
+    "fan-out without branches that was entered, then a Task": (
+        JOINED,
+        entered("M", []),
+        Invoke(at(2), "J", value([])),
+    ),
+    "fan-out that is left to the Task that joins it": (JOINED, left("M", Success([])), Invoke(at(1), "J", value([]))),
+    "fan-out without Tasks": (PURE_MAP, left("A", Success([5, 6])), finished(Status.SUCCEEDED, Success([7, 7]))),
+    "lanes": (LANES, left("A", Success([5, 6, 7])), Opened(m_of(3), (5, 6, 7), 2)),
+    "quorum": (QUORUM, left("a", Success([5, 6, 7])), Opened(Scope(E, (), "map", 2, 0, 3), (5, 6, 7), 3)),
+    "quorum of more branches than there are": (
+        QUORUM,
+        left("a", Success([5])),
+        finished(
+            Status.FAILED,
+            Failure(
+                "States.Runtime",
+                "state 'map': expected 2 to 256 branches, of which 2 are enough; got 1",
+            ),
+        ),
+    ),
+    # Branches.
+    "Task in a branch": (LANES, left("B", Success(1), name=at(0, IN_M)), Invoke(at(1, IN_M), "C", value(1))),
+    "branch ends": (MAP, left("B", Success(1), name=at(0, IN_M)), CompleteBranch(E, (IN_M,), Success(1))),
+    "branch ends behind pure states": (
+        flow(A=task("M"), M=each(B=task("P"), P=do_pass(Result="p"))),
+        left("B", Success(1), name=at(0, IN_M)),
+        CompleteBranch(E, (IN_M,), Success("p")),
+    ),
+    "branch of a quorum ends": (
+        QUORUM,
+        left("b", Success(1), name=at(0, IN_QUORUM)),
+        CompleteBranch(E, (IN_QUORUM,), Success(1)),
+    ),
+    "branch of a lane ends": (
+        LANES,
+        left("C", Success(1), name=at(1, IN_M)),
+        CompleteBranch(E, (IN_M,), Success(1)),
+    ),
+    "branch fails": (MAP, left("B", BOOM, name=at(0, IN_M)), BranchFailed(E, (IN_M,), BOOM)),
+    "step 0 of a branch is no start record": (
+        MAP,
+        entered("B", 5, name=at(0, IN_M)),
+        Invoke(at(1, IN_M), "B", value(5)),
+    ),
+    "fan-out in a branch": (
+        flow(A=task("M"), M=each(B=task("N"), N=each(C=task()))),
+        left("B", Success([5]), name=at(0, IN_M)),
+        Opened(Scope(E, (IN_M,), "N", 1, 0, 1), (5,), 1),
+    ),
+    "Task that meets the branch before": (
+        NEIGHBOURS,
+        left("b", Success(1), name=at(0, Frame("map", 1, 0, 1, 2))),
+        JoinNeighbour(Invoke(at(1, Frame("map", 1, 0, 1, 2)), "c", value(1))),
+    ),
+    # Limits.
+    "time is over": (TIMED, left("A", Success(1)), finished(Status.TIMED_OUT, LATE)),
+    "time is over at the end": (TIMED, left("B", Success(1)), finished(Status.TIMED_OUT, LATE)),
+    "time is over at a failure": (TIMED_FAIL, left("A", Success(1)), finished(Status.TIMED_OUT, LATE)),
+    "time is not over": (
+        TIMED,
+        left("A", Success(1)).saying(committed_ms=STARTED + 1_999),
+        Invoke(at(2), "B", value(1, STARTED + 1_999)),
+    ),
+    "time is over in a branch": (
+        TIMED_MAP,
+        left("B", Success(1), name=at(0, IN_M)),
+        BranchFailed(E, (IN_M,), LATE),
+    ),
+    "time is over in a branch that failed": (
+        TIMED_MAP,
+        left("B", BOOM, name=at(0, IN_M)),
+        BranchFailed(E, (IN_M,), BOOM),
+    ),
+    "steps are used up": (
+        BUDGETED,
+        left("A", Success(1)),
+        finished(
+            Status.FAILED,
+            Failure(
+                "Unum.HopBudgetExceeded",
+                "more than 1 steps; does a loop never end? Raise hop_budget where this many are meant",
+            ),
+        ),
+    ),
+    "steps are used up at the end": (BUDGETED, left("B", Success(1)), finished(Status.SUCCEEDED, Success(1))),
+    "steps are used up at a failure": (BUDGETED, left("A", BOOM), finished(Status.FAILED, BOOM)),
+}
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_plan(case: str) -> None:
+    workflow, checkpoint, expected = ROWS[case]
+    assert shown(plan(workflow, checkpoint)) == expected
+
+
+def test_the_table_has_every_kind_of_effect() -> None:
+    assert {OpenScope if isinstance(each, Opened) else type(each) for *_, each in ROWS.values()} == {*get_args(Effect)}
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_nothing_is_planned_from_a_collected_outcome(phase: Phase) -> None:
+    with pytest.raises(OutcomeCollected, match=r"e:186a0#1: was collected"):
+        plan(CHAIN, committed("A", phase, Collected(), at(1)))
+
+
+def test_random_numbers_derive_from_the_checkpoint() -> None:
+    assert [evaluation_of(CHAIN, left("A", Success(1), name=at(step))).seed for step in (1, 2)] == [
+        "e:186a0#1",
+        "e:186a0#2",
+    ]
+
+
+BRANCHES: dict[str, tuple[Json, Invoke | Commit]] = {
+    "Task": ({"B": task()}, Invoke(at(0, frame(1, 2)), "B", value(6))),
+    "Wait": ({"W": wait()}, Invoke(at(0, frame(1, 2)), "W", value(6), NOW + 60_000)),
+    "fan-out": (
+        {"P": do_pass("N", Result=[8], Assign={"v": 1}), "N": each(B=task())},
+        Commit(at(0, frame(1, 2)), "N", Phase.ENTERED, Success([8]), Continuation(variables={"v": 1})),
+    ),
+    "end": (
+        {"C": choice(6), "P": do_pass(Result="p"), "B": task()},
+        InlineCommit(at(0, frame(1, 2)), "P", Phase.LEFT, Success("p")),
+    ),
+    "failure": (
+        {"C": choice(6, "F"), "F": {"Type": "Fail", "Error": "Boom", "Cause": "why"}, "B": task()},
+        InlineCommit(at(0, frame(1, 2)), "F", Phase.LEFT, BOOM),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BRANCHES)
+def test_a_branch_begins(case: str) -> None:
+    states, expected = BRANCHES[case]
+    found = branch(opened(flow(A=task("M"), M=each(**states)), 5, 6), 1)
+    assert (type(found), found) == (type(expected), expected)
+
+
+def test_each_branch_has_random_numbers_of_its_own() -> None:
+    scope = opened(flow(A=task("M"), M=each(P=do_pass("B", Parameters={"id.$": "States.UUID()"}), B=task())), 5, 5)
+    first, second = (branch(scope, index) for index in range(2))
+    assert isinstance(first, Invoke)
+    assert isinstance(second, Invoke)
+    assert first.input != second.input
+
+
+def test_branches_that_begin_at_once_and_after_another() -> None:
+    lanes = opened(LANES, *range(5))
+    assert started_at_once(lanes) == range(2)
+    assert [[*started_after(lanes, index)] for index in range(5)] == [[2], [3], [4], [], []]
+    assert started_at_once(replace(lanes, part=range(3, 5))) == range(3, 5)
+
+
+@pytest.mark.parametrize(
+    ("size", "most", "expected"),
+    [
+        (4, 2, [(0, 2), (2, 4)]),
+        (5, 3, [(0, 3), (3, 5)]),
+        (9, 3, [(0, 3), (3, 6), (6, 9)]),
+        (10, 3, [(0, 9), (9, 10)]),
+    ],
+)
+def test_parts_make_a_tree(size: int, most: int, expected: list[tuple[int, int]]) -> None:
+    assert parts(opened(MAP, *range(size)), most) == [
+        Invoke(at(0, frame(first, size)), "M", Siblings(stop)) for first, stop in expected
+    ]
+
+
+def opened(workflow: Workflow, *items: Json) -> OpenScope:
+    effect = plan(workflow, left("A", Success([*items])))
+    assert isinstance(effect, OpenScope)
+    return effect
