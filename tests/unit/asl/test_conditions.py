@@ -179,7 +179,7 @@ def test_a_rule_read_from_the_ir_works_unchecked() -> None:
     ("rule", "place", "message"),
     [
         ("x", "$", "expected a Choice rule"),
-        ({}, "$", "exactly one comparison operator, or And, Or or Not; got none"),
+        ({}, "$", "expected one comparison operator, or And, Or or Not; got none"),
         ({"Variable": "$.v", "IsNull": True, "IsString": True}, "$", "got IsNull and IsString"),
         ({"IsNull": True}, "$.Variable", "expected a path"),
         ({"Variable": "v", "IsNull": True}, "$.Variable", "a path begins with $"),
@@ -188,15 +188,15 @@ def test_a_rule_read_from_the_ir_works_unchecked() -> None:
         ({"Variable": "$.v", "StringEquals": 1}, "$.StringEquals", "expected a string, got 1"),
         ({"Variable": "$.v", "NumericEquals": True}, "$.NumericEquals", "expected a number, got True"),
         ({"Variable": "$.v", "TimestampEquals": "soon"}, "$.TimestampEquals", "expected a timestamp"),
-        ({"Variable": "$.v", "StringMatches": "a\\b"}, "$.StringMatches", "a backslash stands before *"),
+        ({"Variable": "$.v", "StringMatches": "a\\b"}, "$.StringMatches", "expected * or another backslash"),
         ({"Variable": "$.v", "StringEqualsPath": 1}, "$.StringEqualsPath", "expected a path"),
-        ({"Variable": "$.v", "StringMatchesPath": "$.w"}, "$.StringMatchesPath", "no field of a Choice rule"),
-        ({"Variable": "$.v", "BooleanLessThan": True}, "$.BooleanLessThan", "no field of a Choice rule"),
+        ({"Variable": "$.v", "StringMatchesPath": "$.w"}, "$.StringMatchesPath", "unknown field of a Choice rule"),
+        ({"Variable": "$.v", "BooleanLessThan": True}, "$.BooleanLessThan", "unknown field of a Choice rule"),
         ({"And": []}, "$.And", "at least one Choice rule"),
         ({"Or": {}}, "$.Or", "expected an array"),
         ({"Not": []}, "$.Not", "expected a Choice rule"),
         ({"Not": {"Variable": "$.v", "IsNull": True, "Next": "X"}}, "$.Not.Next", "in the rules of Choices only"),
-        ({"And": [{"Variable": "$.v"}]}, "$.And[0]", "exactly one comparison operator"),
+        ({"And": [{"Variable": "$.v"}]}, "$.And[0]", "expected one comparison operator"),
         ({"Not": {"Variable": "$.v", "IsNull": True, "Assign": {}}}, "$.Not.Assign", "in the rules of Choices only"),
         ({"Condition": "{% true %}"}, "$.Condition", "belongs to JSONata"),
     ],
@@ -216,7 +216,7 @@ def test_all_problems_are_reported() -> None:
 
 
 def test_a_rule_has_one_connective() -> None:
-    with pytest.raises(DefinitionError, match="one of And, Or and Not; got And and Not"):
+    with pytest.raises(DefinitionError, match="one of And, Or and Not, got And and Not"):
         compile_condition({"And": [], "Not": {}})
 
 

@@ -111,7 +111,7 @@ def test_a_result_goes_into_the_input(path: str) -> None:
 
 
 def test_an_intrinsic_function_is_no_path() -> None:
-    with pytest.raises(DefinitionError, match=r"expected a path; intrinsic functions stand in fields ending in \.\$"):
+    with pytest.raises(DefinitionError, match=r"expected a path; write intrinsic functions in fields ending in \.\$"):
         compile_data_flow({"InputPath": "States.Array($)"})
 
 

@@ -155,7 +155,7 @@ def test_reads_names(text: str, name: str) -> None:
         ("$states.input", 7, "$states belongs to JSONata"),
         ("$my-name", 3, "expected . or [ or the end"),
         ("$0", 1, "expected . or [ or the end"),
-        ("States.UUID()", 0, "expected a path; intrinsic functions"),
+        ("States.UUID()", 0, "expected a path; write intrinsic functions"),
         ("$.", 2, "expected a field name or *"),
         ("$.a b", 3, "expected . or [ or the end"),
         ("$.a.", 4, "expected a field name or *"),
@@ -168,14 +168,14 @@ def test_reads_names(text: str, name: str) -> None:
         ("$.a[0:9:2]", 7, "a slice has no step"),
         ("$.a.length()", 10, "the function length() is not supported"),
         ("$..['a','b']", 11, "several names after .. are not supported"),
-        ("$.a[?@.b]", 5, "a filter is written"),
+        ("$.a[?@.b]", 5, "a filter has the form"),
         ("$.a[?(@.b =~ /x/)]", 10, "Step Functions has no operator =~ in filters"),
         ("$.a[?(@.b in ['x'])]", 10, "Step Functions has no operator in in filters"),
         ("$.a[?(@.b subsetof ['x'])]", 10, "Step Functions has no operator subsetof in filters"),
         ("$.a[?(@.b == $.c)]", 13, "Step Functions has no filters that refer to another value"),
         ("$.a[?(@.b == @.c)]", 13, "Step Functions has no filters that refer to another value"),
-        ("$.a[?(@ == 1)]", 7, "@ stands for objects only"),
-        ("$.a[?(@.b[*] == 1)]", 9, "only names and indexes may follow @"),
+        ("$.a[?(@ == 1)]", 7, "expected a field after @"),
+        ("$.a[?(@.b[*] == 1)]", 9, "expected names and indexes only after @"),
         ("$.a[?(1 < @.b)]", 6, "expected @.field"),
         ("$.a[?(@.b == )]", 13, "expected a literal"),
         ("$.a[?(@.b.size() == 1)]", 14, "the function size() is not supported"),
@@ -355,4 +355,4 @@ def test_a_path_tells_what_it_begins_at() -> None:
 def test_a_variable_is_no_field_of_the_input() -> None:
     with pytest.raises(PathNotFound) as caught:
         read(parse("$x"), {"x": 1}, ExpressionContext({}, {"a": 1, "b": 2}))
-    assert caught.value.place == "the variables that are assigned: a, b"
+    assert caught.value.source_text == "the variables that are assigned: a, b"

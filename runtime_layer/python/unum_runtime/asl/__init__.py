@@ -1,5 +1,5 @@
-"""The data flow of the Amazon States Language, pure: paths, payload templates, choice rules, and their order.
+"""Data flow of the Amazon States Language as pure functions: paths, payload templates, choice rules, and their order.
 
-Rules come from the specification (https://states-language.net/spec.html), the Step Functions developer guide and
-executions recorded from AWS; where those differ, what AWS does wins, and the place says so.
+Sources: the specification (https://states-language.net/spec.html), the Step Functions Developer Guide, and executions
+recorded from AWS. Where they differ, recorded behaviour of AWS wins, and a comment or docstring says so.
 """

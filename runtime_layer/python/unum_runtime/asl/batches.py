@@ -1,4 +1,4 @@
-"""Items of a Map in batches (specification, Batching Items)."""
+"""Batches of Map items. Source: specification, "Batching Items"."""
 
 from collections.abc import Iterable, Iterator
 
@@ -6,7 +6,7 @@ from unum_runtime.asl.serialize import dumps
 from unum_runtime.model.ir import Json
 
 MOST_BYTES = 256 * 1024
-"""The longest text of a batch, whatever the definition says (developer guide, ItemBatcher)."""
+"""Maximum JSON text of a batch. Source: Step Functions Developer Guide, "ItemBatcher"."""
 
 _ENVELOPE: dict[str, Json] = {"Items": []}
 
@@ -14,24 +14,25 @@ _ENVELOPE: dict[str, Json] = {"Items": []}
 def batches(
     items: Iterable[Json], *, most_items: float | None, most_bytes: float | None, extra: dict[str, Json]
 ) -> list[Json]:
-    """Inputs of the branches: each has as many of `items` as fit, in order, and at least one.
+    """Return branch inputs, each with as many consecutive `items` as fit, and at least one.
 
     Args:
-        items: what is batched.
-        most_items: how many a batch may have.
-        most_bytes: how long the JSON text of a branch's input may be; `MOST_BYTES` if that is None.
-        extra: fields that every input has beside ``Items``.
+        items: items to distribute.
+        most_items: maximum items of a batch; None for no limit.
+        most_bytes: maximum JSON text of a branch's input, in bytes; None for `MOST_BYTES`.
+        extra: fields of every input besides ``Items``.
     """
     room = (MOST_BYTES if most_bytes is None else most_bytes) - _size(extra | _ENVELOPE)
-    return [extra | {"Items": batch} for batch in _grouped(items, most_items, room)]
+    return [extra | {"Items": batch} for batch in _group(items, most_items, room)]
 
 
-def _grouped(items: Iterable[Json], most_items: float | None, room: float) -> Iterator[list[Json]]:
+def _group(items: Iterable[Json], most_items: float | None, room: float) -> Iterator[list[Json]]:
     batch: list[Json] = []
     used = 0
     for item in items:
         size = _size(item) + len(",")
         is_full = len(batch) == most_items or used + size - len(",") > room
+        # An item larger than a whole batch gets a batch of its own, as in Step Functions.
         if batch and is_full:
             yield batch
             batch, used = [], 0

@@ -1,9 +1,9 @@
-"""What the expressions of a state may refer to beside the state's own data."""
+"""Values that the expressions of a state may refer to, besides the state's own data."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.model.ir import Json
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExpressionContext:
-    """The surroundings of one visit of a state; the same on every delivery that computes it.
+    """Context of one visit of a state, identical in every delivery that computes the visit.
 
     Attributes:
         context_object: the context object (``$$``, ``$states.context``).
-        variables: those that the state sees, by name without ``$``.
-        now_ms: the time, in milliseconds since 1970: of ``$now()`` and ``$millis()``, and from which a Wait counts.
-        seed: what all that is random in this visit derives from; no other visit has the same.
+        variables: visible variables, by name without ``$``.
+        now_ms: current time, in milliseconds since 1970: value of ``$now()`` and ``$millis()``, start of a Wait.
+        seed: seed of all random numbers in this visit, unique to the visit.
     """
 
     context_object: Mapping[str, Json]
@@ -28,13 +28,14 @@ class ExpressionContext:
     now_ms: int = 0
     seed: str = ""
 
-    def part(self, name: str, now_ms: int) -> "ExpressionContext":
-        """The context of a part of the same visit, at `now_ms`, whose random numbers begin anew, as `name` says."""
-        return ExpressionContext(self.context_object, self.variables, now_ms, self.seed + name)
-
     @cached_property
     def random(self) -> "Random":
-        """Where ``States.UUID``, ``States.MathRandom``, ``$random()`` and ``$uuid()`` take their numbers from."""
+        """Random numbers of ``States.UUID``, ``States.MathRandom``, ``$random()``, ``$uuid()`` and retry jitter."""
         from random import Random  # noqa: PLC0415 - few workflows need it
 
-        return Random(self.seed)  # noqa: S311 - to be repeatable is the point; nothing secret is made of it
+        # A second delivery of the same visit must compute the same value, so the numbers cannot be truly random.
+        return Random(self.seed)  # noqa: S311 - repeatable on purpose, never used for secrets
+
+
+Expression: TypeAlias = Callable[[Json, ExpressionContext], Json]
+"""A compiled expression: function from (input, context) to a value."""

@@ -1,4 +1,4 @@
-"""Which program a state has: that of its query language, of which a workflow loads what its states are in."""
+"""Programs of states by query language; a workflow loads only the languages of its states."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def program(state: State) -> Program:
-    """The fields of `state`, ready to run; nothing is checked or compiled yet."""
+    """Return the runnable fields of `state`; checks and compilation happen at first use."""
     rules = state.rules if isinstance(state, Choice) else ()
     default = state.default if isinstance(state, Choice) else None
     catchers: tuple[Catcher, ...] = state.catch if isinstance(state, Work) else ()
@@ -23,18 +23,18 @@ def program(state: State) -> Program:
 
 
 def load(language: Language) -> None:
-    """Have what `program` needs for states in `language`."""
+    """Import the modules that `program` needs for states in `language`."""
     _PROGRAMS[language]()
 
 
 def _jsonpath() -> "type[JsonPathProgram]":
-    from unum_runtime.asl.jsonpath.program import JsonPathProgram  # noqa: PLC0415 - only where a workflow needs it
+    from unum_runtime.asl.jsonpath.program import JsonPathProgram  # noqa: PLC0415 - loaded only for JSONPath states
 
     return JsonPathProgram
 
 
 def _jsonata() -> "type[JsonataProgram]":
-    from unum_runtime.asl.jsonata.program import JsonataProgram  # noqa: PLC0415 - only where a workflow needs it
+    from unum_runtime.asl.jsonata.program import JsonataProgram  # noqa: PLC0415 - loaded only for JSONata states
 
     return JsonataProgram
 

@@ -1,6 +1,6 @@
-"""Fields that say a number, such as ``TimeoutSeconds``, or where one is to be found, such as ``TimeoutSecondsPath``.
+"""Numeric fields such as ``TimeoutSeconds``, and their reference forms such as ``TimeoutSecondsPath``.
 
-In place of a number a definition may have ``${Name}``, which becomes the text of one when the workflow is deployed.
+Instead of a number, a definition may have a placeholder ``${Name}``; deployment replaces it by the text of a number.
 """
 
 import math
@@ -16,13 +16,13 @@ _LONGEST_S = 99_999_999
 
 
 @dataclass(frozen=True)
-class _Bounds:
-    """What a field may say.
+class Bounds:
+    """Allowed values of a field.
 
     Attributes:
-        least: the smallest number.
-        most: the largest number.
-        is_whole: only integers.
+        least: smallest number.
+        most: largest number.
+        is_whole: True if only integers are allowed.
     """
 
     least: int = 0
@@ -31,81 +31,85 @@ class _Bounds:
 
     def __str__(self) -> str:
         kind = "an integer" if self.is_whole else "a number"
-        return f"{kind} from {self.least}" + ("" if self.most == math.inf else f" to {self.most}")
+        return f"{kind} from {self.least} " + ("up" if self.most == math.inf else f"to {self.most}")
 
-    def hold(self, value: Json) -> bool:
-        """Whether `value` is a number of this kind, and within the bounds."""
-        kinds = int if self.is_whole else (int, float)
-        return isinstance(value, kinds) and not isinstance(value, bool) and self.least <= value <= self.most
+    def allow(self, value: float) -> bool:
+        """Return True if `value` is within the bounds."""
+        return self.least <= value <= self.most and (not self.is_whole or value == int(value))
 
 
-_BOUNDS: dict[str, _Bounds] = {
-    "Seconds": _Bounds(most=_LONGEST_S),
-    "TimeoutSeconds": _Bounds(least=1, most=_LONGEST_S),
-    "HeartbeatSeconds": _Bounds(least=1, most=_LONGEST_S),
-    "MaxConcurrency": _Bounds(),
-    "ToleratedFailureCount": _Bounds(),
-    "ToleratedFailurePercentage": _Bounds(most=100, is_whole=False),
-    "MaxItemsPerBatch": _Bounds(least=1),
-    "MaxInputBytesPerBatch": _Bounds(least=1, most=MOST_BYTES),
+BOUNDS: dict[str, Bounds] = {
+    "Seconds": Bounds(most=_LONGEST_S),
+    "TimeoutSeconds": Bounds(least=1, most=_LONGEST_S),
+    "HeartbeatSeconds": Bounds(least=1, most=_LONGEST_S),
+    "MaxConcurrency": Bounds(),
+    "ToleratedFailureCount": Bounds(),
+    "ToleratedFailurePercentage": Bounds(most=100, is_whole=False),
+    "MaxItemsPerBatch": Bounds(least=1),
+    "MaxInputBytesPerBatch": Bounds(least=1, most=MOST_BYTES),
 }
-"""What each such field may say (developer guide: Wait, Task, Map; ItemBatcher)."""
+"""Bounds by field. Source: Step Functions Developer Guide, "Wait", "Task", "Map" and "ItemBatcher"."""
 
 
-def number(fields: Mapping[str, Json], field: str, at: Callable[[str], Json]) -> float | None:
-    """What `field` says, or what is found at the path in the field of the same name with ``Path``; None without either.
+def is_number(value: Json) -> bool:
+    """Return True for a JSON number; in Python, bool is a subclass of int."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def read_number(fields: Mapping[str, Json], field: str, select: Callable[[str], Json]) -> float | None:
+    """Return the number in `field`, or the number at the path in the field with suffix ``Path``; None without both.
 
     Args:
-        fields: of a state, or of its ``ItemBatcher``.
-        field: its name.
-        at: what is found at a path in the state's input after InputPath.
+        fields: fields of a state, or of its ``ItemBatcher``.
+        field: name of the field.
+        select: function from a path to its value in the state's input after InputPath.
 
     Raises:
-        RuntimeFailure: at the path is nothing, or no such number; or the deployment has given none.
+        RuntimeFailure: the path has no value or no valid number, or the deployment gave none.
     """
     path = fields.get(f"{field}Path")
     if path is None:
-        return given(field, fields.get(field))
-    return _found(field, path, at(path))
+        return deployed_number(field, fields.get(field))
+    return _number_at_path(field, path, select(path))
 
 
-def given(field: str, value: Json) -> float | None:
-    """The number that `field` of a definition says; None where `value` is None, because it says nothing.
+def deployed_number(field: str, value: Json) -> float | None:
+    """Return the number of `field` in a definition, parsed from text if deployment replaced a placeholder.
 
     Raises:
-        RuntimeFailure: `value` is a text that the deployment has given, or has failed to give, and no such number.
+        RuntimeFailure: `value` is text without a valid number.
     """
     if value is None or not isinstance(value, str):
         return value
-    bounds = _BOUNDS[field]
-    read = _read(value, is_whole=bounds.is_whole)
-    if read is None or not bounds.hold(read):
+    bounds = BOUNDS[field]
+    number = _to_number(value, is_whole=bounds.is_whole)
+    if number is None or not bounds.allow(number):
         raise RuntimeFailure(f"{field} must be {bounds}, and the deployment has given {excerpt(value)}")
-    return read
+    return number
 
 
-def _found(field: str, path: str, value: Json) -> float:
-    bounds = _BOUNDS[field]
-    read = _read(value, is_whole=bounds.is_whole)
-    if read is None:  # worded as AWS does, as far as it was recorded
+def _number_at_path(field: str, path: str, value: Json) -> float:
+    bounds = BOUNDS[field]
+    number = _to_number(value, is_whole=bounds.is_whole)
+    if number is None:  # this cause and the next are AWS's, as recorded
         shown = value if isinstance(value, str) else dumps(value)
         kind = "integer" if bounds.is_whole else "number"
         raise RuntimeFailure(f'The {field}Path field refers to value "{shown}" which is not a valid {kind}: {path}')
-    if read < 0:
+    if number < 0:
         raise RuntimeFailure(f"{field} cannot be negative.")
-    if not bounds.hold(read):
-        raise RuntimeFailure(f"{field} must be {bounds}; at {path} is {read}")
-    return read
+    if not bounds.allow(number):
+        raise RuntimeFailure(f"{field} must be {bounds}; at {path} is {number}")
+    return number
 
 
-def _read(value: Json, *, is_whole: bool) -> float | None:
-    """`value` as a number; AWS takes a string such as "1" too."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+def _to_number(value: Json, *, is_whole: bool) -> float | None:
+    """Return `value` as a number, also from a string such as "1", as AWS does; None if it is not a number."""
+    if not is_number(value) and not isinstance(value, str):
         return None
     try:
-        read = float(value)
-        if not read.is_integer():
-            return None if is_whole else read
-        return int(value) if isinstance(value, str | int) else int(read)
+        number = float(value)
+        if not number.is_integer():
+            return None if is_whole else number
+        return int(value) if isinstance(value, str | int) else int(number)
     except (ValueError, OverflowError):
         return None

@@ -1,4 +1,4 @@
-"""Names of places inside JSON values, as errors show them: ``$.items[3]['when sent']``."""
+"""JSON paths of positions inside JSON values, for error messages: ``$.items[3]['when sent']``."""
 
 import re
 
@@ -6,11 +6,11 @@ _PLAIN = re.compile(r"[^\W\d][\w-]*")
 
 
 def member(where: str, key: object) -> str:
-    """The place of field `key` of the object at `where`."""
+    """Return the path of field `key` in the object at path `where`."""
     plain = isinstance(key, str) and _PLAIN.fullmatch(key)
     return f"{where}.{key}" if plain else f"{where}[{key!r}]"
 
 
 def element(where: str, index: int) -> str:
-    """The place of the item at `index` of the array at `where`."""
+    """Return the path of item `index` in the array at path `where`."""
     return f"{where}[{index}]"

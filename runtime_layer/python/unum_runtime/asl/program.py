@@ -1,4 +1,4 @@
-"""A state's fields as something that can be run: one class for each query language behind one interface."""
+"""Runnable fields of a state: one interface for both query languages."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -9,11 +9,11 @@ from unum_runtime.model.ir import Json
 
 
 class StateOutput(NamedTuple):
-    """What a state is left with.
+    """Output of a state.
 
     Attributes:
-        value: its output.
-        variables: all that are visible after it: those before it and what it assigned.
+        value: output of the state.
+        variables: all variables visible afterwards: earlier variables and new assignments.
     """
 
     value: Json
@@ -21,60 +21,60 @@ class StateOutput(NamedTuple):
 
 
 class Program(Protocol):
-    """A state's fields, compiled each when it is first used.
+    """Fields of a state; each field is compiled at its first use.
 
-    In all methods `raw` is the raw state input and `context` belongs to this visit. All raise `StatesError`
-    under the name that Step Functions gives the failure.
+    In all methods, `raw` is the raw state input and `context` the context of this visit. All methods raise
+    `StatesError` with Step Functions' name of the failure.
 
     Attributes:
-        takes_input: `arguments` is the input itself, whatever surrounds it.
-        gives_result: a state that is no Pass is left with its result itself, and assigns nothing.
+        takes_input: True if `arguments` always returns `raw` itself.
+        gives_result: True if `output` of a state other than Pass always returns `result` itself, without assignments.
     """
 
     takes_input: bool
     gives_result: bool
 
     def arguments(self, raw: Json, context: ExpressionContext) -> Json:
-        """What the state works on: ``InputPath`` and ``Parameters``, or ``Arguments``, or the input itself."""
+        """Return the input after ``InputPath`` and ``Parameters``, or the value of ``Arguments``."""
         ...
 
     def output(self, raw: Json, result: Json, context: ExpressionContext) -> StateOutput:
-        """What the state is left with.
+        """Return the state's output.
 
         Args:
-            raw: the state's input.
-            result: what its work came to: of a Task its result, of a fan-out the array of its branches' outputs, of
-                all others what `arguments` gave (a Pass replaces that by its ``Result``, if it has one).
-            context: its surroundings.
+            raw: state input.
+            result: result of a Task, array of branch outputs of a fan-out, or the value of `arguments` for other
+                states (a Pass with ``Result`` replaces it).
+            context: context of this visit.
         """
         ...
 
     def choose(self, raw: Json, context: ExpressionContext) -> tuple[str, StateOutput]:
-        """Of a Choice: the name of the state to go to, and what it is left with."""
+        """Return the next state's name and the output of a Choice."""
         ...
 
     def catch(self, position: int, raw: Json, error: Mapping[str, str], context: ExpressionContext) -> StateOutput:
-        """What a state is left with by its catcher at `position`; `error` is ``{"Error": ..., "Cause": ...}``."""
+        """Return the output of the catcher at `position`; `error` is ``{"Error": ..., "Cause": ...}``."""
         ...
 
     def items(self, raw: Json, context: ExpressionContext, read: list[Json] | None = None) -> list[Json]:
-        """Of a Map: the input of each branch, in order: ``ItemsPath`` or ``Items``, ``ItemSelector``, ``ItemBatcher``.
+        """Return a Map's branch inputs in order, after ``ItemsPath`` or ``Items``, ``ItemSelector``, ``ItemBatcher``.
 
         Args:
-            raw: the state's input.
-            context: its surroundings.
-            read: the items, where an ``ItemReader`` has read them; then ``ItemsPath`` and ``Items`` are not looked at.
+            raw: state input.
+            context: context of this visit.
+            read: items from an ``ItemReader``, instead of ``ItemsPath`` and ``Items``; None without a reader.
         """
         ...
 
     def number(self, field: str, raw: Json, context: ExpressionContext) -> float | None:
-        """What ``field``, or ``fieldPath``, says, as in ``TimeoutSeconds``; None where the state has neither."""
+        """Return the number of ``field`` or ``fieldPath``, such as ``TimeoutSeconds``; None without both."""
         ...
 
     def until_ms(self, raw: Json, context: ExpressionContext) -> int:
-        """Of a Wait: when it ends, in milliseconds since 1970."""
+        """Return the end of a Wait, in milliseconds since 1970."""
         ...
 
     def failure(self, raw: Json, context: ExpressionContext) -> tuple[str | None, str | None]:
-        """Of a Fail: the error's name and its cause; each None where the state names none."""
+        """Return error name and cause of a Fail; None for an absent field."""
         ...

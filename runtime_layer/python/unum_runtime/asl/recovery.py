@@ -1,6 +1,6 @@
-"""Whether an error is retried or caught, and when (specification, Errors).
+"""Retriers and catchers: matching of error names, and retry delays. Source: specification, "Errors".
 
-Names in ``ErrorEquals`` are compared as they are, but for four that stand for several.
+Names in ``ErrorEquals`` match exactly, except four names that stand for several errors.
 """
 
 import math
@@ -18,21 +18,22 @@ RUNTIME = "States.Runtime"
 DATA_LIMIT_EXCEEDED = "States.DataLimitExceeded"
 
 LONGEST_INTERVAL_S = 31_622_400
-"""The longest interval, in seconds: the limit of ``MaxDelaySeconds`` (developer guide, Handling errors)."""
+"""Longest retry delay, in seconds: maximum of ``MaxDelaySeconds``. Source: Step Functions Developer Guide, "Handling
+errors"."""
 
 UNKNOWN = "Lambda.Unknown"
 KILLED = frozenset({"Sandbox.Timedout", "Runtime.ExitError", "Runtime.OutOfMemory", UNKNOWN})
-"""How Lambda calls the ends of a sandbox in which it got no answer from the function."""
+"""Lambda's error names for a sandbox that ended without a response from the function."""
 
 _TIMEOUTS = frozenset({TIMEOUT, HEARTBEAT_TIMEOUT})
 
 
 class NextRetry(NamedTuple):
-    """A retry.
+    """A scheduled retry.
 
     Attributes:
-        counts: how often each retrier has retried, this time included.
-        delay_ms: milliseconds to wait before it.
+        counts: retries per retrier, this retry included.
+        delay_ms: delay before the retry, in milliseconds.
     """
 
     counts: tuple[int, ...]
@@ -40,20 +41,19 @@ class NextRetry(NamedTuple):
 
 
 def matches(errors: Sequence[str], error: str | None) -> bool:
-    """Whether `errors`, names in ``ErrorEquals``, are for `error`; None is an error without a name.
+    """Return True if the ``ErrorEquals`` names in `errors` match `error`; None is an error without a name.
 
-    Nothing is for ``States.Runtime``, which always fails the execution. The wildcards are not for
-    ``States.DataLimitExceeded`` either, nor ``States.TaskFailed`` for timeouts; and ``States.Timeout`` is for the
-    heartbeat's too (developer guide, Handling errors; specification, Appendix A). ``Lambda.Unknown``, as Step Functions
-    calls functions that timed out or ran out of memory, is for all that Lambda tells apart there now (developer guide,
-    Handle Lambda service exceptions).
+    Sources: Step Functions Developer Guide, "Handling errors"; specification, Appendix A.
     """
     if error == RUNTIME:
-        return False
+        return False  # always fails the execution, whatever ErrorEquals says
+    # Step Functions reports ``Lambda.Unknown`` for several errors that Lambda itself distinguishes. Source: Step
+    # Functions Developer Guide, "Handle Lambda service exceptions".
     if error in errors or (error in KILLED and UNKNOWN in errors):
         return True
     if error == DATA_LIMIT_EXCEEDED:
-        return False
+        return False  # no wildcard matches it, so a definition must name it
+    # States.TaskFailed excludes timeouts; States.Timeout includes the heartbeat's.
     if error in _TIMEOUTS:
         return ALL in errors or TIMEOUT in errors
     return ALL in errors or TASK_FAILED in errors
@@ -62,32 +62,30 @@ def matches(errors: Sequence[str], error: str | None) -> bool:
 def next_retry(
     retriers: Sequence[Retrier], counts: Sequence[int], error: str | None, context: ExpressionContext
 ) -> NextRetry | None:
-    """The retry after `error`, if there is one: the first retrier that is for the error decides alone.
+    """Return the retry after `error`, or None; the first matching retrier decides alone.
 
     Args:
-        retriers: of the state.
-        counts: how often each has retried already; empty if none has.
+        retriers: retriers of the state.
+        counts: earlier retries per retrier; empty before the first retry.
         error: name of the error.
-        context: surroundings of the visit, for the jitter's random numbers.
+        context: context of the visit, for the jitter's random numbers.
     """
-    for position, retrier in enumerate(retriers):
-        if matches(retrier.errors, error):
-            before = tuple(counts) or (0,) * len(retriers)
-            count = before[position]
-            if count >= retrier.max_attempts:
-                return None
-            delay_ms = _delay_ms(retrier, count, context)
-            return NextRetry((*before[:position], count + 1, *before[position + 1 :]), delay_ms)
-    return None
+    position = next((index for index, rule in enumerate(retriers) if matches(rule.errors, error)), None)
+    before = tuple(counts) or (0,) * len(retriers)
+    # A used-up retrier ends the retries even if a later retrier matches too.
+    if position is None or before[position] >= retriers[position].max_attempts:
+        return None
+    delay_ms = _delay_ms(retriers[position], before[position], context)
+    return NextRetry((*before[:position], before[position] + 1, *before[position + 1 :]), delay_ms)
 
 
 def longest_wait_ms(retriers: Sequence[Retrier]) -> int:
-    """For how long a state with `retriers` waits between its tries, all of them together and at most; milliseconds."""
+    """Return the maximum sum of all retry delays of a state, in milliseconds."""
     return sum(int(1000 * _longest_s(retrier)) for retrier in retriers)
 
 
 def find_catcher(catchers: Sequence[Catcher], error: str | None) -> int | None:
-    """Position of the first catcher that is for `error`."""
+    """Return the position of the first catcher that matches `error`, or None."""
     return next((position for position, rule in enumerate(catchers) if matches(rule.errors, error)), None)
 
 
@@ -101,7 +99,7 @@ def _limit_s(retrier: Retrier) -> int:
 
 
 def _longest_s(retrier: Retrier) -> float:
-    """The sum of all intervals of `retrier`, or more where some of them are limited."""
+    """Return an upper bound of the sum of all delays of `retrier`, in seconds; exact without ``MaxDelaySeconds``."""
     rate, attempts = retrier.backoff_rate, retrier.max_attempts
     growth = attempts if rate == 1 else (_power(rate, attempts) - 1) / (rate - 1)
     return min(retrier.interval_s * growth, attempts * _limit_s(retrier))
@@ -110,5 +108,5 @@ def _longest_s(retrier: Retrier) -> float:
 def _power(rate: float, count: int) -> float:
     try:
         return float(rate) ** count
-    except OverflowError:
+    except OverflowError:  # the delay limit caps it anyway
         return math.inf

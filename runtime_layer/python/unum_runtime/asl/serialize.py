@@ -1,7 +1,7 @@
-"""JSON text of what user code returns, as the Lambda runtime for Python writes it, but compact.
+"""JSON text of values returned by user code, like the Lambda runtime for Python but compact.
 
-Tuples become arrays, ``Decimal`` becomes a number, and keys that are int, float, bool or None become strings.
-NaN and Infinity are refused, because no other part of a workflow could read them.
+Tuples become arrays, ``Decimal`` becomes a number, and keys of type int, float, bool or None become strings.
+NaN and Infinity are errors, because no other part of a workflow could read them.
 """
 
 import json
@@ -17,29 +17,30 @@ _KEYS = (str, int, float, bool, type(None))
 
 
 class NotSerializable(StatesError):
-    """A value is not JSON; carries the error name that Lambda gives to such a result, ``Runtime.MarshalError``."""
+    """Value without JSON form, under Lambda's error name ``Runtime.MarshalError``."""
 
     def __init__(self, cause: str) -> None:
         super().__init__("Runtime.MarshalError", cause)
 
 
 def dumps(value: Any, *, where: str = "$") -> str:
-    """Compact JSON text of `value`.
+    """Return the compact JSON text of `value`.
 
     Args:
-        value: anything.
-        where: the place of `value`, with which the error begins.
+        value: any value.
+        where: JSON path of `value`, for errors.
 
     Raises:
-        NotSerializable: names the type that is not JSON and its place, for example ``$.items[3].when``.
+        NotSerializable: names a type without JSON form and its JSON path, for example ``$.items[3].when``.
     """
     try:
         text = _ENCODER.encode(value)
         if not text.isascii():
-            text.encode()  # a lone surrogate passes the encoder, and fails only when it is sent
+            text.encode()  # the JSON encoder accepts a lone surrogate, which would fail later, in a request
     except RecursionError:
         raise NotSerializable(f"{where}: nested too deeply to be JSON; return fewer levels") from None
     except (TypeError, ValueError) as error:
+        # Only now search for the place: the search is much slower than the encoder, and most values are JSON.
         raise NotSerializable(_fault(value, where, ()) or f"{where}: {error}") from None
     return text
 
@@ -54,11 +55,11 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 
 
 def _fault(value: object, where: str, above: tuple[int, ...]) -> str | None:
-    """What is wrong at `where` or below it; `above` holds the identities of the containers around it."""
+    """Return the first problem at `where` or below; `above` holds the identities of the enclosing containers."""
     if isinstance(value, _SCALARS):
         return _scalar_fault(value, where)
     if id(value) in above:
-        return f"{where}: a reference to a value that contains it; return a copy without the circle"
+        return f"{where}: expected a tree, got a reference to an enclosing value; return a copy without the circle"
     if isinstance(value, dict):
         return _object_fault(value, where, (*above, id(value)))
     if isinstance(value, list | tuple):

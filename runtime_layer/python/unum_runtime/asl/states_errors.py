@@ -1,7 +1,9 @@
-"""The errors of the Amazon States Language that data flow raises, under the names that AWS gives them.
+"""Errors of data flow, with AWS's names and causes.
 
-A cause does not name the state; whoever runs the state knows its name and adds it.
+A cause does not name the state; the caller adds the state's name.
 """
+
+from typing import ClassVar
 
 from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.errors import StatesError
@@ -10,42 +12,50 @@ from unum_runtime.model.ir import Json
 _SHOWN_CHARACTERS = 1000
 
 
-class RuntimeFailure(StatesError):
-    """``States.Runtime``: a path found nothing.
+class DataFlowError(StatesError):
+    """Error of data flow; each subclass has one error name."""
 
-    The specification names ``States.ParameterPathFailure`` for templates; AWS records ``States.Runtime`` for these too.
+    NAME: ClassVar[str]
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(self.NAME, cause)
+
+
+class RuntimeFailure(DataFlowError):
+    """``States.Runtime``: a path without a value, or a value that its field does not allow.
+
+    The specification names ``States.ParameterPathFailure`` for templates; AWS records ``States.Runtime`` there too.
     """
 
-    def __init__(self, cause: str) -> None:
-        super().__init__("States.Runtime", cause)
+    NAME = "States.Runtime"
 
 
-class ResultPathMatchFailure(StatesError):
-    """``States.ResultPathMatchFailure``: a result cannot be placed in the input (specification, Runtime Errors)."""
+class ResultPathMatchFailure(DataFlowError):
+    """``States.ResultPathMatchFailure``: ResultPath does not fit the input. Source: specification, Appendix A."""
 
-    def __init__(self, cause: str) -> None:
-        super().__init__("States.ResultPathMatchFailure", cause)
+    NAME = "States.ResultPathMatchFailure"
 
 
-class IntrinsicFailure(StatesError):
-    """``States.IntrinsicFailure``: an intrinsic function cannot take its arguments (specification, Appendix A).
+class IntrinsicFailure(DataFlowError):
+    """``States.IntrinsicFailure``: invalid arguments of an intrinsic function. Source: specification, Appendix A.
 
-    Step Functions itself was observed to say ``States.Runtime`` here, which nobody can catch; nothing is recorded.
+    Step Functions itself was observed to report ``States.Runtime``, which cannot be caught; no recording exists.
     """
 
-    def __init__(self, cause: str) -> None:
-        super().__init__("States.IntrinsicFailure", cause)
+    NAME = "States.IntrinsicFailure"
 
 
-class NoChoiceMatched(StatesError):
-    """``States.NoChoiceMatched``: no rule of a Choice holds, and it has no Default."""
+class NoChoiceMatched(DataFlowError):
+    """``States.NoChoiceMatched``: no rule of a Choice holds, and the Choice has no Default."""
 
-    def __init__(self, cause: str) -> None:
-        super().__init__("States.NoChoiceMatched", cause)
+    NAME = "States.NoChoiceMatched"
+
+    def __init__(self) -> None:
+        super().__init__("No rule in Choices holds for the input, and there is no Default; add one, or a rule")
 
 
 def excerpt(value: Json) -> str:
-    """The JSON text of `value`, cut to a length that fits a cause."""
+    """Return the JSON text of `value`, shortened to the size of a cause."""
     try:
         text = dumps(value)
     except NotSerializable as error:

@@ -53,7 +53,7 @@ def test_what_a_template_reads() -> None:
         ("$eval('1')", "the function $eval is not available"),
         ("($states := 1; 2)", "$states is reserved"),
         ("$map($order, function($v) { total })", "the name 'total' has no value"),
-        ("$states.foo", "there is no $states.foo; there are here: $states.context, $states.input"),
+        ("$states.foo", "there is no $states.foo; available here: $states.context, $states.input"),
         ("$states.Input.a", "there is no $states.Input"),
         ("$states.result", "$states.result exists in Output and Assign of Task, Parallel and Map only"),
         ("$states.errorOutput.Cause", "$states.errorOutput exists in Output and Assign of catchers only"),

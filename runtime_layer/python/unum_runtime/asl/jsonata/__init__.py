@@ -1,6 +1,6 @@
-"""JSONata states: expressions between ``{%`` and ``%}``, in JSONata 2 (specification, JSONata Concepts).
+"""JSONata states: expressions in JSONata 2 between ``{%`` and ``%}``. Source: specification, "JSONata".
 
-The language itself is the package jsonata-python, the extra ``jsonata`` of this distribution. It costs a cold start
-tens of milliseconds, so `library` alone imports it, and is itself imported where the first expression is compiled.
-`check` is for the compiler, and in no layer.
+The package jsonata-python, extra ``jsonata`` of this distribution, implements the language. Its import costs a cold
+start tens of milliseconds; only `library` imports it, at the compilation of the first expression. The compiler uses
+`check`, which layers do not contain.
 """

@@ -1,7 +1,7 @@
-"""Functions of JSONata that the library computes otherwise than the language says, computed as it says.
+"""Corrected versions of JSONata functions in which the library deviates from the language.
 
-Source: docs.jsonata.org, and the language's reference implementation, where the pages leave something open. What the
-library only accepts beyond that, such as blanks around the text of a number, is left as it is.
+Sources: https://docs.jsonata.org, and the reference implementation for open questions. Input that the library accepts
+beyond the language, such as blanks around the text of a number, stays accepted.
 """
 
 import math
@@ -15,26 +15,26 @@ from urllib.parse import unquote
 from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Signature, Utils
 from unum_runtime.asl.jsonata.matching import replace, split
 from unum_runtime.asl.jsonata.states_functions import Function
-from unum_runtime.asl.jsonata.string_form import text
+from unum_runtime.asl.jsonata.string_form import to_string
 
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
 _RADICES = {"x": 16, "o": 8, "b": 2}
 _RADIX = re.compile(r"0([xob])([0-9a-f]+)", re.IGNORECASE)
 _RESERVED = re.compile("(%(?:3B|2F|3F|3A|40|26|3D|2B|24|2C|23))", re.IGNORECASE)
-"""Escapes of ``;/?:@&=+$,#``, which are never decoded in a whole URL (ECMAScript, decodeURI)."""
+"""Escapes of ``;/?:@&=+$,#``, which stay escaped in a whole URL. Source: ECMAScript, "decodeURI"."""
 
 _MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
 _FRACTION = re.compile(r"\.(\d+)(?!.*\.\d)", re.ASCII | re.DOTALL)
 _FRACTION_MARK = re.compile(r"\[f[^\]]*\]")
 _MARK = re.compile(r"(?<!\[)\[([A-Za-z])")
 _NAMED = {"d": "MD", "h": "H", "P": "H"}
-"""What marks of a picture say beside what they are called after: the day of the year, and hours of half a day."""
+"""Components that a mark of a picture also determines: the day of the year, and the 12-hour clock."""
 
 _WEEKS = frozenset("XxWw")
 
 
 class _Builtin(Jsonata.JFunction):  # type: ignore[misc] # the library has no types
-    """A function of the library, which takes null for null and not for an argument that is not there."""
+    """Function of the library with null as a value; the library itself treats null as a missing argument."""
 
     def __init__(self, native: Any) -> None:
         super().__init__(native.function, None)
@@ -45,8 +45,8 @@ class _Builtin(Jsonata.JFunction):  # type: ignore[misc] # the library has no ty
     def validate(self, args: Any, context: Any) -> Any:
         return _Validated(super().validate(args, context))
 
-    def call(self, input: Any, args: Any) -> Any:  # noqa: A002 - as the library
-        """Validates arguments that nobody has, which are those that ``$map`` and its like give."""
+    def call(self, input: Any, args: Any) -> Any:  # noqa: A002 - the library's parameter name
+        """Validate arguments first, if `validate` has not, as in calls by ``$map`` and other functions."""
         return self._native.call(input, args if isinstance(args, _Validated) else self.validate(args, None))
 
     def get_number_of_args(self) -> int:
@@ -54,51 +54,52 @@ class _Builtin(Jsonata.JFunction):  # type: ignore[misc] # the library has no ty
 
 
 class _Validated(list[Any]):
-    """Arguments that fit the function's signature."""
+    """Arguments that match the function's signature."""
 
 
 class _Signature(Signature):  # type: ignore[misc] # the library has no types
-    """A signature of the library, already read, for which null is a value of its own type."""
+    """Copy of a parsed signature of the library, with null as a value of its own type."""
 
-    def __init__(self, read: Signature) -> None:
-        self.__dict__.update(vars(read))
+    def __init__(self, parsed: Signature) -> None:
+        self.__dict__.update(vars(parsed))
 
     def get_symbol(self, value: Any) -> str:
         return "l" if value is Utils.NULL_VALUE else str(super().get_symbol(value))
 
 
 def builtin(name: str) -> Any:
-    """The function `name` of the language, without ``$``; None if it has none."""
+    """Return the function `name` (without ``$``) of the language; None if it does not exist."""
     if name in CORRECTED:
         return CORRECTED[name]
     native = Jsonata.static_frame.bindings.get(name)
     return None if native is None else _Builtin(native)
 
 
-class _Sorted:
-    """An item that a function compares; the later one of two goes first only if the function says so."""
+class _SortKey:
+    """Sort key with a comparator function, which returns true if its first argument belongs after the second."""
 
     def __init__(self, item: Any, comparator: Any) -> None:
         self.item = item
         self._comparator = comparator
 
-    def __lt__(self, other: "_Sorted") -> bool:
+    def __lt__(self, other: "_SortKey") -> bool:
         swaps = Functions.func_apply(self._comparator, [other.item, self.item])
         return swaps > 0 if Utils.is_numeric(swaps) else bool(Functions.to_boolean(swaps))
 
 
 def _sort(items: list[Any] | None, comparator: Any) -> list[Any] | None:
-    if items is None or len(items) < 2:  # noqa: PLR2004 - there is nothing to compare
+    if items is None or len(items) < 2:  # noqa: PLR2004 - nothing to compare
         return items
     if comparator is not None:
-        return [one.item for one in sorted(_Sorted(item, comparator) for item in items)]
+        # Stable, like the merge sort of JSONata's reference implementation.
+        return [key.item for key in sorted(_SortKey(item, comparator) for item in items)]
     if not (all(isinstance(item, str) for item in items) or all(map(Utils.is_numeric, items))):
         raise JException("D3070", -1)
     return sorted(items)
 
 
 def _distinct(items: Any) -> Any:
-    if not isinstance(items, list) or len(items) < 2:  # noqa: PLR2004 - one is distinct
+    if not isinstance(items, list) or len(items) < 2:  # noqa: PLR2004 - nothing to compare
         return items
     results = Utils.create_sequence() if Utils.is_sequence(items) else []
     for item in items:
@@ -108,23 +109,21 @@ def _distinct(items: Any) -> Any:
 
 
 def is_among(item: Any, items: list[Any]) -> bool:
-    """Whether `items` has a value that JSONata holds equal to `item`; Python holds True == 1."""
+    """Return True if `items` contains a value equal to `item` in JSONata; in Python, True == 1."""
     return any(Utils.is_deep_equal(item, other) for other in items)
 
 
 def _number(value: Any) -> float | None:
     if value is None or not isinstance(value, str):
         return None if value is None else value + 0
-    if (written := _RADIX.fullmatch(value)) and _fits(written[2], _RADICES[written[1].lower()]):
-        return int(written[2], _RADICES[written[1].lower()])
-    number = float(value) if _NUMBER.fullmatch(value) else float("inf")
-    if number in (float("inf"), float("-inf")):
+    if prefixed := _RADIX.fullmatch(value):
+        radix = _RADICES[prefixed[1].lower()]
+        if all(int(digit, 16) < radix for digit in prefixed[2]):
+            return int(prefixed[2], radix)
+    number = float(value) if _NUMBER.fullmatch(value) else math.inf
+    if math.isinf(number):
         raise JException("D3030", -1, value)
     return number
-
-
-def _fits(digits: str, radix: int) -> bool:
-    return all(int(digit, 16) < radix for digit in digits)
 
 
 def _decode_url(string: str | None) -> str | None:
@@ -135,7 +134,8 @@ def _decode_url(string: str | None) -> str | None:
 
 
 def _format_number(value: float | None, picture: str | None, options: Any) -> Any:
-    """Rounds halves to the even neighbour, and what is written, not the next double to it; ``#.00`` shows no zero."""
+    # XPath's fn:format-number, to which JSONata refers, rounds halves to even. It rounds the decimal number in the
+    # source, not the nearest double, and ``#.00`` has no zero before the point.
     if value is None or picture is None:
         return None
     exact, shape = Decimal(repr(value)), _Picture(picture, options or {})
@@ -143,20 +143,20 @@ def _format_number(value: float | None, picture: str | None, options: Any) -> An
         return Functions.format_number(exact, picture, options)
     unit = Decimal(1).scaleb(-shape.places)
     rounded = exact.quantize(unit, rounding=ROUND_HALF_EVEN)
-    shown = rounded if rounded or exact >= 0 else -unit / 10  # a zero would lose its sign
+    shown = rounded if rounded or exact >= 0 else -unit / 10  # zero would lose the minus sign
     text = Functions.format_number(shown, picture, options)
     lone_zero = r"(?<!\d)" + re.escape(shape.zero + shape.point)
     return text if shape.has_integer else re.sub(lone_zero, shape.point, text, count=1)
 
 
 class _Picture:
-    """What a picture of ``$formatNumber`` asks for.
+    """Parts of a picture of ``$formatNumber``.
 
     Attributes:
-        zero: the digit for 0.
-        point: what stands before the fraction.
-        places: how many digits of a number are shown after its point.
-        has_integer: a digit before the point is always shown.
+        zero: digit for 0.
+        point: decimal separator.
+        places: digits after the decimal separator, of the unscaled number.
+        has_integer: True if at least one digit precedes the decimal separator.
     """
 
     def __init__(self, picture: str, options: dict[str, str]) -> None:
@@ -181,7 +181,7 @@ def _function(name: str, signature: str, implementation: Callable[..., Any]) -> 
 CORRECTED: dict[str, _Builtin] = {
     name: _function(name, signature, implementation)
     for name, signature, implementation in (
-        ("string", "<x-b?:s>", text),
+        ("string", "<x-b?:s>", to_string),
         ("replace", "<s-(sf)(sf)n?:s>", replace),
         ("split", "<s-(sf)n?:a<s>>", split),
         ("sort", "<af?:a>", _sort),
@@ -192,16 +192,16 @@ CORRECTED: dict[str, _Builtin] = {
         ("formatInteger", "<n-s:s>", _format_integer),
     )
 }
-"""By their names, without ``$``."""
+"""Corrected functions by name, without ``$``."""
 
 
 def to_millis(now_ms: int) -> _Builtin:
-    """``$toMillis`` at `now_ms`: what comes before all that a picture names, such as the day of a time, is that of now.
+    """Return ``$toMillis`` with missing components, such as the day for a time, taken from `now_ms`.
 
-    The library takes the time of the machine, which is another at every delivery.
+    The library takes them from the machine's clock, which differs between deliveries.
     """
 
-    def parsed(timestamp: str | None, picture: str | None) -> Any:
+    def parse(timestamp: str | None, picture: str | None) -> Any:
         if timestamp is None:
             return None
         try:
@@ -209,20 +209,20 @@ def to_millis(now_ms: int) -> _Builtin:
         except ValueError:
             raise JException("D3110", -1, timestamp) from None
 
-    return _function("toMillis", "<s-s?:n>", parsed)
+    return _function("toMillis", "<s-s?:n>", parse)
 
 
 def _complete(timestamp: str, picture: str | None, now_ms: int) -> tuple[str, str | None]:
-    """Both such that the library understands them: a month has a day, a moment a beginning, a fraction three digits."""
+    """Return timestamp and picture in forms that the library parses.
+
+    It needs a day after each month, all components from the year on, and fractions of three digits.
+    """
     if picture is None:
         return (f"{timestamp}-01" if _MONTH.fullmatch(timestamp) else timestamp), None
     if ".[f" in picture:
         timestamp = _FRACTION.sub(lambda found: f".{found[1]:0<3.3}", timestamp)
         picture = _FRACTION_MARK.sub("[f001]", picture)
-    named = "".join(_NAMED.get(mark, mark) for mark in _MARK.findall(picture))
-    before = "" if _WEEKS.intersection(named) else "".join(f"[{mark}]/" for mark in takewhile(_not_in(named), "YMDHms"))
-    return Functions.datetime_from_millis(now_ms, before, None) + timestamp, before + picture
-
-
-def _not_in(named: str) -> Callable[[str], bool]:
-    return lambda mark: mark not in named
+    marks = "".join(_NAMED.get(mark, mark) for mark in _MARK.findall(picture))
+    missing = "" if _WEEKS.intersection(marks) else takewhile(lambda mark: mark not in marks, "YMDHms")
+    prefix = "".join(f"[{mark}]/" for mark in missing)
+    return Functions.datetime_from_millis(now_ms, prefix, None) + timestamp, prefix + picture

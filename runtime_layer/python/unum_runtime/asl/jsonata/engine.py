@@ -1,4 +1,4 @@
-"""One JSONata expression: compiled once, evaluated in surroundings that every delivery computes alike."""
+"""Compilation and repeatable evaluation of JSONata expressions, with limits on steps and depth."""
 
 import math
 import operator
@@ -7,81 +7,84 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from unum_runtime.asl.jsonata import corrections, states_functions
-from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Node, Utils, borrowed
+from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Node, Utils, isolate
 from unum_runtime.asl.jsonata.matching import regex
 from unum_runtime.asl.jsonata.names import STATES, Names
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
-from unum_runtime.asl.jsonata.string_form import text as written
-from unum_runtime.asl.jsonata.values import NotJson, inward, outward
+from unum_runtime.asl.jsonata.string_form import to_string
+from unum_runtime.asl.jsonata.values import NotJson, from_library, to_library
 from unum_runtime.model.ir import Json
 
 MAX_DEPTH = 500
-"""How deep evaluations may lie in one another; AWS itself gives up at about 125."""
+"""Maximum nesting of evaluations; AWS itself was observed to stop at about 125."""
 
 MAX_STEPS = 500_000
-"""How many evaluations an expression may take. Steps and not seconds, so that every delivery stops at the same one."""
+"""Maximum evaluations of one expression. A limit in seconds would let deliveries of one event disagree."""
 
 _RANGE_TOO_LONG = "D2014"
 _NO_FUNCTION = "T1006"
+_STACK_OVERFLOW = "Stack overflow error: Check for non-terminating recursive function."  # AWS's text
 _OWN_MESSAGE = frozenset({"D3137", "D3141"})
-"""Codes of errors whose text comes from the expression itself."""
+"""Codes of errors with a text from the expression itself."""
 
 
 class ExpressionSyntaxError(ValueError):
-    """A text is no JSONata expression."""
+    """Invalid JSONata expression."""
 
 
 class Runaway(RuntimeError):
-    """An expression takes too many steps, or nests too deep."""
+    """Expression with too many steps or too deep nesting."""
 
 
 class Expression:
-    """An expression.
+    """A compiled expression.
 
     Attributes:
-        text: what stands between ``{%`` and ``%}``.
+        text: text between ``{%`` and ``%}``.
 
     Raises:
-        ExpressionSyntaxError: says where and what.
+        ExpressionSyntaxError: describes the error and its position.
     """
 
     def __init__(self, text: str) -> None:
         self.text = text.strip()
-        with borrowed():
+        with isolate():
             try:
-                self._engine = _Engine(_ended(self.text), regex)
+                # The library's tokenizer fails on a comment at the very end.
+                source = f"{self.text} " if self.text.endswith("*/") else self.text
+                self._engine = _Engine(source, regex)
             except RecursionError:
                 raise ExpressionSyntaxError("nested too deeply; use fewer parentheses") from None
             except JException as error:
                 raise ExpressionSyntaxError(_located(error)) from None
             except re.error as error:
                 raise ExpressionSyntaxError(f"the regular expression {error.pattern!r} is wrong: {error}") from None
-            except Exception as error:  # noqa: BLE001 - the library's parser stumbles over odd texts in many ways
+            except Exception as error:  # noqa: BLE001 - the library's parser raises many types on odd texts
                 raise ExpressionSyntaxError(f"cannot be read ({type(error).__name__}: {error})") from None
 
     @property
     def tree(self) -> Node:
-        """The syntax tree."""
+        """Syntax tree."""
         return self._engine.ast
 
     def evaluate(self, names: Names, field: str) -> Json:
-        """The value of the expression.
+        """Evaluate the expression and return its value.
 
         Args:
-            names: what it sees; nothing of it is changed.
-            field: where it stands in its state, with slashes. Chance differs from field to field, and depends on
-                nothing that was evaluated before, because a delivery may evaluate less than the one before it.
+            names: visible names, never changed.
+            field: position in the state, with slashes. It is part of the random seed: a later delivery may evaluate
+                fewer fields, so random numbers must not depend on earlier evaluations.
 
         Raises:
-            QueryEvaluationError: it fails, or has no result, or one that is not JSON.
+            QueryEvaluationError: the evaluation fails, or its result is undefined or not JSON.
         """
-        with borrowed():
+        with isolate():
             try:
-                result = self._engine.result(_Frame(names, field))
-                value = outward(result)
+                result = self._engine.run(_Frame(names, field))
+                value = from_library(result)
             except NotJson:
                 raise QueryEvaluationError.unsupported(self.text, field) from None
-            except Exception as error:  # noqa: BLE001 - the library lets through what Python raises on odd arguments
+            except Exception as error:  # noqa: BLE001 - the library passes on Python's exceptions for odd arguments
                 raise QueryEvaluationError.thrown(self.text, field, _reason(error)) from None
         if result is None:
             raise QueryEvaluationError.undefined(self.text, field)
@@ -89,49 +92,50 @@ class Expression:
 
 
 class _Engine(Jsonata):  # type: ignore[misc] # the library has no types
-    """The library's evaluation, but for the places where it differs from the language, or is not careful enough."""
+    """The library's evaluator, corrected where it deviates from the language or is unsafe."""
 
-    def result(self, frame: "_Frame") -> Any:
+    def run(self, frame: "_Frame") -> Any:
         Jsonata.CURRENT.jsonata = self
         return self.eval(self.ast, None, frame)
 
-    def evaluate_group_expression(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - as the library
-        """Gives an empty array a copy, because the library would add an item to it."""
+    def evaluate_group_expression(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - the library's name
+        """Group a copy of an empty array, because the library would add an item to the array."""
         return super().evaluate_group_expression(expr, Utils.create_sequence() if input == [] else input, environment)
 
-    def apply_inner(self, proc: Any, args: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - as the library
-        """Refuses what is no function; the library prints it before that, and data would be in the logs."""
+    def apply_inner(self, proc: Any, args: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - the library's name
+        """Raise an error for values that are not functions; the library would first print them, so data in logs."""
         if not (Utils.is_function(proc) or Functions.is_lambda(proc) or Functions.is_regex(proc)):
             raise JException(_NO_FUNCTION, -1)
         return super().apply_inner(proc, args, input, environment)
 
     def evaluate_numeric_expression(self, lhs: Any, rhs: Any, op: Any) -> Any:
-        """Leaves a remainder its fraction, and computes what no double can hold, which is no operand then."""
+        """Compute with doubles, so that remainders have fractions; results may be infinite or NaN."""
         if not (Utils.is_numeric(lhs) and Utils.is_numeric(rhs)):
             return super().evaluate_numeric_expression(lhs, rhs, op)
         result = _ARITHMETIC[op](float(lhs), float(rhs))
         return Utils.convert_number(result) if math.isfinite(result) else result
 
     def evaluate_includes_expression(self, lhs: Any, rhs: Any) -> Any:
-        """Tells true from 1."""
+        """Compare as JSONata does, with true and 1 different."""
         if lhs is None or rhs is None:
             return False
         return corrections.is_among(lhs, rhs if isinstance(rhs, list) else [rhs])
 
     def evaluate_string_concat(self, lhs: Any, rhs: Any) -> str:
-        """Writes values as ``$string`` does."""
-        return (written(lhs) or "") + (written(rhs) or "")
+        """Convert operands like ``$string``."""
+        return (to_string(lhs) or "") + (to_string(rhs) or "")
 
     def evaluate_range_expression(self, lhs: Any, rhs: Any) -> Any:
-        """Refuses ranges that fill the memory; the library's own limit does not keep that from happening."""
+        """Raise an error for ranges that would fill the memory; the library's own limit is too high."""
         if isinstance(lhs, int) and isinstance(rhs, int) and rhs - lhs >= states_functions.MAX_ITEMS:
             raise JException(_RANGE_TOO_LONG, -1, rhs - lhs + 1)
         return super().evaluate_range_expression(lhs, rhs)
 
 
-def _divided(dividend: float, divisor: float) -> float:
+def _divide(dividend: float, divisor: float) -> float:
     if divisor:
         return dividend / divisor
+    # As in JavaScript, the language of the reference implementation; Python would raise ZeroDivisionError.
     return math.copysign(math.inf, dividend) * math.copysign(1, divisor) if dividend else math.nan
 
 
@@ -139,13 +143,13 @@ _ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
-    "/": _divided,
+    "/": _divide,
     "%": lambda dividend, divisor: math.fmod(dividend, divisor) if divisor else math.nan,
 }
 
 
 class _Base(Jsonata.Frame):  # type: ignore[misc] # the library has no types
-    """The names of all functions that depend on their arguments alone, each made when it is first looked up."""
+    """Functions that depend on their arguments only; each is created at its first lookup."""
 
     def lookup(self, name: str) -> Any:
         if name not in self.bindings:
@@ -158,14 +162,14 @@ _IMPURE = states_functions.IMPURE | {_TO_MILLIS}
 
 _base = _Base(None)
 _base.bindings.update(states_functions.PURE)
-_base.bindings["eval"] = None  # Step Functions does not have it
+_base.bindings["eval"] = None  # not available in Step Functions
 
 BUILT_IN = frozenset({*Jsonata.static_frame.bindings, *states_functions.PURE, *states_functions.IMPURE}) - {"eval"}
-"""Names of all functions that expressions may call without defining them."""
+"""Names of all functions that an expression may call without a definition."""
 
 
 class _Frame(Jsonata.Frame):  # type: ignore[misc] # the library has no types
-    """The outermost names of one evaluation, each bound when it is first looked up; counts the evaluation's steps."""
+    """Outermost scope of one evaluation: binds names at first lookup, and counts steps and depth."""
 
     def __init__(self, names: Names, field: str) -> None:
         super().__init__(_base)
@@ -178,7 +182,7 @@ class _Frame(Jsonata.Frame):  # type: ignore[misc] # the library has no types
     def lookup(self, name: str) -> Any:
         if name not in self.bindings:
             if self._names.has(name):
-                self.bindings[name] = _taken(self._names, name)
+                self.bindings[name] = _converted(self._names, name)
             elif name in _IMPURE:
                 self.bindings.update(self._impure())
         return super().lookup(name)
@@ -186,33 +190,29 @@ class _Frame(Jsonata.Frame):  # type: ignore[misc] # the library has no types
     def _impure(self) -> dict[str, Any]:
         context, item = self._names.context, self._names.item
         place = self._field if item is None else f"{self._field}[{item['Index']}]"
-        of_time = states_functions.time(context.now_ms) | {_TO_MILLIS: corrections.to_millis(context.now_ms)}
-        return of_time | states_functions.chance(f"{context.seed}/{place}")
+        clock = states_functions.time_functions(context.now_ms) | {_TO_MILLIS: corrections.to_millis(context.now_ms)}
+        return clock | states_functions.random_functions(f"{context.seed}/{place}")
 
     def _enter(self, _expr: Any, _input: Any, _environment: Any) -> None:
         self._steps += 1
         self._depth += 1
         if self._steps > MAX_STEPS:
-            raise Runaway("Expression evaluation timeout: Check for infinite loop")
+            raise Runaway("Expression evaluation timeout: Check for infinite loop")  # AWS's text
         if self._depth > MAX_DEPTH:
-            raise Runaway("Stack overflow error: Check for non-terminating recursive function.")
+            raise Runaway(_STACK_OVERFLOW)
 
     def _leave(self, _expr: Any, _input: Any, _environment: Any, _result: Any) -> None:
         self._depth -= 1
 
 
-def _taken(names: Names, name: str) -> Any:
-    if name not in names.taken:
-        names.taken[name] = inward(names.raw(name))
-    value = names.taken[name]
+def _converted(names: Names, name: str) -> Any:
+    """Return the value of `name` in the library's form; conversion happens once per visit, not per expression."""
+    if name not in names.converted:
+        names.converted[name] = to_library(names.value(name))
+    value = names.converted[name]
     if name != STATES or names.item is None:
         return value
-    return value | {"context": value["context"] | {"Map": {"Item": inward(names.item)}}}
-
-
-def _ended(text: str) -> str:
-    """`text`, behind which the library can read: it stumbles over a comment at the end."""
-    return f"{text} " if text.endswith("*/") else text
+    return value | {"context": value["context"] | {"Map": {"Item": to_library(names.item)}}}
 
 
 def _located(error: JException) -> str:
@@ -222,9 +222,9 @@ def _located(error: JException) -> str:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, RecursionError):
-        return "Stack overflow error: Check for non-terminating recursive function."
+        return _STACK_OVERFLOW
     if not isinstance(error, JException):
         return str(error) if isinstance(error, Runaway) else f"{type(error).__name__}: {error}"
-    # the library says Object wherever JSONata says function
+    # The library's messages have "Object" in place of JSONata's "function".
     text = str(error) if error.error in _OWN_MESSAGE else str(error).replace(" Object ", " function ")
     return f"{error.error}: {text}"

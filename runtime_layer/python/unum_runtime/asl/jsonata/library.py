@@ -1,7 +1,7 @@
-"""What is used of the package jsonata-python; nothing else imports it, and nothing imports this at its top level.
+"""Imports from the package jsonata-python; the only module that imports it, itself never imported at a top level.
 
-The package raises the recursion limit of the process when it is imported, and keeps the expression that a thread
-evaluates in a place that all its users share. Neither may reach user code, which lives in the same process.
+At import, the package raises the recursion limit of the process. It also stores the current expression of a thread in a
+variable that all its users share. Neither may affect user code in the same process.
 """
 
 import sys
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 _LIMIT = sys.getrecursionlimit()
 
 try:
-    from jsonata.functions import Functions  # noqa: E402, RUF100 - only now is the limit known
+    from jsonata.functions import Functions  # noqa: E402, RUF100 - the limit must be read before
     from jsonata.jexception import JException
     from jsonata.jsonata import Jsonata
     from jsonata.parser import Parser
@@ -28,18 +28,18 @@ except ModuleNotFoundError as error:
 finally:
     sys.setrecursionlimit(_LIMIT)
 
-__all__ = ["Functions", "JException", "Jsonata", "Node", "RegexFlags", "Signature", "Utils", "borrowed"]
+__all__ = ["Functions", "JException", "Jsonata", "Node", "RegexFlags", "Signature", "Utils", "isolate"]
 
 Node = Parser.Symbol
-"""A node of a syntax tree; a function at run time, too."""
+"""Node of a syntax tree, and a function at run time."""
 
 _DEEP = 10_000
-"""Frames of Python that the deepest evaluation allowed needs, and some more (`engine.MAX_DEPTH`)."""
+"""Python frames for an evaluation of depth `engine.MAX_DEPTH`, with a reserve."""
 
 
 @contextmanager
-def borrowed() -> Iterator[None]:
-    """Room for deep recursion, and the thread's place for an expression in use; both are given back at the end."""
+def isolate() -> Iterator[None]:
+    """Raise the recursion limit, and restore it and the library's current expression of this thread afterwards."""
     limit = sys.getrecursionlimit()
     current = vars(Jsonata.CURRENT).get("jsonata")
     sys.setrecursionlimit(max(limit, _DEEP))

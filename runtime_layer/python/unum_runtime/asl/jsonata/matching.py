@@ -1,7 +1,6 @@
-"""Regular expressions of JSONata, and the functions that work with them otherwise than the library does."""
+"""Regular expressions of JSONata, and corrected functions that use them."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from unum_runtime.asl.jsonata.library import Functions, JException, RegexFlags
@@ -13,10 +12,10 @@ _ASCII_CLASSES = {"d": "[0-9]", "D": "[^0-9]", "w": "[A-Za-z0-9_]", "W": "[^A-Za
 
 
 def regex(pattern: str, flags: RegexFlags) -> re.Pattern[str]:
-    r"""A regular expression of JSONata, which has ``(?<name>...)``, and for which ``\d`` and ``\w`` are of ASCII."""
-    within = False
+    r"""Compile a JSONata regular expression, with ``(?<name>...)`` for groups, and ASCII ``\d`` and ``\w``."""
+    within = False  # inside of a character class
 
-    def translated(part: re.Match[str]) -> str:
+    def translate(part: re.Match[str]) -> str:
         nonlocal within
         if part["escaped"] in _ASCII_CLASSES:
             ascii_class = _ASCII_CLASSES[part["escaped"]]
@@ -30,11 +29,11 @@ def regex(pattern: str, flags: RegexFlags) -> re.Pattern[str]:
         return part[0]
 
     options = (re.IGNORECASE if flags.case_insensitive else 0) | (re.MULTILINE if flags.multiline else 0)
-    return re.compile(_REGEX_PART.sub(translated, pattern), options)
+    return re.compile(_REGEX_PART.sub(translate, pattern), options)
 
 
 def replace(string: str | None, pattern: Any, replacement: Any, limit: float | None) -> str | None:
-    """``$replace``: what was put in is not looked at again."""
+    """Implement ``$replace`` without a second search in replaced text, unlike the library."""
     if string is None or pattern is None or replacement is None:
         return string
     if limit is not None and limit < 0:
@@ -42,21 +41,19 @@ def replace(string: str | None, pattern: Any, replacement: Any, limit: float | N
     if pattern == "":
         raise JException("D3010", -1, pattern)
     pieces, end = [], 0
-    for count, found in enumerate(_found(string, pattern)):
+    is_regex = not isinstance(pattern, str)
+    matches = (pattern if is_regex else re.compile(re.escape(pattern))).finditer(string)
+    for count, found in enumerate(matches):
         if limit is not None and count >= limit:
             break
-        pieces += [string[end : found.start()], _replaced(found, replacement, is_regex=not isinstance(pattern, str))]
+        pieces += [string[end : found.start()], _replacement(found, replacement, is_regex=is_regex)]
         end = found.end()
     return "".join((*pieces, string[end:]))
 
 
-def _found(string: str, pattern: Any) -> Iterator[re.Match[str]]:
-    return (re.compile(re.escape(pattern)) if isinstance(pattern, str) else pattern).finditer(string)
-
-
-def _replaced(found: re.Match[str], replacement: Any, *, is_regex: bool) -> str:
+def _replacement(found: re.Match[str], replacement: Any, *, is_regex: bool) -> str:
     if isinstance(replacement, str):
-        return _filled(replacement, found) if is_regex else replacement
+        return _fill(replacement, found) if is_regex else replacement
     groups = ["" if group is None else group for group in found.groups()]
     shown = {"match": found[0], "start": found.start(), "end": found.end(), "groups": groups}
     result = Functions.func_apply(replacement, [shown])
@@ -65,8 +62,8 @@ def _replaced(found: re.Match[str], replacement: Any, *, is_regex: bool) -> str:
     return result
 
 
-def _filled(template: str, found: re.Match[str]) -> str:
-    """`template` with the groups that ``$1`` and its like stand for: of more digits than there are groups, fewer."""
+def _fill(template: str, found: re.Match[str]) -> str:
+    """Return `template` with groups in place of ``$1`` and so on; a number beyond the groups uses fewer digits."""
     count = len(found.groups())
 
     def group(mark: re.Match[str]) -> str:
@@ -85,7 +82,7 @@ def _filled(template: str, found: re.Match[str]) -> str:
 
 
 def split(string: str | None, pattern: Any, limit: float | None) -> list[str] | None:
-    """``$split``: the groups of a regular expression are no parts."""
+    """Implement ``$split`` without the groups of a regular expression among the parts, unlike the library."""
     if string is None or isinstance(pattern, str) or pattern is None:
         parts: list[str] | None = Functions.split(string, pattern, limit)
         return parts

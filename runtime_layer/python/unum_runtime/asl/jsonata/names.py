@@ -1,4 +1,4 @@
-"""What the expressions of a state see by name: ``$states`` and the workflow's variables."""
+"""Names visible in the expressions of a state: ``$states`` and the workflow's variables."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,33 +8,33 @@ from unum_runtime.cold_start.records import dataclass, field, replace
 from unum_runtime.model.ir import Json
 
 STATES = "states"
-"""The reserved variable (specification, Reserved "states" Variable with JSONata)."""
+"""The reserved variable. Source: specification, 'Reserved "states" Variable'."""
 
 
 @dataclass(frozen=True)
 class Names:
-    """The names of one evaluation of a state's fields.
+    """Names in one evaluation of a state's fields.
 
     Attributes:
         states: fields of ``$states``.
-        context: variables, time and chance.
-        item: ``$states.context.Map.Item``, while an item of a Map is looked at.
-        taken: values in the form of the library, by name, each from when it was first asked for.
+        context: variables, time and random seed.
+        item: value of ``$states.context.Map.Item`` during an ItemSelector; None elsewhere.
+        converted: values in the library's form by name, filled at first lookup.
     """
 
     states: Mapping[str, Json]
     context: ExpressionContext
     item: dict[str, Json] | None = None
-    taken: dict[str, Any] = field(default_factory=dict)
+    converted: dict[str, Any] = field(default_factory=dict)
 
-    def of(self, item: dict[str, Json]) -> "Names":
-        """The same while `item` of a Map is looked at; what was taken is shared."""
+    def for_item(self, item: dict[str, Json]) -> "Names":
+        """Return the names for one item of a Map, sharing converted values."""
         return replace(self, item=item)
 
     def has(self, name: str) -> bool:
-        """Whether `name`, without ``$``, stands for something."""
+        """Return True if `name`, without ``$``, has a value."""
         return name == STATES or name in self.context.variables
 
-    def raw(self, name: str) -> Json:
-        """What `name` stands for, but for the item."""
+    def value(self, name: str) -> Json:
+        """Return the value of `name`, without the Map item."""
         return self.states if name == STATES else self.context.variables[name]

@@ -1,65 +1,38 @@
-"""The fields of a JSONata state, run (specification, Input and Output Processing with JSONata)."""
+"""Fields of a JSONata state. Source: specification, "Input and Output Processing with JSONata"."""
 
 from collections.abc import Mapping, Sequence
 
-from unum_runtime.asl.batches import MOST_BYTES, batches
+from unum_runtime.asl.batches import batches
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonata.names import Names
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 from unum_runtime.asl.jsonata.templates import Template, inside
-from unum_runtime.asl.numbers import given
+from unum_runtime.asl.numbers import BOUNDS, deployed_number, is_number
 from unum_runtime.asl.program import StateOutput
 from unum_runtime.asl.states_errors import NoChoiceMatched
-from unum_runtime.asl.timestamps import milliseconds, parse_timestamp
+from unum_runtime.asl.timestamps import parse_timestamp, to_milliseconds
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.model.ir import Catcher, Json
 
-_MAX_SECONDS = 99_999_999
 
-
-class _Limits(NamedTuple):
-    """What a number must be."""
-
-    low: int
-    high: float = float("inf")
-    whole: bool = True
-
-    def __str__(self) -> str:
-        kind = "an integer" if self.whole else "a number"
-        return f"{kind} from {self.low} to {self.high}" if self.high != float("inf") else f"{kind} from {self.low} up"
-
-
-_LIMITS = {
-    "Seconds": _Limits(0, _MAX_SECONDS),
-    "TimeoutSeconds": _Limits(1, _MAX_SECONDS),
-    "HeartbeatSeconds": _Limits(1, _MAX_SECONDS),
-    "MaxConcurrency": _Limits(0),
-    "ToleratedFailureCount": _Limits(0),
-    "ToleratedFailurePercentage": _Limits(0, 100, whole=False),
-    "ItemBatcher/MaxItemsPerBatch": _Limits(1),
-    "ItemBatcher/MaxInputBytesPerBatch": _Limits(1, MOST_BYTES),
-}
-"""Of the fields that hold numbers (specification; developer guide, Wait, Task and Map workflow states)."""
-
-
-class _Ways(NamedTuple):
-    """What a state, a rule or a catcher says about how it is left."""
+class _Exit(NamedTuple):
+    """Output and Assign of a state, a rule or a catcher."""
 
     output: Template | None
     assign: Template | None
 
     @classmethod
-    def of(cls, fields: Mapping[str, Json], prefix: str = "") -> "_Ways":
+    def of(cls, fields: Mapping[str, Json], prefix: str = "") -> "_Exit":
         return cls(_template(fields, "Output", prefix), _template(fields, "Assign", prefix))
 
-    def left(self, default: Json, names: Names) -> StateOutput:
+    def evaluate(self, default: Json, names: Names) -> StateOutput:
         value = default if self.output is None else self.output.evaluate(names)
         variables = names.context.variables
         return StateOutput(value, variables if self.assign is None else {**variables, **self.assign.evaluate(names)})
 
 
 class JsonataProgram:
-    """See `unum_runtime.asl.program.Program`; every field is compiled when it is first evaluated."""
+    """Fields of one JSONata state; see `unum_runtime.asl.program.Program` for the methods."""
 
     def __init__(
         self,
@@ -71,27 +44,27 @@ class JsonataProgram:
         has_result: bool = True,
         takes_objects: bool = False,
     ) -> None:
-        """Compiles nothing yet.
+        """Create templates; each is compiled at its first evaluation.
 
         Args:
-            data: the state's fields, as in the definition.
-            rules: those of a Choice, and where each leads to.
-            default: where a Choice goes when none holds.
-            catchers: those of the state.
-            has_result: the state is a Task, a Parallel or a Map; only these have ``$states.result``.
-            takes_objects: the state is a distributed Map, for which the fields of an object are items.
+            data: fields of the state in the definition.
+            rules: pairs of rule and next state of a Choice.
+            default: next state of a Choice if no rule holds.
+            catchers: catchers of the state.
+            has_result: True for Task, Parallel and Map; only these have ``$states.result``.
+            takes_objects: True for a distributed Map, which accepts an object's fields as items.
         """
         self.takes_input = "Arguments" not in data
         self.gives_result = data.keys().isdisjoint(("Output", "Assign"))
         self._data = data
         self._fields = {name: Template(value, name) for name, value in data.items()} | _batcher(data)
-        self._ways = _Ways.of(data)
+        self._exit = _Exit.of(data)
         self._rules = [
-            (Template(rule["Condition"], f"Choices/{index}/Condition"), _Ways.of(rule, f"Choices/{index}/"), target)
+            (Template(rule["Condition"], f"Choices/{index}/Condition"), _Exit.of(rule, f"Choices/{index}/"), target)
             for index, (rule, target) in enumerate(rules)
         ]
         self._default = default
-        self._catchers = [_Ways.of(catcher.data, f"Catch/{index}/") for index, catcher in enumerate(catchers)]
+        self._catchers = [_Exit.of(catcher.data, f"Catch/{index}/") for index, catcher in enumerate(catchers)]
         self._has_result = has_result
         self._takes_objects = takes_objects
 
@@ -101,32 +74,32 @@ class JsonataProgram:
 
     def output(self, raw: Json, result: Json, context: ExpressionContext) -> StateOutput:
         """See `Program.output`."""
-        return self._ways.left(result, _names(raw, context, **({"result": result} if self._has_result else {})))
+        return self._exit.evaluate(result, _names(raw, context, **({"result": result} if self._has_result else {})))
 
     def choose(self, raw: Json, context: ExpressionContext) -> tuple[str, StateOutput]:
-        """See `Program.choose`. Only what the chosen rule says is evaluated; the state's own is for its default."""
+        """See `Program.choose`; the state's own Output and Assign are for the Default."""
         names = _names(raw, context)
-        for condition, ways, target in self._rules:
-            if _typed(condition, names, bool, "boolean"):
-                return target, ways.left(raw, names)
+        for condition, own, target in self._rules:
+            if _evaluate_as(bool, "boolean", condition, names):
+                return target, own.evaluate(raw, names)
         if self._default is None:
-            raise NoChoiceMatched("No rule in Choices holds for the input, and there is no Default; add one, or a rule")
-        return self._default, self._ways.left(raw, names)
+            raise NoChoiceMatched
+        return self._default, self._exit.evaluate(raw, names)
 
     def catch(self, position: int, raw: Json, error: Mapping[str, str], context: ExpressionContext) -> StateOutput:
         """See `Program.catch`."""
-        return self._catchers[position].left(dict(error), _names(raw, context, errorOutput=dict(error)))
+        return self._catchers[position].evaluate(dict(error), _names(raw, context, errorOutput=dict(error)))
 
     def items(self, raw: Json, context: ExpressionContext, read: list[Json] | None = None) -> list[Json]:
         """See `Program.items`."""
         names = _names(raw, context)
-        items = self._listed(names) if read is None else [{"Value": item} for item in read]
+        items = self._map_items(names) if read is None else [{"Value": item} for item in read]
         selector = self._fields.get("ItemSelector")
         if selector is None:
             inputs = [item if "Key" in item else item["Value"] for item in items]
         else:
-            inputs = [selector.evaluate(names.of({"Index": index, **item})) for index, item in enumerate(items)]
-        return self._batched(inputs, names) if "ItemBatcher" in self._data else inputs
+            inputs = [selector.evaluate(names.for_item({"Index": index, **item})) for index, item in enumerate(items)]
+        return self._batch(inputs, names) if "ItemBatcher" in self._data else inputs
 
     def number(self, field: str, raw: Json, context: ExpressionContext) -> float | None:
         """See `Program.number`."""
@@ -136,7 +109,9 @@ class JsonataProgram:
         """See `Program.until_ms`."""
         names = _names(raw, context)
         seconds = self._number("Seconds", names)
-        return _moment(self._fields["Timestamp"], names) if seconds is None else context.now_ms + int(seconds) * 1000
+        if seconds is not None:
+            return context.now_ms + int(seconds) * 1000
+        return _evaluate_timestamp(self._fields["Timestamp"], names)
 
     def failure(self, raw: Json, context: ExpressionContext) -> tuple[str | None, str | None]:
         """See `Program.failure`."""
@@ -147,23 +122,23 @@ class JsonataProgram:
         return self._fields[field].evaluate(names) if field in self._fields else default
 
     def _text(self, field: str, names: Names) -> str | None:
-        return _typed(self._fields[field], names, str, "string") if field in self._fields else None
+        return _evaluate_as(str, "string", self._fields[field], names) if field in self._fields else None
 
     def _number(self, field: str, names: Names) -> int | float | None:
-        template = self._fields.get(field)
+        template, name = self._fields.get(field), field.rpartition("/")[2]
         if template is None:
             return None
         if isinstance(template.raw, str) and inside(template.raw) is None:
-            return given(field.rpartition("/")[2], template.raw)
-        value, limits = template.evaluate(names), _LIMITS[field]
-        if isinstance(value, bool) or not isinstance(value, int | float):
+            return deployed_number(name, template.raw)
+        value, bounds = template.evaluate(names), BOUNDS[name]
+        if not is_number(value):
             raise QueryEvaluationError.unexpected(template.text, field, "number", value)
-        if not limits.low <= value <= limits.high or (limits.whole and value != int(value)):
-            raise QueryEvaluationError.out_of_range(template.text, field, str(limits), value)
-        return int(value) if limits.whole else value
+        if not bounds.allow(value):
+            raise QueryEvaluationError.out_of_range(template.text, field, str(bounds), value)
+        return int(value) if bounds.is_whole else value
 
-    def _listed(self, names: Names) -> list[dict[str, Json]]:
-        """The items, each as ``$states.context.Map.Item`` shows it, but for its ``Index``."""
+    def _map_items(self, names: Names) -> list[dict[str, Json]]:
+        """Return the items in the form of ``$states.context.Map.Item`` without ``Index``."""
         template = self._fields.get("Items", _WHOLE_INPUT)
         found = template.evaluate(names)
         if isinstance(found, list):
@@ -172,14 +147,12 @@ class JsonataProgram:
             return [{"Key": key, "Value": value} for key, value in found.items()]
         raise QueryEvaluationError.unexpected(template.text, template.field, "array", found)
 
-    def _batched(self, items: list[Json], names: Names) -> list[Json]:
-        most_items = self._number("ItemBatcher/MaxItemsPerBatch", names)
-        most_bytes = self._number("ItemBatcher/MaxInputBytesPerBatch", names)
+    def _batch(self, items: list[Json], names: Names) -> list[Json]:
         extra = self._fields.get("ItemBatcher/BatchInput")
         return batches(
             items,
-            most_items=None if most_items is None else int(most_items),
-            most_bytes=None if most_bytes is None else int(most_bytes),
+            most_items=self._number("ItemBatcher/MaxItemsPerBatch", names),
+            most_bytes=self._number("ItemBatcher/MaxInputBytesPerBatch", names),
             extra={} if extra is None else {"BatchInput": extra.evaluate(names)},
         )
 
@@ -200,16 +173,16 @@ def _batcher(data: Mapping[str, Json]) -> dict[str, Template]:
     return {name: Template(value, name) for name, value in fields.items()}
 
 
-def _typed(template: Template, names: Names, kind: type, expected: str) -> Json:
+def _evaluate_as(kind: type, expected: str, template: Template, names: Names) -> Json:
     value = template.evaluate(names)
     if not isinstance(value, kind):
         raise QueryEvaluationError.unexpected(template.text, template.field, expected, value)
     return value
 
 
-def _moment(template: Template, names: Names) -> int:
-    text = _typed(template, names, str, "string")
-    moment = parse_timestamp(text)
-    if moment is None:
+def _evaluate_timestamp(template: Template, names: Names) -> int:
+    text = _evaluate_as(str, "string", template, names)
+    instant = parse_timestamp(text)
+    if instant is None:
         raise QueryEvaluationError.out_of_range(template.text, template.field, "a timestamp of RFC 3339", text)
-    return milliseconds(moment)
+    return to_milliseconds(instant)

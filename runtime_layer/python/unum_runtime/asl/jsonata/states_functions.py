@@ -1,7 +1,7 @@
-"""Functions of Step Functions for JSONata, and those of JSONata that ask for the time or for chance.
+"""JSONata functions of Step Functions, and JSONata's functions of time and random numbers.
 
-Source: AWS Step Functions Developer Guide, "JSONata functions provided by Step Functions". What it leaves open (a range
-of one value is that value, a step of zero gives nothing, sizes round towards zero) is what AWS was seen to do.
+Source: AWS Step Functions Developer Guide, "JSONata functions provided by Step Functions". Open questions follow
+observed behaviour: a range of one value is that value, a step of zero gives nothing, sizes round towards zero.
 """
 
 import hashlib
@@ -13,26 +13,26 @@ from itertools import islice
 from typing import Any
 
 from unum_runtime.asl.jsonata.library import JException, Jsonata, Utils
-from unum_runtime.asl.jsonata.values import inward
+from unum_runtime.asl.jsonata.values import to_library
 
 MAX_ITEMS = 1_000_000
-"""Items that a range may have; AWS refuses ten million as well, and runs out of memory below that."""
+"""Maximum items of a range; AWS rejects ten million, and runs out of memory with fewer."""
 
 _ALGORITHMS = {"MD5": "md5", "SHA-1": "sha1", "SHA-256": "sha256", "SHA-384": "sha384", "SHA-512": "sha512"}
 _FAILED = "D3137"
-"""JSONata's code for errors that bring their own message."""
+"""JSONata's code of errors with their own message."""
 
 _NO_MATCH = "T0410"
-"""JSONata's code for an argument that does not fit the signature."""
+"""JSONata's code of an argument that does not match the signature."""
 
 
 class Function(Jsonata.JFunction):  # type: ignore[misc] # the library has no types
-    """A function of ours for expressions; undefined arguments are None.
+    """Function for expressions, implemented in Python; undefined arguments are None.
 
     Attributes:
-        name: without ``$``.
-        signature: as JSONata writes signatures, such as ``<s-n?:s>``.
-        implementation: has as many parameters as the signature.
+        name: name without ``$``.
+        signature: JSONata signature, such as ``<s-n?:s>``.
+        implementation: Python function with the parameters of the signature.
     """
 
     def __init__(self, name: str, signature: str, implementation: Callable[..., Any]) -> None:
@@ -41,19 +41,19 @@ class Function(Jsonata.JFunction):  # type: ignore[misc] # the library has no ty
         self.signature.set_function_name(name)
 
     def validate(self, args: Any, context: Any) -> Any:
-        """As the library does, which takes null for an argument that is not there; AWS does not."""
+        """Validate like the library, but reject null as AWS does; the library treats null as missing."""
         for position, argument in enumerate(args, 1):
             if argument is Utils.NULL_VALUE:
                 raise JException(_NO_MATCH, -1, position, self.function_name)
         return super().validate(args, context)
 
     def get_number_of_args(self) -> int:
-        """How many there may be; the library asks when a function is applied in part."""
+        """Return the number of parameters, needed for partial application."""
         return int(self.signature.get_number_of_args())
 
 
 def partition(items: list[Any] | None, size: float | None) -> list[Any] | None:
-    """``$partition``: `items` in arrays of `size`, the last of which may be shorter."""
+    """Implement ``$partition``: arrays of `size` items, the last array maybe shorter."""
     if size is not None and size < 0 and int(size) != 0:
         raise _failure("Second argument must be zero or greater")
     if not items or size is None:
@@ -63,17 +63,17 @@ def partition(items: list[Any] | None, size: float | None) -> list[Any] | None:
 
 
 def stepped_range(first: float | None, last: float | None, step: float | None) -> list[int] | int | None:
-    """``$range``: every step-th integer from `first` to `last`, both included."""
+    """Implement ``$range``: every step-th integer from `first` to `last`, both inclusive."""
     if first is None or last is None or step is None or int(step) == 0:
         return None
     numbers = range(int(first), int(last) + (1 if step > 0 else -1), int(step))
     if len(numbers) > MAX_ITEMS:
-        raise _failure(f"A range has at most {MAX_ITEMS} items; got {len(numbers)}")
+        raise _failure(f"A range has at most {MAX_ITEMS} items, got {len(numbers)}")
     return numbers[0] if len(numbers) == 1 else list(numbers) or None
 
 
 def digest(text: str | None, algorithm: str | None) -> str | None:
-    """``$hash``: in hexadecimal digits."""
+    """Implement ``$hash``: digest in hexadecimal digits."""
     if text is None or algorithm is None:
         return None
     if algorithm not in _ALGORITHMS:
@@ -82,37 +82,37 @@ def digest(text: str | None, algorithm: str | None) -> str | None:
 
 
 def parse(text: str | None) -> Any:
-    """``$parse``: the value that the JSON text stands for."""
+    """Implement ``$parse``: value of a JSON text."""
     if text is None:
         return None
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refused, parse_float=_finite)
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
     except ValueError as error:
         raise _failure(f"Invalid JSON: {error}") from None
-    return inward(value)
+    return to_library(value)
 
 
-def chance(seed: str) -> dict[str, Function]:
-    """The functions that draw numbers, all from one row that begins at `seed`."""
-    row = random.Random(seed)  # noqa: S311 - to be repeatable is the point; nothing secret is made of it
+def random_functions(seed: str) -> dict[str, Function]:
+    """Return the functions of random numbers, all from one source with `seed`."""
+    source = random.Random(seed)  # noqa: S311 - repeatable on purpose, never used for secrets
     return {
-        "random": Function("random", "<n?:n>", lambda own: row.random() if own is None else drawn(int(own))),
-        "uuid": Function("uuid", "<:s>", lambda: str(uuid.UUID(int=row.getrandbits(128), version=4))),
-        "shuffle": Function("shuffle", "<a:a>", lambda items: items and row.sample(items, len(items))),
+        "random": Function("random", "<n?:n>", lambda own: source.random() if own is None else java_random(int(own))),
+        "uuid": Function("uuid", "<:s>", lambda: str(uuid.UUID(int=source.getrandbits(128), version=4))),
+        "shuffle": Function("shuffle", "<a:a>", lambda items: items and source.sample(items, len(items))),
     }
 
 
-def time(now_ms: int) -> dict[str, Function]:
-    """The functions that tell the time, for which it stands still."""
-    written = Jsonata.static_frame.lookup("fromMillis")
+def time_functions(now_ms: int) -> dict[str, Function]:
+    """Return the functions of time, which always return the same time."""
+    from_millis = Jsonata.static_frame.lookup("fromMillis")
     return {
-        "now": Function("now", "<s?s?:s>", lambda picture, zone: written.call(None, [now_ms, picture, zone])),
+        "now": Function("now", "<s?s?:s>", lambda picture, zone: from_millis.call(None, [now_ms, picture, zone])),
         "millis": Function("millis", "<:n>", lambda: now_ms),
     }
 
 
-def drawn(seed: int) -> float:
-    """``$random`` with a seed: the first number of Java's generator, which AWS uses (java.util.Random, nextDouble)."""
+def java_random(seed: int) -> float:
+    """Implement ``$random`` with a seed: first `nextDouble` of Java's `java.util.Random`, as in AWS."""
     state = (seed ^ 0x5DEECE66D) & _BITS
     high = _next(state)
     low = _next(high)
@@ -128,10 +128,10 @@ PURE = {
         Function("parse", "<s?:x>", parse),
     )
 }
-"""Those whose result follows from their arguments."""
+"""Functions that depend on their arguments only."""
 
 IMPURE = frozenset({"now", "millis", "random", "uuid", "shuffle"})
-"""Names of those of `time` and `chance`."""
+"""Names of the functions of `time_functions` and `random_functions`."""
 
 _BITS = (1 << 48) - 1
 
@@ -143,17 +143,17 @@ def _next(state: int) -> int:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a field has two values")
+        raise ValueError("expected one value for each field, got two")
     return found
 
 
-def _refused(constant: str) -> float:
-    raise ValueError(f"{constant} is no number of JSON")
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON number")
 
 
 def _finite(text: str) -> float:
     number = float(text)
-    return number if abs(number) != float("inf") else _refused(text)
+    return number if abs(number) != float("inf") else _refuse(text)
 
 
 def _failure(message: str) -> JException:

@@ -1,4 +1,4 @@
-"""How JSONata writes a value as text, in ``$string`` and with ``&`` (docs.jsonata.org, String functions)."""
+"""Text form of values in ``$string`` and ``&``. Source: https://docs.jsonata.org, "String functions"."""
 
 import math
 from collections.abc import Iterable
@@ -11,17 +11,17 @@ from unum_runtime.asl.jsonata.values import not_finite
 
 _LONG = 2**63
 _DIGITS = Context(prec=15)
-"""Of a number with a fraction, so that 0.1 + 0.2 is written as 0.3."""
+"""Significant digits of a number with a fraction: 0.1 + 0.2 becomes "0.3"."""
 
 _WITH_EXPONENT = 1e21
 _INDENT = "  "
 
 
-def text(value: Any, is_pretty: bool | None = None) -> str | None:  # noqa: FBT001 - as expressions call it
-    """`value` as it is if it is a text, else as JSON; None, which is undefined, stays None.
+def to_string(value: Any, is_pretty: bool | None = None) -> str | None:  # noqa: FBT001 - a parameter of ``$string``
+    """Return a text unchanged, other values as JSON, and None (undefined) as None.
 
     Raises:
-        ValueError: a number inside it is infinite.
+        ValueError: `value` contains an infinite number.
     """
     if isinstance(value, Utils.JList) and value.outer_wrapper:
         value = value[0]
@@ -33,7 +33,7 @@ def text(value: Any, is_pretty: bool | None = None) -> str | None:  # noqa: FBT0
 
 
 def _json(value: Any, line: str | None) -> str:
-    """`line` begins a new line inside what is around `value`; None if all is to be in one line."""
+    """Return JSON text; `line` is the line break with the indent around `value`, None for a single line."""
     if isinstance(value, str):
         return _quoted(value)
     inner = None if line is None else line + _INDENT
@@ -64,8 +64,8 @@ def _number(value: float) -> str:
     if isinstance(value, int) and -_LONG <= value < _LONG:
         return str(value)
     if not math.isfinite(value):
-        raise ValueError(f"{value} is no number of JSON")
+        raise ValueError(f"{value} is no JSON number")
     is_whole = value == int(value)
-    written = (Decimal(repr(float(value))) if is_whole else _DIGITS.create_decimal(Decimal(value))).normalize()
-    is_plain = abs(value) < _WITH_EXPONENT and written == written.to_integral_value()
-    return format(written, "f") if is_plain else str(written).lower()
+    digits = (Decimal(repr(float(value))) if is_whole else _DIGITS.create_decimal(Decimal(value))).normalize()
+    is_plain = abs(value) < _WITH_EXPONENT and digits == digits.to_integral_value()
+    return format(digits, "f") if is_plain else str(digits).lower()

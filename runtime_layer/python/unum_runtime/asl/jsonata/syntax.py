@@ -1,4 +1,4 @@
-"""What a syntax tree tells of an expression before it is evaluated: the names that it reads, and misuses of names."""
+"""Static analysis of expressions: variables that they read, and invalid names."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
@@ -9,25 +9,25 @@ from unum_runtime.asl.jsonata.library import Node
 from unum_runtime.asl.jsonata.names import STATES
 
 _Bound: TypeAlias = set[str]
-"""Names that the expression itself defines, as far as it has been read."""
+"""Names defined in the expression up to the current node."""
 
-_HERE = ("procedure", "condition", "then", "_else", "lhs", "rhs", "expression")
-"""Fields of a node that hold a node evaluated where the node itself is."""
+_OUTER = ("procedure", "condition", "then", "_else", "lhs", "rhs", "expression")
+"""Attributes of a node with a child evaluated on the same context value as the node."""
 
-_HERE_LISTS = ("arguments", "expressions")
+_OUTER_LISTS = ("arguments", "expressions")
 _INNER = ("pattern", "update", "delete")
-"""Those evaluated on values that the node finds."""
+"""Attributes of a node with a child evaluated on values that the node selects."""
 
 
-class Reading:
-    """One expression, read from left to right as it would be evaluated.
+class Analysis:
+    """Analysis of one expression, from left to right in order of evaluation.
 
-    In all methods, `inner` says that there is a value around a node, which ``$`` and plain names refer to.
+    In all methods, `inner` is True if ``$`` and plain names have a context value.
 
     Attributes:
-        names: variables that it needs from outside, without ``$``, each with the fields of it that follow, such as
-            ``states.input.order``; as far as they are written down, and not computed.
-        faults: what Step Functions does not allow (specification, JSONata Restrictions).
+        names: variables from outside of the expression, without ``$``, with their written fields, such as
+            ``states.input.order``.
+        faults: violations of Step Functions' restrictions. Source: specification, "JSONata Restrictions".
     """
 
     def __init__(self, expression: Expression) -> None:
@@ -52,16 +52,16 @@ class Reading:
                 self._parts(node, scope, inner=inner)
             case _:
                 self._parts(node, bound, inner=inner)
-        self._attached(node, scope)
+        self._filters(node, scope)
 
     def _parts(self, node: Node, bound: _Bound, *, inner: bool) -> None:
-        for part in _here(node):
+        for part in _outer_children(node):
             self._node(part, bound, inner=inner)
-        for part in _within(node):
+        for part in _inner_children(node):
             self._node(part, bound, inner=True)
 
-    def _attached(self, node: Node, bound: _Bound) -> None:
-        """Reads filters and groups, which are evaluated on values of the node."""
+    def _filters(self, node: Node, bound: _Bound) -> None:
+        """Analyze filters and groups, which are evaluated on values of the node."""
         for stage in (*(node.predicate or ()), *(node.stages or ())):
             if stage.expr is not None:
                 self._node(stage.expr, bound, inner=True)
@@ -90,32 +90,32 @@ class Reading:
             is_inner = inner or position > 0
             if step.type == "variable":
                 self._variable(step, _names(node.steps[position + 1 :]), bound, inner=is_inner)
-                self._attached(step, bound)
+                self._filters(step, bound)
             else:
                 self._node(step, bound, inner=is_inner)
-            bound.update(_places(step))
+            bound.update(_step_variables(step))
 
     def _bind(self, node: Node, bound: _Bound, *, inner: bool) -> None:
         name = str(node.lhs.value)
         if name == STATES:
             self.faults.append("$states is reserved; bind another name")
-        is_function = node.rhs.type == "lambda"  # which may call itself, so it sees its own name
+        is_function = node.rhs.type == "lambda"  # a function may call itself, so it sees its own name
         self._node(node.rhs, bound | {name} if is_function else bound, inner=inner)
         bound.add(name)
 
     def _lambda(self, node: Node, bound: _Bound, *, inner: bool) -> None:
         parameters = {str(parameter.value) for parameter in node.arguments}
-        self._node(node.body, bound | parameters, inner=inner)  # on what is around it, wherever it is called
+        self._node(node.body, bound | parameters, inner=inner)  # context of its definition, not of its call
 
 
-def _here(node: Node) -> Iterator[Node]:
-    yield from filter(None, (getattr(node, name) for name in _HERE))
-    for name in _HERE_LISTS:
+def _outer_children(node: Node) -> Iterator[Node]:
+    yield from filter(None, (getattr(node, name) for name in _OUTER))
+    for name in _OUTER_LISTS:
         yield from getattr(node, name) or ()
     yield from _pairs(node)
 
 
-def _within(node: Node) -> Iterator[Node]:
+def _inner_children(node: Node) -> Iterator[Node]:
     yield from filter(None, (getattr(node, name) for name in _INNER))
     yield from (term.expression for term in node.terms or ())
 
@@ -129,7 +129,7 @@ def _names(steps: Sequence[Node]) -> Iterator[str]:
     return (str(step.value) for step in takewhile(lambda step: step.type == "name", steps))
 
 
-def _places(step: Node) -> Iterator[str]:
-    """Names for the value and the position of a step: ``@$value``, ``#$position``."""
+def _step_variables(step: Node) -> Iterator[str]:
+    """Yield the variables for value and position of a step: ``@$value``, ``#$position``."""
     yield from (str(name) for name in (step.focus, step.index) if name is not None)
     yield from (str(stage.value) for stage in step.stages or () if stage.type == "index")

@@ -1,4 +1,4 @@
-"""Fields of JSONata states: any JSON, in which strings from ``{%`` to ``%}`` are expressions."""
+"""Fields of JSONata states: JSON values in which strings from ``{%`` to ``%}`` are expressions."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -16,28 +16,28 @@ _Evaluate: TypeAlias = Callable[[Names], Json]
 
 @dataclass(frozen=True)
 class Template:
-    """The value of a field, compiled when it is first evaluated.
+    """A field, compiled at its first evaluation.
 
     Attributes:
-        raw: what the definition has.
-        field: where that is in the state, with slashes.
+        raw: value in the definition.
+        field: position in the state, with slashes.
     """
 
     raw: Json
     field: str
 
     def evaluate(self, names: Names) -> Json:
-        """The value: a new one at every call.
+        """Evaluate the field and return a new value.
 
         Raises:
-            QueryEvaluationError: an expression fails, or has no result that is JSON.
-            DefinitionError: what should be an expression is none.
+            QueryEvaluationError: an expression fails, or its result is undefined or not JSON.
+            DefinitionError: an expression has a syntax error.
         """
         return self._evaluate(names)
 
     @property
     def text(self) -> str:
-        """What an error shows of it."""
+        """Text of the field for errors."""
         return inside(self.raw) or str(self.raw)
 
     @cached_property
@@ -46,13 +46,13 @@ class Template:
 
 
 def inside(raw: Json) -> str | None:
-    """The expression that `raw` is, without what surrounds it; None if it is a literal."""
+    """Return the expression between ``{%`` and ``%}``; None for a literal."""
     is_expression = isinstance(raw, str) and raw.startswith(_OPEN) and raw.endswith(_CLOSE) and raw != "{%}"
     return raw.removeprefix(_OPEN).removesuffix(_CLOSE).strip() if is_expression else None
 
 
 def is_half_open(raw: str) -> bool:
-    """Whether `raw` looks like an expression at one end only, which Step Functions refuses (developer guide)."""
+    """Return True if `raw` has only one of ``{%`` and ``%}``, which Step Functions rejects."""
     return inside(raw) is None and (raw.startswith(_OPEN) or raw.endswith(_CLOSE))
 
 
@@ -74,10 +74,10 @@ def _array(items: list[_Evaluate]) -> _Evaluate:
 
 
 def _expression(text: str, field: str) -> _Evaluate:
-    from unum_runtime.asl.jsonata import engine  # noqa: PLC0415 - only where there is an expression
+    from unum_runtime.asl.jsonata import engine  # noqa: PLC0415 - loaded only for expressions
 
     try:
         expression = engine.Expression(text)
-    except engine.ExpressionSyntaxError as error:  # the compiler finds these; not so in IR written by hand
+    except engine.ExpressionSyntaxError as error:  # possible only in IR that the compiler has not checked
         raise DefinitionError((Problem(field, f"{text!r} is no JSONata expression: {error}"),)) from None
     return lambda names: expression.evaluate(names, field)

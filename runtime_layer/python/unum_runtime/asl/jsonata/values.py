@@ -1,4 +1,4 @@
-"""JSON values as the library has them, which tells null from undefined, and back."""
+"""Conversion between JSON and the library's values, which distinguish null from undefined."""
 
 import math
 from typing import Any
@@ -7,35 +7,35 @@ from unum_runtime.asl.jsonata.library import Utils
 from unum_runtime.model.ir import Json
 
 _EXACT = 2**53
-"""Up to here a float holds every integer, so an integer can stand for it."""
+"""Largest number up to which a double represents every integer exactly."""
 
 _LONGEST = 10**21
-"""From here on a number is written with an exponent, as JSONata has doubles alone; the library makes them integers."""
+"""Largest number without exponent. JSONata has doubles only, but the library computes with Python's long integers."""
 
 
 class NotJson(TypeError):
-    """A result is a function, or holds one."""
+    """Result that is or contains a function."""
 
 
-def inward(value: Json) -> Any:
-    """A copy of `value`, so that no expression changes what others see, with null as the library has it."""
+def to_library(value: Json) -> Any:
+    """Return a copy of `value` in the library's form; without the copy, an expression could change a shared value."""
     if isinstance(value, dict):
-        return {name: inward(inner) for name, inner in value.items()}
+        return {name: to_library(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [inward(inner) for inner in value]
+        return [to_library(inner) for inner in value]
     return Utils.NULL_VALUE if value is None else value
 
 
-def outward(result: Any) -> Json:
-    """The JSON value that `result` is; a number without a fraction is an integer, as AWS writes it.
+def from_library(result: Any) -> Json:
+    """Return `result` as JSON; a number without fraction becomes an integer, as in AWS.
 
     Raises:
-        NotJson: it is, or has inside, what JSON cannot say.
+        NotJson: `result` is or contains a function.
     """
     if isinstance(result, dict):
-        return {name: outward(inner) for name, inner in result.items()}
-    if isinstance(result, list):  # sequences of the library are lists
-        return [outward(inner) for inner in result]
+        return {name: from_library(inner) for name, inner in result.items()}
+    if isinstance(result, list):  # the library's sequences are lists too
+        return [from_library(inner) for inner in result]
     if result is None or result is Utils.NULL_VALUE:
         return None
     if isinstance(result, float) or (isinstance(result, int) and abs(result) > _LONGEST):
@@ -46,7 +46,7 @@ def outward(result: Any) -> Json:
 
 
 def not_finite(value: float) -> str:
-    """The text in place of `value`, which no number of JSON can be: the name that it has in JavaScript."""
+    """Return JavaScript's name of a number without JSON form."""
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 

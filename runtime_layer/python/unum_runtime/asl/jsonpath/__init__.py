@@ -1,1 +1,1 @@
-"""JSONPath states: paths, payload templates, choice rules, and their order (specification, JSONPath Concepts)."""
+"""JSONPath states: paths, payload templates, choice rules, and their order. Source: specification, "JSONPath"."""

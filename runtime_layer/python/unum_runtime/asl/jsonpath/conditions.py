@@ -1,4 +1,4 @@
-"""Choice rules of JSONPath states: data tests, and And, Or, Not over them (specification, JSONPath Choice Rules)."""
+"""Choice rules of JSONPath states: data tests and And, Or, Not. Source: specification, "JSONPath Choice Rules"."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -15,7 +15,7 @@ from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
 
 _Test: TypeAlias = Callable[[Json, ExpressionContext], bool]
-"""Whether a rule holds for (effective input, context)."""
+"""A compiled rule: function from (effective input, context) to True if the rule holds."""
 
 _CONNECTIVES = ("And", "Or", "Not")
 _PATH_FORMS = {f"{name}Path": compare for name, operator in OPERATORS.items() if (compare := operator.compare)}
@@ -24,25 +24,25 @@ _TESTS = frozenset({*OPERATORS, *_PATH_FORMS, _IS_PRESENT})
 _PLAIN_FIELDS = frozenset({"Comment"})
 _TOP_LEVEL_FIELDS = frozenset({"Assign", "Comment", "Next"})
 _ROOT = parse("$")
-_OF_JSONATA = frozenset({"Condition", "Output"})
+_JSONATA_FIELDS = frozenset({"Condition", "Output"})
 _Branch = TypeVar("_Branch")
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A Choice rule, compiled when it is first asked.
+    """A Choice rule, compiled at its first use.
 
     Attributes:
-        rule: the rule as the definition has it, with or without its ``Next``.
+        rule: rule from the definition, with or without ``Next``.
     """
 
     rule: Json
 
     def holds(self, data: Json, context: ExpressionContext) -> bool:
-        """Whether the rule holds for the effective input `data`.
+        """Return True if the rule holds for the effective input `data`.
 
         Raises:
-            RuntimeFailure: a path leads to nothing, and the operator is not ``IsPresent``.
+            RuntimeFailure: a path has no value, and the operator is not ``IsPresent``.
         """
         return self._test(data, context)
 
@@ -52,14 +52,14 @@ class Condition:
 
 
 def compile_condition(rule: Json, *, where: str = "$") -> Condition:
-    """The Choice rule `rule`, checked, but for its ``Next``: whether that is right, only the states around it can tell.
+    """Check and return the Choice rule `rule`; its ``Next`` is checked with the other states.
 
     Args:
-        rule: what the definition has.
-        where: the JSON path of `rule` in the definition.
+        rule: rule from the definition.
+        where: JSON path of `rule` in the definition.
 
     Raises:
-        DefinitionError: with every problem in the rule and its JSON path.
+        DefinitionError: contains every problem of the rule with its JSON path.
     """
     _compile(rule, where)
     return Condition(rule)
@@ -68,17 +68,17 @@ def compile_condition(rule: Json, *, where: str = "$") -> Condition:
 def choose(
     rules: Iterable[tuple[Condition, _Branch]], default: _Branch | None, data: Json, context: ExpressionContext
 ) -> _Branch:
-    """What stands beside the first condition that holds, else `default`.
+    """Return the branch of the first condition that holds, else `default`.
 
     Raises:
-        NoChoiceMatched: no condition holds, and there is no default.
-        RuntimeFailure: a path of a condition leads to nothing.
+        NoChoiceMatched: no condition holds, and `default` is None.
+        RuntimeFailure: a path of a condition has no value.
     """
     for condition, branch in rules:
         if condition.holds(data, context):
             return branch
     if default is None:
-        raise NoChoiceMatched("No rule in Choices holds for the input, and there is no Default; add one, or a rule")
+        raise NoChoiceMatched
     return default
 
 
@@ -91,20 +91,20 @@ def _compile(rule: Json, where: str) -> _Test:
 
 
 class _Compiler:
-    """Compiles a rule and all inside it; what is wrong compiles to `_never` or `_ROOT`, so that reading goes on."""
+    """Compiler of a rule and its nested rules; collects all problems instead of stopping at the first."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
 
     def rule(self, rule: Json, where: str, *, allowed: frozenset[str] = _PLAIN_FIELDS) -> _Test:
         if not isinstance(rule, dict):
-            return self._refuse(where, f"expected a Choice rule, which is an object; got {rule!r}")
+            return self._report(where, f"expected a Choice rule, which is an object; got {rule!r}")
         connectives = [name for name in _CONNECTIVES if name in rule]
         if not connectives:
             return self._data_test(rule, where, allowed)
         self._check_fields(rule, where, {*connectives, *allowed})
         if len(connectives) > 1:
-            return self._refuse(where, f"a rule has one of And, Or and Not; got {' and '.join(connectives)}")
+            return self._report(where, f"expected one of And, Or and Not, got {' and '.join(connectives)}")
         return self._connective(connectives[0], rule[connectives[0]], member(where, connectives[0]))
 
     def _connective(self, name: str, inner: Json, where: str) -> _Test:
@@ -112,7 +112,7 @@ class _Compiler:
             test = self.rule(inner, where)
             return lambda data, context: not test(data, context)
         if not isinstance(inner, list) or not inner:
-            return self._refuse(where, f"expected an array of at least one Choice rule, got {inner!r}")
+            return self._report(where, f"expected an array of at least one Choice rule, got {inner!r}")
         tests = tuple(self.rule(part, element(where, index)) for index, part in enumerate(inner))
         combine = all if name == "And" else any
         return lambda data, context: combine(test(data, context) for test in tests)
@@ -123,63 +123,58 @@ class _Compiler:
         variable = self._path(rule.get("Variable"), member(where, "Variable"))
         if len(names) != 1:
             got = " and ".join(names) or "none"
-            return self._refuse(where, f"a rule has exactly one comparison operator, or And, Or or Not; got {got}")
+            return self._report(where, f"expected one comparison operator, or And, Or or Not; got {got}")
         operator = names[0]
-        against = self._against_path if operator in _PATH_FORMS else self._against_literal
-        return against(operator, variable, rule[operator], member(where, operator))
+        compare = self._compare_with_path if operator in _PATH_FORMS else self._compare_with_literal
+        return compare(operator, variable, rule[operator], member(where, operator))
 
-    def _against_path(self, name: str, variable: Path, text: Json, where: str) -> _Test:
+    def _compare_with_path(self, name: str, variable: Path, text: Json, where: str) -> _Test:
         other = self._path(text, where)
         compare = _PATH_FORMS[name]
         return lambda data, context: compare(_look_up(variable, data, context), _look_up(other, data, context))
 
-    def _against_literal(self, name: str, variable: Path, literal: Json, where: str) -> _Test:
+    def _compare_with_literal(self, name: str, variable: Path, literal: Json, where: str) -> _Test:
         if name == _IS_PRESENT:
             if not isinstance(literal, bool):
-                return self._refuse(where, f"expected true or false, got {literal!r}")
+                return self._report(where, f"expected true or false, got {literal!r}")
             return lambda data, context: _is_present(variable, data, context) is literal
         try:
             test = OPERATORS[name].against(literal)
         except ValueError as error:
-            return self._refuse(where, str(error))
+            return self._report(where, str(error))
         return lambda data, context: test(_look_up(variable, data, context))
 
     def _path(self, text: Json, where: str) -> Path:
         if not isinstance(text, str):
-            self._refuse(where, f"expected a path like $.value, got {text!r}")
+            self._report(where, f"expected a path like $.value, got {text!r}")
             return _ROOT
         try:
             return parse(text)
         except PathSyntaxError as error:
-            self._refuse(where, str(error), error.feature)
+            self._report(where, str(error), error.feature)
             return _ROOT
 
     def _check_fields(self, rule: Mapping[str, Json], where: str, allowed: set[str]) -> None:
         for name in rule:
-            if name in _OF_JSONATA:
-                self._refuse(
-                    member(where, name), f'{name} belongs to JSONata; set "QueryLanguage": "JSONata", or drop it'
-                )
-            elif name in _TOP_LEVEL_FIELDS and name not in allowed:
-                self._refuse(
-                    member(where, name), f"{name} stands in the rules of Choices only, not in rules inside them"
-                )
-            elif name not in allowed:
-                self._refuse(member(where, name), f"no field of a Choice rule; operators: {', '.join(sorted(_TESTS))}")
+            if name in allowed:
+                continue
+            if name in _JSONATA_FIELDS:
+                message = f'{name} belongs to JSONata; set "QueryLanguage": "JSONata", or drop it'
+            elif name in _TOP_LEVEL_FIELDS:
+                message = f"{name} is allowed in the rules of Choices only, not in nested rules"
+            else:
+                message = f"unknown field of a Choice rule; operators: {', '.join(sorted(_TESTS))}"
+            self._report(member(where, name), message)
 
-    def _refuse(self, where: str, message: str, feature: str | None = None) -> _Test:
+    def _report(self, where: str, message: str, feature: str | None = None) -> _Test:
         self.problems.append(Problem(where, message, feature))
-        return _never
-
-
-def _never(_data: Json, _context: ExpressionContext) -> bool:
-    return False
+        return lambda _data, _context: False  # never runs: the compiled rule is dropped
 
 
 def _look_up(path: Path, data: Json, context: ExpressionContext) -> Json:
     try:
         return read(path, data, context)
-    except PathNotFound:
+    except PathNotFound:  # the cause is AWS's, as recorded
         cause = f"Invalid path '{path.text}': The choice state's condition path references an invalid value."
         raise RuntimeFailure(cause) from None
 

@@ -1,9 +1,9 @@
-"""The order of data flow in a state: InputPath, Parameters, the state's work, ResultSelector, ResultPath, OutputPath.
+"""Order of data flow in a state: InputPath, Parameters, the state's work, ResultSelector, ResultPath, OutputPath.
 
-(Specification, Using InputPath, Parameters, ResultSelector, ResultPath and OutputPath.)
+Source: specification, "Using InputPath, Parameters, ResultSelector, ResultPath and OutputPath".
 
-Values are shared, not copied, wherever a path selects them. Whoever gives a value to code that may change it must
-give a copy, or the raw input, which ResultPath needs afterwards, changes with it.
+Selected values are shared with the input, not copied. Code that may change a value needs a copy; otherwise the change
+reaches the raw input, which ResultPath needs afterwards.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.paths import Path, PathNotFound, parse, put, read
-from unum_runtime.asl.jsonpath.templates import Template, compile_template
+from unum_runtime.asl.jsonpath.templates import Template, compile_template, template_field
 from unum_runtime.asl.places import member
 from unum_runtime.asl.states_errors import RuntimeFailure
 from unum_runtime.cold_start.records import dataclass
@@ -21,14 +21,14 @@ from unum_runtime.model.ir import Json
 
 @dataclass(frozen=True, kw_only=True)
 class DataFlow:
-    """The five fields. A path that is None is JSON null; a template that is None is absent.
+    """The five fields of data flow. A path None is JSON null; a template None is an absent field.
 
     Attributes:
-        input_path: selects from the raw input; null stands for ``{}``.
-        parameters: makes the effective input from that.
-        result_selector: makes the effective result from the result.
-        result_path: where in the raw input the effective result goes; null drops it.
-        output_path: selects from that; null stands for ``{}``.
+        input_path: selection from the raw input; null selects ``{}``.
+        parameters: template of the effective input.
+        result_selector: template of the effective result.
+        result_path: position of the effective result in the raw input; null drops the result.
+        output_path: selection from the combined value; null selects ``{}``.
     """
 
     input_path: str | None = "$"
@@ -39,46 +39,43 @@ class DataFlow:
 
     @classmethod
     def of(cls, fields: Mapping[str, Json]) -> "DataFlow":
-        """The data flow of a state that has `fields`, under their names in the definition; others are left alone.
-
-        Nothing is compiled yet: paths are when they are first followed, templates when they are first rendered.
-        """
+        """Return the data flow of a state's `fields`, ignoring other fields; compilation happens at first use."""
         return cls(
             input_path=fields.get("InputPath", "$"),
-            parameters=_template(fields, "Parameters"),
-            result_selector=_template(fields, "ResultSelector"),
+            parameters=template_field(fields, "Parameters"),
+            result_selector=template_field(fields, "ResultSelector"),
             result_path=fields.get("ResultPath", "$"),
             output_path=fields.get("OutputPath", "$"),
         )
 
 
 def effective_input(flow: DataFlow, raw: Json, context: ExpressionContext) -> Json:
-    """What a state works on: `raw` after InputPath and Parameters.
+    """Return `raw` after InputPath and Parameters.
 
     Raises:
-        RuntimeFailure: a path leads to nothing.
+        RuntimeFailure: a path has no value.
     """
-    selected = _select_or_empty(flow.input_path, raw, context)
+    selected = select_or_empty(flow.input_path, raw, context)
     return selected if flow.parameters is None else flow.parameters.render(selected, context)
 
 
 def output(flow: DataFlow, raw: Json, result: Json, context: ExpressionContext) -> Json:
-    """What a state passes on: `result` after ResultSelector, put into `raw` at ResultPath, after OutputPath.
+    """Return a state's output: `result` after ResultSelector, placed in `raw` at ResultPath, after OutputPath.
 
     Raises:
-        RuntimeFailure: a path leads to nothing.
-        ResultPathMatchFailure: the result cannot be put there.
+        RuntimeFailure: a path has no value.
+        ResultPathMatchFailure: ResultPath does not fit `raw`.
     """
     if flow.result_selector is not None:
         result = flow.result_selector.render(result, context)
-    return _select_or_empty(flow.output_path, place(flow.result_path, raw, result), context)
+    return select_or_empty(flow.output_path, apply_result_path(flow.result_path, raw, result), context)
 
 
-def place(result_path: str | None, raw: Json, result: Json) -> Json:
-    """`raw` with `result` at `result_path`; `result` alone for ``$``, `raw` alone for None.
+def apply_result_path(result_path: str | None, raw: Json, result: Json) -> Json:
+    """Return `raw` with `result` at `result_path`; only `result` for ``$``, only `raw` for None.
 
     Raises:
-        ResultPathMatchFailure: the result cannot be put there.
+        ResultPathMatchFailure: `result_path` does not fit `raw`.
     """
     if result_path is None:
         return raw
@@ -86,29 +83,35 @@ def place(result_path: str | None, raw: Json, result: Json) -> Json:
 
 
 def select(path: str, data: Json, context: ExpressionContext) -> Json:
-    """What `path` selects in `data`, or in `context` if it begins with ``$$`` or a variable.
+    """Return the value at `path` in `data`, or in `context` if the path begins with ``$$`` or a variable.
 
     Raises:
-        RuntimeFailure: it leads to nothing.
+        RuntimeFailure: the path has no value.
     """
-    if path == "$":
+    if path == "$":  # the default of most fields; skips parser and cache
         return data
     parsed = parse(path)
     try:
         return read(parsed, data, context)
     except PathNotFound as error:
+        # Spelled as AWS records it, with the space before the colon.
         raise RuntimeFailure(f"Invalid path '{path}' : {error.reason}") from None
 
 
+def select_or_empty(path: str | None, data: Json, context: ExpressionContext) -> Json:
+    """Return the value at `path`, or ``{}`` for a null path."""
+    return {} if path is None else select(path, data, context)
+
+
 def compile_data_flow(fields: Mapping[str, Json], *, where: str = "$") -> DataFlow:
-    """The data flow of a state that has `fields`, checked.
+    """Check and return the data flow of a state.
 
     Args:
-        fields: fields of a state, under their names in the definition; those of other purposes are left alone.
-        where: the JSON path of the state in the definition.
+        fields: fields of a state in the definition; other fields are ignored.
+        where: JSON path of the state in the definition.
 
     Raises:
-        DefinitionError: with every problem in the five fields and its JSON path.
+        DefinitionError: contains every problem of the five fields with its JSON path.
     """
     problems: list[Problem] = []
     for name, check in _CHECKS.items():
@@ -120,22 +123,22 @@ def compile_data_flow(fields: Mapping[str, Json], *, where: str = "$") -> DataFl
 
 
 def check_path(text: Json, where: str) -> list[Problem]:
-    """What keeps `text` from being a path, or null."""
+    """Return the problems of a field that must be a path or null."""
     return _check(text, where, lambda _path: None)
 
 
 def check_reference(text: Json, where: str) -> list[Problem]:
-    """What keeps `text` from being a reference path, or null."""
+    """Return the problems of a field that must be a reference path or null."""
     return _check(text, where, _reference_fault)
 
 
 def check_result_path(text: Json, where: str) -> list[Problem]:
-    """What keeps `text` from being a reference path into the input, or null."""
+    """Return the problems of a field that must be a reference path into the input, or null."""
     return _check(text, where, _result_path_fault)
 
 
 def _check_template(raw: Json, where: str) -> list[Problem]:
-    """What keeps `raw` from being a payload template."""
+    """Return the problems of a field that must be a payload template."""
     try:
         compile_template(raw, where=where)
     except DefinitionError as error:
@@ -156,7 +159,7 @@ def _check(text: Json, where: str, fault: Callable[[Path], str | None]) -> list[
 
 
 def _reference_fault(path: Path) -> str | None:
-    return None if path.is_reference else "expected a reference path, which has names and indexes from 0 only"
+    return None if path.is_reference else "expected a reference path, which has only names and indexes from 0"
 
 
 def _result_path_fault(path: Path) -> str | None:
@@ -172,11 +175,3 @@ _CHECKS: dict[str, Callable[[Json, str], list[Problem]]] = {
     "ResultPath": check_result_path,
     "OutputPath": check_path,
 }
-
-
-def _template(fields: Mapping[str, Json], name: str) -> Template | None:
-    return Template(fields[name]) if name in fields else None
-
-
-def _select_or_empty(path: str | None, data: Json, context: ExpressionContext) -> Json:
-    return {} if path is None else select(path, data, context)

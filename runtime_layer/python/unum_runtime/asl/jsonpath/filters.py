@@ -1,7 +1,7 @@
-"""Conditions in ``[?(...)]``, and the keys that they and definite paths follow.
+"""Filters in ``[?(...)]``, and lookup of keys for filters and definite paths.
 
-Conditions are functions with a text, not a class for each kind: making a dataclass takes half a millisecond,
-which every cold start would pay.
+Filters are functions with a text instead of a class for each kind, because each dataclass costs every cold start half a
+millisecond.
 """
 
 import json
@@ -9,11 +9,12 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from unum_runtime.asl.numbers import is_number
 from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.model.ir import Json
 
 Key: TypeAlias = str | int
-"""The name of a field, or the index of an item."""
+"""Name of a field, or index of an item."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,8 @@ class Filter:
     """A condition on an object.
 
     Attributes:
-        text: how a path writes it.
-        passes: whether it holds for an object.
+        text: canonical text in a path.
+        passes: function from an object to True if the condition holds.
     """
 
     text: str
@@ -30,7 +31,7 @@ class Filter:
 
 
 def exists(keys: Sequence[Key]) -> Filter:
-    """``@.a``: the value is there, be it null or false."""
+    """Return ``@.a``, which passes for every existing value, null and false included."""
 
     def passes(item: Mapping[str, Json]) -> bool:
         try:
@@ -39,11 +40,11 @@ def exists(keys: Sequence[Key]) -> Filter:
             return False
         return True
 
-    return Filter(_relative(keys), passes)
+    return Filter(_relative_path(keys), passes)
 
 
-def compares(keys: Sequence[Key], relation: str, literal: Json) -> Filter:
-    """``@.a == 1``; a value that is not there is unequal to all, and neither less nor greater."""
+def compare(keys: Sequence[Key], relation: str, literal: Json) -> Filter:
+    """Return ``@.a == 1``; a missing value is unequal to every literal, and neither less nor greater."""
     holds = RELATIONS[relation]
 
     def passes(item: Mapping[str, Json]) -> bool:
@@ -53,60 +54,60 @@ def compares(keys: Sequence[Key], relation: str, literal: Json) -> Filter:
             return relation == "!="
         return holds(value, literal)
 
-    shown = quoted(literal) if isinstance(literal, str) else json.dumps(literal)
-    return Filter(f"{_relative(keys)} {relation} {shown}", passes)
+    shown = quote(literal) if isinstance(literal, str) else json.dumps(literal)
+    return Filter(f"{_relative_path(keys)} {relation} {shown}", passes)
 
 
-def negated(inner: Filter) -> Filter:
-    """``!(...)``."""
+def negate(inner: Filter) -> Filter:
+    """Return ``!(...)``."""
     return Filter(f"!({inner.text})", lambda item: not inner.passes(item))
 
 
 def all_of(parts: Sequence[Filter]) -> Filter:
-    """``... && ...``."""
-    return _joined(" && ", parts, lambda item: all(part.passes(item) for part in parts))
+    """Return ``... && ...``."""
+    return _combine(" && ", parts, lambda item: all(part.passes(item) for part in parts))
 
 
 def any_of(parts: Sequence[Filter]) -> Filter:
-    """``... || ...``."""
-    return _joined(" || ", parts, lambda item: any(part.passes(item) for part in parts))
+    """Return ``... || ...``."""
+    return _combine(" || ", parts, lambda item: any(part.passes(item) for part in parts))
 
 
 def follow(keys: Sequence[Key], value: Json) -> Json:
-    """What lies in `value` at the end of `keys`.
+    """Return the value at `keys` inside `value`.
 
     Raises:
-        LookupError: nothing does.
+        LookupError: no such value exists.
     """
     for key in keys:
         container: type[Any] = dict if isinstance(key, str) else list
-        if not isinstance(value, container):  # an index into a text would find a character
-            raise LookupError(key)  # noqa: TRY004 - the value is data; its type is nobody's mistake
+        if not isinstance(value, container):  # Python would index a text, and find a character
+            raise LookupError(key)  # noqa: TRY004 - a value of another type counts as missing
         value = value[key]
     return value
 
 
-def bracketed(*keys: Key) -> str:
-    """The keys in the bracket notation of paths: ``['name']`` or ``[0,2]``."""
-    return f"[{','.join(quoted(key) if isinstance(key, str) else str(key) for key in keys)}]"
+def brackets(*keys: Key) -> str:
+    """Return the keys in bracket notation: ``['name']`` or ``[0,2]``."""
+    return f"[{','.join(quote(key) if isinstance(key, str) else str(key) for key in keys)}]"
 
 
-def quoted(text: str) -> str:
-    """The text as a literal of paths, between apostrophes."""
+def quote(text: str) -> str:
+    """Return the text as a path literal between apostrophes."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
-def _joined(word: str, parts: Sequence[Filter], passes: Callable[[Mapping[str, Json]], bool]) -> Filter:
+def _combine(word: str, parts: Sequence[Filter], passes: Callable[[Mapping[str, Json]], bool]) -> Filter:
     return parts[0] if len(parts) == 1 else Filter(word.join(f"({part.text})" for part in parts), passes)
 
 
-def _relative(keys: Sequence[Key]) -> str:
-    return "@" + "".join(bracketed(key) for key in keys)
+def _relative_path(keys: Sequence[Key]) -> str:
+    return "@" + "".join(brackets(key) for key in keys)
 
 
 def _equal(value: Json, literal: Json) -> bool:
-    # Python holds True == 1, JSON does not.
+    # In Python, True == 1; in JSON, they differ.
     return bool(value == literal) and isinstance(value, bool) == isinstance(literal, bool)
 
 
@@ -121,7 +122,7 @@ def _ordered(relation: Callable[[Json, Json], bool]) -> Callable[[Json, Json], b
 def _order_kind(value: Json) -> type | None:
     if isinstance(value, str):
         return str
-    return float if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return float if is_number(value) else None
 
 
 RELATIONS: dict[str, Callable[[Json, Json], bool]] = {

@@ -1,6 +1,6 @@
-"""What the branches of a Map begin with: its items, selected anew one by one, then put together in batches.
+"""Branch inputs of a Map: items, ItemSelector, ItemBatcher.
 
-(Developer guide, Map state input and output fields: ItemsPath, ItemSelector, ItemBatcher.)
+Source: Step Functions Developer Guide, "Map state input and output fields".
 """
 
 from collections.abc import Mapping
@@ -9,19 +9,19 @@ from unum_runtime.asl.batches import batches
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.dataflow import select
 from unum_runtime.asl.jsonpath.templates import Template
-from unum_runtime.asl.numbers import number
+from unum_runtime.asl.numbers import read_number
 from unum_runtime.asl.states_errors import RuntimeFailure, excerpt
 from unum_runtime.cold_start.records import replace
 from unum_runtime.model.ir import Json
 
 
-def listed(found: Json, path: str) -> list[dict[str, Json]]:
-    """The items of `found`, each as ``$$.Map.Item`` shows it, but for its ``Index``.
+def map_items(found: Json, path: str) -> list[dict[str, Json]]:
+    """Return the items of an array or object, in the form of ``$$.Map.Item`` without ``Index``.
 
-    An object's items are its fields (developer guide, ItemsPath).
+    The items of an object are its fields. Source: Step Functions Developer Guide, "ItemsPath".
 
     Raises:
-        RuntimeFailure: it is neither an array nor an object.
+        RuntimeFailure: `found`, the value at `path`, is neither an array nor an object.
     """
     if isinstance(found, list):
         return [{"Value": value} for value in found]
@@ -31,41 +31,39 @@ def listed(found: Json, path: str) -> list[dict[str, Json]]:
     raise RuntimeFailure(cause)
 
 
-def entered(
+def branch_inputs(
     items: list[dict[str, Json]], selector: Template | None, data: Json, context: ExpressionContext
 ) -> list[Json]:
-    """What a branch gets for each of `items`: the value, the pair of key and value, or what `selector` makes of it.
+    """Return one input per item: `selector` applied to the item, or the value, or the pair of key and value.
 
     Args:
-        items: as `listed` gives them.
-        selector: ``ItemSelector``.
-        data: the Map's input after InputPath, which the selector's ``$`` stands for.
-        context: the Map's surroundings.
+        items: result of `map_items`.
+        selector: ``ItemSelector``; None without one.
+        data: the Map's input after InputPath, ``$`` of the selector.
+        context: context of the Map.
 
     Raises:
-        RuntimeFailure: a path of the selector leads to nothing.
+        RuntimeFailure: a path of the selector has no value.
     """
     if selector is None:
         return [item if "Key" in item else item["Value"] for item in items]
-    return [selector.render(data, _beside(context, index, item)) for index, item in enumerate(items)]
+    return [selector.render(data, _item_context(context, index, item)) for index, item in enumerate(items)]
 
 
-def _beside(context: ExpressionContext, index: int, item: dict[str, Json]) -> ExpressionContext:
-    """The surroundings of one item, with random numbers of its own."""
+def _item_context(context: ExpressionContext, index: int, item: dict[str, Json]) -> ExpressionContext:
+    """Return the context of one item, with random numbers of its own."""
     shown = {**context.context_object, "Map": {"Item": {"Index": index, **item}}}
     return replace(context, context_object=shown, seed=f"{context.seed}/{index}")
 
 
-def batched(values: list[Json], batcher: Mapping[str, Json], data: Json, context: ExpressionContext) -> list[Json]:
-    """`values` in the batches that ``ItemBatcher`` asks for.
-
-    An item that is too large for a batch of its own is one all the same.
+def batch_inputs(values: list[Json], batcher: Mapping[str, Json], data: Json, context: ExpressionContext) -> list[Json]:
+    """Return `values` in batches according to ``ItemBatcher``; an item beyond the size limit is a batch of its own.
 
     Raises:
-        RuntimeFailure: a path of the batcher leads to nothing, or to no such number.
+        RuntimeFailure: a path of the batcher has no value or no valid number.
     """
     most, most_bytes = (
-        number(batcher, field, lambda path: select(path, data, context))
+        read_number(batcher, field, lambda path: select(path, data, context))
         for field in ("MaxItemsPerBatch", "MaxInputBytesPerBatch")
     )
     common = {"BatchInput": Template(batcher["BatchInput"]).render(data, context)} if "BatchInput" in batcher else {}

@@ -1,6 +1,6 @@
-"""Comparison operators of Choice rules, as tests of one value (specification, Data-test expression).
+"""Comparison operators of Choice rules. Source: specification, "Data-test expression".
 
-Where types do not fit, a comparison is false, and so is that of true with 1.
+A comparison of different types is false; true and 1 are different types.
 """
 
 import operator
@@ -8,15 +8,16 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from unum_runtime.asl.jsonpath.wildcards import matcher
+from unum_runtime.asl.numbers import is_number
 from unum_runtime.asl.timestamps import parse_timestamp
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.model.ir import Json
 
 ValueTest: TypeAlias = Callable[[Json], bool]
-"""Whether something holds for a value."""
+"""Function from a value to True if the test holds."""
 
 _Kind: TypeAlias = Callable[[Json], Json]
-"""The value as it is compared; None when it is of another type."""
+"""Function from a value to its comparable form; None for values of other types."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class Operator:
     """A comparison operator.
 
     Attributes:
-        against: makes the test against the literal in the rule; raises ValueError when the literal is not allowed.
-        compare: the same against a value found at run time; None if the operator has no form with ``Path``.
+        against: function from the literal in the rule to a test; raises ValueError for an invalid literal.
+        compare: comparison of two values for the operator's form with ``Path``; None without that form.
     """
 
     against: Callable[[Json], ValueTest]
@@ -37,7 +38,7 @@ def _string(value: Json) -> str | None:
 
 
 def _number(value: Json) -> float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return value if is_number(value) else None
 
 
 def _boolean(value: Json) -> bool | None:
@@ -104,9 +105,9 @@ OPERATORS: dict[str, Operator] = {
     "BooleanEquals": _comparison(_boolean, operator.eq, "true or false"),
     "StringMatches": Operator(_string_matches),
     "IsNull": _type_test(lambda value: value is None),
-    "IsNumeric": _type_test(lambda value: _number(value) is not None),
+    "IsNumeric": _type_test(is_number),
     "IsString": _type_test(lambda value: isinstance(value, str)),
     "IsBoolean": _type_test(lambda value: isinstance(value, bool)),
     "IsTimestamp": _type_test(lambda value: parse_timestamp(value) is not None),
 }
-"""Every operator that needs a value; ``IsPresent``, which does not, is no operator on values."""
+"""All operators on values; ``IsPresent`` is missing, because it needs the path."""

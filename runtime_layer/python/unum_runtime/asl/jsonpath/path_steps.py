@@ -1,14 +1,14 @@
-"""The steps of a path, each of which leads from one JSON value to values inside it.
+"""Steps of a path, each from one JSON value to values inside it.
 
-The rules are those of Jayway JsonPath, to which the specification refers (Paths). A step that does not fit a value
-selects None, and one that fits but finds nothing selects an empty sequence: Jayway fails on the first and passes over
-the second.
+The rules are Jayway JsonPath's, as the specification requires ("Paths"). A step that does not fit the type of a value
+selects None, a step that fits but finds nothing selects an empty sequence: Jayway fails on the first and skips the
+second.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from unum_runtime.asl.jsonpath.filters import Filter, Key, bracketed
+from unum_runtime.asl.jsonpath.filters import Filter, Key, brackets
 from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.model.ir import Json
 
@@ -20,10 +20,10 @@ class Step:
     """One step.
 
     Attributes:
-        text: how a path writes it, in brackets.
-        select: what it leads to.
-        is_definite: it leads to one value at most.
-        key: the name or index, if it is just one.
+        text: canonical text, in brackets.
+        select: function from a value to the selected values.
+        is_definite: True if the step selects at most one value.
+        key: single name or index; None for other steps.
     """
 
     text: str
@@ -33,49 +33,49 @@ class Step:
 
 
 def child(key: Key) -> Step:
-    """``.name``, ``['name']`` or ``[0]``; a negative index counts from the end."""
-    select = _field(key) if isinstance(key, str) else _at((key,))
-    return Step(text=bracketed(key), select=select, is_definite=True, key=key)
+    """Return ``.name``, ``['name']`` or ``[0]``; a negative index counts from the end."""
+    select = _field(key) if isinstance(key, str) else _items_at((key,))
+    return Step(text=brackets(key), select=select, is_definite=True, key=key)
 
 
 def subset(names: Sequence[str]) -> Step:
-    """``['a','b']`` at the end of a path: one object with those of the fields that exist."""
+    """Return ``['a','b']`` at the end of a path: one object with the existing fields."""
 
     def select(node: Json) -> Sequence[Json] | None:
         return ({name: node[name] for name in names if name in node},) if isinstance(node, dict) else None
 
-    return Step(text=bracketed(*names), select=select, is_definite=True)
+    return Step(text=brackets(*names), select=select, is_definite=True)
 
 
 def children(names: Sequence[str]) -> Step:
-    """``['a','b']`` inside a path: the value of each of the fields that exist."""
+    """Return ``['a','b']`` inside a path: the values of the existing fields."""
 
     def select(node: Json) -> Sequence[Json] | None:
         return [node[name] for name in names if name in node] if isinstance(node, dict) else None
 
-    return Step(text=bracketed(*names), select=select)
+    return Step(text=brackets(*names), select=select)
 
 
 def items(indexes: Sequence[int]) -> Step:
-    """``[0,2]``: the items at those of the indexes that exist."""
-    return Step(text=bracketed(*indexes), select=_at(indexes))
+    """Return ``[0,2]``: the items at the existing indexes."""
+    return Step(text=brackets(*indexes), select=_items_at(indexes))
 
 
-def between(start: int | None, stop: int | None) -> Step:
-    """``[1:3]``: the items from start to before stop, where negative numbers count from the end."""
+def slice_items(start: int | None, stop: int | None) -> Step:
+    """Return ``[1:3]``: the items from `start` to before `stop`; negative numbers count from the end."""
     bounds = ("" if bound is None else str(bound) for bound in (start, stop))
     return Step(text=f"[{':'.join(bounds)}]", select=lambda node: node[start:stop] if isinstance(node, list) else None)
 
 
-def everything() -> Step:
-    """``.*`` or ``[*]``: every field or item; nothing of a scalar."""
-    return Step(text="[*]", select=lambda node: tuple(_inside(node)))
+def wildcard() -> Step:
+    """Return ``.*`` or ``[*]``: every field or item; nothing of a scalar."""
+    return Step(text="[*]", select=lambda node: tuple(_children_of(node)))
 
 
-def where(condition: Filter) -> Step:
-    """``[?(...)]``: the items that pass, or an object itself if it passes.
+def filter_items(condition: Filter) -> Step:
+    """Return ``[?(...)]``: the passing items of an array, or an object itself if it passes.
 
-    Only objects pass: ``@`` does not stand for scalars in Step Functions (developer guide, Paths).
+    Only objects pass, because ``@`` never refers to a scalar. Source: Step Functions Developer Guide, "Paths".
     """
 
     def select(node: Json) -> Sequence[Json] | None:
@@ -87,8 +87,8 @@ def where(condition: Filter) -> Step:
     return Step(text=f"[?({condition.text})]", select=select)
 
 
-def itself_where(condition: Filter) -> Step:
-    """``[?(...)]`` after ``..``: an object itself if it passes; its array would select it a second time."""
+def filter_itself(condition: Filter) -> Step:
+    """Return ``[?(...)]`` after ``..``: an object itself if it passes; its array must not select it a second time."""
 
     def select(node: Json) -> Sequence[Json]:
         return (node,) if isinstance(node, dict) and condition.passes(node) else ()
@@ -96,11 +96,11 @@ def itself_where(condition: Filter) -> Step:
     return Step(text=f"[?({condition.text})]", select=select)
 
 
-def everywhere(step: Step) -> Step:
-    """``..step``: what the step selects in a value and in everything inside it, outer values first."""
+def descend(step: Step) -> Step:
+    """Return ``..step``: selections of `step` in a value and in all values inside it, outer values first."""
 
     def select(node: Json) -> Sequence[Json]:
-        return [found for inner in _descend(node) for found in step.select(inner) or ()]
+        return [found for inner in _descendants(node) for found in step.select(inner) or ()]
 
     return Step(text=f"..{step.text}", select=select)
 
@@ -109,7 +109,7 @@ def _field(name: str) -> Select:
     return lambda node: (node[name],) if isinstance(node, dict) and name in node else None
 
 
-def _at(indexes: Sequence[int]) -> Select:
+def _items_at(indexes: Sequence[int]) -> Select:
     def select(node: Json) -> Sequence[Json] | None:
         if not isinstance(node, list):
             return None
@@ -118,14 +118,14 @@ def _at(indexes: Sequence[int]) -> Select:
     return select
 
 
-def _inside(node: Json) -> Iterator[Json]:
+def _children_of(node: Json) -> Iterator[Json]:
     if isinstance(node, dict):
         yield from node.values()
     elif isinstance(node, list):
         yield from node
 
 
-def _descend(node: Json) -> Iterator[Json]:
+def _descendants(node: Json) -> Iterator[Json]:
     yield node
-    for inner in _inside(node):
-        yield from _descend(inner)
+    for inner in _children_of(node):
+        yield from _descendants(inner)

@@ -1,33 +1,23 @@
-"""The grammar of paths, as far as Step Functions supports Jayway JsonPath.
+"""Grammar of paths: the part of Jayway JsonPath that Step Functions supports.
 
-The developer guide (Paths) excludes functions, lexical operators, regular expressions, and filters that refer to other
-values; these are refused by name. Not in any guide, but used by definitions that run on AWS: field names with a hyphen,
-``$.[0]``, unquoted words in filters (``@.Name==Receipt``), and ``[(@.length-1)]``.
+The Step Functions Developer Guide ("Paths") excludes functions, lexical operators, regular expressions, and references
+to other values in filters; errors name these features. Definitions on AWS also use syntax outside of the guide: field
+names with a hyphen, ``$.[0]``, unquoted words in filters (``@.Name==Receipt``), and ``[(@.length-1)]``.
 """
 
 import json
 import re
 
-from unum_runtime.asl.jsonpath.filters import RELATIONS, Filter, Key, all_of, any_of, compares, exists, negated
-from unum_runtime.asl.jsonpath.path_steps import (
-    Step,
-    between,
-    child,
-    children,
-    everything,
-    everywhere,
-    items,
-    itself_where,
-    subset,
-    where,
-)
+from unum_runtime.asl.jsonpath import path_steps
+from unum_runtime.asl.jsonpath.filters import RELATIONS, Filter, Key, all_of, any_of, compare, exists, negate
+from unum_runtime.asl.jsonpath.path_steps import Step, child
 from unum_runtime.asl.jsonpath.text_reader import PathSyntaxError, Reader
 from unum_runtime.model.ir import Json
 
 __all__ = ["RESERVED_VARIABLE", "PathParser", "PathSyntaxError"]
 
 RESERVED_VARIABLE = "states"
-"""The name that no variable may have (specification, Reserved "states" Variable)."""
+"""Name that no variable may have. Source: specification, 'Reserved "states" Variable'."""
 
 _CALL = re.compile(r"\s*[A-Za-z0-9._]+\(")
 _VARIABLE = re.compile(r"[^\W\d]\w*")
@@ -47,13 +37,16 @@ _CONSTANTS: dict[str, Json] = {"true": True, "false": False, "null": None}
 
 
 class PathParser(Reader):
-    """Reads one path."""
+    """Parser of one path."""
 
     def path(self) -> tuple[bool, str | None, tuple[Step, ...]]:
-        """Whether the path begins at the context object, the variable that it begins at instead, and its steps.
+        """Parse the path and return its parts.
+
+        Returns:
+            True if the path begins at the context object; the variable at the beginning, or None; and the steps.
 
         Raises:
-            PathSyntaxError: says where and what is allowed there.
+            PathSyntaxError: names the position of the error and the allowed syntax there.
         """
         is_context, variable, steps = self._path()
         if self._position < len(self._text):
@@ -69,7 +62,7 @@ class PathParser(Reader):
 
     def _root(self) -> tuple[bool, str | None]:
         if _CALL.match(self._text, self._position):
-            self._refuse("expected a path; intrinsic functions stand in fields ending in .$, ErrorPath and CausePath")
+            self._refuse("expected a path; write intrinsic functions in fields ending in .$, ErrorPath or CausePath")
         if not self._accept("$"):
             self._refuse("a path begins with $ (the input), $$ (the context object) or $name (a variable)")
         if self._accept("$"):
@@ -86,17 +79,17 @@ class PathParser(Reader):
         return self._bracket() if self._accept("[") else self._dotted()
 
     def _descent(self) -> Step:
-        return everywhere(self._bracket(descending=True) if self._accept("[") else self._dotted())
+        return path_steps.descend(self._bracket(descending=True) if self._accept("[") else self._dotted())
 
     def _dotted(self) -> Step:
         if self._accept("*"):
-            return everything()
+            return path_steps.wildcard()
         return self._named(_NAME)
 
     def _named(self, pattern: re.Pattern[str]) -> Step:
         name = self._match(pattern)
         if name is None:
-            self._refuse("expected a field name or *; names with other characters stand in brackets: ['my name']")
+            self._refuse("expected a field name or *; write names with other characters in brackets: ['my name']")
         if self._peek() == "(":
             self._refuse(f"the function {name[0]}() is not supported: paths have no functions in Step Functions")
         return child(_unescape(name[0], controls=False))
@@ -111,10 +104,10 @@ class PathParser(Reader):
 
     def _inside_bracket(self, *, descending: bool) -> Step:
         if self._accept("*"):
-            return everything()
+            return path_steps.wildcard()
         if self._accept("?"):
             condition = self._parenthesized()
-            return itself_where(condition) if descending else where(condition)
+            return path_steps.filter_itself(condition) if descending else path_steps.filter_items(condition)
         if from_end := self._match(_FROM_END):
             return child(-int(from_end[1]))
         if self._peek() in {"'", '"'}:
@@ -127,7 +120,8 @@ class PathParser(Reader):
             return child(names[0])
         if descending:
             self._refuse("several names after .. are not supported; write one name, index, slice, * or filter")
-        return subset(names) if _LAST_BRACKET.match(self._text, self._position) else children(names)
+        is_last = _LAST_BRACKET.match(self._text, self._position)
+        return path_steps.subset(names) if is_last else path_steps.children(names)
 
     def _indexes(self) -> Step:
         start = self._match(_INTEGER)
@@ -138,7 +132,7 @@ class PathParser(Reader):
             self._refuse("expected 'name', an index, a slice like 1:3, *, or a filter ?(...)")
         if not self._accept(","):
             return child(int(start[0]))
-        return items((int(start[0]), *self._separated(",", self._integer)))
+        return path_steps.items((int(start[0]), *self._separated(",", self._integer)))
 
     def _slice(self, start: int | None) -> Step:
         self._skip_space()
@@ -148,12 +142,12 @@ class PathParser(Reader):
             self._refuse("a slice has no step in Step Functions; write [start:end]")
         if start is None and stop is None:
             self._refuse("a slice needs a start or an end; write [*] for all items")
-        return between(start, int(stop[0]) if stop else None)
+        return path_steps.slice_items(start, int(stop[0]) if stop else None)
 
     def _parenthesized(self) -> Filter:
         self._skip_space()
         if not self._accept("("):
-            self._refuse("expected (: a filter is written [?(@.field == 'value')]")
+            self._refuse("expected (: a filter has the form [?(@.field == 'value')]")
         condition = self._any_of()
         if not self._accept(")"):
             self._refuse("expected ), && or ||")
@@ -168,15 +162,15 @@ class PathParser(Reader):
     def _test(self) -> Filter:
         if self._accept("!"):
             self._skip_space()
-            return negated(self._test())
+            return negate(self._test())
         if self._peek() == "(":
             return self._parenthesized()
         if not self._accept("@"):
-            self._refuse("expected @.field, which may be compared with a literal on its right")
+            self._refuse("expected @.field, alone or compared with a literal on its right")
         keys = self._relative_keys()
         self._skip_space()
         if relation := self._match(_RELATION):
-            return compares(keys, relation[0], self._literal())
+            return compare(keys, relation[0], self._literal())
         if lexical := _LEXICAL.match(self._text, self._position):
             self._refuse(f"Step Functions has no operator {lexical[0]} in filters; allowed: {', '.join(RELATIONS)}")
         return exists(keys)
@@ -188,10 +182,10 @@ class PathParser(Reader):
             step = self._bracket() if self._accept("[") else self._step_in_filter()
             if step.key is None:
                 self._position = start
-                self._refuse("in a filter only names and indexes may follow @")
+                self._refuse("expected names and indexes only after @ in a filter")
             keys.append(step.key)
         if not keys:
-            self._refuse("@ stands for objects only in Step Functions; test one of its fields: @.field")
+            self._refuse("expected a field after @, which refers to objects only in Step Functions: @.field")
         return tuple(keys)
 
     def _step_in_filter(self) -> Step:
@@ -233,5 +227,5 @@ def _unescape(text: str, *, controls: bool) -> str:
         code, character = match.groups()
         return chr(int(code, 16)) if code else named.get(character, character)
 
-    # Two \u escapes may stand for one character beyond the basic plane; UTF-16 joins them.
+    # Two \u escapes may encode one character beyond the basic plane; UTF-16 joins them.
     return _ESCAPE.sub(replace, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,17 +1,17 @@
-"""Paths: find a value in JSON, and put one there.
+"""Paths: selection of values in JSON, and ResultPath's placement.
 
-A path is parsed once per sandbox. Most paths are a chain of names and indexes; these are followed without
-any of the machinery for wildcards, slices, filters and descent.
+A sandbox parses each path once. Most paths are only names and indexes; these skip the general evaluation of wildcards,
+slices, filters and descent.
 """
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
-from unum_runtime.asl.expression_context import ExpressionContext
+from unum_runtime.asl.expression_context import Expression, ExpressionContext
 from unum_runtime.asl.jsonpath.filters import Key, follow
 from unum_runtime.asl.jsonpath.path_steps import Step
 from unum_runtime.asl.jsonpath.path_syntax import PathParser
-from unum_runtime.asl.states_errors import ResultPathMatchFailure, excerpt
+from unum_runtime.asl.states_errors import ResultPathMatchFailure, RuntimeFailure, excerpt
 from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.model.ir import Json
 
@@ -20,13 +20,13 @@ _CACHED_PATHS = 4096
 
 @dataclass(frozen=True)
 class Path:
-    """A parsed path; equal to another that leads the same way, however it is written.
+    """A parsed path; paths with equal steps are equal, also with different notations.
 
     Attributes:
-        text: as it was written.
-        is_context: begins with ``$$``, at the context object instead of the input.
-        variable: name of the variable at which it begins instead of the input; None if it begins at no variable.
-        steps: the way from there; empty for ``$``.
+        text: text in the definition.
+        is_context: True if the path begins with ``$$``, the context object, instead of the input.
+        variable: name of the variable at the beginning; None without a variable.
+        steps: steps from the root; empty for ``$``.
     """
 
     text: str = field(compare=False)
@@ -39,32 +39,32 @@ class Path:
 
     @cached_property
     def root_text(self) -> str:
-        """How the path begins: ``$``, ``$$`` or ``$name``."""
+        """Beginning of the path: ``$``, ``$$`` or ``$name``."""
         return "$$" if self.is_context else f"${self.variable or ''}"
 
     @cached_property
     def is_definite(self) -> bool:
-        """It leads to one value at most; otherwise `find` returns a list."""
+        """True if the path selects at most one value; for other paths, `find` returns a list."""
         return all(step.is_definite for step in self.steps)
 
     @cached_property
     def is_reference(self) -> bool:
-        """Consists of names and indexes from the beginning alone (specification, Reference Paths)."""
+        """True for names and non-negative indexes only. Source: specification, "Reference Paths"."""
         return self.keys is not None and all(isinstance(key, str) or key >= 0 for key in self.keys)
 
     @cached_property
     def keys(self) -> tuple[Key, ...] | None:
-        """The names and indexes to follow; None if there are other steps."""
+        """Names and indexes of the steps; None with any other kind of step."""
         keys = tuple(step.key for step in self.steps if step.key is not None)
         return keys if len(keys) == len(self.steps) else None
 
 
 class PathNotFound(LookupError):
-    """A path leads to nothing.
+    """Path without a value.
 
     Attributes:
         path: the path.
-        root: where it begins.
+        root: value at the beginning of the path.
     """
 
     def __init__(self, path: Path, root: Json) -> None:
@@ -74,44 +74,45 @@ class PathNotFound(LookupError):
 
     @property
     def reason(self) -> str:
-        """What is missing, worded as AWS does; found out when it is asked for, as a rule may only ask for presence."""
+        """Description of the missing part, in AWS's words."""
+        # Computed on demand: ``IsPresent`` drops most of these errors.
         return _reason(self.path, self.root)
 
     @property
-    def place(self) -> str:
-        """Where nothing was found, worded as AWS does."""
+    def source_text(self) -> str:
+        """Description of the searched value, in AWS's words."""
         return f"the input '{excerpt(self.root)}'"
 
 
 class VariableNotFound(PathNotFound):
-    """A path begins at a variable that has no value; `root` holds all that have one."""
+    """Path at a variable without a value; `root` contains the assigned variables."""
 
     @property
     def reason(self) -> str:
-        """Which variable is missing."""
-        return f"${self.path.variable} is none of {self.place}"
+        """Description of the missing variable."""
+        return f"${self.path.variable} is none of {self.source_text}"
 
     @property
-    def place(self) -> str:
-        """Which variables there are."""
+    def source_text(self) -> str:
+        """List of the assigned variables."""
         return f"the variables that are assigned: {', '.join(self.root) or 'none'}"
 
 
 @lru_cache(maxsize=_CACHED_PATHS)
 def parse(text: str) -> Path:
-    """The path that `text` writes.
+    """Parse the path `text`.
 
     Raises:
-        PathSyntaxError: says at which character, and what is allowed there.
+        PathSyntaxError: names the position of the error and the allowed syntax there.
     """
     return Path(text, *PathParser(text).path())
 
 
 def read(path: Path, data: Json, context: ExpressionContext) -> Json:
-    """What `path` selects: in the variable or the context object of `context` at which it begins, or else in `data`.
+    """Return the value at `path` in its root: a variable or the context object in `context`, else `data`.
 
     Raises:
-        PathNotFound: as `find`, or there is no such variable.
+        PathNotFound: as `find`, or the variable does not exist.
     """
     if path.is_context:
         return find(path, context.context_object)
@@ -122,16 +123,28 @@ def read(path: Path, data: Json, context: ExpressionContext) -> Json:
     return find(path, context.variables[path.variable])
 
 
-def find(path: Path, root: Json) -> Json:
-    """What `path` selects in `root`: the value if the path is definite, else a list, which may be empty.
+def path_reader(path: Path, subject: str) -> Expression:
+    """Return an expression for the value at `path`; its failure has the cause "`subject` could not be found in ..."."""
 
-    Parts of `root` are shared with the result, not copied.
+    def evaluate(data: Json, context: ExpressionContext) -> Json:
+        try:
+            return read(path, data, context)
+        except PathNotFound as missing:  # the cause is AWS's, as recorded
+            raise RuntimeFailure(f"{subject} could not be found in {missing.source_text}") from None
+
+    return evaluate
+
+
+def find(path: Path, root: Json) -> Json:
+    """Return the value at a definite `path` in `root`, or a list, maybe empty, for other paths.
+
+    The result shares its parts with `root`.
 
     Raises:
-        PathNotFound: a definite path, or the definite beginning of another, leads to nothing.
+        PathNotFound: a definite path, or the definite beginning of a path, has no value.
     """
     if path.keys is None:
-        return _find_slowly(path, root)
+        return _find_all(path, root)
     try:
         return follow(path.keys, root)
     except LookupError:
@@ -139,22 +152,22 @@ def find(path: Path, root: Json) -> Json:
 
 
 def put(path: Path, root: Json, value: Json) -> Json:
-    """A copy of `root` that has `value` at `path`; objects on the way there are created (specification, ResultPath).
+    """Return a copy of `root` with `value` at `path`, creating missing objects. Source: specification, "ResultPath".
 
-    What does not lie on the way is shared with `root`, which stays as it is.
+    `root` stays unchanged; parts outside of the path are shared with it.
 
     Args:
-        path: a reference path into the input.
+        path: reference path into the input.
         root: any JSON value.
-        value: what to put.
+        value: value to place.
 
     Raises:
-        ValueError: `path` is no such path.
-        ResultPathMatchFailure: on the way lies an index that does not exist, or a value with no such children.
+        ValueError: `path` is not a reference path into the input.
+        ResultPathMatchFailure: the path has an index outside of its array, or a key of a value without such keys.
     """
     try:
         return _put(_result_keys(path), root, value)
-    except LookupError:
+    except LookupError:  # the cause is AWS's, as recorded
         raise ResultPathMatchFailure(f"Unable to apply ReferencePath {path.text} to input {excerpt(root)}") from None
 
 
@@ -177,21 +190,23 @@ def _put(keys: Sequence[Key], node: Json, value: Json) -> Json:
 
 def _nest(keys: Sequence[Key], value: Json) -> Json:
     if any(isinstance(key, int) for key in keys):
-        raise LookupError(keys)  # only objects are created, not arrays
+        raise LookupError(keys)  # the specification creates objects only, no arrays
     for key in reversed(keys):
         value = {key: value}
     return value
 
 
-def _find_slowly(path: Path, root: Json) -> Json:
+def _find_all(path: Path, root: Json) -> Json:
     nodes: Sequence[Json] = [root]
-    certain = True  # one value so far; then a step that does not fit is a failure, and later it selects nothing
+    # As Jayway does: a step that does not fit its value is an error in the definite beginning of the path, and selects
+    # nothing after the first wildcard, slice, filter or descent.
+    is_definite = True
     for step in path.steps:
         selections = [step.select(node) for node in nodes]
-        if certain and None in selections:
+        if is_definite and None in selections:
             raise PathNotFound(path, root)
         nodes = [node for selection in selections if selection is not None for node in selection]
-        certain = certain and step.is_definite and bool(nodes)
+        is_definite = is_definite and step.is_definite and bool(nodes)
     if not path.is_definite:
         return nodes
     if not nodes:
@@ -200,19 +215,20 @@ def _find_slowly(path: Path, root: Json) -> Json:
 
 
 def _reason(path: Path, node: Json) -> str:
-    way = path.root_text
+    # The three texts are Jayway's, which AWS records.
+    prefix = path.root_text
     for step in path.steps[:-1]:
         selection = step.select(node)
         if not selection:
-            return f"Missing property in path {way}{step.text}" if _fits(step, node) else _misfit(step, node, way)
-        way, node = way + step.text, selection[0]
+            return f"Missing property in path {prefix}{step.text}" if _fits(step, node) else _misfit(step, node, prefix)
+        prefix, node = prefix + step.text, selection[0]
     last = path.steps[-1]
-    return f"No results for path: {path}" if _fits(last, node) else _misfit(last, node, way)
+    return f"No results for path: {path}" if _fits(last, node) else _misfit(last, node, prefix)
 
 
 def _fits(step: Step, node: Json) -> bool:
     return step.key is not None and isinstance(node, dict if isinstance(step.key, str) else list)
 
 
-def _misfit(step: Step, node: Json, way: str) -> str:
-    return f"Expected to find something with {step.text} in path {way} but found {excerpt(node)}"
+def _misfit(step: Step, node: Json, prefix: str) -> str:
+    return f"Expected to find something with {step.text} in path {prefix} but found {excerpt(node)}"

@@ -1,17 +1,24 @@
-"""A state's fields in JSONPath, ready to run: the one implementation of `Program` for this query language."""
+"""Fields of a JSONPath state; implementation of `Program` for this query language."""
 
 from collections.abc import Mapping, Sequence
 
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.conditions import Condition, choose
-from unum_runtime.asl.jsonpath.dataflow import DataFlow, effective_input, output, place, select
+from unum_runtime.asl.jsonpath.dataflow import (
+    DataFlow,
+    apply_result_path,
+    effective_input,
+    output,
+    select,
+    select_or_empty,
+)
 from unum_runtime.asl.jsonpath.expressions import compile_expression
-from unum_runtime.asl.jsonpath.items import batched, entered, listed
-from unum_runtime.asl.jsonpath.templates import Template
-from unum_runtime.asl.numbers import number
+from unum_runtime.asl.jsonpath.items import batch_inputs, branch_inputs, map_items
+from unum_runtime.asl.jsonpath.templates import Template, template_field
+from unum_runtime.asl.numbers import read_number
 from unum_runtime.asl.program import StateOutput
 from unum_runtime.asl.states_errors import RuntimeFailure, excerpt
-from unum_runtime.asl.timestamps import milliseconds, parse_timestamp
+from unum_runtime.asl.timestamps import parse_timestamp, to_milliseconds
 from unum_runtime.model.ir import Catcher, Json
 
 _ASSIGN = "Assign"
@@ -19,18 +26,17 @@ _ROOT = "$"
 
 
 class JsonPathProgram:
-    """The fields of one state; see `Program` for what its methods do.
+    """Fields of one JSONPath state; see `Program` for the methods.
 
-    In ``Assign``, ``$`` is what the state's work came to: the result of a Task, Map or Parallel as it was before
-    ResultSelector, of a Pass its result, of all others the input after InputPath; in a catcher the error output.
-    What a state assigns is not visible in the state itself (developer guide, Passing data between states with
-    variables; executions recorded from AWS).
+    ``$`` in ``Assign`` is the result of a Task, Map or Parallel before ResultSelector, the result of a Pass, the error
+    output in a catcher, and the input after InputPath in other states. A state does not see its own assignments.
+    Sources: Step Functions Developer Guide, "Passing data between states with variables"; recorded executions.
 
     Args:
-        data: the state's fields, as in the definition.
-        rules: of a Choice: (rule, name of the state to go to).
-        default: of a Choice: where to go when no rule holds.
-        catchers: what becomes of errors.
+        data: fields of the state in the definition.
+        rules: pairs of rule and next state of a Choice.
+        default: next state of a Choice if no rule holds.
+        catchers: catchers of the state.
     """
 
     def __init__(
@@ -44,67 +50,67 @@ class JsonPathProgram:
         self.gives_result = data.keys().isdisjoint(("ResultSelector", "ResultPath", "OutputPath", _ASSIGN))
         self._data = data
         self._flow = DataFlow.of(data)
-        self._assign = _template(data, _ASSIGN)
-        self._selector = _template(data, "ItemSelector")
-        self._rules = tuple((Condition(rule), (target, _template(rule, _ASSIGN))) for rule, target in rules)
+        self._assign = template_field(data, _ASSIGN)
+        self._selector = template_field(data, "ItemSelector")
+        self._rules = tuple((Condition(rule), (target, template_field(rule, _ASSIGN))) for rule, target in rules)
         self._default = (default, self._assign) if default is not None else None
         self._catchers = tuple(
-            (catcher.data.get("ResultPath", _ROOT), _template(catcher.data, _ASSIGN)) for catcher in catchers
+            (catcher.data.get("ResultPath", _ROOT), template_field(catcher.data, _ASSIGN)) for catcher in catchers
         )
 
     def arguments(self, raw: Json, context: ExpressionContext) -> Json:
-        """`raw` after InputPath and Parameters."""
+        """Return `raw` after InputPath and Parameters."""
         return effective_input(self._flow, raw, context)
 
     def output(self, raw: Json, result: Json, context: ExpressionContext) -> StateOutput:
-        """`result` after ResultSelector, ResultPath and OutputPath, and the variables with what Assign says."""
+        """Return `result` after ResultSelector, ResultPath and OutputPath, and the variables after Assign."""
         result = self._data.get("Result", result)
         return StateOutput(output(self._flow, raw, result, context), _assigned(self._assign, result, context))
 
     def choose(self, raw: Json, context: ExpressionContext) -> tuple[str, StateOutput]:
-        """Where the first rule that holds leads; its Assign counts, and the state's only if none holds."""
+        """Return the target of the first rule that holds, with its Assign; the state's Assign is for the Default."""
         effective = effective_input(self._flow, raw, context)
         target, assign = choose(self._rules, self._default, effective, context)
         return target, StateOutput(output(self._flow, raw, effective, context), _assigned(assign, effective, context))
 
     def catch(self, position: int, raw: Json, error: Mapping[str, str], context: ExpressionContext) -> StateOutput:
-        """`raw` with `error` at the catcher's ResultPath; the state's own paths do not apply."""
+        """Return `raw` with `error` at the catcher's ResultPath; the state's own paths do not apply."""
         result_path, assign = self._catchers[position]
-        found = dict(error)
-        return StateOutput(place(result_path, raw, found), _assigned(assign, found, context))
+        error_output = dict(error)
+        value = apply_result_path(result_path, raw, error_output)
+        return StateOutput(value, _assigned(assign, error_output, context))
 
     def items(self, raw: Json, context: ExpressionContext, read: list[Json] | None = None) -> list[Json]:
-        """The inputs of the branches for what ItemsPath selects, or for what was read."""
-        data = self._selected(raw, context)
+        """Return the branch inputs for the value at ItemsPath, or for `read`."""
+        data = select_or_empty(self._flow.input_path, raw, context)
         path = self._data.get("ItemsPath", _ROOT)
         found = select(path, data, context) if read is None else read
-        values = entered(listed(found, path), self._selector, data, context)
+        values = branch_inputs(map_items(found, path), self._selector, data, context)
         batcher = self._data.get("ItemBatcher")
-        return values if batcher is None else batched(values, batcher, data, context)
+        return values if batcher is None else batch_inputs(values, batcher, data, context)
 
     def number(self, field: str, raw: Json, context: ExpressionContext) -> float | None:
-        """What the field says, or its path in the input after InputPath."""
-        return number(self._data, field, lambda path: select(path, self._selected(raw, context), context))
+        """Return the number of the field, or the number at its path in the input after InputPath."""
+        return read_number(self._data, field, lambda path: self._select(path, raw, context))
 
     def until_ms(self, raw: Json, context: ExpressionContext) -> int:
-        """So many seconds from now, or the moment of the timestamp."""
+        """Return the end of the seconds, or the timestamp."""
         seconds = self.number("Seconds", raw, context)
         if seconds is not None:
             return context.now_ms + int(seconds * 1000)
         if "Timestamp" in self._data:
             return _milliseconds(self._data["Timestamp"], "Timestamp")
         path = self._data["TimestampPath"]
-        return _milliseconds(select(path, self._selected(raw, context), context), f"TimestampPath {path!r}")
+        return _milliseconds(self._select(path, raw, context), f"TimestampPath {path!r}")
 
     def failure(self, raw: Json, context: ExpressionContext) -> tuple[str | None, str | None]:
-        """What Error and Cause say, or the expressions in ErrorPath and CausePath."""
-        return self._said("Error", raw, context), self._said("Cause", raw, context)
+        """Return Error and Cause, or the values of ErrorPath and CausePath."""
+        return self._text("Error", raw, context), self._text("Cause", raw, context)
 
-    def _selected(self, raw: Json, context: ExpressionContext) -> Json:
-        path = self._flow.input_path
-        return {} if path is None else select(path, raw, context)
+    def _select(self, path: str, raw: Json, context: ExpressionContext) -> Json:
+        return select(path, select_or_empty(self._flow.input_path, raw, context), context)
 
-    def _said(self, field: str, raw: Json, context: ExpressionContext) -> str | None:
+    def _text(self, field: str, raw: Json, context: ExpressionContext) -> str | None:
         path = f"{field}Path"
         if path not in self._data:
             return self._data.get(field)
@@ -115,17 +121,12 @@ class JsonPathProgram:
         return value
 
 
-def _template(fields: Mapping[str, Json], name: str) -> Template | None:
-    return Template(fields[name]) if name in fields else None
-
-
 def _assigned(assign: Template | None, data: Json, context: ExpressionContext) -> Mapping[str, Json]:
     return context.variables if assign is None else {**context.variables, **assign.render(data, context)}
 
 
 def _milliseconds(value: Json, where: str) -> int:
-    moment = parse_timestamp(value)
-    if moment is None:
-        allowed = "a timestamp like '2016-03-14T01:59:00Z'"
-        raise RuntimeFailure(f"{where}: expected {allowed}, found {excerpt(value)}")
-    return milliseconds(moment)
+    instant = parse_timestamp(value)
+    if instant is None:
+        raise RuntimeFailure(f"{where}: expected a timestamp like '2016-03-14T01:59:00Z', found {excerpt(value)}")
+    return to_milliseconds(instant)

@@ -1,9 +1,10 @@
-"""Payload templates, such as ``Parameters``, ``ResultSelector`` and ``Assign`` (specification, Payload Template)."""
+"""Payload templates such as ``Parameters`` and ``Assign``. Source: specification, "Payload Template"."""
 
+from collections.abc import Mapping
 from functools import cached_property
 
-from unum_runtime.asl.expression_context import ExpressionContext
-from unum_runtime.asl.jsonpath.expressions import Expression, compile_expression
+from unum_runtime.asl.expression_context import Expression, ExpressionContext
+from unum_runtime.asl.jsonpath.expressions import compile_expression
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.places import element, member
 from unum_runtime.cold_start.records import dataclass
@@ -15,20 +16,20 @@ _DYNAMIC = ".$"
 
 @dataclass(frozen=True)
 class Template:
-    """A payload template, compiled when it is first rendered.
+    """A payload template, compiled at its first use.
 
     Attributes:
-        raw: the template as the definition has it; an object.
+        raw: template from the definition; an object.
     """
 
     raw: Json
 
     def render(self, data: Json, context: ExpressionContext) -> Json:
-        """The payload: a new value at every call, but for the parts that paths select in `data` and `context`.
+        """Return a new payload; values selected by paths are shared with `data` and `context`.
 
         Raises:
-            RuntimeFailure: a path leads to nothing.
-            IntrinsicFailure: an intrinsic function cannot take its arguments.
+            RuntimeFailure: a path has no value.
+            IntrinsicFailure: invalid arguments of an intrinsic function.
         """
         return self._evaluate(data, context)
 
@@ -38,17 +39,22 @@ class Template:
 
 
 def compile_template(raw: Json, *, where: str = "$") -> Template:
-    """The template `raw`, checked.
+    """Check and return the template `raw`.
 
     Args:
-        raw: what the definition has.
-        where: the JSON path of `raw` in the definition.
+        raw: template from the definition.
+        where: JSON path of `raw` in the definition.
 
     Raises:
-        DefinitionError: with every problem in the template and its JSON path.
+        DefinitionError: contains every problem of the template with its JSON path.
     """
     _compile(raw, where)
     return Template(raw)
+
+
+def template_field(fields: Mapping[str, Json], name: str) -> Template | None:
+    """Return the template in field `name`, or None if absent."""
+    return Template(fields[name]) if name in fields else None
 
 
 def _compile(raw: Json, where: str) -> Expression:
@@ -92,7 +98,7 @@ def _member(raw: dict[str, Json], key: str, where: str, problems: list[Problem])
         return key, _value(raw[key], where, problems)
     name = key.removesuffix(_DYNAMIC)
     if name in raw:
-        problems.append(Problem(where, f"both {name!r} and {key!r} are present, and would get the same name; drop one"))
+        problems.append(Problem(where, f"expected one of {name!r} and {key!r}, got both for one field; drop one"))
     return name, _dynamic(raw[key], key, where, problems)
 
 

@@ -1,4 +1,4 @@
-"""What the grammars of paths and of intrinsic functions have in common: reading a text from left to right."""
+"""Reader of a text from left to right, base of the parsers of paths and intrinsic functions."""
 
 import re
 from collections.abc import Callable
@@ -9,12 +9,12 @@ _Part = TypeVar("_Part")
 
 
 class PathSyntaxError(ValueError):
-    """A text is no path or intrinsic function, or none that is supported.
+    """Invalid or unsupported path or intrinsic function.
 
     Attributes:
-        text: the text.
-        position: index of the character at which reading stopped.
-        feature: name of the feature if Step Functions has it and this runtime has not; None for a mistake.
+        text: the whole text.
+        position: index of the character with the error.
+        feature: name of a Step Functions feature that this runtime does not support; None for a mistake.
     """
 
     def __init__(self, text: str, position: int, allowed: str, *, feature: str | None = None) -> None:
@@ -25,7 +25,7 @@ class PathSyntaxError(ValueError):
 
 
 class Reader:
-    """A text, and how far it has been read."""
+    """A text with the current position."""
 
     def __init__(self, text: str) -> None:
         self._text = text

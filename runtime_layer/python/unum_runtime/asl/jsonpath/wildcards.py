@@ -1,4 +1,4 @@
-r"""Patterns of ``StringMatches``: ``*`` stands for any text, ``\*`` and ``\\`` for the characters themselves."""
+r"""Patterns of ``StringMatches``: ``*`` matches any text, ``\*`` and ``\\`` match the characters themselves."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,10 +7,10 @@ _TOKEN = re.compile(r"\\(?P<escaped>[*\\])|(?P<open>\\)|(?P<star>\*)|(?P<text>[^
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """A test for texts that match `pattern`, in time proportional to their length.
+    """Return a function that matches texts with `pattern` in time proportional to their length.
 
     Raises:
-        ValueError: a backslash is followed by neither ``*`` nor another backslash.
+        ValueError: a backslash without ``*`` or another backslash after it.
     """
     first, *middle = _pieces(pattern)
     if not middle:
@@ -23,7 +23,7 @@ def _pieces(pattern: str) -> list[str]:
     pieces = [""]
     for token in _TOKEN.finditer(pattern):
         if token["open"]:
-            raise ValueError(f"character {token.start()}: a backslash stands before * or another backslash only")
+            raise ValueError(f"character {token.start()}: expected * or another backslash after a backslash")
         if token["star"]:
             pieces.append("")
         else:
@@ -36,7 +36,7 @@ def _matches(text: str, first: str, middle: Sequence[str], last: str) -> bool:
     if not (text.startswith(first) and text.endswith(last)) or end < len(first):
         return False
     position = len(first)
-    for piece in middle:  # the leftmost place for each piece leaves the most room for the next
+    for piece in middle:  # the leftmost match of each piece leaves most text for the next, so no search goes back
         found = text.find(piece, position, end)
         if found < 0:
             return False

@@ -1,1 +1,1 @@
-"""Intrinsic functions of JSONPath states: ``States.Format('{} of {}', $.n, $.all)`` (specification, Appendix B)."""
+"""Intrinsic functions of JSONPath states, such as ``States.Format('{}', $.n)``. Source: specification, Appendix B."""

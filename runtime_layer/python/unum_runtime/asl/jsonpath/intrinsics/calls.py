@@ -1,34 +1,29 @@
-"""Invocations of intrinsic functions, compiled to callables."""
+"""Compiler of intrinsic function calls."""
 
-from collections.abc import Callable
 from itertools import count
-from typing import TypeAlias
 
-from unum_runtime.asl.expression_context import ExpressionContext
+from unum_runtime.asl.expression_context import Expression, ExpressionContext
 from unum_runtime.asl.jsonpath.intrinsics.implementations import FUNCTIONS
 from unum_runtime.asl.jsonpath.intrinsics.syntax import Argument, Call, Literal, parse_call
-from unum_runtime.asl.jsonpath.paths import Path, PathNotFound, read
-from unum_runtime.asl.states_errors import IntrinsicFailure, RuntimeFailure
+from unum_runtime.asl.jsonpath.paths import Path, path_reader
+from unum_runtime.asl.states_errors import IntrinsicFailure
 from unum_runtime.model.ir import Json
 
-_Compiled: TypeAlias = Callable[[Json, ExpressionContext], Json]
-"""Computes a value from (input, context)."""
 
-
-def compile_call(text: str) -> _Compiled:
-    """The invocation that `text` writes.
+def compile_call(text: str) -> Expression:
+    """Compile the call in `text`.
 
     Raises:
-        PathSyntaxError: `text` is no intrinsic function.
+        PathSyntaxError: `text` is not a call of an intrinsic function.
     """
     return _call(parse_call(text), text)
 
 
 def paths_in(text: str) -> tuple[Path, ...]:
-    """Every path among the arguments in `text`.
+    """Return all paths among the arguments in `text`.
 
     Raises:
-        PathSyntaxError: `text` is no intrinsic function.
+        PathSyntaxError: `text` is not a call of an intrinsic function.
     """
     return tuple(_paths(parse_call(text)))
 
@@ -39,33 +34,23 @@ def _paths(part: Argument) -> list[Path]:
     return [part] if isinstance(part, Path) else []
 
 
-def _argument(part: Argument, whole: str) -> _Compiled:
+def _argument(part: Argument, whole: str) -> Expression:
     if isinstance(part, Call):
         return _call(part, whole)
-    return (lambda _data, _context: part.value) if isinstance(part, Literal) else _path(part, whole)
+    if isinstance(part, Literal):
+        return lambda _data, _context: part.value
+    error = f"The function '{whole}' had the following error: The JsonPath argument for the field '{part.text}'"
+    return path_reader(part, error)
 
 
-def _path(path: Path, whole: str) -> _Compiled:
-    def evaluate(data: Json, context: ExpressionContext) -> Json:
-        try:
-            return read(path, data, context)
-        except PathNotFound as missing:
-            raise RuntimeFailure(
-                f"The function '{whole}' had the following error: "
-                f"The JsonPath argument for the field '{path.text}' could not be found in {missing.place}"
-            ) from None
-
-    return evaluate
-
-
-def _call(call: Call, whole: str) -> _Compiled:
+def _call(call: Call, whole: str) -> Expression:
     function = FUNCTIONS[call.name]
-    misfit = function.signature.misfit
+    find_fault = function.signature.find_fault
     arguments = tuple(_argument(part, whole) for part in call.arguments)
 
     def evaluate(data: Json, context: ExpressionContext) -> Json:
         values = [argument(data, context) for argument in arguments]
-        fault = next(filter(None, map(misfit, count(), values)), None)
+        fault = next(filter(None, map(find_fault, count(), values)), None)
         try:
             if fault is None:
                 return function.call(context, *values)

@@ -1,7 +1,7 @@
-"""The intrinsic functions, each on values whose kinds are already checked.
+"""Implementations of the intrinsic functions, on arguments of valid kinds.
 
-Sources: specification, Appendix B; developer guide, Intrinsic functions. Where Step Functions was observed to do
-otherwise the function says so. A function raises ValueError for arguments that it cannot take.
+Sources: specification, Appendix B; Step Functions Developer Guide, "Intrinsic functions". A comment marks each observed
+deviation of Step Functions ("observed"). Functions raise ValueError for invalid values.
 """
 
 import base64
@@ -26,14 +26,14 @@ from unum_runtime.asl.jsonpath.intrinsics.arguments import (
     TEXT,
     Signature,
 )
-from unum_runtime.asl.jsonpath.intrinsics.text import fill, shown
+from unum_runtime.asl.jsonpath.intrinsics.text import fill, to_text
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.model.ir import Json
 
 _LONGEST_RANGE = 1_000
 _INT32 = range(-(2**31), 2**31)
 _ALGORITHMS = {"MD5": "md5", "SHA-1": "sha1", "SHA-256": "sha256", "SHA-384": "sha384", "SHA-512": "sha512"}
-_NO_DIGIT = re.compile(r"[^A-Za-z0-9+/]")
+_NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Function:
     """An intrinsic function.
 
     Attributes:
-        signature: what it takes.
-        call: computes it; the first argument is where the visit's random numbers come from.
-        fills_template: its first argument is a template, whose escapes it resolves itself.
+        signature: allowed arguments.
+        call: implementation; its first parameter is the expression context, the source of random numbers.
+        fills_template: True if the first argument is a template whose escapes the function resolves.
     """
 
     signature: Signature
@@ -56,30 +56,30 @@ def _array(_context: ExpressionContext, *values: Json) -> Json:
 
 
 def _array_partition(_context: ExpressionContext, items: list[Json], size: float) -> Json:
-    width = math.trunc(size)  # the guide says rounded; 2.6 was observed to give pairs
+    width = math.trunc(size)  # the guide says rounded; observed: 2.6 gives pairs
     if width < 1:
-        raise ValueError(f"the size of a part must be at least 1, got {size}")
+        raise ValueError(f"expected a size of at least 1, got {size}")
     return [items[start : start + width] for start in range(0, len(items), width)]
 
 
 def _array_contains(_context: ExpressionContext, items: list[Json], wanted: Json) -> Json:
-    # Compared as text: true was observed to be found in ["true"], and {"a":1,"b":2} not in [{"b":2,"a":1}].
-    return shown(wanted) in map(shown, items)
+    # Observed: a comparison of texts, which finds true in ["true"], but not {"a":1,"b":2} in [{"b":2,"a":1}].
+    return to_text(wanted) in map(to_text, items)
 
 
 def _array_range(_context: ExpressionContext, first: float, last: float, step: float) -> Json:
-    start, end, stride = math.trunc(first), math.trunc(last), math.trunc(step)  # not rounded, as observed
+    start, end, stride = math.trunc(first), math.trunc(last), math.trunc(step)  # observed: not rounded
     if stride == 0:
         raise ValueError("the step must not be 0")
     numbers = range(start, end + (1 if stride > 0 else -1), stride)
     if numbers[_LONGEST_RANGE:]:
-        raise ValueError(f"from {start} to {end} by {stride} are more than {_LONGEST_RANGE} items")
+        raise ValueError(f"expected at most {_LONGEST_RANGE} items, got more from {start} to {end} by {stride}")
     return list(numbers)
 
 
 def _array_get_item(_context: ExpressionContext, items: list[Json], index: float) -> Json:
     if not items:
-        return None  # as observed
+        return None  # observed
     position = math.trunc(index)
     if not 0 <= position < len(items):
         raise ValueError(f"index {position} is outside of an array of {len(items)} items")
@@ -102,8 +102,8 @@ def _base64_encode(_context: ExpressionContext, text: str) -> Json:
 
 
 def _base64_decode(_context: ExpressionContext, text: str) -> Json:
-    # What is no digit, and missing padding, were observed to do no harm.
-    digits = _NO_DIGIT.sub("", text.partition("=")[0].translate({ord("-"): "+", ord("_"): "/"}))
+    # Observed: other characters are ignored, and padding may be missing.
+    digits = _NOT_BASE64.sub("", text.partition("=")[0].translate({ord("-"): "+", ord("_"): "/"}))
     whole = digits[:-1] if len(digits) % 4 == 1 else digits
     return base64.b64decode(whole + "=" * (-len(whole) % 4)).decode(errors="replace")
 
@@ -111,9 +111,9 @@ def _base64_decode(_context: ExpressionContext, text: str) -> Json:
 def _hash(_context: ExpressionContext, data: Json, algorithm: str) -> Json:
     if algorithm not in _ALGORITHMS:
         raise ValueError(f"argument 2 must be one of {', '.join(_ALGORITHMS)}; got {algorithm!r}")
-    text = shown(data)
-    if misfit := _HASHED.misfit(0, text):
-        raise ValueError(misfit)
+    text = to_text(data)
+    if fault := _HASHED.find_fault(0, text):
+        raise ValueError(fault)
     return hashlib.new(_ALGORITHMS[algorithm], text.encode(errors="replace"), usedforsecurity=False).hexdigest()
 
 
@@ -127,14 +127,14 @@ def _json_to_string(_context: ExpressionContext, value: Json) -> Json:
 
 def _string_to_json(_context: ExpressionContext, text: str) -> Json:
     if not text:
-        return None  # as observed
+        return None  # observed
     return json.loads(text, parse_constant=_refuse_constant)
 
 
 def _math_random(context: ExpressionContext, start: float, end: float, seed: float | None = None) -> Json:
-    first, stop = math.trunc(start), math.trunc(end)  # not rounded, as observed
+    first, stop = math.trunc(start), math.trunc(end)  # observed: not rounded
     if stop <= first:
-        raise ValueError(f"the end, which is excluded, must be greater than the start; got {start} and {end}")
+        raise ValueError(f"expected an end, exclusive, greater than the start; got {start} and {end}")
     return (context.random if seed is None else random.Random(seed)).randrange(first, stop)  # noqa: S311 - repeatable by intent
 
 
@@ -147,7 +147,7 @@ def _math_add(_context: ExpressionContext, left: float, right: float) -> Json:
 
 
 def _string_split(_context: ExpressionContext, text: str, delimiters: str) -> Json:
-    # Each character delimits, and parts without any text were observed to be dropped.
+    # Each character is a delimiter; observed: empty parts are dropped.
     parts = re.split(f"[{re.escape(delimiters)}]", text) if delimiters else [text]
     return [part for part in parts if part]
 
@@ -161,7 +161,7 @@ def _format(_context: ExpressionContext, template: str, *values: Json) -> Json:
 
 
 def _identity(value: Json) -> Json:
-    """What is equal for equal JSON values, and can be the key of a dict; Python holds True == 1, JSON does not."""
+    """Return a hashable key, equal for equal JSON values only; in Python, True == 1."""
     if isinstance(value, dict):
         return dict, frozenset((key, _identity(item)) for key, item in value.items())
     if isinstance(value, list):
@@ -195,4 +195,4 @@ FUNCTIONS: dict[str, Function] = {
     "States.StringToJson": Function(Signature((TEXT,)), _string_to_json),
     "States.UUID": Function(Signature(()), _uuid),
 }
-"""Every intrinsic function by its name."""
+"""All intrinsic functions by name."""

@@ -1,4 +1,4 @@
-"""The grammar of intrinsic functions (specification, Intrinsic Functions)."""
+"""Grammar of intrinsic functions. Source: specification, "Intrinsic Functions"."""
 
 import json
 import math
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from unum_runtime.asl.jsonpath.intrinsics.implementations import FUNCTIONS, Function
-from unum_runtime.asl.jsonpath.intrinsics.text import places, unescape
+from unum_runtime.asl.jsonpath.intrinsics.text import count_placeholders, unescape
 from unum_runtime.asl.jsonpath.path_syntax import PathParser
 from unum_runtime.asl.jsonpath.paths import Path, parse
 from unum_runtime.model.ir import Json
 
 _DEEPEST = 10
-"""Functions inside one another (developer guide, Intrinsic functions: up to 10 may be nested)."""
+"""Maximum nesting of functions. Source: Step Functions Developer Guide, "Intrinsic functions"."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._]*(?=\()")
 _STRING = re.compile(r"'((?:\\[\\'{}]|[^'\\])*)'", re.DOTALL)
@@ -28,17 +28,17 @@ class Literal:
     """A string, number, true, false or null.
 
     Attributes:
-        value: the value.
-        written: the same, but a string with its escapes.
+        value: value of the literal.
+        source: the same value, except that a string still has its escapes.
     """
 
     value: Json
-    written: Json
+    source: Json
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function, and as many arguments as it takes."""
+    """A function with a valid number of arguments."""
 
     name: str
     arguments: "tuple[Argument, ...]"
@@ -48,18 +48,18 @@ Argument: TypeAlias = Literal | Path | Call
 
 
 def parse_call(text: str) -> Call:
-    """The invocation of an intrinsic function that `text` writes.
+    """Parse a call of an intrinsic function.
 
     Raises:
-        PathSyntaxError: says at which character, and what is allowed there.
+        PathSyntaxError: names the position of the error and the allowed syntax there.
     """
-    return _Parser(text).whole()
+    return _Parser(text).parse()
 
 
 class _Parser(PathParser):
-    """Reads one invocation from its beginning to its end."""
+    """Parser of one call."""
 
-    def whole(self) -> Call:
+    def parse(self) -> Call:
         call = self._call(1)
         if self._position < len(self._text):
             self._refuse("expected the end, after the closing parenthesis")
@@ -68,13 +68,14 @@ class _Parser(PathParser):
     def _call(self, depth: int) -> Call:
         start = self._position
         name, function = self._function(depth)
-        placed = self._placed(depth)
+        placed = self._arguments(depth)
         arguments = tuple(argument for _, argument in placed)
         if not function.signature.takes(len(arguments)):
             self._refuse(f"{name} takes {function.signature} arguments, got {len(arguments)}", at=start)
         self._check_literals(function, placed)
         if function.fills_template and isinstance(arguments[0], Literal):
-            template = arguments[0].written
+            # The function resolves the escapes itself: resolved here, an escaped brace would look like a placeholder.
+            template = arguments[0].source
             self._check_template(name, template, len(arguments) - 1, at=start)
             arguments = (Literal(template, template), *arguments[1:])
         return Call(name, arguments)
@@ -85,13 +86,13 @@ class _Parser(PathParser):
         if name is None:
             self._refuse("expected a path like $.value, or an intrinsic function like States.Format('{}', $.value)")
         if name[0] not in FUNCTIONS:
-            self._refuse(f"there is no intrinsic function {name[0]}; there are {', '.join(FUNCTIONS)}", at=start)
+            self._refuse(f"unknown intrinsic function {name[0]}; known: {', '.join(FUNCTIONS)}", at=start)
         if depth > _DEEPEST:
-            self._refuse(f"no more than {_DEEPEST} functions may stand inside one another", at=start)
+            self._refuse(f"expected at most {_DEEPEST} nested functions", at=start)
         return name[0], FUNCTIONS[name[0]]
 
-    def _placed(self, depth: int) -> Sequence[tuple[int, Argument]]:
-        """The arguments, each with the position at which it stands."""
+    def _arguments(self, depth: int) -> Sequence[tuple[int, Argument]]:
+        """Parse the arguments; return each with its position in the text."""
         self._accept("(")
         self._skip_space()
         if self._accept(")"):
@@ -119,13 +120,13 @@ class _Parser(PathParser):
     def _string(self) -> Literal:
         string = self._match(_STRING)
         if string is None:
-            self._refuse("expected a string that ends with ', in which a backslash stands before ' { } or \\ only")
+            self._refuse("expected a string that ends with ' and has backslashes only before ' { } or \\")
         return Literal(unescape(string[1]), string[1])
 
     def _number(self, text: str, start: int) -> Literal:
         try:
             value = json.loads(text)
-        except ValueError:  # 01, or more digits than Python reads
+        except ValueError:  # 01, or more digits than Python parses
             value = math.nan
         if not math.isfinite(value):
             self._refuse("expected a finite number as JSON writes it", at=start)
@@ -133,13 +134,13 @@ class _Parser(PathParser):
 
     def _check_literals(self, function: Function, placed: Sequence[tuple[int, Argument]]) -> None:
         for index, (start, argument) in enumerate(placed):
-            misfit = function.signature.misfit(index, argument.value) if isinstance(argument, Literal) else None
-            if misfit:
-                self._refuse(misfit, at=start)
+            fault = function.signature.find_fault(index, argument.value) if isinstance(argument, Literal) else None
+            if fault:
+                self._refuse(fault, at=start)
 
     def _check_template(self, name: str, template: str, values: int, *, at: int) -> None:
         try:
-            expected = places(template)
+            expected = count_placeholders(template)
         except ValueError as error:
             self._refuse(f"{name}: {error}", at=at)
         if expected != values:

@@ -1,4 +1,4 @@
-r"""Text of values, and templates of ``States.Format``: ``{}`` stands for a value, ``\{`` and ``\}`` for the braces."""
+r"""Text of values, and templates of ``States.Format``: ``{}`` is a placeholder, ``\{`` and ``\}`` are braces."""
 
 import json
 import re
@@ -11,51 +11,51 @@ _TOKEN = re.compile(r"\\([\\'{}])|(\{\})|([{}])")
 
 
 def unescape(literal: str) -> str:
-    r"""What a string literal stands for: ``\'``, ``\{``, ``\}`` and ``\\`` are the characters themselves."""
+    r"""Return the value of a string literal; ``\'``, ``\{``, ``\}`` and ``\\`` are the characters themselves."""
     return _RESERVED.sub(r"\1", literal)
 
 
-def shown(value: Json) -> str:
-    """The text of `value` as ``States.Format`` inserts it: recorded from AWS, ``{Id=..., Name=...}`` for an object."""
+def to_text(value: Json) -> str:
+    """Return the text of `value` in ``States.Format``; recorded from AWS: ``{Id=..., Name=...}`` for an object."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}={shown(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{key}={to_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(shown, value)) + "]"
+        return "[" + ", ".join(map(to_text, value)) + "]"
     return json.dumps(value)
 
 
-def places(template: str) -> int:
-    """How many values `template` takes.
+def count_placeholders(template: str) -> int:
+    """Return the number of placeholders in `template`.
 
     Raises:
-        ValueError: a brace stands alone.
+        ValueError: `template` has a single brace without backslash.
     """
     return len(_split(template)) - 1
 
 
 def fill(template: str, values: Sequence[Json]) -> str:
-    """`template` with the text of a value for each ``{}``.
+    """Return `template` with the text of one value for each ``{}``.
 
     Raises:
-        ValueError: a brace stands alone, or there are more or fewer values than places for them.
+        ValueError: `template` has a single brace without backslash, or another number of placeholders than `values`.
     """
     first, *others = _split(template)
     if len(others) != len(values):
         raise ValueError(f"the template has {len(others)} {{}} for {len(values)} values")
-    return first + "".join(shown(value) + piece for value, piece in zip(values, others, strict=True))
+    return first + "".join(to_text(value) + piece for value, piece in zip(values, others, strict=True))
 
 
 def _split(template: str) -> list[str]:
-    """The text between the places of `template`."""
+    """Return the texts between the placeholders of `template`."""
     pieces, end = [""], 0
     for token in _TOKEN.finditer(template):
-        escaped, place, brace = token.groups()
+        escaped, placeholder, brace = token.groups()
         if brace:
-            raise ValueError(f"character {token.start()} of the template is a brace that stands alone; write \\{brace}")
+            raise ValueError(f"character {token.start()} of the template: expected {{}} or \\{brace}, got {brace}")
         pieces[-1] += template[end : token.start()] + (escaped or "")
-        if place:
+        if placeholder:
             pieces.append("")
         end = token.end()
     pieces[-1] += template[end:]
