@@ -1,8 +1,8 @@
-"""What the deployment of a changed workflow means for the executions that run on the one before.
+"""Effects of deploying a changed workflow on executions that run on the version before.
 
-They stay on the versions of the functions that they began with, and each version has the workflow that it was deployed
-with. But roles, queues and functions have no versions: a permission that the new workflow does not need is gone for
-executions of the old one as well, and what they still do with it fails.
+Running executions stay on the function versions with which they began, and each version keeps its workflow. Roles,
+queues and functions have no versions: a permission that the new workflow does not need is removed for executions of the
+old workflow as well, and their calls that need it fail.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ from enum import StrEnum
 from unum_compiler.analysis.edges import (
     ENTRY,
     function_edges,
-    parting_functions,
+    splitting_functions,
     store_operations,
     timed_functions,
     uses_timer,
@@ -24,19 +24,19 @@ from unum_runtime.model.ir import Form, Json, State, Workflow
 
 
 class Effect(StrEnum):
-    """What a change means."""
+    """Effects of a change."""
 
     BREAKS = "breaks"
-    """Executions that run can fail by it."""
+    """Running executions can fail."""
 
     CHANGED = "changed"
-    """It holds for executions that start afterwards; those that run keep what they have."""
+    """Executions that start later are different; running executions stay as they are."""
 
     REMOVED = "removed"
-    """The same; nothing that executions need goes with it."""
+    """As `CHANGED`; nothing that running executions need is removed."""
 
     ADDED = "added"
-    """The same."""
+    """As `CHANGED`."""
 
     UNCHANGED = "unchanged"
 
@@ -46,9 +46,9 @@ class Change:
     """One difference.
 
     Attributes:
-        effect: what it means for executions that run.
-        subject: what is different.
-        message: how, and why that matters.
+        effect: effect on running executions.
+        subject: part of the workflow or of its deployment.
+        message: difference, and its consequence.
     """
 
     effect: Effect
@@ -57,9 +57,9 @@ class Change:
 
 
 def changes(old: Workflow, new: Workflow) -> list[Change]:
-    """All differences, those that break executions first.
+    """Return all differences between two workflows, those that break executions first.
 
-    How long state is kept is no part of a workflow, and so not of what is compared.
+    Retention is no part of a workflow, so it is not compared.
     """
     found = [
         *_functions(old, new),
@@ -75,14 +75,14 @@ def changes(old: Workflow, new: Workflow) -> list[Change]:
 def _functions(old: Workflow, new: Workflow) -> Iterator[Change]:
     before, after = function_edges(old), function_edges(new)
     for function in before.keys() - after.keys():
-        message = "is not part of the workflow any more: executions that come to it cannot go on"
+        message = "is removed: executions that reach it cannot continue"
         yield Change(Effect.BREAKS, _called(function), message)
     for function in after.keys() - before.keys():
         yield Change(Effect.ADDED, _called(function), "is new")
 
 
 def _permissions(old: Workflow, new: Workflow) -> Iterator[Change]:
-    """What functions of both workflows are not allowed any more."""
+    """Yield the permissions that functions of both workflows lose."""
     edges = function_edges(new)
     for function, targets in function_edges(old).items():
         if function not in edges:
@@ -93,34 +93,34 @@ def _permissions(old: Workflow, new: Workflow) -> Iterator[Change]:
         for operation in sorted(store_operations(old, function) - store_operations(new, function)):
             yield _lost(function, f'to "{operation}" in the store')
         if function in set(timed_functions(old)) - set(timed_functions(new)):
-            yield _lost(function, "to send events for later")
-        if function in set(parting_functions(old)) - set(parting_functions(new)) - set(timed_functions(new)):
+            yield _lost(function, "to send delayed events")
+        # A timed function may invoke itself anyway, because the timer's events go to it.
+        if function in set(splitting_functions(old)) - set(splitting_functions(new)) - set(timed_functions(new)):
             yield _lost(function, "to invoke itself for parts of a Map")
 
 
 def _shared(old: Workflow, new: Workflow) -> Iterator[Change]:
-    """What all executions have that goes, and has no versions."""
+    """Yield the resources without versions that all executions share and that are removed."""
     if uses_timer(old) and not uses_timer(new):
-        message = "goes with its queue: what waits, or is to be tried again, is not delivered any more"
+        message = "is removed with its queue: waiting events and retries are never delivered"
         yield Change(Effect.BREAKS, "timer", message)
     elif waits_long(old) and not waits_long(new):
-        message = "go with their group: what still has long to wait is not delivered any more"
+        message = "are removed with their group: events of long waits are never delivered"
         yield Change(Effect.BREAKS, "schedules", message)
     for activity in sorted(set(activities(old)) - set(activities(new))):
-        message = "goes with its queue: what waits there is given to no worker any more"
+        message = "is removed with its queue: no worker gets the waiting Tasks"
         yield Change(Effect.BREAKS, f"activity {activity}", message)
     for action, resource in sorted(_calls(old) - _calls(new)):
-        yield Change(
-            Effect.BREAKS, "services", f"the function that calls them is not allowed {action} on {resource} any more"
-        )
+        message = f"the function that calls services loses the permission for {action} on {resource}"
+        yield Change(Effect.BREAKS, "services", message)
 
 
 def _calls(workflow: Workflow) -> set[tuple[str, str]]:
-    """(action, resource) of all that Tasks of services are allowed."""
+    """Return (action, resource) of every permission that service Tasks need."""
     services = [task for task in workflow.tasks if task.form is Form.SERVICE]
     if not services:
         return set()
-    # Needs botocore's models, which a workflow without such Tasks does without.
+    # Loads botocore's models, which takes half a second: only for workflows with such Tasks.
     from unum_compiler.services.task_permissions import task_statements  # noqa: PLC0415
 
     return {
@@ -134,13 +134,13 @@ def _calls(workflow: Workflow) -> set[tuple[str, str]]:
 
 def _workflow(old: Workflow, new: Workflow) -> Iterator[Change]:
     if old.name != new.name:
-        message = f"{old.name} → {new.name}: clients of the new one do not find executions of the old one"
+        message = f"{old.name} → {new.name}: clients of the new workflow do not find executions of the old one"
         yield Change(Effect.CHANGED, "name", message)
     for name in ("start_at", "hop_budget", "collection", "timeout_s", "payload_limit", "small_results"):
         before, after = getattr(old, name), getattr(new, name)
         effect = Effect.UNCHANGED if before == after else Effect.CHANGED
-        said = _shown(before) if before == after else f"{_shown(before)} → {_shown(after)}"
-        yield Change(effect, name.removesuffix("_s").replace("_", " "), said)
+        message = _shown(before) if before == after else f"{_shown(before)} → {_shown(after)}"
+        yield Change(effect, name.removesuffix("_s").replace("_", " "), message)
 
 
 def _states(old: Workflow, new: Workflow) -> Iterator[Change]:
@@ -159,14 +159,14 @@ def _states(old: Workflow, new: Workflow) -> Iterator[Change]:
 def _difference(before: State, after: State) -> str:
     if type(before) is not type(after):
         return f"{type(before).__name__} → {type(after).__name__}"
-    told: list[str] = []
+    differences: list[str] = []
     for field in fields(before):
         one, other = getattr(before, field.name), getattr(after, field.name)
         if field.name == "data":
-            told += _entries(one, other)
+            differences += _entries(one, other)
         elif one != other:
-            told.append(f"{field.name} {_shown(one)} → {_shown(other)}")
-    return "; ".join(told)
+            differences.append(f"{field.name} {_shown(one)} → {_shown(other)}")
+    return "; ".join(differences)
 
 
 def _entries(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterable[str]:
@@ -189,6 +189,5 @@ def _called(function: str) -> str:
     return _OWN.get(function, f"function {function}")
 
 
-def _lost(function: str, what: str) -> Change:
-    message = f"is not allowed {what} any more"
-    return Change(Effect.BREAKS, _called(function), message)
+def _lost(function: str, action: str) -> Change:
+    return Change(Effect.BREAKS, _called(function), f"loses the permission {action}")

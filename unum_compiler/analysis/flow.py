@@ -1,7 +1,7 @@
-"""Where control can go in a workflow without running user code: the states between Tasks, followed at synth time.
+"""Control flow between Tasks, followed at synth time through all states without user code.
 
-It follows what the runtime may do, whatever the data are: every rule of a Choice may hold, every array be empty, and
-every state fail. A Wait is passed by the function that came to it, which sends an event for when it is over.
+The analysis follows everything that the runtime may do, whatever the data are: every rule of a Choice may hold, every
+array may be empty, and every state may fail. A function that reaches a Wait sends a delayed event for its end.
 """
 
 from collections.abc import Iterator
@@ -9,20 +9,21 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, TypeGuard
 
+from unum_compiler.traversal import reachable_from
 from unum_runtime.model.ir import Choice, FanOut, Map, Parallel, State, Task, Wait, Work, Workflow
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What control comes to.
+    """The states that control can reach before user code runs again.
 
     Attributes:
         tasks: names of the Tasks that can be next.
-        ended: names of the fan-outs of which a branch can end on the way.
-        failed: names of the fan-outs that can fail on the way.
-        opened: names of the fan-outs of which branches can begin on the way.
-        waits: whether there can be a Wait on the way, or one before a fan-out is retried.
-        waits_inside: whether there can be a Wait in a branch on the way.
+        ended: names of the fan-outs of which a branch can end before.
+        failed: names of the fan-outs that can fail before.
+        opened: names of the fan-outs of which branches can begin before.
+        waits: True if a Wait, or the delay before a fan-out's retry, is possible before.
+        waits_inside: True if a Wait in a branch is possible before.
     """
 
     tasks: tuple[str, ...]
@@ -34,7 +35,7 @@ class Reach:
 
 
 class _Where(Enum):
-    """How far control has come with a state."""
+    """Progress of control in a state."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -49,23 +50,17 @@ class _Point(NamedTuple):
 
 
 def entering(workflow: Workflow, state: str) -> Reach:
-    """What can come next when control enters `state`, itself included."""
+    """Return the reach of control that enters `state`, including the state itself."""
     return _follow(workflow, _Point(state, _Where.BEFORE))
 
 
 def leaving(workflow: Workflow, task: str) -> Reach:
-    """What can come next when the Task `task` is done, or has failed."""
+    """Return the reach of control after success or failure of the Task `task`."""
     return _follow(workflow, _Point(task, _Where.AFTER), _Point(task, _Where.FAILED))
 
 
 def _follow(workflow: Workflow, *starts: _Point) -> Reach:
-    seen: dict[_Point, None] = {}
-    ahead = list(reversed(starts))
-    while ahead:
-        point = ahead.pop()
-        if point not in seen:
-            seen[point] = None
-            ahead.extend(reversed(tuple(_onward(workflow, point))))
+    seen = reachable_from(starts, lambda point: _onward(workflow, point))
     return Reach(
         tasks=_names(workflow, seen, Task, _Where.BEFORE),
         ended=_names(workflow, seen, FanOut, _Where.BRANCH),
@@ -76,7 +71,7 @@ def _follow(workflow: Workflow, *starts: _Point) -> Reach:
     )
 
 
-def _names(workflow: Workflow, seen: dict[_Point, None], kind: type[State], where: _Where) -> tuple[str, ...]:
+def _names(workflow: Workflow, seen: tuple[_Point, ...], kind: type[State], where: _Where) -> tuple[str, ...]:
     return tuple(name for name, at in seen if at is where and isinstance(workflow.states[name], kind))
 
 
@@ -106,7 +101,7 @@ def _onward(workflow: Workflow, point: _Point) -> Iterator[_Point]:
 
 
 def _into(state: State) -> Iterator[_Point]:
-    """The points right after entering `state`, in which no user code runs."""
+    """Yield the points right after entering `state`, which runs no user code."""
     match state:
         case Choice():
             yield from (_Point(target, _Where.BEFORE) for _, target in state.rules)
@@ -126,7 +121,7 @@ def _branches(state: FanOut) -> Iterator[_Point]:
 
 
 def _out_of(state: State) -> Iterator[_Point]:
-    """The points right after leaving `state`: the next state, or the end of a branch."""
+    """Yield the points right after leaving `state`: the next state, or the end of a branch."""
     if state.next is not None:
         yield _Point(state.next, _Where.BEFORE)
     elif state.scope is not None:
@@ -134,7 +129,7 @@ def _out_of(state: State) -> Iterator[_Point]:
 
 
 def _failing(workflow: Workflow, state: State) -> Iterator[_Point]:
-    """The points right after `state` has failed: what it says itself, and else its scope fails."""
+    """Yield the points right after a failure of `state`: its catchers and retries, else the failure of its scope."""
     if isinstance(state, Work):
         yield from (_Point(rule.next, _Where.BEFORE) for rule in state.catch)
     if isinstance(state, FanOut) and state.retry:
@@ -143,18 +138,18 @@ def _failing(workflow: Workflow, state: State) -> Iterator[_Point]:
         around = workflow.fan_out(state.scope)
         if isinstance(around, Map) and around.tolerates:
             yield _Point(around.name, _Where.BRANCH)
-        if around.quorum is not None and has_lanes(around):
+        if around.quorum is not None and has_lanes(around):  # a failed branch frees its lane for the next
             yield _Point(around.start, _Where.BEFORE)
         yield _Point(around.name, _Where.FAILED)
 
 
 def _after_branch(state: State) -> Iterator[_Point]:
     yield _Point(state.name, _Where.AFTER)
-    yield _Point(state.name, _Where.FAILED)  # its results may not fit where they should go
+    yield _Point(state.name, _Where.FAILED)  # the result's fields may not apply to the results
     if has_lanes(state):
         yield _Point(state.start, _Where.BEFORE)
 
 
 def has_lanes(state: State) -> TypeGuard[Map]:
-    """Whether a branch of `state` that ends starts another, because only so many may run at once."""
+    """Return True if an ended branch of `state` may start another, because ``MaxConcurrency`` limits them."""
     return isinstance(state, Map) and state.has_limit

@@ -14,7 +14,7 @@ def arguments_of(task: Task) -> Json:
     return task.data.get("Arguments" if task.language is Language.JSONATA else "Parameters")
 
 
-def started(task: Task) -> str | None:
+def started_machine(task: Task) -> str | None:
     """What `task` names as the state machine to start: an ARN, a path or an expression; None if it starts none."""
     arguments = arguments_of(task)
     if not _START.fullmatch(task.resource or "") or not isinstance(arguments, Mapping):
@@ -25,10 +25,10 @@ def started(task: Task) -> str | None:
 
 def starts_itself(task: Task) -> bool:
     """Whether `task` starts an execution of the workflow that it is in, by the context object."""
-    return _ITSELF.fullmatch(started(task) or "") is not None
+    return _ITSELF.fullmatch(started_machine(task) or "") is not None
 
 
 def is_only_started(workflow: Workflow, text: str) -> bool:
     """Whether `text` is nothing in `workflow` but the name of a state machine to start."""
-    uses = sum(started(task) == text for task in workflow.tasks)
+    uses = sum(started_machine(task) == text for task in workflow.tasks)
     return workflow.to_json().count(text) == uses > 0

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from unum_compiler.services.dataset_permissions import dataset_statements
 from unum_compiler.services.service_arns import ANY, literals
 from unum_compiler.services.service_permissions import Statement, iam_statements
-from unum_compiler.services.started_workflows import started, starts_itself
+from unum_compiler.services.started_workflows import started_machine, starts_itself
 from unum_runtime.aws.services.nested_executions import is_start_alias
 from unum_runtime.model.ir import ACTIVITY, DATA_SET_TASKS, Json, Task
 
@@ -40,5 +40,5 @@ def _start_alias(task: Task, aliases: Collection[str]) -> str | None:
     """The start alias through which `task` starts executions of a workflow; None if it does not."""
     if starts_itself(task):
         return f"${{{OWN_ALIAS}}}"
-    arn = started(task)
+    arn = started_machine(task)
     return arn if is_start_alias(arn) or arn in aliases else None

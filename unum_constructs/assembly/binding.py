@@ -15,7 +15,7 @@ from constructs import Construct
 from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.task_resources import SERVICES
-from unum_compiler.services.started_workflows import started
+from unum_compiler.services.started_workflows import started_machine
 from unum_constructs.assembly.wiring import one_key_each
 from unum_constructs.assembly.wrapping import hosts_of
 from unum_constructs.cdk.lookup import arn_of
@@ -120,7 +120,7 @@ def compiled(
 
 
 def _started(workflow: Workflow, bound: Definition, others: Iterable[Other]) -> Mapping[str, Other]:
-    named = {started(task) for task in workflow.tasks}
+    named = {started_machine(task) for task in workflow.tasks}
     wanted = {value: text for text, value in ((f"${{{name}}}", value) for name, value in bound.values.items())}
     wanted = {value: text for value, text in wanted.items() if text in named}
     if not wanted:

@@ -11,7 +11,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from unum_compiler.analysis.edges import ENTRY, Operation, parting_functions, recursive_functions, timed_functions
+from unum_compiler.analysis.edges import ENTRY, Operation, splitting_functions, recursive_functions, timed_functions
 from unum_compiler.definition import Definition
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import is_only_started
@@ -214,7 +214,7 @@ class Assembly:
 
     def _invoked(self, key: str) -> list[Host | DistantFunction]:
         """The functions that the function `key` invokes: itself, too, to go on after a Wait, or with parts of a Map."""
-        own = [key] if self._waits(key) or key in parting_functions(self.workflow) else []
+        own = [key] if self._waits(key) or key in splitting_functions(self.workflow) else []
         keys = dict.fromkeys((*self.wiring.edges[key], *own, *self._answered(key)))
         return [self.known[each] for each in keys]
 

@@ -45,16 +45,16 @@ def test_nothing_changes_between_equal_workflows() -> None:
 
 def test_a_function_and_an_edge_that_go_break_what_runs() -> None:
     broken = told(Effect.BREAKS, CHAIN, SHORT)
-    assert "cannot go on" in broken["function b"]
-    assert broken["function a"] == "is not allowed to invoke function b any more"
+    assert "cannot continue" in broken["function b"]
+    assert broken["function a"] == "loses the permission to invoke function b"
     assert told(Effect.REMOVED, CHAIN, SHORT) == {"state B": "was a Task"}
 
 
 def test_an_activity_that_goes_takes_its_queue_along() -> None:
     waiting = machine(A=task("a", Next="B"), B=task("arn:aws:states:::activity:resize"))
     broken = told(Effect.BREAKS, waiting, machine(A=task("a")))
-    assert broken["activity resize"].startswith("goes with its queue")
-    assert "cannot go on" in broken["the function that calls services"]
+    assert broken["activity resize"].startswith("is removed with its queue")
+    assert "cannot continue" in broken["the function that calls services"]
     assert told(Effect.BREAKS, machine(A=task("a")), waiting) == {}
     assert told(Effect.BREAKS, waiting, waiting) == {}
 

@@ -18,10 +18,10 @@ from unum_compiler.analysis.edges import (
     ENTRY,
     Operation,
     function_edges,
-    parting_functions,
     reachable,
     recursive_functions,
     routes,
+    splitting_functions,
     store_operations,
     successors,
     timed_functions,
@@ -149,7 +149,7 @@ def test_store_operations_are_exact() -> None:
 
 def test_who_may_open_a_wide_map_invokes_itself_and_reads_what_it_was_opened_with() -> None:
     flow = workflow(A=task("a", Next="M"), M=a_map(scope(B=task("b")), Next="C"), C=task("c"))
-    assert parting_functions(flow) == ("a",)
+    assert splitting_functions(flow) == ("a",)
     states = {
         name: replace(state, guard=Guard.COMMIT) if name in "AB" else state for name, state in flow.states.items()
     }
@@ -160,20 +160,20 @@ def test_who_may_open_a_wide_map_invokes_itself_and_reads_what_it_was_opened_wit
 
 def test_who_opens_no_more_than_it_begins_does_not_invoke_itself() -> None:
     flow = workflow(A=task("a", Next="M"), M=a_map(scope(B=task("b")), MaxConcurrency=MOST_BEGUN))
-    assert parting_functions(flow) == ()
+    assert splitting_functions(flow) == ()
     wider = workflow(A=task("a", Next="M"), M=a_map(scope(B=task("b")), MaxConcurrency=MOST_BEGUN + 1))
-    assert parting_functions(wider) == ("a",)
+    assert splitting_functions(wider) == ("a",)
 
 
 def test_maps_that_are_opened_together_are_wide_together() -> None:
     inner = a_map(scope(B=task("b")), MaxConcurrency=MOST_BEGUN)
     flow = workflow(A=task("a", Next="M"), M=a_map(scope(N=inner), MaxConcurrency=2))
-    assert "a" in parting_functions(flow)
+    assert "a" in splitting_functions(flow)
 
 
 def test_a_wide_map_that_is_retried_is_opened_by_whoever_fails() -> None:
     flow = workflow(M=a_map(scope(B=task("b")), Retry=[{"ErrorEquals": ["States.ALL"]}]))
-    assert parting_functions(flow) == (ENTRY, "b")
+    assert splitting_functions(flow) == (ENTRY, "b")
 
 
 def test_who_completes_a_scope_joins_it_if_no_task_follows() -> None:
@@ -338,7 +338,7 @@ class Deployment:
             carried=carried,
             timer=self if function in timed_functions(flow) else NoTimer(),
             own_address=function,
-            most_begun=2 if function in parting_functions(flow) else MOST_BEGUN,
+            most_begun=2 if function in splitting_functions(flow) else MOST_BEGUN,
         )
 
     def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:

@@ -112,7 +112,7 @@ def test_a_loop_goes_back_to_a_name() -> None:
 
 def test_a_goto_leads_out_of_no_branch() -> None:
     flow = g.task("a") >> g.map(g.task("b") >> g.goto("a"), items=g.out)
-    with pytest.raises(DefinitionError, match="outside of this scope"):
+    with pytest.raises(DefinitionError, match="outside this scope"):
         Definition.from_graph(flow).compile("w", None)
 
 
