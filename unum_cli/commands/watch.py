@@ -10,7 +10,7 @@ from unum_cli.commands.executions import connected
 from unum_cli.commands.printing import check_success, print_json, to_json
 from unum_cli.picture.draw import draw
 from unum_runtime.client.client import Client
-from unum_runtime.client.descriptions import Description, Step, StepStatus, moment
+from unum_runtime.client.descriptions import Description, Step, StepStatus, to_datetime
 from unum_runtime.client.polling import Pauses
 from unum_runtime.client.reading.progress import Progress
 from unum_runtime.client.terminal.amounts import duration_text
@@ -81,7 +81,7 @@ def _committed(steps: Iterable[Step]) -> Mapping[str, Progress]:
 
 
 def _title(client: Client, description: Description) -> str:
-    until = description.stopped_at or moment(client.clock.now_ms())
+    until = description.stopped_at or to_datetime(client.clock.now_ms())
     elapsed_ms = int((until - description.started_at).total_seconds() * 1000)
     return f"{description.name} {description.status}, {duration_text(max(elapsed_ms, 0))}"
 

@@ -37,7 +37,7 @@ FUNCTION = "arn:aws:lambda:eu-west-1:123456789012:function:f"
         ),
         ({"start_alias": 5}, "start_alias: expected arn:.*:ALIAS, got 5"),
         ({"payload_bucket": ""}, "payload_bucket: expected the bucket.s name, or None, got ''"),
-        ({"activities": ["a"]}, r"activities: expected the URLs of queues by name, got \['a'\]; read JSON before"),
+        ({"activities": ["a"]}, r"activities: expected queue URLs by name, got \['a'\]; parse JSON text first"),
     ],
 )
 def test_what_no_workflow_is_at(given: dict[str, Any], said: str) -> None:
@@ -50,8 +50,8 @@ def test_what_no_workflow_is_at(given: dict[str, Any], said: str) -> None:
     [
         ({"start_alias": FUNCTION}, f"start_alias: expected arn:.*:ALIAS, got '{FUNCTION}'"),
         ({"start_alias": None}, "start_alias: expected arn:.*:ALIAS, got None"),
-        ({"activities": '{"a": "u"}'}, 'activities: expected the URLs of queues by name, got \'{"a": "u"}\'; read.*'),
-        ({"activities": {"a": "queue"}}, r"activities\['a'\]: expected the URL of a queue, got 'queue'"),
+        ({"activities": '{"a": "u"}'}, 'activities: expected queue URLs by name, got \'{"a": "u"}\'; parse.*'),
+        ({"activities": {"a": "queue"}}, r"activities\['a'\]: expected a queue URL, got 'queue'"),
     ],
 )
 def test_where_tasks_cannot_be_answered(given: dict[str, Any], said: str) -> None:

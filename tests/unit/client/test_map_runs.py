@@ -10,7 +10,7 @@ from tests.unit.protocol.platform import Platform, chain
 from unum_compiler.definition import Definition
 from unum_runtime.client import Client
 from unum_runtime.client.boto3_shapes.arns import Arns, InvalidArn, ResourceNotFound
-from unum_runtime.client.boto3_shapes.map_run_shapes import described
+from unum_runtime.client.boto3_shapes.map_run_shapes import map_run_description
 from unum_runtime.client.reading.map_runs import Counts, MapRun, Tolerance
 from unum_runtime.client.stepfunctions import StepFunctionsClient
 from unum_runtime.errors import ClientError, InvalidToken
@@ -199,7 +199,7 @@ def test_results_are_written_when_the_writer_is_done(batcher: dict[str, Any], br
     local.run("e", [1, 2, 3])
     told.extend(client().map_runs("e", workflow))
     assert [(run.state, run.results_written) for run in told] == [("Each", 0), ("Each", 3)]
-    shown = described(told[-1], "e", Arns("w", HERE))
+    shown = map_run_description(told[-1], "e", Arns("w", HERE))
     assert shown["itemCounts"]["resultsWritten"] == 3
     assert shown["executionCounts"]["resultsWritten"] == branches
 
@@ -228,13 +228,13 @@ def test_the_shapes_of_boto3() -> None:
     check_shape("ListMapRuns", found)
     (run,) = found["mapRuns"]
     assert run["mapRunArn"].startswith("arn:aws:states:us-east-1:000000000000:mapRun:w/Each:e:")
-    described = client.describe_map_run(mapRunArn=run["mapRunArn"])
-    check_shape("DescribeMapRun", described)
-    assert described["executionArn"] == run["executionArn"]
-    assert (described["status"], described["maxConcurrency"]) == ("RUNNING", 2)
-    assert described["toleratedFailurePercentage"] == 25
-    assert described["itemCounts"] == described["executionCounts"]
-    counted = {name: count for name, count in described["itemCounts"].items() if count}
+    map_run_description = client.describe_map_run(mapRunArn=run["mapRunArn"])
+    check_shape("DescribeMapRun", map_run_description)
+    assert map_run_description["executionArn"] == run["executionArn"]
+    assert (map_run_description["status"], map_run_description["maxConcurrency"]) == ("RUNNING", 2)
+    assert map_run_description["toleratedFailurePercentage"] == 25
+    assert map_run_description["itemCounts"] == map_run_description["executionCounts"]
+    counted = {name: count for name, count in map_run_description["itemCounts"].items() if count}
     assert counted == {"pending": 1, "running": 2, "total": 3}
     platform.deliver_all()
     assert "stopDate" in client.describe_map_run(mapRunArn=run["mapRunArn"])
@@ -261,5 +261,5 @@ def test_arns_and_tokens_that_are_none() -> None:
             client.describe_map_run(mapRunArn=arn)
     with pytest.raises(InvalidToken):
         client.list_map_runs(executionArn="e", nextToken="x")
-    with pytest.raises(ClientError, match="only with that a map run can be told"):
+    with pytest.raises(ClientError, match="got None; a map run needs it"):
         StepFunctionsClient(client_of(platform)).list_map_runs(executionArn="e")

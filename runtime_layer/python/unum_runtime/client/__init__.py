@@ -1,4 +1,4 @@
-"""What starts executions and looks at them."""
+"""Clients that start and read executions."""
 
 from unum_runtime.client.client import Client
 from unum_runtime.client.descriptions import Description, Started, Step, StepStatus

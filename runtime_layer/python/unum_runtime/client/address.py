@@ -1,4 +1,4 @@
-"""Where a workflow on AWS is: what `Client.connect` wants to know."""
+"""Address of a workflow on AWS: the arguments of `Client.connect`."""
 
 import re
 from collections.abc import Mapping
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 class Address(TypedDict, total=False):
-    """The arguments of `Client.connect`, for clients that are made of one.
+    """Arguments of `Client.connect`, for clients built on it.
 
     Attributes:
         table: name or ARN of the workflow's DynamoDB table.
-        workflow: name of the workflow.
-        start_alias: ARN of its start alias; without, the client only looks.
-        control_alias: ARN of its control alias; without, the client neither stops nor redrives executions.
-        session: where credentials and region come from; boto3's default without.
-        retention_s: how long the workflow keeps its items, in seconds.
-        activities: URLs of the queues of its activities by name, for workers.
-        payload_bucket: name of its bucket for large values, if it has one.
+        workflow: workflow name.
+        start_alias: ARN of the start alias; without it, the client only reads.
+        control_alias: ARN of the control alias; without it, the client neither stops nor redrives executions.
+        session: source of credentials and region; default: boto3's.
+        retention_s: retention of the workflow's items, in seconds.
+        activities: queue URLs by activity name, for workers.
+        payload_bucket: name of the payload bucket, if the workflow has one.
     """
 
     table: "Required[str]"
@@ -38,8 +38,8 @@ class Address(TypedDict, total=False):
     payload_bucket: str | None
 
 
-_NAMED = {"start_alias": start_alias, "control_alias": control_alias}
-"""What an alias is called, by the argument that gives it."""
+_ALIAS_NAMES = {"start_alias": start_alias, "control_alias": control_alias}
+"""Functions that return alias names, by the argument for the alias ARN."""
 
 _UNQUALIFIED = re.compile(r"arn:[^:]+:lambda:[^:]*:[^:]*:function:[^:]+")
 
@@ -47,18 +47,17 @@ _UNQUALIFIED = re.compile(r"arn:[^:]+:lambda:[^:]*:[^:]*:function:[^:]+")
 def check_address(
     *, table: object, workflow: object, retention_s: object, payload_bucket: object = None, **aliases: object
 ) -> None:
-    """Stop if a workflow cannot be there.
+    """Raise ClientError if the arguments cannot be a workflow's address.
 
     Args:
         table: name or ARN.
         workflow: name.
         retention_s: seconds.
-        payload_bucket: name; None for none.
-        aliases: the start alias and the control alias, by the arguments that give them; None for those that are not
-            known.
+        payload_bucket: name, or None.
+        aliases: ARNs of start and control alias by argument name; None for unknown ones.
 
     Raises:
-        ClientError: an argument is none of these, or an alias is another workflow's.
+        ClientError: an argument has another form, or an alias belongs to another workflow.
     """
     if not isinstance(table, str) or not table:
         raise ClientError(f"table: expected the name or ARN of the workflow's table, got {table!r}")
@@ -71,16 +70,17 @@ def check_address(
     for option, arn in aliases.items():
         if arn is not None:
             check_alias(option, arn)
-            name = _NAMED[option](str(workflow))
+            name = _ALIAS_NAMES[option](str(workflow))
+            # Lambda also accepts NAME:ALIAS, which may be any workflow's function.
             if str(arn).startswith("arn:") and not str(arn).endswith(f":{name}"):
                 raise ClientError(f"{option}: expected the alias {name!r} of workflow {workflow!r}, got {arn!r}")
 
 
 def check_alias(option: str, arn: object) -> None:
-    """Stop if `arn`, which the argument `option` gives, is not that of an alias.
+    """Raise ClientError unless `arn`, from the argument `option`, can be an alias.
 
     Raises:
-        ClientError: it is something else, or of a function: what is not published has nothing that is sent there.
+        ClientError: another form, or the ARN of an unqualified function, which receives no requests.
     """
     if not isinstance(arn, str) or not arn or _UNQUALIFIED.fullmatch(arn):
         raise ClientError(
@@ -89,15 +89,15 @@ def check_alias(option: str, arn: object) -> None:
 
 
 def check_queues(activities: object) -> None:
-    """Stop if `activities` are not URLs of queues by name; None for none.
+    """Raise ClientError unless `activities` are queue URLs by name, or None.
 
     Raises:
-        ClientError: they are something else, as the text is that the stack's output ``Activities`` has.
+        ClientError: another type, such as the unparsed JSON text of the stack's output ``Activities``.
     """
     if activities is None:
         return
     if not isinstance(activities, Mapping):
-        raise ClientError(f"activities: expected the URLs of queues by name, got {activities!r}; read JSON before")
+        raise ClientError(f"activities: expected queue URLs by name, got {activities!r}; parse JSON text first")
     for name, url in activities.items():
         if not isinstance(name, str) or not isinstance(url, str) or "://" not in url:
-            raise ClientError(f"activities[{name!r}]: expected the URL of a queue, got {url!r}")
+            raise ClientError(f"activities[{name!r}]: expected a queue URL, got {url!r}")

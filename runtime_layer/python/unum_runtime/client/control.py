@@ -1,26 +1,26 @@
-"""What people do to executions: stop, redrive, nudge and fork them, and ask what they wait for.
+"""Requests of operators for executions: stop, redrive, nudge, fork, and questions about their waits.
 
-It needs no access to the workflow's table: everything goes through the control alias, which the caller must be allowed
+No access to the workflow's table is needed: all requests go through the control alias, which the caller must be allowed
 to invoke.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from unum_runtime.aws.caller import LONGEST_CALL_S
 from unum_runtime.client.address import check_alias
-from unum_runtime.client.descriptions import Started, moment
-from unum_runtime.client.task_responses import Caller
+from unum_runtime.client.alias_requests import Caller, send_request
+from unum_runtime.client.descriptions import Started, to_datetime
 from unum_runtime.errors import (
-    ClientError,
     ExecutionAlreadyExists,
     ExecutionDoesNotExist,
     ExecutionNotRedrivable,
     NodeNotForkable,
 )
-from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Json
 from unum_runtime.protocol.control import operator_requests
+from unum_runtime.protocol.control.operator_requests import Control as Operation
 from unum_runtime.protocol.control.operator_requests import ValidationException, VersionGone
 from unum_runtime.protocol.history.pending import WaitsFor
 from unum_runtime.protocol.history.start_records import checked_input, checked_name
@@ -28,33 +28,30 @@ from unum_runtime.protocol.history.start_records import checked_input, checked_n
 if TYPE_CHECKING:
     from boto3 import Session
 
-_ERRORS = {
-    each.__name__: each
-    for each in (
-        ExecutionAlreadyExists,
-        ExecutionDoesNotExist,
-        ExecutionNotRedrivable,
-        NodeNotForkable,
-        ValidationException,
-        VersionGone,
-    )
-}
+_ERRORS = (
+    ExecutionAlreadyExists,
+    ExecutionDoesNotExist,
+    ExecutionNotRedrivable,
+    NodeNotForkable,
+    ValidationException,
+    VersionGone,
+)
 
-_AS_BEFORE = object()
+_UNCHANGED = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """A commit that an execution waits for.
+    """Missing commit of an execution.
 
     Attributes:
-        invocation: its name.
-        state: the state that is to come to it.
-        index: which branch of each fan-out around it, outermost first, from 0; empty at the top level.
-        waits_for: what has to come first.
-        since: when the commit before it was made.
-        until: when its time comes; of a job, by when it is looked at; else None.
-        job: what its service is asked by that works on it; None where there is none.
+        invocation: invocation name.
+        state: state whose commit is missing.
+        index: branch index in each enclosing fan-out, outermost first, from 0; empty at the top level.
+        waits_for: required event before the commit.
+        since: time of the previous commit.
+        until: due time; for a job, latest time of the next poll; else None.
+        job: handle of a service job, used to poll it; None without one.
     """
 
     invocation: str
@@ -68,11 +65,11 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
-    """What an execution waits for.
+    """Missing commits of an execution.
 
     Attributes:
-        count: how many commits; 0 if it has ended.
-        missing: the first of them.
+        count: number of missing commits; 0 for an ended execution.
+        missing: first missing commits.
     """
 
     count: int
@@ -81,10 +78,10 @@ class Waits:
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """Controls the executions of one workflow; safe to use from several threads.
+    """Control of one workflow's executions; safe to use from several threads.
 
     Attributes:
-        caller: reaches the control alias.
+        caller: connection to the control alias.
         control_alias: ARN of the workflow's control alias.
     """
 
@@ -93,86 +90,84 @@ class Control:
 
     @classmethod
     def connect(cls, *, control_alias: str, session: "Session | None" = None) -> "Control":
-        """What controls a workflow on AWS; needs boto3 (``pip install 'unum-runtime[client]'``).
+        """Connect to a workflow on AWS; needs boto3 (``pip install 'unum-runtime[client]'``).
 
         Args:
-            control_alias: ARN of the workflow's control alias, as the stack's output ``ControlAlias`` has it.
-            session: where credentials and region come from; boto3's default without.
+            control_alias: ARN of the workflow's control alias, from the stack's output ``ControlAlias``.
+            session: source of credentials and region; default: boto3's.
 
         Raises:
-            ClientError: `control_alias` is no ARN of an alias.
+            ClientError: `control_alias` is not the ARN of an alias.
         """
         check_alias("control_alias", control_alias)
-        import boto3  # noqa: PLC0415 - so that everything else runs where no AWS client is installed
-        from botocore.config import Config  # noqa: PLC0415 - the same
+        from unum_runtime.client.aws_connection import AwsConnection  # noqa: PLC0415 - boto3 is optional
 
-        from unum_runtime.aws.caller import LONGEST_CALL_S, LambdaCaller  # noqa: PLC0415 - imports botocore
-
-        config = Config(retries={"mode": "standard", "max_attempts": 3}, read_timeout=LONGEST_CALL_S)
-        functions: Any = (session or boto3.Session()).client("lambda", config=config)
-        return cls(caller=LambdaCaller(functions), control_alias=control_alias)
+        # Fewer attempts than elsewhere, because each may take minutes.
+        caller = AwsConnection(session).caller(attempts=3, read_timeout=LONGEST_CALL_S)
+        return cls(caller=caller, control_alias=control_alias)
 
     def stop(self, name: str, error: str | None = None, cause: str | None = None) -> datetime:
-        """Stop an execution: what runs may run to its end, but nothing new starts.
+        """Stop an execution: running user code may finish, but nothing new starts.
 
         Args:
-            name: of the execution.
-            error: name of the error that it is to come to.
+            name: execution name.
+            error: error name of the stopped execution.
             cause: text for humans.
 
         Returns:
-            When it was stopped; or ended, if that was before.
+            Stop time, or end time if the execution had ended before.
 
         Raises:
-            ExecutionDoesNotExist: there is none of that name.
-            InvokeError: it is not known whether it was stopped; call again.
+            ExecutionDoesNotExist: no execution of that name.
+            InvokeError: unknown whether the execution was stopped; call again.
         """
-        return moment(self._ask(operator_requests.Control.STOP, name, error=error, cause=cause)["stopped_ms"])
+        return to_datetime(self._request(Operation.STOP, name, error=error, cause=cause)["stopped_ms"])
 
     def redrive(self, name: str) -> datetime:
-        """Let an execution that failed go on: what has succeeded is kept, and what failed runs again.
+        """Resume a failed execution: successful steps are kept, failed ones run again.
 
         Args:
-            name: of the execution.
+            name: execution name.
 
         Returns:
-            When it was redriven.
+            Redrive time.
 
         Raises:
-            ExecutionDoesNotExist: there is none of that name.
-            ExecutionNotRedrivable: it did not fail, its time is over, or nothing of it could run again.
-            VersionGone: nothing is left of the version that it runs on.
-            InvokeError: it is not known whether it goes on; call again.
+            ExecutionDoesNotExist: no execution of that name.
+            ExecutionNotRedrivable: it did not fail, its TimeoutSeconds or retention has passed, or no step of it can
+                run again.
+            VersionGone: the version of the execution no longer exists.
+            InvokeError: unknown whether the execution continues; call again.
         """
-        return moment(self._ask(operator_requests.Control.REDRIVE, name)["redriven_ms"])
+        return to_datetime(self._request(Operation.REDRIVE, name)["redriven_ms"])
 
     def nudge(self, name: str) -> Waits:
-        """Send what an execution waits for once more, unless somebody has its token; jobs are looked at.
+        """Resend pending events of an execution, except Tasks with a task token in use; poll its jobs.
 
-        That is as safe as a late delivery; user code that runs at this moment may run beside itself.
+        A nudge is as safe as a late delivery. User code that runs at the same time may run twice.
 
         Args:
-            name: of the execution.
+            name: execution name.
 
         Returns:
-            What it waits for.
+            Missing commits.
 
         Raises:
-            ExecutionDoesNotExist: there is none of that name.
-            VersionGone: nothing is left of the version that it runs on.
-            InvokeError: it is not known whether everything was sent; call again.
+            ExecutionDoesNotExist: no execution of that name.
+            VersionGone: the version of the execution no longer exists.
+            InvokeError: unknown whether all events were sent; call again.
         """
-        return _waits(self._ask(operator_requests.Control.NUDGE, name))
+        return _parse_waits(self._request(Operation.NUDGE, name))
 
     def why(self, name: str) -> Waits:
-        """What an execution waits for; nothing is sent.
+        """Return the missing commits of an execution, without sending anything.
 
         Raises:
-            ExecutionDoesNotExist: there is none of that name.
-            VersionGone: nothing is left of the version that it runs on.
-            InvokeError: it is not known; call again.
+            ExecutionDoesNotExist: no execution of that name.
+            VersionGone: the version of the execution no longer exists.
+            InvokeError: no answer; call again.
         """
-        return _waits(self._ask(operator_requests.Control.WHY, name))
+        return _parse_waits(self._request(Operation.WHY, name))
 
     def fork(
         self,
@@ -180,58 +175,55 @@ class Control:
         *,
         from_node: str,
         new_name: str,
-        input: object = _AS_BEFORE,  # noqa: A002 - as in `Client.start`
+        input: object = _UNCHANGED,  # noqa: A002 - as in `Client.start`
         visit: int = 1,
     ) -> Started:
-        """Start an execution that takes over what another one had come to before a state.
+        """Start an execution from a state of another execution, with its results before that state.
 
-        It runs on the functions that are deployed now. The same call again finds the execution that is there.
+        The new execution runs on the functions deployed now. A repeated call finds the existing fork.
 
         Args:
-            name: of the execution that is there.
-            from_node: the Task, Map or Parallel of its top level to begin with.
-            new_name: of the new execution.
-            input: what the state is entered with, any JSON; what it was entered with before, if it is not given.
-            visit: which visit of the state, from 1.
+            name: name of the existing execution.
+            from_node: first state of the fork: a Task, Map or Parallel of the top level.
+            new_name: name of the new execution.
+            input: input of the state, any JSON; default: its earlier input.
+            visit: number of the state's visit, from 1.
 
         Raises:
-            ExecutionDoesNotExist: there is none to fork.
-            ExecutionAlreadyExists: the new name is that of another execution.
-            NodeNotForkable: the execution has not come to that state, or another input is needed.
-            InvalidExecutionInput: `input` is not JSON or too large.
+            ExecutionDoesNotExist: no execution of that name.
+            ExecutionAlreadyExists: another execution has the new name.
+            NodeNotForkable: the execution never reached that state, or the fork needs another input.
+            InvalidExecutionInput: `input` is not JSON, or too large.
             InvalidName: `new_name` is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
-            InvokeError: it is not known whether the execution exists; call again.
+            InvokeError: unknown whether the fork exists; call again.
         """
-        content = {} if input is _AS_BEFORE else {"input": checked_input(input)}
-        asked = {"node": from_node, "name": checked_name(new_name), "visit": visit, **content}
-        answer = self._ask(operator_requests.Control.FORK, name, **asked)
-        return Started(name=answer["execution"], started_at=moment(answer["started_ms"]), is_new=True)
+        entry = {} if input is _UNCHANGED else {"input": checked_input(input)}
+        content = {"node": from_node, "name": checked_name(new_name), "visit": visit, **entry}
+        answer = self._request(Operation.FORK, name, **content)
+        return Started(name=answer["execution"], started_at=to_datetime(answer["started_ms"]), is_new=True)
 
-    def _ask(self, what: operator_requests.Control, execution: str, /, **content: Json) -> Json:
-        """Ask for `what`, and return the answer.
+    def _request(self, operation: Operation, execution: str, /, **content: Json) -> Json:
+        """Send a request for `operation` and return the answer.
 
         Raises:
-            ClientError: it cannot be done.
+            ClientError: the workflow refused the request.
         """
-        event = to_text(operator_requests.request(what, execution, **content)).encode()
-        answer = self.caller.call(self.control_alias, event)
-        if "error" in answer:
-            raise _ERRORS.get(answer["error"], ClientError)(answer["message"])
-        return answer
+        request = operator_requests.request(operation, execution, **content)
+        return send_request(self.caller, self.control_alias, request, *_ERRORS)
 
 
-def _waits(answer: Json) -> Waits:
-    return Waits(count=answer["count"], missing=tuple(map(_missing, answer["missing"])))
+def _parse_waits(answer: Json) -> Waits:
+    return Waits(count=answer["count"], missing=tuple(map(_parse_missing, answer["missing"])))
 
 
-def _missing(line: Json) -> Missing:
+def _parse_missing(line: Json) -> Missing:
     until_ms = line.get("until_ms")
     return Missing(
         invocation=line["invocation"],
         state=line["state"],
         index=tuple(line["index"]),
         waits_for=WaitsFor(line["waits_for"]),
-        since=moment(line["since_ms"]),
-        until=None if until_ms is None else moment(until_ms),
+        since=to_datetime(line["since_ms"]),
+        until=None if until_ms is None else to_datetime(until_ms),
         job=line.get("job"),
     )

@@ -1,4 +1,4 @@
-"""What a client tells of executions: frozen records, times in UTC."""
+"""Records of executions and steps for users: immutable, with times in UTC."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,12 +11,12 @@ from unum_runtime.model.ir import Json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """An execution that exists because `start` was called, now or before.
+    """Result of a start: an execution, new or found.
 
     Attributes:
-        name: its name.
-        started_at: when it was first started.
-        is_new: whether this call created it.
+        name: execution name.
+        started_at: time of its first start.
+        is_new: True if this call created it.
     """
 
     name: str
@@ -26,17 +26,17 @@ class Started:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """An execution as it is now.
+    """Execution with its current status.
 
     Attributes:
-        name: its name.
-        status: running, or how it ended.
-        input: what it was started with; None where it was too large to be stored, which failed the execution.
-        output: its result; None unless it succeeded.
-        error: name of the error; None unless it failed, or where a Fail state names none.
-        cause: the error's text for humans; None as `error` is.
-        started_at: when it was started.
-        stopped_at: when it ended; None while it runs.
+        name: execution name.
+        status: running, or final status.
+        input: input; None if it was too large to be stored, which failed the execution.
+        output: result; None unless the execution succeeded.
+        error: error name; None unless it failed, and for a Fail state without Error.
+        cause: error text for humans; None as for `error`.
+        started_at: start time.
+        stopped_at: end time; None while it runs.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Description:
 
     @classmethod
     def of(cls, start: Checkpoint, last: Checkpoint | None) -> Self:
-        """The execution that began with the record `start`, and whose last step at the top level is `last`."""
+        """Build the description from start record `start` and the last step `last` at the top level."""
         ending = last.ending if last else None
         outcome = ending.outcome if ending else Success(None)
         failure = outcome if isinstance(outcome, Failure) else Failure(None, None)
@@ -61,38 +61,38 @@ class Description:
             output=outcome.value if isinstance(outcome, Success) else None,
             error=failure.error,
             cause=failure.cause,
-            started_at=moment(start.committed_ms),
-            stopped_at=moment(last.committed_ms) if last and last.ending else None,
+            started_at=to_datetime(start.committed_ms),
+            stopped_at=to_datetime(last.committed_ms) if last and last.ending else None,
         )
 
 
 class StepStatus(StrEnum):
-    """What a committed step says."""
+    """Status of a committed step."""
 
     ENTERED = "ENTERED"
-    """A fan-out was entered; nothing has run yet."""
+    """Entered fan-out; no branch has run yet."""
 
     SUCCEEDED = "SUCCEEDED"
     FAILED = "FAILED"
 
     COLLECTED = "COLLECTED"
-    """It committed, and its value was collected when nobody could need it any more."""
+    """Committed step with a collected value: no later state could need it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A committed step.
+    """Committed step.
 
     Attributes:
-        state: name of the state.
-        index: which branch of each fan-out around it, outermost first, from 0; empty at the top level.
-        attempt: which delivery of its event committed it, from 0, as far as that is known.
-        duration_ms: how long user code ran.
-        bytes: size of the committed value as JSON text; 0 where there is none.
-        status: what it came to.
-        committed_at: when.
-        error: name of the error; None where there is none.
-        checkpoint: everything that was committed.
+        state: state name.
+        index: branch index in each enclosing fan-out, outermost first, from 0; empty at the top level.
+        attempt: number of the delivery that committed the step, from 0, if known.
+        duration_ms: run time of user code.
+        bytes: size of the committed value as JSON text; 0 without a value.
+        status: status of the step.
+        committed_at: commit time.
+        error: error name; None without an error.
+        checkpoint: complete stored commit.
     """
 
     state: str
@@ -107,7 +107,7 @@ class Step:
 
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> Self:
-        """The step that committed `checkpoint`."""
+        """Build the step from its `checkpoint`."""
         outcome = checkpoint.outcome
         return cls(
             state=checkpoint.state,
@@ -116,14 +116,14 @@ class Step:
             duration_ms=checkpoint.duration_ms,
             bytes=len(to_text(outcome.value).encode()) if isinstance(outcome, Success) else 0,
             status=_status(checkpoint),
-            committed_at=moment(checkpoint.committed_ms),
+            committed_at=to_datetime(checkpoint.committed_ms),
             error=outcome.error if isinstance(outcome, Failure) else None,
             checkpoint=checkpoint,
         )
 
 
-def moment(ms: int) -> datetime:
-    """The time `ms` milliseconds after 1970 began."""
+def to_datetime(ms: int) -> datetime:
+    """Convert milliseconds since 1970 to a time in UTC."""
     return datetime.fromtimestamp(ms / 1000, UTC)
 
 

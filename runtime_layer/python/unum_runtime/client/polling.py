@@ -1,4 +1,4 @@
-"""Waiting by asking again: pauses that grow while nothing happens, up to a deadline."""
+"""Polling with pauses that grow while nothing changes, up to a deadline."""
 
 import time
 from collections.abc import Callable
@@ -14,11 +14,11 @@ GROWTH = 1.5
 
 @dataclass(frozen=True, kw_only=True)
 class Waiter:
-    """Tells and passes the time; tests put their own in.
+    """Clock and sleep function; tests replace them.
 
     Attributes:
-        now_s: seconds on a clock that never goes back.
-        sleep: passes so many seconds.
+        now_s: seconds on a monotonic clock.
+        sleep: function that sleeps for a number of seconds.
     """
 
     now_s: Callable[[], float] = time.monotonic
@@ -27,12 +27,12 @@ class Waiter:
 
 @dataclass(kw_only=True)
 class Pauses:
-    """The pauses of one wait.
+    """Pauses of one wait.
 
     Attributes:
-        execution_name: what is waited for.
-        timeout_s: how long in all, in seconds; None waits for ever.
-        waiter: tells and passes the time.
+        execution_name: name of the execution.
+        timeout_s: total limit in seconds; None for no limit.
+        waiter: clock and sleep function.
     """
 
     execution_name: str
@@ -47,11 +47,11 @@ class Pauses:
         self._begun_s = self.waiter.now_s()
 
     def restart(self) -> None:
-        """Something happened: the next pause is short again."""
+        """Make the next pause short again, because something changed."""
         self._next_s = FIRST_PAUSE_S
 
     def pause(self) -> None:
-        """Sleep, longer than the last time, but not beyond the deadline.
+        """Sleep longer than the last time, but not beyond the deadline.
 
         Raises:
             WaitTimedOut: the deadline has passed.
@@ -60,12 +60,13 @@ class Pauses:
         if pause_s <= 0:
             raise WaitTimedOut(
                 f"execution {self.execution_name!r} was still running after {self.timeout_s} s; "
-                "it goes on: wait again, or look at its steps"
+                "it continues: wait again, or read its steps"
             )
         self.waiter.sleep(pause_s)
         self._next_s = min(self._next_s * GROWTH, LONGEST_PAUSE_S)
 
     def _left_s(self) -> float:
         if self.timeout_s is None:
+            # Any value of at least the longest pause: without a limit, only growth bounds a pause.
             return LONGEST_PAUSE_S
         return self._begun_s + self.timeout_s - self.waiter.now_s()

@@ -1,4 +1,4 @@
-"""Clients that start the same execution at the same time, and share it by a lease."""
+"""Concurrent starts of one execution by several clients, which share it through a lease."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -9,18 +9,18 @@ from unum_runtime.model.envelope import Writer
 from unum_runtime.protocol.delivery.lease import Lease
 
 START_LEASE_MS = 60_000
-"""For how long a client claims a start at once; longer than the platform needs to begin with it."""
+"""Lease duration of a start; longer than Lambda needs to begin the execution."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sharing:
-    """One client's part in the start of an execution.
+    """One client's part in a shared start.
 
     Attributes:
-        lease: on the start, in this client's name.
-        has_begun: whether the execution has committed something, so that nobody needs to start it.
-        invoke: sends the start request in the name of a writer.
-        maintain: whether the lease is renewed while the client waits.
+        lease: lease on the start, owned by this client.
+        has_begun: function that returns True if the execution has committed something, and needs no start.
+        invoke: function that sends the start request in the name of a writer.
+        maintain: True if the lease is renewed while the client waits.
     """
 
     lease: Lease
@@ -29,31 +29,31 @@ class Sharing:
     maintain: bool
 
     def begin(self, pauses: Pauses, *, is_new: bool) -> AbstractContextManager[None]:
-        """Start the execution, unless another client does; returns when one of both is certain.
+        """Start the execution unless another client does; return after either has happened.
 
         Args:
-            pauses: between two looks for a result or a free lease.
-            is_new: whether this client created the execution, so that there is no result to look for.
+            pauses: pauses between attempts to find a result or a free lease.
+            is_new: True if this client created the execution, so no result can exist yet.
 
         Returns:
-            What keeps the lease, if this client has it, while the block runs. It is not released afterwards: the
-            function that was started has the same claim, and releases it.
+            Context manager that renews this client's lease, if any. Its end does not release the lease: the invoked
+                function has the same claim, and releases it.
 
         Raises:
-            InvokeError: the platform did not accept the start; the lease is released.
-            WaitTimedOut: another client was starting it for all of the time.
+            InvokeError: Lambda rejected the start request; the lease is released.
+            WaitTimedOut: another client held the lease until the deadline.
         """
         while is_new or not self.has_begun():
             if self.lease.acquire():
-                return self._invoked()
+                return self._invoke_and_renew()
             is_new = False
             pauses.pause()
         return nullcontext()
 
-    def _invoked(self) -> AbstractContextManager[None]:
+    def _invoke_and_renew(self) -> AbstractContextManager[None]:
         try:
             self.invoke(Writer(self.lease.owner, self.lease.clock.now_ms()))
-        except BaseException:  # Ctrl-C included: nobody would renew the lease, and others would wait for its end
+        except BaseException:  # Ctrl-C included: otherwise other clients would wait for the lease's end
             self.lease.release()
             raise
         return self.lease.renewed(maintain=self.maintain)

@@ -1,4 +1,4 @@
-"""ARNs of a workflow and its executions, in the form in which Step Functions names its own."""
+"""ARNs of a workflow and its executions, in the format of Step Functions."""
 
 import re
 from dataclasses import dataclass
@@ -12,28 +12,28 @@ _ALIAS = re.compile(r"arn:(?P<partition>[^:]+):lambda:(?P<region>[^:]+):(?P<acco
 
 
 MAP_RUN_PARTS = 3
-"""Of the ARN of a map run behind its kind: workflow and state, execution, and the run's id."""
+"""Parts of a map run ARN after its kind: workflow and state, execution, run ID."""
 
 
 class InvalidArn(ClientError):
-    """What was given is no ARN of the kind that was asked for."""
+    """Malformed ARN, or an ARN of another kind."""
 
 
 class StateMachineDoesNotExist(ClientError):
-    """The ARN is of another state machine than the workflow of this client."""
+    """ARN of a state machine other than the client's workflow."""
 
 
 class ResourceNotFound(ClientError):
-    """The workflow of this client has no map run of that ARN."""
+    """Unknown map run ARN."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arns:
-    """Writes and reads the ARNs of one workflow; its executions see the same in the context object.
+    """Writer and parser of one workflow's ARNs, equal to those in the context object.
 
     Attributes:
-        workflow: its name.
-        home: where it runs; None if that is not known.
+        workflow: workflow name.
+        home: location of the workflow; None if unknown.
     """
 
     workflow: str
@@ -41,23 +41,23 @@ class Arns:
 
     @property
     def state_machine(self) -> str:
-        """The workflow's own."""
+        """ARN of the workflow."""
         return self._arn("stateMachine")
 
     def execution(self, name: str) -> str:
-        """That of the execution called `name`."""
+        """Return the ARN of the execution `name`."""
         return f"{self._arn('execution')}:{name}"
 
     def map_run(self, execution: str, state: str, run: str) -> str:
-        """That of a run of the Map called `state`, which has the id `run` in the execution called `execution`."""
+        """Return the ARN of the run `run` of the Map `state` in the execution `execution`."""
         return f"{self._arn('mapRun')}/{escape(state)}:{execution}:{run}"
 
     def execution_of_map_run(self, map_run: str) -> str:
-        """The name of the execution that a map run belongs to.
+        """Return the execution name in a map run ARN.
 
         Raises:
-            InvalidArn: `map_run` is not the ARN of one.
-            ResourceNotFound: it is of somewhere else.
+            InvalidArn: `map_run` is not a map run ARN.
+            ResourceNotFound: the ARN belongs to another workflow, region or account.
         """
         match = _match(map_run)
         parts = match["rest"].split(":") if match is not None and match["kind"] == "mapRun" else []
@@ -68,11 +68,11 @@ class Arns:
         return parts[1]
 
     def name_of(self, execution: str) -> str:
-        """The name of an execution by its ARN or its name.
+        """Return the name of an execution, given as an ARN or a name.
 
         Raises:
-            InvalidArn: it is neither.
-            ExecutionDoesNotExist: it is an ARN of somewhere else.
+            InvalidArn: neither an ARN nor a name.
+            ExecutionDoesNotExist: the ARN belongs to another workflow, region or account.
         """
         if isinstance(execution, str) and ":" not in execution:
             return execution
@@ -84,26 +84,28 @@ class Arns:
             raise ExecutionDoesNotExist(f"executionArn: expected {self.execution('NAME')}, got {execution!r}")
         return name
 
-    def check_state_machine(self, given: str | None) -> None:
-        """Make sure that `given`, an ARN or a name, is this workflow.
+    def check_state_machine(self, state_machine: str | None) -> None:
+        """Raise unless `state_machine`, an ARN, a name or None, is this workflow.
 
         Raises:
-            InvalidArn: it is neither.
-            StateMachineDoesNotExist: it is something else.
+            InvalidArn: neither an ARN nor a name.
+            StateMachineDoesNotExist: another state machine.
         """
-        if given is None or given == self.workflow:
+        if state_machine is None or state_machine == self.workflow:
             return
-        match, is_name = _match(given), isinstance(given, str) and ":" not in given
+        match, is_name = _match(state_machine), isinstance(state_machine, str) and ":" not in state_machine
         if not is_name and (match is None or match["kind"] != "stateMachine"):
-            raise InvalidArn(f"stateMachineArn: expected {self.state_machine}, or nothing, got {given!r}")
+            raise InvalidArn(f"stateMachineArn: expected {self.state_machine}, or nothing, got {state_machine!r}")
         if match is None or match["rest"] != self.workflow or not self._is_here(match):
-            raise StateMachineDoesNotExist(f"stateMachineArn: this is a client of {self.state_machine}, got {given!r}")
+            raise StateMachineDoesNotExist(
+                f"stateMachineArn: this is a client of {self.state_machine}, got {state_machine!r}"
+            )
 
     def _arn(self, kind: str) -> str:
         return (self.home or Home()).arn(f"{kind}:{self.workflow}")
 
     def _is_here(self, arn: re.Match[str]) -> bool:
-        """Whether an ARN is of the region and the account of the workflow, if these are known."""
+        """Return True if the ARN has the workflow's region and account, or if these are unknown."""
         here = self.home
         return here is None or (here.partition, here.region, here.account) == arn.group(
             "partition", "region", "account"
@@ -111,10 +113,10 @@ class Arns:
 
 
 def activity_name(activity: object) -> str:
-    """The name of an activity by its ARN or its name; which account has it is as much as in a definition.
+    """Return the name of an activity, given as an ARN or a name; region and account are ignored, as in definitions.
 
     Raises:
-        InvalidArn: it is neither.
+        InvalidArn: neither an ARN nor a name.
     """
     if isinstance(activity, str) and ":" not in activity:
         return activity
@@ -126,11 +128,11 @@ def activity_name(activity: object) -> str:
 
 
 def _match(arn: object) -> re.Match[str] | None:
-    """The parts of `arn`; None for what is none, be it no text at all."""
+    """Match `arn`; return None for anything else, also for a value that is not a string."""
     return _ARN.fullmatch(arn) if isinstance(arn, str) else None
 
 
 def home_of(start_alias: str | None) -> Home | None:
-    """Where the workflow with that start alias runs; None if that is not known."""
+    """Return the location of the workflow with that start alias; None if unknown."""
     match = _ALIAS.fullmatch(start_alias or "")
     return None if match is None else Home(**match.groupdict())

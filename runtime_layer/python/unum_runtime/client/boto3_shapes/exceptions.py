@@ -1,4 +1,4 @@
-"""The errors of the client in the shape of boto3, under the names that boto3 has."""
+"""Errors of the boto3-shaped client, under boto3's names."""
 
 from unum_runtime.client.boto3_shapes.arns import InvalidArn, ResourceNotFound, StateMachineDoesNotExist
 from unum_runtime.errors import (
@@ -17,11 +17,11 @@ from unum_runtime.protocol.control.operator_requests import ValidationException
 
 
 class NeverRaised(ClientError):
-    """What only Step Functions raises; so that an ``except`` clause with such a name goes on to do nothing."""
+    """Error that only Step Functions raises; defined for existing ``except`` clauses."""
 
 
 class Exceptions:
-    """What ``client.exceptions`` of boto3 has."""
+    """Equivalent of boto3's ``client.exceptions``."""
 
     ClientError = ClientError
     ActivityDoesNotExist = ActivityDoesNotExist

@@ -1,22 +1,26 @@
-"""Executions in the shapes of boto3."""
+"""Executions in boto3's shapes."""
 
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
+from unum_runtime.client.boto3_shapes.arns import Arns
+from unum_runtime.client.descriptions import Description
 from unum_runtime.client.events.journal import HistoryEvent
+from unum_runtime.client.reading.execution_list import ListedExecution
+from unum_runtime.model.checkpoint import Status, to_text
 
 if TYPE_CHECKING:
     from datetime import datetime
 
 
 class StartExecutionOutput(TypedDict):
-    """What `StepFunctionsClient.start_execution` returns."""
+    """Result of `StepFunctionsClient.start_execution`."""
 
     executionArn: str
     startDate: "datetime"
 
 
 class ExecutionListItem(TypedDict):
-    """What `StepFunctionsClient.list_executions` tells of each execution."""
+    """Execution in the result of `StepFunctionsClient.list_executions`."""
 
     executionArn: str
     stateMachineArn: str
@@ -27,7 +31,7 @@ class ExecutionListItem(TypedDict):
 
 
 class DescribeExecutionOutput(ExecutionListItem):
-    """What `StepFunctionsClient.describe_execution` returns; data are JSON text."""
+    """Result of `StepFunctionsClient.describe_execution`; data as JSON text."""
 
     input: NotRequired[str]
     inputDetails: NotRequired[dict[str, bool]]
@@ -40,26 +44,63 @@ class DescribeExecutionOutput(ExecutionListItem):
 
 
 class StopExecutionOutput(TypedDict):
-    """What `StepFunctionsClient.stop_execution` returns."""
+    """Result of `StepFunctionsClient.stop_execution`."""
 
     stopDate: "datetime"
 
 
 class RedriveExecutionOutput(TypedDict):
-    """What `StepFunctionsClient.redrive_execution` returns."""
+    """Result of `StepFunctionsClient.redrive_execution`."""
 
     redriveDate: "datetime"
 
 
 class ListExecutionsOutput(TypedDict):
-    """What `StepFunctionsClient.list_executions` returns; `nextToken` is there if more executions are."""
+    """Result of `StepFunctionsClient.list_executions`; has `nextToken` if another page follows."""
 
     executions: list[ExecutionListItem]
     nextToken: NotRequired[str]
 
 
 class GetExecutionHistoryOutput(TypedDict):
-    """What `StepFunctionsClient.get_execution_history` returns; `nextToken` is there if more events are."""
+    """Result of `StepFunctionsClient.get_execution_history`; has `nextToken` if another page follows."""
 
     events: list[HistoryEvent]
     nextToken: NotRequired[str]
+
+
+def execution_item(execution: ListedExecution, arns: Arns) -> ExecutionListItem:
+    """Return the list item of `execution`."""
+    item: ExecutionListItem = {
+        "executionArn": arns.execution(execution.name),
+        "stateMachineArn": arns.state_machine,
+        "name": execution.name,
+        "status": str(execution.status),
+        "startDate": execution.started_at,
+    }
+    return item if execution.stopped_at is None else {**item, "stopDate": execution.stopped_at}
+
+
+def execution_description(execution: Description, arns: Arns, *, with_data: bool = True) -> DescribeExecutionOutput:
+    """Return the description of `execution`, with or without input and output."""
+    description: DescribeExecutionOutput = {
+        "executionArn": arns.execution(execution.name),
+        "stateMachineArn": arns.state_machine,
+        "name": execution.name,
+        "status": str(execution.status),
+        "startDate": execution.started_at,
+        "inputDetails": {"included": with_data},
+    }
+    if execution.stopped_at is not None:
+        description["stopDate"] = execution.stopped_at
+    if execution.status is Status.SUCCEEDED:
+        description["outputDetails"] = {"included": with_data}
+    if execution.error is not None:
+        description["error"] = execution.error
+    if execution.cause is not None:
+        description["cause"] = execution.cause
+    if with_data:
+        description["input"] = to_text(execution.input)
+        if execution.status is Status.SUCCEEDED:
+            description["output"] = to_text(execution.output)
+    return description

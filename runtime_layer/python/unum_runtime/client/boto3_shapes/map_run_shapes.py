@@ -1,4 +1,4 @@
-"""Map runs in the shapes of boto3."""
+"""Map runs in boto3's shapes."""
 
 from datetime import datetime
 from typing import NotRequired, TypedDict
@@ -8,7 +8,7 @@ from unum_runtime.client.reading.map_runs import Counts, MapRun
 
 
 class MapRunCounts(TypedDict):
-    """How many items, or branches, are how far; `timedOut` is 0, as branches have no time limit of their own."""
+    """Items or branches by status; `timedOut` is 0, because branches have no time limit of their own."""
 
     pending: int
     running: int
@@ -21,7 +21,7 @@ class MapRunCounts(TypedDict):
 
 
 class MapRunListItem(TypedDict):
-    """What ``list_map_runs`` tells of each run."""
+    """Map run in the result of ``list_map_runs``."""
 
     executionArn: str
     mapRunArn: str
@@ -31,14 +31,14 @@ class MapRunListItem(TypedDict):
 
 
 class ListMapRunsOutput(TypedDict):
-    """What ``list_map_runs`` returns; `nextToken` is there if more runs are."""
+    """Result of ``list_map_runs``; has `nextToken` if another page follows."""
 
     mapRuns: list[MapRunListItem]
     nextToken: NotRequired[str]
 
 
 class DescribeMapRunOutput(TypedDict):
-    """What ``describe_map_run`` returns."""
+    """Result of ``describe_map_run``."""
 
     mapRunArn: str
     executionArn: str
@@ -52,8 +52,8 @@ class DescribeMapRunOutput(TypedDict):
     executionCounts: MapRunCounts
 
 
-def listed(run: MapRun, execution: str, arns: Arns) -> MapRunListItem:
-    """`run`, one of the execution called `execution`, as in a list."""
+def map_run_item(run: MapRun, execution: str, arns: Arns) -> MapRunListItem:
+    """Return the list item of `run`, of the execution called `execution`."""
     item: MapRunListItem = {
         "executionArn": arns.execution(execution),
         "mapRunArn": arns.map_run(execution, run.state, run.id),
@@ -63,9 +63,9 @@ def listed(run: MapRun, execution: str, arns: Arns) -> MapRunListItem:
     return item if run.stopped_at is None else {**item, "stopDate": run.stopped_at}
 
 
-def described(run: MapRun, execution: str, arns: Arns) -> DescribeMapRunOutput:
-    """`run`, one of the execution called `execution`, with all that there is to say."""
-    described: DescribeMapRunOutput = {
+def map_run_description(run: MapRun, execution: str, arns: Arns) -> DescribeMapRunOutput:
+    """Return the description of `run`, of the execution called `execution`."""
+    description: DescribeMapRunOutput = {
         "mapRunArn": arns.map_run(execution, run.state, run.id),
         "executionArn": arns.execution(execution),
         "status": str(run.status),
@@ -76,7 +76,7 @@ def described(run: MapRun, execution: str, arns: Arns) -> DescribeMapRunOutput:
         "itemCounts": _counts(run.items, run.results_written),
         "executionCounts": _counts(run.branches, run.branches.succeeded if run.results_written else 0),
     }
-    return described if run.stopped_at is None else {**described, "stopDate": run.stopped_at}
+    return description if run.stopped_at is None else {**description, "stopDate": run.stopped_at}
 
 
 def _counts(counts: Counts, results_written: int) -> MapRunCounts:

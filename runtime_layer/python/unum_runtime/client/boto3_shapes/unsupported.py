@@ -1,14 +1,14 @@
-"""What ``boto3.client("stepfunctions")`` can do and a client of one workflow cannot, with what to do instead."""
+"""Operations of ``boto3.client("stepfunctions")`` that the client of one workflow lacks, with alternatives."""
 
 from collections.abc import Mapping
 
-_DEPLOYED = "a workflow is a stack's; change it with the CDK, and deploy that"
-_ACTIVITY = "activities are in the definition; deploy that with the CDK"
-_VERSIONS = "each deployment is a version, to which the start alias leads; use those of the stack and of its functions"
-_DEFINITION = "the client does not have the text of the definition; it is in the CDK app, and compiled in the layer"
-_LISTED = "this is a client of one workflow; look for stacks, whose outputs say what they have"
-_TAGS = "a workflow has the tags of its resources; use the CDK's Tags, or the Resource Groups Tagging API"
-_BUILT = "definitions are compiled where they are written"
+_DEPLOYED = "a workflow belongs to a stack; change it with the CDK and deploy"
+_ACTIVITY = "the definition contains the activities; deploy it with the CDK"
+_VERSIONS = "the start alias points to the version of the last deployment; use versions of the stack and its functions"
+_DEFINITION = "the client does not have the definition; its text is in the CDK app, its compiled form in the layer"
+_LISTED = "this is a client of one workflow; list stacks, whose outputs have their workflows and activities"
+_TAGS = "tags belong to the workflow's resources; use the CDK's Tags, or the Resource Groups Tagging API"
+_BUILT = "definitions are checked when they are compiled"
 
 UNSUPPORTED: Mapping[str, str] = {
     "create_activity": _ACTIVITY,
@@ -31,12 +31,12 @@ UNSUPPORTED: Mapping[str, str] = {
     "tag_resource": _TAGS,
     "test_state": f"{_BUILT}; use the command `unum test-state`",
     "untag_resource": _TAGS,
-    "update_map_run": "how many branches run at once is fixed when a Map begins; stop the execution, or let it end",
+    "update_map_run": "a Map's concurrency is fixed when it starts; stop the execution, or let it end",
     "update_state_machine": _DEPLOYED,
     "update_state_machine_alias": _VERSIONS,
     "validate_state_machine_definition": f"{_BUILT}; use the command `unum validate`",
-    "generate_presigned_url": "no API of Step Functions knows the workflow; start it through an event source",
-    "get_waiter": "there is none in boto3 either; `Client.wait` waits for the end of an execution",
-    "meta": "no endpoint of Step Functions is asked; region and credentials are those of the session for `connect`",
+    "generate_presigned_url": "Step Functions does not know the workflow; start it through an event source",
+    "get_waiter": "boto3 has none either; use `Client.wait` to wait for the end of an execution",
+    "meta": "the client uses no Step Functions endpoint; region and credentials are those of `connect`'s session",
 }
-"""By the name of the operation."""
+"""Alternatives by operation name."""

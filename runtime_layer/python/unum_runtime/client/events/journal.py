@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from unum_runtime.client.descriptions import moment
+from unum_runtime.client.descriptions import to_datetime
 from unum_runtime.model.checkpoint import Failure, Success, to_text
 from unum_runtime.model.ir import Json
 
@@ -117,7 +117,7 @@ def _is_new(name: str, value: Json, before: Mapping[str, Json]) -> bool:
 
 def _shaped(event: Event, ids: Mapping[Event, int]) -> HistoryEvent:
     shaped: HistoryEvent = {
-        "timestamp": moment(event.at_ms),
+        "timestamp": to_datetime(event.at_ms),
         "type": event.type,
         "id": ids[event],
         "previousEventId": _previous_id(event, ids),

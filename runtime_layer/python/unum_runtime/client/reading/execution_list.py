@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
-from unum_runtime.client.descriptions import moment
+from unum_runtime.client.descriptions import to_datetime
 from unum_runtime.client.reading.page_tokens import LARGEST_PAGE, new_token, token_content
 from unum_runtime.errors import ClientError, InvalidToken
 from unum_runtime.model.checkpoint import Status
@@ -115,6 +115,6 @@ def _listed(place: str, entry: Entry) -> ListedExecution:
     return ListedExecution(
         name=execution.name,
         status=entry.status,
-        started_at=moment(execution.started_ms),
-        stopped_at=None if entry.status is Status.RUNNING else moment(entry.at_ms),
+        started_at=to_datetime(execution.started_ms),
+        stopped_at=None if entry.status is Status.RUNNING else to_datetime(entry.at_ms),
     )

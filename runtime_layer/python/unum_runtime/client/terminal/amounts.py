@@ -1,4 +1,4 @@
-"""Durations, times and sizes for humans."""
+"""Durations, times and sizes as text for humans."""
 
 from datetime import datetime
 
@@ -7,7 +7,7 @@ _SECOND_MS, _MINUTE_MS, _HOUR_MS = 1_000, 60_000, 3_600_000
 
 
 def duration_text(ms: int) -> str:
-    """`ms` milliseconds with as much precision as one reads: ``87 ms``, ``2.31 s``, ``4 min 07 s``, ``3 h 05 min``."""
+    """Format `ms` milliseconds with readable precision: ``87 ms``, ``2.31 s``, ``4 min 07 s``, ``3 h 05 min``."""
     if ms < _SECOND_MS:
         return f"{ms} ms"
     if ms < _MINUTE_MS:
@@ -18,12 +18,12 @@ def duration_text(ms: int) -> str:
 
 
 def time_text(at: datetime) -> str:
-    """A time in UTC, to the second."""
+    """Format a UTC time to the second."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def size_text(size: int) -> str:
-    """`size` bytes in decimal units: ``512 B``, ``1.5 kB``."""
+    """Format `size` bytes in decimal units: ``512 B``, ``1.5 kB``."""
     amount, unit = float(size), 0
     while amount >= 1_000 and unit < len(_UNITS) - 1:  # noqa: PLR2004 - decimal units
         amount, unit = amount / 1_000, unit + 1

@@ -1,14 +1,14 @@
-"""Tables as text."""
+"""Tables as aligned text."""
 
 from collections.abc import Collection, Sequence
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Collection[str]) -> list[str]:
-    """The lines of a table.
+    """Return the lines of a table.
 
     Args:
-        rows: its cells; the first row is the headings.
-        right: headings of the columns that are aligned to the right.
+        rows: cells; the first row holds the headings.
+        right: headings of right-aligned columns.
     """
     cleaned = [[*map(printable, row)] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cleaned, strict=True)]
@@ -16,7 +16,7 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[str]) -> list[str]:
 
 
 def printable(text: str) -> str:
-    """`text` without what would move a terminal's cursor."""
+    """Replace characters that would move the terminal's cursor or change its colors."""
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 

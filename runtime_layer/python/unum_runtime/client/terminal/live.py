@@ -1,4 +1,4 @@
-"""The table of an execution's steps, written row by row while they commit."""
+"""Live table of an execution's steps, one row per commit."""
 
 import os
 import time
@@ -25,11 +25,11 @@ _PLAIN, _ERASE_LINE = "\x1b[0m", "\r\x1b[2K"
 
 @dataclass
 class LiveTable:
-    """Appends a row for each step; on a terminal the last line says how long the execution runs.
+    """Table that grows by a row per step; on a terminal, the last line shows the elapsed time.
 
     Attributes:
-        stream: where to write.
-        now_s: seconds on a clock that never goes back.
+        stream: output stream.
+        now_s: seconds on a monotonic clock.
     """
 
     stream: TextIO
@@ -44,7 +44,7 @@ class LiveTable:
         self._is_terminal = self.stream.isatty()
 
     def add(self, step: Step) -> None:
-        """Write the row of `step`, after the headings if it is the first."""
+        """Write the row of `step`, and the headings before the first row."""
         if self._rows == 0:
             self._write(self._line(HEADINGS), "")
         self._rows += 1
@@ -55,13 +55,13 @@ class LiveTable:
         self.stream.flush()
 
     def close(self) -> None:
-        """Take the last line away."""
+        """Erase the last line."""
         if self._is_terminal:
             self.stream.write(_ERASE_LINE)
             self.stream.flush()
 
     def _line(self, cells: tuple[str, ...]) -> str:
-        """`cells` in columns, which widen for good where a cell needs it."""
+        """Pad `cells` to columns, which widen permanently for wider cells."""
         self._widths = [max(width, len(cell)) for width, cell in zip(self._widths, cells, strict=True)]
         padded = (
             cell.rjust(width) if heading in _RIGHT else cell.ljust(width)
@@ -79,7 +79,7 @@ class LiveTable:
 
 
 def row(step: Step) -> tuple[str, ...]:
-    """The cells of `step`, in the order of `HEADINGS`."""
+    """Return the cells of `step`, in the order of `HEADINGS`."""
     status = f"{step.status} {step.error}" if step.error else str(step.status)
     return (
         printable(step.state),

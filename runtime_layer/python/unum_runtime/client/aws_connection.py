@@ -1,0 +1,53 @@
+"""AWS clients behind `connect`, with boto3; imported on use, because boto3 is an optional dependency."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from unum_runtime.aws.activities import Activities
+from unum_runtime.aws.caller import LambdaCaller
+from unum_runtime.aws.invoker import PARALLEL_CALLS, LambdaInvoker
+from unum_runtime.aws.object_bucket import S3Objects
+from unum_runtime.store.base import Store
+from unum_runtime.store.dynamodb import DynamoStore
+from unum_runtime.store.large_items import LargeItems
+
+
+class AwsConnection:
+    """AWS clients of one session.
+
+    Args:
+        session: source of credentials and region; None for boto3's default session.
+    """
+
+    def __init__(self, session: boto3.Session | None) -> None:
+        self.session = session or boto3.Session()
+
+    def open_stores(self, table: str, workflow: str, payload_bucket: str | None) -> tuple[Store, DynamoStore]:
+        """Return the workflow's store, and the table with its index."""
+        index = DynamoStore(self._pooled("dynamodb"), table)
+        if payload_bucket is None:
+            return index, index
+        objects = self._pooled("s3")
+        return LargeItems(index, S3Objects(lambda: objects, payload_bucket), workflow), index
+
+    def invoker(self) -> LambdaInvoker:
+        """Return an invoker for asynchronous requests."""
+        return LambdaInvoker(self._pooled("lambda"))
+
+    def caller(self, *, attempts: int = 5, **config: Any) -> LambdaCaller:
+        """Return a caller for synchronous requests, with up to `attempts` attempts each."""
+        return LambdaCaller(self._client("lambda", attempts=attempts, **config))
+
+    def activities(self, queues: Mapping[str, str] | None) -> Activities | None:
+        """Return activities by their queue URLs; None without any."""
+        return Activities(self._client("sqs"), queues) if queues else None
+
+    def _pooled(self, service: str) -> Any:
+        return self._client(service, max_pool_connections=PARALLEL_CALLS)
+
+    def _client(self, service: str, *, attempts: int = 5, **config: Any) -> Any:
+        create: Any = self.session.client  # boto3's type stubs accept only literal names
+        return create(service, config=Config(retries={"mode": "standard", "max_attempts": attempts}, **config))
