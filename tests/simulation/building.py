@@ -9,7 +9,7 @@ from unum_compiler import graph as g
 from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Json, Workflow
-from unum_runtime.simulator.scenario import Context, Function
+from unum_runtime.simulator import Context, Function
 
 
 def varying(event: Json, context: Context) -> Json:

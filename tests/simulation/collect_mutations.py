@@ -15,8 +15,8 @@ STOP = Faults(crashes=0, duplicates=0, stops=1)
 
 
 def failed_scope_is_not_collected(patch: pytest.MonkeyPatch) -> None:
-    failed = join._failed
-    patch.setattr(join, "_failed", lambda *given: replace(failed(*given), joins=None))
+    failed = join._fail_scope
+    patch.setattr(join, "_fail_scope", lambda *given: replace(failed(*given), joins=None))
 
 
 def straggler_does_not_tidy_up(patch: pytest.MonkeyPatch) -> None:

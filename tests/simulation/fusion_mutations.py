@@ -14,7 +14,7 @@ from unum_runtime.model.ir import Collection, Pattern, Task
 from unum_runtime.model.naming import Name, Scope
 from unum_runtime.protocol.delivery import commit, deliver, fusion, join, perform
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
-from unum_runtime.protocol.fanout import lanes
+from unum_runtime.protocol.fanout import completion, lanes
 from unum_runtime.protocol.planning import plan
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator import Invariant
@@ -55,7 +55,9 @@ def waits_for_whoever_has_the_lease(patch: pytest.MonkeyPatch) -> None:
 
 def whatever_is_collected(patch: pytest.MonkeyPatch) -> None:
     def may_fuse(_rt: Runtime, delivery: DeliveryState, _name: Name, task: Task) -> bool:
-        return delivery.may_go_on and bool(delivery.created) and not delivery.found and task.pattern is Pattern.RESPONSE
+        return (
+            delivery.may_continue and bool(delivery.created) and not delivery.found and task.pattern is Pattern.RESPONSE
+        )
 
     patch.setattr(perform, "may_fuse", may_fuse)
 
@@ -69,9 +71,10 @@ def lane_without_a_look(patch: pytest.MonkeyPatch) -> None:
 
 
 def lane_looked_at_too_early(patch: pytest.MonkeyPatch) -> None:
-    def complete(rt: Runtime, scope: Scope, index: int, pack: Item | None, own: lanes.Lanes) -> list[Any]:
-        started = lanes.next_in_lane(rt, scope, index, own)
-        return [join.go_on(rt, scope)] if join._fills(rt, scope, index, pack) else started
+    def complete(rt: Runtime, effect: plan.CompleteBranch, delivery: DeliveryState) -> list[Any]:
+        scope, index = Scope.around(effect.execution, effect.frames), effect.frames[-1].index
+        started = lanes.next_in_lane(rt, scope, index, delivery.enter_lanes())
+        return [join.continue_scope(rt, scope)] if completion.add_completed(rt, scope, index) else started
 
     patch.setattr(perform, "complete", complete)
 

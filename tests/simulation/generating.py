@@ -22,7 +22,8 @@ from unum_runtime.errors import DefinitionError
 from unum_runtime.model import naming
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Guard, Json, Pattern, Workflow
 from unum_runtime.protocol.delivery import collect, join
-from unum_runtime.protocol.history import steps
+from unum_runtime.protocol.fanout import completion
+from unum_runtime.protocol.history import timeline
 from unum_runtime.protocol.planning import advance
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, JobPending
 from unum_runtime.simulator import Context, Faults, Scenario
@@ -38,7 +39,7 @@ PASSED_ON = "i"
 Choose: TypeAlias = Callable[[Sequence[Any]], Any]
 """Picks one of several things; of those that are simpler, the first."""
 
-_SHARDED: tuple[ModuleType, ...] = (naming, steps, join, collect, advance)
+_SHARDED: tuple[ModuleType, ...] = (naming, timeline, completion, join, collect, advance)
 _STORES = [*[SimulatedStore] * 4, GenerousStore, StolenStore, CarelessStore, DeafStore]
 _DISTRIBUTED = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
 _TOLERATED: list[dict[str, Json]] = [

@@ -18,26 +18,26 @@ from unum_runtime.simulator import Faults, Invariant
 CRASH = Faults(crashes=1, duplicates=0)
 DUPLICATE = Faults(crashes=0, duplicates=1)
 STOP = Faults(crashes=0, duplicates=0, stops=1)
-next_look = service_job.next_look
+next_poll = service_job.next_poll
 
 
 def nothing_stored(patch: pytest.MonkeyPatch) -> None:
     def unstored(rt: Runtime, _envelope: Envelope, found: Mapping[str, Json], due_ms: int) -> Json:
         return {**found, "term": 0, "until": due_ms + service_job.TERM_MS, "by": rt.delivery}
 
-    patch.setattr(run_task, "next_look_at_job", unstored)
+    patch.setattr(run_task, "next_poll", unstored)
 
 
 def started_whatever_is_stored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(run_task, "resumed", lambda _rt, envelope, _task: envelope)
+    patch.setattr(run_task, "with_stored_job", lambda _rt, envelope: envelope)
 
 
 def a_term_is_of_its_delivery(patch: pytest.MonkeyPatch) -> None:
     def own(rt: Runtime, envelope: Envelope, found: Mapping[str, Json], due_ms: int) -> Json:
         before = envelope.job and {**envelope.job, "by": rt.delivery}
-        return next_look(rt, replace(envelope, job=before), found, due_ms)
+        return next_poll(rt, replace(envelope, job=before), found, due_ms)
 
-    patch.setattr(run_task, "next_look_at_job", own)
+    patch.setattr(run_task, "next_poll", own)
 
 
 def who_has_begun_the_term_before_goes_on(patch: pytest.MonkeyPatch) -> None:
@@ -46,9 +46,9 @@ def who_has_begun_the_term_before_goes_on(patch: pytest.MonkeyPatch) -> None:
     def first(rt: Runtime, envelope: Envelope, found: Mapping[str, Json], due_ms: int) -> Json:
         before = envelope.job and {**envelope.job, "by": "nobody"}
         known = rt.store.read([service_job._key(rt, envelope, (before or {"term": -1})["term"] + 1)])
-        return None if known else next_look(rt, replace(envelope, job=before), found, due_ms)
+        return None if known else next_poll(rt, replace(envelope, job=before), found, due_ms)
 
-    patch.setattr(run_task, "next_look_at_job", first)
+    patch.setattr(run_task, "next_poll", first)
 
 
 def what_nobody_waits_for_is_kept(patch: pytest.MonkeyPatch) -> None:
@@ -56,10 +56,10 @@ def what_nobody_waits_for_is_kept(patch: pytest.MonkeyPatch) -> None:
 
     def unless_refused(rt: Runtime, envelope: Envelope, state: State) -> None:
         if not isinstance(sys.exception(), RefusedDelivery):
-            forget(rt, envelope, state)
+            collect(rt, envelope, state)
 
-    forget = deliver._forget
-    patch.setattr(deliver, "_forget", unless_refused)
+    collect = deliver._collect_waiting
+    patch.setattr(deliver, "_collect_waiting", unless_refused)
 
 
 JOB_MUTATIONS: dict[str, Mutation] = {

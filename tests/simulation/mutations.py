@@ -12,14 +12,14 @@ import pytest
 
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model import naming
-from unum_runtime.model.checkpoint import Checkpoint, Failure, Item, Phase
+from unum_runtime.model.checkpoint import Checkpoint, Item, Phase
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection, Json
 from unum_runtime.model.naming import Frame, Key, Name, Scope
 from unum_runtime.protocol import runtime
 from unum_runtime.protocol.delivery import collect, commit, deliver, ingress, join, lease, perform, run_task, start
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
-from unum_runtime.protocol.fanout import lanes, lookup
+from unum_runtime.protocol.fanout import completion, lanes, read_outcome
 from unum_runtime.protocol.planning import evaluation, plan, retry
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator import Faults, Invariant, engine
@@ -99,24 +99,24 @@ class DeletingStore(SimulatedStore):
 
 
 def join_whatever_is_there(patch: pytest.MonkeyPatch) -> None:
-    branches = join._branches
+    branches = join._last_checkpoints
 
     def present(rt: Runtime, scope: Scope) -> Iterator[Checkpoint | None]:
         return (found for found in branches(rt, scope) if found is not None)
 
-    patch.setattr(join, "_branches", present)
+    patch.setattr(join, "_last_checkpoints", present)
 
 
 def join_without_order(patch: pytest.MonkeyPatch) -> None:
-    branches = join._branches
-    patch.setattr(join, "_branches", lambda rt, scope: reversed(list(branches(rt, scope))))
+    branches = join._last_checkpoints
+    patch.setattr(join, "_last_checkpoints", lambda rt, scope: reversed(list(branches(rt, scope))))
 
 
 def loser_stops(patch: pytest.MonkeyPatch) -> None:
     def lost(*_arguments: object) -> Checkpoint:
         raise RefusedDelivery("somebody else was faster")
 
-    patch.setattr(commit, "verified", lost)
+    patch.setattr(commit, "parse_committed", lost)
 
 
 def known_outcome_stops(patch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ def complete_before_commit(patch: pytest.MonkeyPatch) -> None:
         following = plan.plan(rt.workflow, commit.draft(rt, effect))
         if isinstance(following, plan.CompleteBranch):
             scope = Scope.around(following.execution, following.frames)
-            join._fills(rt, scope, following.frames[-1].index)
+            completion.add_completed(rt, scope, following.frames[-1].index)
         return commit.commit(rt, effect, delivery)
 
     patch.setattr(deliver, "commit", broken)
@@ -188,7 +188,7 @@ def keys_without_frames(patch: pytest.MonkeyPatch) -> None:
         frames = tuple(Frame(frame.state, frame.iteration, 0, 0, frame.size) for frame in name.frames)
         return naming.checkpoint_key(workflow, replace(name, frames=frames))
 
-    for module in (commit, collect, ingress, lookup, lanes):
+    for module in (commit, collect, ingress, read_outcome, lanes):
         patch.setattr(module, "checkpoint_key", key)
 
 
@@ -214,12 +214,12 @@ def idempotency_key_of_the_delivery(patch: pytest.MonkeyPatch) -> None:
 
 
 def time_of_the_delivery(patch: pytest.MonkeyPatch) -> None:
-    joined = join.joined
-    patch.setattr(ingress, "joined", lambda rt, scope: replace(joined(rt, scope), as_of_ms=None))
+    join_results = join.join_results
+    patch.setattr(ingress, "join_results", lambda rt, scope: replace(join_results(rt, scope), as_of_ms=None))
 
 
 def collected_branch_ends_the_delivery(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(perform, "_follow", perform._done)
+    patch.setattr(perform, "_perform_unless_refused", perform._perform_one)
 
 
 def endless_patience(patch: pytest.MonkeyPatch) -> None:
@@ -254,14 +254,14 @@ def caught_without_variables(patch: pytest.MonkeyPatch) -> None:
 
 
 def joined_without_variables(patch: pytest.MonkeyPatch) -> None:
-    joined = join.joined
+    join_results = join.join_results
 
     def forgetful(rt: Runtime, scope: Scope) -> plan.Commit:
-        found = joined(rt, scope)
+        found = join_results(rt, scope)
         return replace(found, continuation=replace(found.continuation, variables={}))
 
-    patch.setattr(join, "joined", forgetful)
-    patch.setattr(ingress, "joined", forgetful)
+    patch.setattr(join, "join_results", forgetful)
+    patch.setattr(ingress, "join_results", forgetful)
 
 
 def retry_without_commit(patch: pytest.MonkeyPatch) -> None:
@@ -286,7 +286,7 @@ def sets_without_generation(patch: pytest.MonkeyPatch) -> None:
     def key(workflow: str, scope: Scope, shard: int) -> Key:
         return naming.completion_key(workflow, replace(scope, iteration=0, generation=0), shard)
 
-    patch.setattr(join, "completion_key", key)
+    patch.setattr(completion, "completion_key", key)
 
 
 def nothing_waits(patch: pytest.MonkeyPatch) -> None:
@@ -316,8 +316,9 @@ def tolerated_failures_counted_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def tolerated_failure_fails(patch: pytest.MonkeyPatch) -> None:
-    def fail(rt: Runtime, scope: Scope, _index: int, failure: Failure, *_: Any) -> list[plan.Commit]:
-        return [join._failed(rt, scope, failure, join.origin(rt, scope))]
+    def fail(rt: Runtime, effect: plan.BranchFailed, _delivery: DeliveryState) -> list[plan.Commit]:
+        scope = Scope.around(effect.execution, effect.frames)
+        return [join._fail_scope(rt, scope, effect.failure, join.read_origin(rt, scope))]
 
     patch.setattr(perform, "fail", fail)
 

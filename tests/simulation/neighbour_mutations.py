@@ -4,26 +4,23 @@ import pytest
 
 from tests.simulation.mutations import DUPLICATE, NONE, Mutation
 from unum_runtime.cold_start.records import replace
-from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.naming import Scope
 from unum_runtime.protocol.delivery import ingress, join, perform
-from unum_runtime.protocol.fanout import neighbours
-from unum_runtime.protocol.planning.plan import Commit, Invoke, JoinNeighbour
+from unum_runtime.protocol.delivery.delivery_state import DeliveryState
+from unum_runtime.protocol.fanout import completion, neighbours
+from unum_runtime.protocol.planning.plan import BranchFailed, Commit, Invoke, JoinNeighbour
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator import Invariant
 
 
 def failure_counts(patch: pytest.MonkeyPatch) -> None:
-    def fail(rt: Runtime, scope: Scope, index: int, _failure: Failure, *_: object) -> list[Invoke | Commit]:
-        return join.complete(rt, scope, index)
-
-    patch.setattr(perform, "fail", fail)
+    patch.setattr(perform, "fail", join.complete)
 
 
 def one_failure_fails(patch: pytest.MonkeyPatch) -> None:
-    def fail(rt: Runtime, scope: Scope, _index: int, failure: Failure, *_: object) -> list[Invoke | Commit]:
-        return [join._failed(rt, scope, failure, None)]
+    def fail(rt: Runtime, effect: BranchFailed, _delivery: DeliveryState) -> list[Commit]:
+        return [join._fail_scope(rt, Scope.around(effect.execution, effect.frames), effect.failure, None)]
 
     patch.setattr(perform, "fail", fail)
 
@@ -32,24 +29,24 @@ def one_more_is_needed(patch: pytest.MonkeyPatch) -> None:
     def is_full(rt: Runtime, scope: Scope, shard: int, done: int) -> bool:
         return filling(rt, scope, shard, done - 1)
 
-    filling = join._is_full
-    patch.setattr(join, "_is_full", is_full)
+    filling = completion._completes_scope
+    patch.setattr(completion, "_completes_scope", is_full)
 
 
 def own_meeting_alone(patch: pytest.MonkeyPatch) -> None:
     def meet(rt: Runtime, effect: JoinNeighbour) -> list[Invoke]:
-        return [each for each in neighbours.meet(rt, effect) if each.name == effect.invoke.name]
+        return [each for each in neighbours.record_arrival(rt, effect) if each.name == effect.invoke.name]
 
-    patch.setattr(perform, "meet", meet)
+    patch.setattr(perform, "record_arrival", meet)
 
 
 def always_with_the_first(patch: pytest.MonkeyPatch) -> None:
     def with_the_first(rt: Runtime, envelope: Envelope) -> Value:
         *around, own = envelope.name.frames
         first = replace(envelope.name, frames=(*around, replace(own, index=0)))
-        return neighbours.neighbours(rt, replace(envelope, name=first))
+        return neighbours.read_neighbours(rt, replace(envelope, name=first))
 
-    patch.setattr(ingress, "neighbours", with_the_first)
+    patch.setattr(ingress, "read_neighbours", with_the_first)
 
 
 NEIGHBOUR_MUTATIONS = {

@@ -9,9 +9,9 @@ from unum_runtime.model.checkpoint import Checkpoint, Item
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Execution, Key, Name
 from unum_runtime.protocol.delivery import collect, commit, join
-from unum_runtime.protocol.fanout import lookup, packing
+from unum_runtime.protocol.fanout import completion, packing, read_outcome
 from unum_runtime.protocol.fanout.packing import Place
-from unum_runtime.protocol.history import steps
+from unum_runtime.protocol.history import timeline
 from unum_runtime.protocol.planning.plan import Effect
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator import Invariant
@@ -44,7 +44,7 @@ def what_lies_aside_counts(patch: pytest.MonkeyPatch) -> None:
         return dict(sorted((unpacked(items, execution) | aside).items()))
 
     unpacked = pack.unpacked
-    for module in (join, steps):
+    for module in (join, timeline):
         patch.setattr(module, "unpacked", all_of_it)
 
 
@@ -59,16 +59,16 @@ def effects_before_the_entry(patch: pytest.MonkeyPatch) -> None:
 
 
 def failures_count_as_completed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(packing, "_counts", lambda *_: True)
+    patch.setattr(packing, "_counts_as_completed", lambda *_: True)
 
 
 def packs_count_when_they_are_begun(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(join, "is_full", lambda *_: True)
+    patch.setattr(completion, "is_full", lambda *_: True)
 
 
 def look_up_beside_the_pack(patch: pytest.MonkeyPatch) -> None:
     """The guard looks where the outcome would be without packs."""
-    patch.setattr(lookup, "place_of", lambda *_: None)
+    patch.setattr(read_outcome, "place_of", lambda *_: None)
 
 
 def loser_of_a_place_stops(patch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def loser_of_a_place_stops(patch: pytest.MonkeyPatch) -> None:
             raise RefusedDelivery("done already")
         return None
 
-    patch.setattr(lookup, "find_packed", find)
+    patch.setattr(read_outcome, "find_packed", find)
 
 
 def packs_are_not_collected(patch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from tests.simulation.building import Graph, choice, machine, map_, parallel, pa
 from tests.simulation.recovering import fails
 from unum_runtime.model.ir import Json
 from unum_runtime.model.pack import MAX_ENTRY_BYTES
-from unum_runtime.simulator.scenario import Context, Function
+from unum_runtime.simulator import Context, Function
 
 LARGE = "x" * MAX_ENTRY_BYTES
 

@@ -10,7 +10,7 @@ from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.naming import Name, checkpoint_key
 from unum_runtime.protocol.delivery import ingress, perform
 from unum_runtime.protocol.fanout import lanes
-from unum_runtime.protocol.fanout.lookup import Seen
+from unum_runtime.protocol.fanout.read_outcome import Found
 from unum_runtime.protocol.planning.plan import Invoke, OpenScope, parts
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.simulator import Faults, Invariant
@@ -22,13 +22,13 @@ THROTTLE = Faults(crashes=0, duplicates=0, throttles=1)
 def part_not_begun_again(patch: pytest.MonkeyPatch) -> None:
     """A part counts as begun once its first branch has ended."""
 
-    def siblings(rt: Runtime, first: Name, stop: int) -> OpenScope:
+    def read_part(rt: Runtime, first: Name, stop: int) -> OpenScope:
         key = checkpoint_key(rt.workflow.name, first)
         if key in rt.store.read([key]):
             raise RefusedDelivery("done already")
-        return lanes.siblings(rt, first, stop)
+        return lanes.read_part(rt, first, stop)
 
-    patch.setattr(ingress, "siblings", siblings)
+    patch.setattr(ingress, "read_part", read_part)
 
 
 def settled_part_stops(patch: pytest.MonkeyPatch) -> None:
@@ -43,11 +43,11 @@ def last_part_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def lane_stops_where_it_settles(patch: pytest.MonkeyPatch) -> None:
-    def look(rt: Runtime, name: Name, state: str) -> Seen:
-        return None, looking(rt, name, state)[1]
+    def settled_alone(rt: Runtime, name: Name, state: str) -> Found:
+        return None, reading(rt, name, state)[1]
 
-    looking = lanes.look
-    patch.setattr(lanes, "look", look)
+    reading = lanes.read_outcome
+    patch.setattr(lanes, "read_outcome", settled_alone)
 
 
 PART_MUTATIONS = {

@@ -7,7 +7,7 @@ from tests.simulation.building import Graph, choice, machine, map_, parallel, pa
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.ir import Guard, Json
 from unum_runtime.protocol.runtime import JobPending
-from unum_runtime.simulator.scenario import Context, Function
+from unum_runtime.simulator import Context, Function
 
 
 class Flaky(Exception):

@@ -75,5 +75,5 @@ def test_unguarded_branches_begin_for_a_second_at_most() -> None:
 
 
 def test_otherwise_they_would_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "LOOK_LASTS_MS", 3_600_000)
+    monkeypatch.setattr(lanes, "CHECK_LASTS_MS", 3_600_000)
     assert runs(stopped(Guard.COMMIT)) == BRANCHES

@@ -1,7 +1,7 @@
-"""Workflows in one process, under everything that the platform may do to them: for our tests and for users' tests.
+"""Deterministic simulation of workflows in one process under platform faults, for Unum's tests and users' tests.
 
-Names are resolved when they are used (PEP 562): running a workflow locally needs none of them, and the pytest plugin is
-loaded before coverage is measured.
+Modules load on first use (PEP 562): a local run of a workflow needs no names from here, and pytest loads the plugin
+before coverage measurement starts.
 """
 
 from importlib import import_module
@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from unum_runtime.simulator.exploration import Figures, explore, replay, search
     from unum_runtime.simulator.faults import NO_FAULTS, Faults
     from unum_runtime.simulator.invariants import Invariant
-    from unum_runtime.simulator.scenario import Context, Function, Scenario
+    from unum_runtime.simulator.local import Function
+    from unum_runtime.simulator.scenario import Context, Scenario
     from unum_runtime.simulator.simulation import Simulation, simulate
     from unum_runtime.simulator.violation import Trace, Violation
 
@@ -32,22 +33,16 @@ __all__ = [
     "simulate",
 ]
 
-_MODULES = {
-    "NO_FAULTS": "faults",
-    "Context": "scenario",
-    "Faults": "faults",
-    "Figures": "exploration",
-    "Function": "scenario",
-    "Invariant": "invariants",
-    "Scenario": "scenario",
-    "Simulation": "simulation",
-    "Trace": "violation",
-    "Violation": "violation",
-    "explore": "exploration",
-    "replay": "exploration",
-    "search": "exploration",
-    "simulate": "simulation",
+_NAMES = {
+    "exploration": ("Figures", "explore", "replay", "search"),
+    "faults": ("NO_FAULTS", "Faults"),
+    "invariants": ("Invariant",),
+    "local": ("Function",),
+    "scenario": ("Context", "Scenario"),
+    "simulation": ("Simulation", "simulate"),
+    "violation": ("Trace", "Violation"),
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:

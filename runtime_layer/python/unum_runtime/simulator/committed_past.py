@@ -1,4 +1,4 @@
-"""What happened in an execution, as far as it was written down."""
+"""An execution's committed history, as input for the reference run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from unum_runtime.model.naming import Name
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Whose delivery wrote a checkpoint.
+    """Origin of a checkpoint: the delivery that wrote it.
 
     Attributes:
-        name: the invocation; None for the start record and a stop record.
-        retries: how often each of its retriers had been used.
-        state: the state that the event was for; None where the execution was started by it.
+        name: the invocation; None for the start record and stop records.
+        retries: uses of each retrier before this delivery.
+        state: the event's state; None for a start event.
     """
 
     name: Name | None
@@ -24,13 +24,13 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What happened.
+    """Everything that an execution committed.
 
     Attributes:
-        committed: the checkpoint of an invocation; None where there is none.
-        stopped: the stop record in the place of one; None where there is none.
-        author: who wrote the checkpoint.
-        retention_s: how long items are kept, in seconds.
+        committed: returns an invocation's checkpoint, or None.
+        stopped: returns the stop record stored under the invocation's name, or None.
+        author: returns the checkpoint's author.
+        retention_s: retention of items, in seconds.
     """
 
     committed: Callable[[Name], Checkpoint | None]

@@ -1,4 +1,4 @@
-"""How a delivery runs: the real protocol code, from one call to the next."""
+"""Simulated deliveries: the real protocol code, run from one call to the next."""
 
 import json
 from collections.abc import Collection
@@ -30,11 +30,11 @@ from unum_runtime.simulator.faults import REDELIVERIES_S
 from unum_runtime.simulator.invariants import (
     Broken,
     Invariant,
+    check_expiry,
     check_input,
     check_references,
     check_requested,
     check_retry,
-    check_sent,
     check_user_code,
     check_write,
     record_creation,
@@ -46,30 +46,33 @@ from unum_runtime.simulator.scenario import REQUEST_ID, Context
 from unum_runtime.simulator.world import Delivery, Event, Hop, Record, World
 
 SHOWN = 160
-"""How many characters of a value the log shows."""
+"""Maximum length of a value in the log, in characters."""
 
 
 class InjectedStoreError(StoreError):
-    """The simulated platform failed; not the protocol."""
+    """Injected failure of the store, distinct from errors that the protocol raises."""
 
 
 class InjectedInvokeError(InvokeError):
-    """The same for an invocation."""
+    """Injected failure of the invoker."""
 
 
 class _BrokenInUserCode(BaseException):
-    """An invariant broke inside user code's call; passes through the protocol, which takes exceptions for outcomes."""
+    """An invariant broke inside user code's call.
+
+    A BaseException: the protocol records every Exception of user code as the invocation's outcome.
+    """
 
     def __init__(self, broken: Broken) -> None:
         self.broken = broken
 
 
 class _TimedOut(BaseException):
-    """User code takes longer than the sandbox may live."""
+    """User code exceeded the function's timeout."""
 
 
 def begin(world: World, event: Event, *, is_copy: bool) -> None:
-    """Begin a delivery of `event`, up to its first call."""
+    """Start a delivery of `event` and run it up to its first call."""
     world.delivered += 1
     hop, progress = world.hop_of(event), world.first_progress(world.delivered, event)
     delivery = Delivery(
@@ -79,32 +82,33 @@ def begin(world: World, event: Event, *, is_copy: bool) -> None:
         hop=hop,
         function=world.function_of(event),
         begun_ms=world.clock.ms,
+        # Requests may only resend events without an outcome at this time; `check_requested` compares.
         committed=frozenset(world.records) if event.control else frozenset(),
         progress=progress,
     )
     if event.control == Control.REDRIVE:
         record_preserved(world)
-    world.say(delivery, lambda: "is delivered once more" if is_copy else "is delivered")
+    world.say(delivery, lambda: "starts, as a duplicate" if is_copy else "starts")
     _run(world, delivery, progress)
 
 
 def proceed(world: World, delivery: Delivery, answer: Answer) -> None:
-    """Let `delivery` go on with the answer to what it asked for, up to its next call."""
+    """Answer the pending call of `delivery` and run it up to the next call."""
     world.running.remove(delivery)
     _run(world, delivery, delivery.progress.after(answer))
 
 
 def stop(world: World, delivery: Delivery) -> None:
-    """The sandbox of `delivery` is gone; the platform delivers its event again."""
+    """Discard the sandbox of `delivery`; the platform redelivers the event."""
     world.running.remove(delivery)
     _redeliver(world, delivery)
 
 
 def apply(world: World, delivery: Delivery) -> Answer:
-    """Do what `delivery` asks of the store, with its effect.
+    """Execute the pending store call of `delivery` and return the answer.
 
     Raises:
-        Broken: what is stored now breaks an invariant.
+        Broken: the new content of the store breaks an invariant.
     """
     operation = delivery.pending
     world.say(delivery, lambda: describe(operation))
@@ -115,13 +119,13 @@ def apply(world: World, delivery: Delivery) -> Answer:
     try:
         _check(world, delivery, answer)
     except StoreError as error:
-        raise Broken(Invariant.NO_LOST_WORK, f"what is committed cannot be read: {error}") from error
+        raise Broken(Invariant.NO_LOST_WORK, f"committed data cannot be read: {error}") from error
     world.say(delivery, lambda: f"  answer: {_shorten(answer.value)}")
     return answer
 
 
 def _check(world: World, delivery: Delivery, answer: Answer) -> None:
-    """After a call of `delivery` was answered."""
+    """Check the invariants after a successful store call."""
     operation = delivery.pending
     if operation.primitive is Primitive.CREATE:
         if answer.value is None:
@@ -130,6 +134,7 @@ def _check(world: World, delivery: Delivery, answer: Answer) -> None:
         if answer.value is None:
             key, item = operation.positional
             record_creation(world, key, Record(world.author(delivery.hop.event), item))
+    # A pack's entry commits an outcome without a checkpoint of its own, so its record is derived from the entry.
     if operation.primitive is Primitive.EXTEND:
         _record_entry(world, delivery, *answer.value)
     if operation.primitive in (Primitive.CREATE, Primitive.EXTEND, Primitive.ADD):
@@ -137,24 +142,23 @@ def _check(world: World, delivery: Delivery, answer: Answer) -> None:
 
 
 def _record_entry(world: World, delivery: Delivery, is_set: bool, pack: Item) -> None:  # noqa: FBT001 - the answer
-    """Remember what an entry of a pack, if one was set, makes the outcome of its branch."""
+    """Record the outcome that a pack's new entry gives its branch."""
     key, slot = delivery.pending.positional[0], ENDS.index(delivery.pending.named["unless"])
-    assert world.execution is not None  # noqa: S101 - a branch of it has ended
-    found = entry(key, pack, slot, world.execution) if is_set else None
+    found = entry(key, pack, slot, world.identity) if is_set else None
     if found is not None:
         own, item = found
         aside = world.records.get(aside_key(own))
         record = aside if item is None else Record(world.author(delivery.hop.event), item)
         if record is None:
-            raise Broken(Invariant.CONSISTENT, f"{key}: says that something is set aside at {own}, but nothing is")
+            raise Broken(Invariant.CONSISTENT, f"{key}: refers to an outcome set aside at {own}, which does not exist")
         record_creation(world, own, record)
 
 
 def send(world: World, delivery: Delivery, chosen: Collection[int]) -> Answer:
-    """Accept those of the events that `delivery` sends whose positions are in `chosen`.
+    """Accept the sent events at the positions `chosen`.
 
     Raises:
-        Broken: an event may outlive what it refers to, or is another try that should not be.
+        Broken: an event may outlive its data, or is an unexpected retry.
     """
     for position, (_, payload, *due_ms) in enumerate(delivery.pending.positional[0]):
         event = Event.of(payload, world.clock.ms, *due_ms)
@@ -166,28 +170,28 @@ def send(world: World, delivery: Delivery, chosen: Collection[int]) -> Answer:
         if is_accepted:
             world.waiting.append(event)
             world.record_poll(event)
-    check_sent(world)
+    check_expiry(world)
     return Answer(delivery.pending.primitive)
 
 
 def refusal(operation: Operation) -> Answer:
-    """The platform's refusal of `operation`."""
+    """Return the platform's error answer to `operation`."""
     kind = InjectedInvokeError if operation.primitive in SENDS else InjectedStoreError
     return Answer(operation.primitive, error=kind(f"{operation.primitive}: the platform failed"))
 
 
 def describe(operation: Operation) -> str:
-    """What `operation` asks for."""
+    """Return a log text for `operation`."""
     return f"{operation.primitive} {' '.join(_shorten(value) for value in operation.positional)}"
 
 
 def _run(world: World, delivery: Delivery, progress: Progress) -> None:
-    """Let `delivery`, which has come as far as `progress`, go on by itself."""
+    """Run `delivery` from `progress` to its next shared call, its end, or its timeout."""
     own = _OwnCalls(world, delivery)
     try:
         progress = _advance(progress, own)
     except _TimedOut:
-        world.say(delivery, lambda: "is killed: its time is over")
+        world.say(delivery, lambda: "is killed at the function's timeout")
         _redeliver(world, delivery)
         return
     except _BrokenInUserCode as found:
@@ -199,7 +203,7 @@ def _run(world: World, delivery: Delivery, progress: Progress) -> None:
 
 
 def _advance(progress: Progress, own: "_OwnCalls") -> Progress:
-    """How far a delivery comes by itself: to its next call on what all share, or to its end."""
+    """Return the progress at the next call that deliveries share, or at the end."""
     while isinstance(progress.pending, Operation) and progress.pending.primitive in OWN:
         progress = progress.after(own(progress.pending.kept()))
     if progress.pending is not None:
@@ -207,9 +211,9 @@ def _advance(progress: Progress, own: "_OwnCalls") -> Progress:
     ports = Ports(progress, own)
     try:
         end = End(_run_protocol(own.world, own.delivery, ports))
-    except Suspended:
+    except Suspended:  # the next run replays the recorded answers from the beginning, up to this call
         return ports.progress
-    except Exception as error:  # noqa: BLE001 - told apart where the delivery ends
+    except Exception as error:  # noqa: BLE001 - `_end` distinguishes the errors
         end = End(error=error)
     ports.progress.pending = end
     return ports.progress
@@ -219,43 +223,40 @@ def _end(world: World, delivery: Delivery, end: End) -> None:
     match end.error:
         case None:
             _check_stop_answer(world, delivery, end.ending)
-            world.say(delivery, lambda: "succeeds")
-            _finish(world, delivery)
+            text, finish = "succeeds", _finish
         case InjectedStoreError() | InjectedInvokeError() as error:
-            world.say(delivery, lambda: f"fails: {error}")
-            _redeliver(world, delivery)
+            text, finish = f"fails: {error}", _redeliver
         case LeaseHeldError() as held:
-            world.say(delivery, lambda: f"is sent back: {held}")
-            _send_back(world, delivery)
+            text, finish = f"is rejected for redelivery: {held}", _send_back
         case RefusedDelivery() | ExecutionNotRedrivable() as refused:
-            world.say(delivery, lambda: f"is refused: {refused}")
-            _finish(world, delivery)
+            text, finish = f"is refused: {refused}", _finish
         case ExecutionDoesNotExist() as unknown if not world.store.read([world.start_key]):
-            world.say(delivery, lambda: f"is told: {unknown}")
-            _finish(world, delivery)
+            text, finish = f"gets the answer: {unknown}", _finish
         case error:
             raise Broken(
-                Invariant.NO_LOST_WORK, f"{delivery} fails, and so will every other: {type(error).__name__}: {error}"
+                Invariant.NO_LOST_WORK, f"{delivery} fails, like every redelivery: {type(error).__name__}: {error}"
             ) from error
+    world.say(delivery, lambda: text)
+    finish(world, delivery)
 
 
 @dataclass
 class _OwnCalls:
-    """What a delivery shares with no other: the time, user code, and whether it goes on with the next event itself.
+    """Answers to calls that concern one delivery alone: clock, user code and fusion.
 
     Attributes:
-        world: where it runs.
-        delivery: the delivery, with what it is at.
+        world: the delivery's world.
+        delivery: the delivery, updated when fusion adds a hop.
     """
 
     world: World
     delivery: Delivery
 
     def __call__(self, operation: Operation) -> Answer:
-        """The answer to `operation`."""
+        """Return the answer to `operation`."""
         try:
             return Answer(operation.primitive, self._value(operation))
-        except Exception as error:  # noqa: BLE001 - whatever user code raises is what the protocol has to see
+        except Exception as error:  # noqa: BLE001 - the protocol handles every error of user code
             return Answer(operation.primitive, error=error, frames=error.__traceback__)
 
     def _value(self, operation: Operation) -> Any:
@@ -271,7 +272,7 @@ class _OwnCalls:
 
 
 def _fuse(world: World, delivery: Delivery, address: str, ahead: Envelope, task: Task) -> Hop | None:
-    """What `delivery` is at if it may go on with the event `ahead` for `task` at `address`; else None."""
+    """Return the next hop if `delivery` may continue with the event `ahead` in its own sandbox, or None."""
     if not world.scenario.fusion or delivery.function is None:
         return None
     timeout_ms = world.scenario.timeout_s * 1000
@@ -279,12 +280,12 @@ def _fuse(world: World, delivery: Delivery, address: str, ahead: Envelope, task:
     if not fusion(address, ahead, task):
         return None
     event = Event.of(ahead.to_bytes(), world.clock.ms)
-    world.say(delivery, lambda: f"goes on with {event}")
+    world.say(delivery, lambda: f"continues in the same sandbox with {event}")
     return world.hop_of(event)
 
 
 def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | None:
-    """Let the real code run; how the execution ended, as whoever stops it is told."""
+    """Run the protocol code; return the ending that a stop request reports."""
     scenario = world.scenario
     runtime = Runtime(
         workflow=scenario.workflow,
@@ -293,7 +294,7 @@ def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | No
         timer=ports,
         clock=ports,
         call=ports.call,
-        hosts=scenario.hosts,
+        hosts=frozenset(scenario.routes),
         routes=scenario.routes,
         retention_s=scenario.retention_s,
         result_retention_s=scenario.result_retention_s,
@@ -307,32 +308,32 @@ def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | No
     elif delivery.event.control == Control.REDRIVE:
         redrive(runtime, scenario.execution_name)
     elif delivery.event.control == Control.STOP:
-        assert world.execution is not None  # noqa: S101 - only what has begun is stopped
-        return stop_execution(runtime, world.execution, _request_of(delivery).failure).ending
+        return stop_execution(runtime, world.identity, _request_of(delivery).failure).ending
     elif delivery.event.envelope is None:
         scenario.entry(runtime, REQUEST_ID, json.loads(delivery.event.payload))
     else:
-        step(runtime, Envelope.from_json(json.loads(delivery.event.payload)))  # user code may change what is read
+        # Parsed anew for each run of the code, because user code may change its event.
+        step(runtime, Envelope.from_json(json.loads(delivery.event.payload)))
     return None
 
 
 def _request_of(delivery: Delivery) -> Request:
-    """The request that `delivery` is of."""
+    """Return the request that `delivery` handles."""
     return parse(json.loads(delivery.event.payload))
 
 
 def _check_stop_answer(world: World, delivery: Delivery, ending: Ending | None) -> None:
     if delivery.event.control != Control.STOP:
         return
-    was_redriven = world.left.redrives < world.scenario.faults.redrives  # since the end that was found, perhaps
+    # A redrive may have replaced the reported ending.
+    was_redriven = world.left.redrives < world.scenario.faults.redrives
     if ending != world.ending and not was_redriven:
-        detail = f"whoever stopped the execution was told {ending}, but it ended with {world.ending}"
-        raise Broken(Invariant.ONE_RESULT, detail)
+        raise Broken(Invariant.ONE_RESULT, f"a stop request reported {ending}, but the ending is {world.ending}")
 
 
 def _run_user_code(world: World, delivery: Delivery, call: Call, event: Json) -> Any:
     invocation = world.own_name(delivery.hop.event)
-    assert invocation is not None  # noqa: S101 - user code runs in executions that are recorded
+    assert invocation is not None  # noqa: S101 - user code runs only after the start record was written
     work = (invocation, call.state)
     run = world.runs.get(work, 0)
     world.runs = world.runs.plus(work, run + 1)
@@ -345,6 +346,7 @@ def _run_user_code(world: World, delivery: Delivery, call: Call, event: Json) ->
     try:
         return world.scenario.handler(call.state)(event, context)
     finally:
+        # Also after an exception: Lambda kills the sandbox before the runtime could commit the failure.
         if world.clock.ms - delivery.begun_ms > world.scenario.timeout_s * 1000:
             raise _TimedOut
 
@@ -360,6 +362,7 @@ def _finish(world: World, delivery: Delivery) -> None:
 
 
 def _redeliver(world: World, delivery: Delivery) -> None:
+    # A duplicate's failure changes nothing: the event's own delivery decides on redelivery.
     if not delivery.is_copy:
         world.waiting.append(delivery.event)
 
@@ -369,7 +372,7 @@ def _send_back(world: World, delivery: Delivery) -> None:
     if delivery.is_copy:
         return
     if event.returned == len(REDELIVERIES_S):
-        world.say(event, lambda: "was sent back too often and is given up by the platform")
+        world.say(event, lambda: "was rejected too often; the platform drops it into the dead-letter queue")
         world.dead.append(event)
         return
     ready_ms = world.clock.ms + REDELIVERIES_S[event.returned] * 1000

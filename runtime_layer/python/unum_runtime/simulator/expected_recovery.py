@@ -1,16 +1,15 @@
-"""What a failure has to lead to, stated a second time: retriers, catchers, and the deadline of the execution."""
+"""Expected recovery from failures: retriers, catchers and the deadline, independent of the protocol's code."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from unum_runtime.asl.program import Left
+from unum_runtime.asl.program import StateOutput
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Checkpoint, Continuation, Failure, Outcome, Phase, Success
 from unum_runtime.model.ir import Json, Retrier, Work, Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.planning.advance import failure_of
-from unum_runtime.protocol.planning.compiled_fields import compiled
-from unum_runtime.protocol.planning.evaluation import EvaluationContext
+from unum_runtime.protocol.planning.evaluation import EvaluationContext, compiled
 
 _NEVER_BY_WILDCARD = frozenset(("States.DataLimitExceeded", "States.Runtime"))
 _TIMEOUTS = frozenset(("States.Timeout", "States.HeartbeatTimeout"))
@@ -18,12 +17,12 @@ _TIMEOUTS = frozenset(("States.Timeout", "States.HeartbeatTimeout"))
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The retry that has to follow.
+    """An expected retry.
 
     Attributes:
-        retries: how often each retrier was used, this time included.
-        least_ms: how long it has to wait at least, in milliseconds.
-        most_ms: how long at most.
+        retries: uses of each retrier, including this retry.
+        least_ms: minimum delay, in milliseconds.
+        most_ms: maximum delay, in milliseconds.
     """
 
     retries: tuple[int, ...]
@@ -31,9 +30,9 @@ class Due:
     most_ms: int
 
     def nearest_ms(self, due_ms: int | None, failed_ms: tuple[int, int], deadline: int | None) -> int:
-        """`due_ms` if it is a time for it after a failure between the times `failed_ms`, else the nearest that is.
+        """Return the valid retry time nearest to `due_ms`, for a failure within the interval `failed_ms`.
 
-        An execution waits no longer than it may take.
+        The execution's `deadline` caps every wait.
         """
         least, most = failed_ms[0] + self.least_ms, failed_ms[1] + self.most_ms
         bounded_ms = min(max(due_ms or 0, least), most)
@@ -42,14 +41,14 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """A state that failed.
+    """A failed state.
 
     Attributes:
         work: the state.
-        raw: what it was entered with.
-        moment: when.
-        retries: how often its retriers had been used.
-        since_ms: when it failed, or earlier, in milliseconds since 1970.
+        raw: the state's input before its data flow.
+        evaluation: evaluation context at the state's entry.
+        retries: earlier uses of its retriers.
+        since_ms: a lower bound of the failure's time, in milliseconds since 1970.
     """
 
     work: Work
@@ -59,7 +58,10 @@ class Failing:
     since_ms: int = 0
 
     def expected_commit(self, failure: Failure, checkpoint: Checkpoint) -> tuple[Phase, Outcome, Continuation]:
-        """What `failure` has to lead to, as far as it is not left to `checkpoint`: at what time it is retried."""
+        """Return the phase, outcome and continuation that `failure` requires.
+
+        Only a retry's time comes from `checkpoint`, within the allowed interval.
+        """
         deadline = deadline_ms(self.evaluation.workflow, self.evaluation.execution)
         is_late = deadline is not None and checkpoint.committed_ms >= deadline
         due = None if is_late else due_retry(self.work, failure.error, self.retries)
@@ -72,7 +74,7 @@ class Failing:
         return Phase.RETRIED, Success(self.raw), continuation
 
     def is_from_catcher(self, failure: Failure) -> bool:
-        """Whether `failure` is that of a catcher's own data flow; what was caught is not known then."""
+        """Return True if `failure` can come from a catcher's own data flow; the caught error is unknown then."""
         positions = range(len(self.work.catch))
         return any(self._enter_catcher(position, Failure("", "")) == failure for position in positions)
 
@@ -86,22 +88,22 @@ class Failing:
         target = self.work.catch[position].next
         return Success(left.value), Continuation(variables=left.variables, goes_to=target, caught=failure)
 
-    def _enter_catcher(self, position: int, failure: Failure) -> Left | Failure:
+    def _enter_catcher(self, position: int, failure: Failure) -> StateOutput | Failure:
         program = compiled(self.evaluation.workflow, self.work)
         try:
             context = self.evaluation.context_of(self.work.name)
-            return program.caught(position, self.raw, _error_output(failure), context)
+            return program.catch(position, self.raw, _error_output(failure), context)
         except StatesError as failed:
             return failure_of(self.work, failed)
 
 
 def deadline_ms(workflow: Workflow, execution: Execution) -> int | None:
-    """When `execution` has taken as long as it may, in milliseconds since 1970; None where it may take any time."""
+    """Return the deadline of `execution`, in milliseconds since 1970, or None without a timeout."""
     return None if workflow.timeout_s is None else execution.started_ms + workflow.timeout_s * 1000
 
 
 def due_retry(work: Work, error: str | None, retries: Sequence[int]) -> Due | None:
-    """The retry of `work` after `error`, if its retriers, used as often as `retries` says, ask for one."""
+    """Return the retry of `work` that its retriers require after `error`, or None."""
     used = tuple(retries) or (0,) * len(work.retry)
     for position, retrier in enumerate(work.retry):
         if _matches(retrier.errors, error):
@@ -110,29 +112,36 @@ def due_retry(work: Work, error: str | None, retries: Sequence[int]) -> Due | No
 
 
 def _catcher_for(work: Work, error: str | None) -> int | None:
-    """Which catcher of `work` is for `error`."""
+    """Return the position of the catcher of `work` for `error`."""
     return next((position for position, rule in enumerate(work.catch) if _matches(rule.errors, error)), None)
 
 
 def _error_output(failure: Failure) -> dict[str, str]:
-    """What a catcher sees of `failure`."""
+    """Return a catcher's input for `failure`."""
     named = (("Error", failure.error), ("Cause", failure.cause))
     return {name: text for name, text in named if text is not None}
 
 
 def _due(retrier: Retrier, position: int, used: tuple[int, ...]) -> Due:
+    # The first retry waits the interval; the rate multiplies each further wait. Source: Amazon States Language,
+    # "Retrier", fields IntervalSeconds and BackoffRate.
     delay_s = retrier.interval_s * retrier.backoff_rate ** used[position]
     if retrier.max_delay_s is not None:
         delay_s = min(delay_s, retrier.max_delay_s)
     delay_ms = int(delay_s * 1000)
     more = tuple(count + (other == position) for other, count in enumerate(used))
+    # Jitter FULL picks any delay from 0 to the computed one.
     return Due(more, 0 if retrier.jitter else delay_ms, delay_ms)
 
 
 def _matches(errors: Sequence[str], error: str | None) -> bool:
+    # Step Functions never retries or catches States.Runtime, not even by States.ALL. Source: Developer Guide,
+    # "Handling errors in Step Functions workflows".
     if error == "States.Runtime":
         return False
     names = {error}
     if error not in _NEVER_BY_WILDCARD:
+        # States.TaskFailed matches every error except timeouts; a heartbeat timeout also matches
+        # States.Timeout.
         names |= {"States.ALL", "States.Timeout" if error in _TIMEOUTS else "States.TaskFailed"}
     return not names.isdisjoint(errors)

@@ -1,4 +1,4 @@
-"""Two ways through what may happen: every way, within bounds, and random ways by seeds."""
+"""Two explorations of possible runs: exhaustive within bounds, and random by seeds."""
 
 import random
 import time
@@ -16,22 +16,22 @@ from unum_runtime.simulator.violation import Trace, Violation
 from unum_runtime.simulator.world import Event, World
 
 _FAULT_CHANCE = 0.15
-"""How often a random run takes a fault where it could; at most as often as the budgets allow."""
+"""Probability of a fault at each possible place in a random run, as long as the budget lasts."""
 
 _STOP_CHANCE = 0.3
-"""How often a random run ends where nothing is left to deliver, although an event could be delivered once more."""
+"""Probability that a random run ends once only further duplicates are possible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """How much was explored.
+    """Size of an exploration.
 
     Attributes:
-        states: different worlds; for random runs, all worlds.
-        moves: steps from one world to another.
-        ends: worlds in which nothing was left to deliver; for random runs, the runs.
-        seconds: how long it took.
-        is_complete: nothing within the bounds was left out.
+        states: distinct worlds; for random runs, all worlds.
+        moves: steps between worlds.
+        ends: worlds without pending events; for random runs, the number of runs.
+        seconds: duration.
+        is_complete: the exploration covered everything within its bounds.
     """
 
     states: int
@@ -50,9 +50,9 @@ class Run:
     """One random run.
 
     Attributes:
-        trace: what happened.
-        ending: how the execution ended.
-        now_ms: the virtual time at its end, in milliseconds since 1970.
+        trace: the run's moves and log.
+        ending: the execution's ending.
+        now_ms: virtual time at the end, in milliseconds since 1970.
     """
 
     trace: Trace
@@ -61,18 +61,18 @@ class Run:
 
 
 MOST_SWEEPS = 24
-"""Sweeps after which an execution that was not found is lost."""
+"""Maximum number of sweeps until a stalled execution counts as lost."""
 
 SILENT_MS = 3_600_000
-"""How long ago something should have happened that a sweep finds, in milliseconds; as long is between two sweeps."""
+"""Interval between sweeps, and delay after which a sweep finds an overdue event, in milliseconds."""
 
 
 def explore(scenario: Scenario, *, max_states: int | None = None) -> Figures:
-    """Everything that may happen in `scenario`, each different world once.
+    """Explore all possible runs of `scenario`, each distinct world once.
 
     Args:
-        scenario: what to simulate; functions have to be deterministic in their event and `Context.run`.
-        max_states: stop after so many worlds; None goes on to the end.
+        scenario: the simulated scenario; functions must be deterministic in their event and `Context.run`.
+        max_states: limit on worlds; None for no limit.
 
     Raises:
         Violation: the protocol broke an invariant.
@@ -83,7 +83,7 @@ def explore(scenario: Scenario, *, max_states: int | None = None) -> Figures:
 
 @dataclass
 class _Search:
-    """Depth first, remembering which worlds were seen."""
+    """Depth-first search with a set of visited worlds."""
 
     scenario: Scenario
     max_states: int | None
@@ -110,7 +110,7 @@ class _Search:
         return self.max_states is not None and len(self.seen) >= self.max_states
 
     def _unseen_successors(self, world: World) -> Iterator[World]:
-        """The worlds right after `world` that were not seen before; the path leads to the last one given."""
+        """Yield each new world one move after `world`; `path` leads to the last one."""
         for move in moves(world):
             after = world.copy()
             self.path.append(move)
@@ -121,6 +121,8 @@ class _Search:
                     settle(after)
             except Broken as broken:
                 raise _logged_violation(broken, Trace(self.scenario, tuple(self.path), seed=None)) from None
+            # Different orders of independent moves lead to equal worlds; without this check the search
+            # would be exponential.
             digest = after.digest()
             if digest not in self.seen:
                 self.seen.add(digest)
@@ -131,12 +133,12 @@ class _Search:
 
 
 def search(scenario: Scenario, seeds: Iterable[int], *, seconds: float | None = None) -> Figures:
-    """Random runs, one for each seed.
+    """Execute one random run per seed.
 
     Args:
-        scenario: what to simulate.
-        seeds: of the runs.
-        seconds: begin no further run after so long; None runs all.
+        scenario: the simulated scenario.
+        seeds: the runs' seeds.
+        seconds: time limit for starting further runs; None for no limit.
 
     Raises:
         Violation: the protocol broke an invariant.
@@ -156,7 +158,7 @@ def search(scenario: Scenario, seeds: Iterable[int], *, seconds: float | None = 
 
 
 def random_run(scenario: Scenario, seed: int, *, is_logged: bool = False) -> Run:
-    """One run whose choices come from `seed`.
+    """Execute one run with random choices from `seed`.
 
     Raises:
         Violation: the protocol broke an invariant.
@@ -179,10 +181,10 @@ def random_run(scenario: Scenario, seed: int, *, is_logged: bool = False) -> Run
 
 
 def replay(trace: Trace) -> None:
-    """Make the moves of `trace` again.
+    """Repeat the moves of `trace`.
 
     Raises:
-        Violation: as the first time.
+        Violation: the same violation as in the original run.
     """
     log: list[str] = []
     world = World.of(trace.scenario, log=log)
@@ -196,9 +198,9 @@ def replay(trace: Trace) -> None:
 
 
 def settle(world: World) -> Ending:
-    """How the execution ended, when nothing is left to deliver.
+    """Return the execution's ending in a world without pending events.
 
-    Events that the platform gave up are sent again; what vanished is found by sweeps.
+    First resend events from the dead-letter queue, and run sweeps to find vanished events.
 
     Raises:
         Broken: the execution does not end.
@@ -206,6 +208,7 @@ def settle(world: World) -> Ending:
     left, faults = world.left, world.scenario.faults
     if world.ending is not None or (left.losses, left.vanishes) == (faults.losses, faults.vanishes):
         return check_end(world)
+    # Settle a copy without fault budgets: the search continues from the original world.
     again = world.copy()
     again.left = NO_FAULTS
     if left.losses < faults.losses:
@@ -221,13 +224,13 @@ def settle(world: World) -> Ending:
 
 
 def _run_to_end(world: World) -> None:
-    """Let everything happen that is left, one after the other."""
+    """Make moves until none is left, always the first."""
     while following := moves(world):
         make(world, following[0])
 
 
 def _logged_violation(broken: Broken, trace: Trace) -> Violation:
-    """The violation with its log, which is written while it is replayed."""
+    """Return the violation with a log, which only a replay writes."""
     try:
         replay(trace)
     except Violation as violation:
@@ -236,7 +239,10 @@ def _logged_violation(broken: Broken, trace: Trace) -> Violation:
 
 
 def _scheduler(chance: random.Random) -> Callable[[list[Move]], Move]:
-    """How one run chooses: the newest first, the oldest first, or anything; each finds what the others rarely do."""
+    """Return one run's choice function: newest first, oldest first, or random.
+
+    Each order finds bugs that the others rarely find.
+    """
     order = chance.choice([-1, 0, None])
 
     def pick(choices: list[Move]) -> Move:

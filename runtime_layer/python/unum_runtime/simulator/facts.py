@@ -1,4 +1,4 @@
-"""What has happened in a world: facts are added and never taken back, so worlds that go on from one share them."""
+"""An immutable dictionary that copies of a world share."""
 
 from typing import Generic, Self, TypeVar
 
@@ -7,18 +7,19 @@ V = TypeVar("V")
 
 
 class Facts(dict[K, V], Generic[K, V]):
-    """A dictionary that nobody changes once it is made.
+    """A dictionary that never changes after creation.
 
     Attributes:
-        digest: tells facts apart, in whatever order they were added.
+        digest: hash of all entries, independent of insertion order.
     """
 
     digest: int = 0
 
     def plus(self, key: K, value: V) -> Self:
-        """These facts with `value` for `key`, in place of what was there."""
+        """Return a copy in which `key` has `value`."""
         more = type(self)(self)
         more[key] = value
+        # XOR commutes: two worlds with the same facts in another order get the same digest and count as one.
         more.digest = self.digest ^ hash((key, value))
         if key in self:
             more.digest ^= hash((key, self[key]))

@@ -1,23 +1,23 @@
-"""What the platform may do to a workflow, and how often."""
+"""Injectable platform faults and their budgets."""
 
 from dataclasses import dataclass, fields
 from enum import StrEnum
 
 HOUR_S = 3600
 EVENT_AGE_S = 6 * HOUR_S
-"""How long the platform keeps an event that it could not deliver. Source: AWS Lambda Developer Guide, "Configuring
-error handling settings for asynchronous invocations"."""
+"""Maximum age of an undelivered event. Source: AWS Lambda Developer Guide, "Configuring error handling settings for
+asynchronous invocations"."""
 
 REDELIVERIES_S = (60, 120)
-"""After how long the platform delivers an event again that a function sent back; then it gives the event up.
-Source: the same guide, "How Lambda handles errors and retries with asynchronous invocation"."""
+"""Delays before redelivery of an event that a function rejected; afterwards Lambda drops the event. Source: the same
+guide, "How Lambda handles errors and retries with asynchronous invocation"."""
 
 RUN_S = 900
-"""How long a delivery may run. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
+"""Maximum duration of a delivery. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
 
 
 class Fault(StrEnum):
-    """What may go wrong with one call of a delivery."""
+    """Possible fault of one call in a delivery."""
 
     NONE = "ok"
     CRASH_BEFORE = "the sandbox dies before it"
@@ -28,20 +28,21 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """How often each thing may happen in one execution; what has no limit is reordering, which is always free.
+    """Fault budget of one execution; reordering is always possible and has no budget.
 
     Attributes:
-        crashes: a sandbox dies at a call, before or after its effect: by itself, out of memory or by its timeout.
-        duplicates: an event is delivered once more, while another delivery of it runs or after one succeeded.
-        throttles: a call of the store or the invoker fails, with or without having its effect.
-        losses: the platform gives up an event, which goes to the dead letters.
-        vanishes: the platform loses an event, and nobody is told; when nothing else is left, sweeps find the execution.
-        jumps: the clock is put forward while no delivery runs.
-        jump_s: how far it may be put forward, in seconds.
-        stops: somebody stops the execution.
-        concurrency: how many deliveries may run at the same time, interleaved at every call.
-        nudges: somebody nudges the execution, which is no fault, but may come at any time.
-        redrives: somebody redrives it when it has failed or was stopped, and again until there is an answer.
+        crashes: sandbox deaths at a call, before or after its effect (a crash, out of memory, or the function's
+            timeout).
+        duplicates: additional deliveries of an event, in parallel to the first or after its success.
+        throttles: failed calls of store or invoker, with or without the call's effect.
+        losses: events that the platform drops into the dead-letter queue.
+        vanishes: events that the platform loses without a record; sweeps find the stalled execution at the end.
+        jumps: forward jumps of the clock between deliveries.
+        jump_s: possible lengths of a jump, in seconds.
+        stops: stop requests for the execution.
+        concurrency: maximum number of parallel deliveries, interleaved at every call.
+        nudges: nudge requests; no fault, but possible at any time.
+        redrives: redrive requests after a failure or a stop, repeated until the request gets an answer.
     """
 
     crashes: int = 1
@@ -58,16 +59,17 @@ class Faults:
 
     def __post_init__(self) -> None:
         for field in fields(self):
+            # A concurrency of 0 would deliver nothing, so every run would report lost work.
             least = 1 if field.name == "concurrency" else 0
             value = getattr(self, field.name)
             if field.name != "jump_s" and value < least:
-                raise ValueError(f"Faults.{field.name}: expected a number from {least} on, got {value!r}")
+                raise ValueError(f"Faults.{field.name}: expected at least {least}, got {value!r}")
 
     @property
     def failures(self) -> int:
-        """How many deliveries or events may be lost on the way."""
+        """Total budget for lost deliveries and lost events."""
         return self.crashes + self.throttles + self.losses + self.vanishes
 
 
 NO_FAULTS = Faults(crashes=0, duplicates=0, concurrency=1)
-"""Everything arrives once, one after the other."""
+"""Exactly one delivery per event, one after another."""

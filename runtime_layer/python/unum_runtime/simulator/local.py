@@ -1,4 +1,4 @@
-"""A workflow in one process: the real ingress, step, plan and perform on a memory store and a queue of events."""
+"""Local execution of a workflow in one process: the real protocol on a memory store and an event queue."""
 
 import heapq
 import json
@@ -26,7 +26,7 @@ Function: TypeAlias = Callable[[Json, Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a handler gets as its context: of Lambda's, only what the runtime adds to it.
+    """A handler's context: the runtime's addition to Lambda's context.
 
     Attributes:
         unum: the invocation.
@@ -37,7 +37,7 @@ class Context:
 
 @dataclass
 class Queue:
-    """Invoker and timer that keep events until they are taken, the earliest first."""
+    """An invoker and timer that queue events by time."""
 
     clock: SkippingClock
     _events: list[tuple[int, int, bytes]] = field(default_factory=list)
@@ -57,29 +57,28 @@ class Queue:
         return bool(self._events)
 
     def take(self) -> bytes:
-        """The next event; time skips to when it is due."""
+        """Remove and return the next event; skip the clock to its due time."""
         due_ms, _, payload = heapq.heappop(self._events)
         self.clock.skip_to(due_ms)
         return payload
 
     def _keep(self, due_ms: int, payload: bytes) -> None:
-        self._kept += 1  # of events that are due at the same time, the first comes first
+        self._kept += 1  # keeps the order of events that are due at the same time
         heapq.heappush(self._events, (due_ms, self._kept, payload))
 
 
 @dataclass(frozen=True)
 class LocalWorkflow:
-    """Runs a workflow's executions one delivery after the other; waits are skipped.
+    """A local runner of a workflow's executions: one delivery after another, without real waits.
 
     Attributes:
         workflow: the compiled workflow.
-        functions: a handler for each function key of the workflow, or for a single Task under the Task's name, which
-            takes precedence; its context is a `Context`. A Task that calls a service needs one under its own name: the
-            event are the parameters, the result is the response.
-        store: keeps what the executions commit.
-        clock: tells the time.
-        collection: when stored outcomes go.
-        fusion: whether deliveries go on with what follows in the same function.
+        functions: a handler per function key, or per Task name, which takes precedence; the context is a `Context`. A
+            service Task needs a handler under its own name, from parameters to response.
+        store: store of all commits.
+        clock: the local clock.
+        collection: when to collect stored outcomes.
+        fusion: deliveries may continue with the next invocation in the same function.
     """
 
     workflow: Workflow
@@ -90,41 +89,41 @@ class LocalWorkflow:
     fusion: bool = True
 
     def run(self, execution_name: str, value: Json) -> Ending:
-        """Start an execution, deliver every event that comes of it, and say how it ended.
+        """Start an execution, deliver all its events, and return its ending.
 
         Raises:
-            KeyError: the workflow needs a function that `functions` lacks.
-            InconsistentHistory: no event is left, but the execution has not ended.
+            KeyError: `functions` lacks a required function.
+            InconsistentHistory: the execution has not ended, although no event is left.
         """
         self.deliver(execution_name, value)
         return self.ending(execution_name)
 
     def deliver(self, execution_name: str, value: Json) -> None:
-        """Start an execution and deliver every event that comes of it.
+        """Start an execution and deliver all its events.
 
         Raises:
-            KeyError: the workflow needs a function that `functions` lacks.
+            KeyError: `functions` lacks a required function.
         """
         missing = sorted({task.function for task in self.workflow.tasks if not self._has(task)})
         if missing:
-            raise KeyError(f"functions {missing}: the workflow needs them; given are {sorted(self.functions)}")
+            raise KeyError(f"functions: no handler for {missing}; there are handlers for {sorted(self.functions)}")
         queue = Queue(self.clock)
         start(self._in_function(self._runtime(queue), self.workflow.start_at), execution_name, value)
         while queue:
             envelope = Envelope.from_json(json.loads(queue.take()))
-            with suppress(RefusedDelivery):  # as in Lambda, where a refused event is not delivered again
+            with suppress(RefusedDelivery):  # as on Lambda, which does not redeliver a refused event
                 step(self._in_function(self._runtime(queue), envelope.state), envelope)
 
     def ending(self, execution_name: str) -> Ending:
-        """How an execution ended of which no event is left.
+        """Return the ending of an execution after its last event.
 
         Raises:
-            InconsistentHistory: it has not ended.
+            InconsistentHistory: the execution has not ended.
         """
         record = stored_steps.start_record(self.store, self.workflow.name, execution_name)
         ending = stored_steps.ending(self.store, self.workflow.name, record.name.execution)
         if ending is None:
-            raise InconsistentHistory(f"{execution_name}: no event is left, but the execution has not ended")
+            raise InconsistentHistory(f"{execution_name}: the execution has not ended, although no event is left")
         return ending
 
     def _has(self, task: Task) -> bool:
@@ -135,7 +134,7 @@ class LocalWorkflow:
         return function(value, Context(call))
 
     def _in_function(self, runtime: Runtime, state: str) -> Runtime:
-        """`runtime` in the function of `state`, if that is a Task; it has all the time there is."""
+        """Return `runtime` with fusion in the function of `state`, without a time limit."""
         task = self.workflow.states[state]
         if not self.fusion or not isinstance(task, Task):
             return runtime

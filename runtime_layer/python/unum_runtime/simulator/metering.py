@@ -1,7 +1,7 @@
-"""What an execution uses, counted and not estimated: calls of the store, capacity units, bytes, events.
+"""Exact resource usage of an execution: store calls, capacity units, bytes and events.
 
-The runtime is the real one. Which requests DynamoDB gets for each primitive is known from `store.dynamodb`, and how
-they count from `simulator.capacity`.
+The runtime is the real one. `store.dynamodb` determines the requests behind each store call, and `simulator.capacity`
+their size in capacity units.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,27 +27,27 @@ from unum_runtime.store.memory import MemoryObjects, MemoryStore
 
 @dataclass(slots=True)
 class Usage:
-    """What was used.
+    """Resources that an execution used.
 
     Attributes:
         writes: PutItem and UpdateItem requests.
-        reads: GetItem, BatchGetItem and Query requests; every page of a Query is a request.
-        write_units: of 1 KB.
-        read_units: of 4 KB, strongly consistent.
-        moved_bytes: of items, and of members of sets, in requests and responses.
-        runs: of user code, or of services that are called in its place.
-        invocations: of functions, the one that started the execution included.
-        rounds: how often a delivery waited for invocations that it made side by side.
-        waits: how often a queue kept an event; what is due later than it can wait in one goes into it again.
-        schedules: how many events a schedule kept.
-        waited_ms: how long the execution did nothing but wait for them, in milliseconds.
-        payload_bytes: of the events that the functions sent.
+        reads: GetItem, BatchGetItem and Query requests; each page of a Query counts.
+        write_units: capacity units of 1 KB.
+        read_units: capacity units of 4 KB, for strongly consistent reads.
+        moved_bytes: bytes of items and set members in requests and responses.
+        runs: runs of user code, or of services in its place.
+        invocations: function invocations, including the start of the execution.
+        rounds: sequential rounds of parallel Invoke calls, each as long as one call.
+        waits: deliveries into the timer queue; a long wait passes through it several times.
+        schedules: schedules for events that are due after the queue's longest wait.
+        waited_ms: idle time of the execution, in milliseconds.
+        payload_bytes: bytes of sent events.
         object_writes: PutObject requests.
         object_reads: GetObject requests.
-        object_bytes: of the contents in both.
-        items: how many are left when the execution has ended.
-        stored_bytes: of those.
-        stored_object_bytes: of the objects that are left.
+        object_bytes: bytes of written and read objects.
+        items: items left after the execution.
+        stored_bytes: bytes of those items.
+        stored_object_bytes: bytes of objects left after the execution.
     """
 
     writes: int = 0
@@ -71,22 +71,22 @@ class Usage:
 
     @property
     def calls(self) -> int:
-        """Requests to the store."""
+        """Number of store requests."""
         return self.writes + self.reads
 
     @property
     def units(self) -> int:
-        """Capacity units, of writes and of reads."""
+        """Capacity units of writes and reads."""
         return self.write_units + self.read_units
 
     def count_write(self, size: int, moved: int) -> None:
-        """A write of an item of `size` bytes, for which `moved` bytes went to the store or came from it."""
+        """Count a write of an item of `size` bytes that moved `moved` bytes in request and response."""
         self.writes += 1
         self.write_units += write_units(size)
         self.moved_bytes += moved
 
     def count_read(self, requests: int, units: int, moved: int) -> None:
-        """Reads that returned `moved` bytes."""
+        """Count reads that returned `moved` bytes."""
         self.reads += requests
         self.read_units += units
         self.moved_bytes += moved
@@ -94,9 +94,9 @@ class Usage:
 
 @dataclass
 class MeteredStore(MemoryStore):
-    """A memory store that counts what DynamoDB would.
+    """A memory store that counts DynamoDB requests.
 
-    An item that has expired is not counted: DynamoDB may have deleted it, or not.
+    Expired items cost nothing here: DynamoDB may or may not have deleted them.
     """
 
     usage: Usage = field(default_factory=Usage)
@@ -106,6 +106,8 @@ class MeteredStore(MemoryStore):
         found = super().create(key, item, expires_at_s=expires_at_s)
         sent = item_size(key, item | {EXPIRY: expires_at_s})
         returned = 0 if found is None else self._size(key, found)
+        # A failed condition consumes the units of the existing item. Source: DynamoDB Developer Guide,
+        # "DynamoDB read and write operations".
         self.usage.count_write(max(sent, returned), sent + returned)
         return found
 
@@ -113,6 +115,7 @@ class MeteredStore(MemoryStore):
         """See `Store.read`."""
         wanted = list(dict.fromkeys(keys))
         found = super().read(wanted)
+        # BatchGetItem rounds each item up to 4 KB on its own, and charges one unit for an absent item.
         sizes = [self._kept_size(key) if key in found else 0 for key in wanted]
         self.usage.count_read(-(-len(wanted) // BATCH_SIZE), sum(map(read_units, sizes)), sum(sizes))
         return found
@@ -120,6 +123,7 @@ class MeteredStore(MemoryStore):
     def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
         """See `Store.query`."""
         found = super().query(partition, newest=newest)
+        # A Query rounds up the sum of all items, not each item.
         size = sum(self._size(key, item) for key, item in found.items())
         self.usage.count_read(size // PAGE_BYTES + 1, read_units(size), size)
         return found
@@ -127,6 +131,7 @@ class MeteredStore(MemoryStore):
     def collect(self, keys: Iterable[Key]) -> None:
         """See `Store.collect`."""
         listed = list(keys)
+        # Tombstones cost a write each: collection updates the items instead of deleting them.
         for key in listed:
             self.usage.count_write(self._kept_size(key), 0)
         super().collect(listed)
@@ -161,7 +166,7 @@ class MeteredStore(MemoryStore):
         super().release(key, owner)
 
     def count_left(self) -> None:
-        """Count what is stored now; claims that were released are not, for they have expired."""
+        """Count the stored items; released claims are expired and do not count."""
         sizes = [self._kept_size(key) for key in (*self._items, *self._sets)]
         self.usage.items, self.usage.stored_bytes = len(sizes), sum(sizes)
 
@@ -180,7 +185,7 @@ class MeteredStore(MemoryStore):
 
 @dataclass
 class MeteredObjects(MemoryObjects):
-    """Objects in memory that count what S3 would."""
+    """A memory object store that counts S3 requests."""
 
     usage: Usage = field(default_factory=Usage)
 
@@ -198,13 +203,13 @@ class MeteredObjects(MemoryObjects):
         return found
 
     def count_left(self) -> None:
-        """Count what is stored now."""
+        """Count the bytes of stored objects."""
         self.usage.stored_object_bytes = sum(map(len, self._contents.values()))
 
 
 @dataclass
 class _MeteredQueue:
-    """A queue that counts what it is given."""
+    """An event queue that counts its events."""
 
     queue: Queue
     usage: Usage
@@ -212,6 +217,7 @@ class _MeteredQueue:
     def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
         """See `Invoker.invoke`."""
         self.usage.invocations += len(events)
+        # The invoker calls Lambda in parallel, at most PARALLEL_CALLS at once.
         self.usage.rounds += -(-len(events) // PARALLEL_CALLS)
         self.usage.payload_bytes += sum(len(payload) for _, payload in events)
         self.queue.invoke(events)
@@ -229,9 +235,9 @@ class _MeteredQueue:
 
 
 def _turns_and_schedules(wait_ms: int) -> tuple[int, int]:
-    """How many turns in the queue, and how many schedules, an event takes that is due in `wait_ms` milliseconds."""
+    """Return the number of queue deliveries and of schedules for an event due in `wait_ms` milliseconds."""
     if wait_ms > LONGEST_IN_QUEUE_S * 1000:
-        return 2 + _turns(EARLY_S * 1000), 1  # one before the schedule, and one in which that sends it to the queue
+        return 2 + _turns(EARLY_S * 1000), 1  # into the queue once before the schedule, and once from it
     return _turns(wait_ms), 0
 
 
@@ -241,11 +247,11 @@ def _turns(wait_ms: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """How long deliveries take, on which it depends whether they go on with what follows in the same function.
+    """Simulated durations, which limit fusion.
 
     Attributes:
-        took_ms: of what was used in a delivery, for how long a function ran for it, in milliseconds.
-        timeout_ms: of the function with that key, in milliseconds.
+        took_ms: returns the duration of a delivery with the given usage, in milliseconds.
+        timeout_ms: returns the timeout of the function with the given key, in milliseconds.
     """
 
     took_ms: Callable[[Usage], float]
@@ -262,13 +268,13 @@ class _MeteredWorkflow(LocalWorkflow):
         return super()._call(call, value)
 
     def _in_function(self, runtime: Runtime, state: str) -> Runtime:
-        """`runtime` in a function that has as much time left as its timeout leaves it; all there is without a pace."""
+        """Return `runtime` with the function's remaining time under `pace`; without a pace, time is unlimited."""
         inside, pace = super()._in_function(runtime, state), self.pace
         if pace is None or not isinstance(inside.fuses, Fusion):
             return inside
         timeout_ms, began_ms = pace.timeout_ms(inside.fuses.address), pace.took_ms(self.usage)
 
-        def remaining_ms() -> int:  # deliveries come one after the other, so what is used meanwhile is this one's
+        def remaining_ms() -> int:  # deliveries are sequential, so new usage belongs to this one
             return int(timeout_ms - (pace.took_ms(self.usage) - began_ms))
 
         return replace(inside, fuses=Fusion(inside.fuses.address, remaining_ms, timeout_ms))
@@ -281,11 +287,11 @@ class _MeteredWorkflow(LocalWorkflow):
 
 
 BEGUN_MS = 1_812_345_678_901
-"""When a metered execution begins, in milliseconds since 1970: a number without zeros at its end, as most are."""
+"""Start time of metered executions, in milliseconds since 1970; like most times, without trailing zeros."""
 
 
 class StillClock(SkippingClock):
-    """A clock that only waits turn: so that the same execution has the same sizes whenever it runs."""
+    """A clock that advances only through waits, so that equal executions have items of equal size."""
 
     def now_ms(self) -> int:
         """See `Clock.now_ms`."""
@@ -294,13 +300,13 @@ class StillClock(SkippingClock):
 
 @dataclass(frozen=True, slots=True)
 class Metered:
-    """An execution that has ended.
+    """A completed execution.
 
     Attributes:
-        usage: what it used.
-        ending: how it ended.
-        store: what is left of it.
-        name: of the execution.
+        usage: used resources.
+        ending: the execution's ending.
+        store: the store after the execution.
+        name: execution name.
     """
 
     usage: Usage
@@ -309,7 +315,7 @@ class Metered:
     name: str
 
 
-def meter(  # noqa: PLR0913 - what executions may differ in
+def meter(  # noqa: PLR0913 - one option per property of an execution
     workflow: Workflow,
     functions: Mapping[str, Function],
     value: Json,
@@ -320,21 +326,21 @@ def meter(  # noqa: PLR0913 - what executions may differ in
     by_reference: bool = False,
     pace: Pace | None = None,
 ) -> Metered:
-    """Execute `workflow` once in this process, without faults, and count what it uses.
+    """Execute `workflow` once in this process, without faults, and count its resources.
 
     Args:
         workflow: the compiled workflow.
-        functions: a handler (event, context) for each function key or Task name, as in `LocalWorkflow`.
+        functions: a handler (event, context) per function key or Task name, as in `LocalWorkflow`.
         value: the execution's input.
-        name: of the execution; keys and events contain it.
-        collection: when stored outcomes go; as the workflow says where none is given.
-        fusion: whether deliveries go on with what follows in the same function.
-        by_reference: whether the workflow has a bucket for large values.
-        pace: how long deliveries take; as if they took no time where none is given.
+        name: execution name, which is part of keys and events.
+        collection: when to collect stored outcomes; by default the workflow's setting.
+        fusion: deliveries may continue with the next invocation in the same function.
+        by_reference: the workflow has a bucket for large values.
+        pace: simulated durations; by default deliveries take no time.
 
     Raises:
         KeyError: a Task has no handler.
-        InconsistentHistory: no event is left, but the execution has not ended.
+        InconsistentHistory: the execution has not ended, although no event is left.
     """
     usage = Usage(invocations=1)
     clock = StillClock()
@@ -345,5 +351,5 @@ def meter(  # noqa: PLR0913 - what executions may differ in
     local.deliver(name, value)
     store.count_left()
     objects.count_left()
-    used = replace(usage, waited_ms=clock.now_ms() - BEGUN_MS)  # without the look at how it ended
+    used = replace(usage, waited_ms=clock.now_ms() - BEGUN_MS)  # copied before `ending` reads the store
     return Metered(used, local.ending(name), seen, name)

@@ -1,4 +1,4 @@
-"""What may happen next in a world, and making it happen: the choices that every way of exploring picks from."""
+"""Possible next moves in a world, and their execution."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from unum_runtime.simulator.world import Delivery, Event, World
 
 
 class Kind(StrEnum):
-    """What may happen."""
+    """Kind of a move."""
 
     DELIVER = "deliver"
     DUPLICATE = "duplicate"
@@ -32,18 +32,18 @@ class Kind(StrEnum):
 _FAULTS = frozenset({Kind.DUPLICATE, Kind.LOSE, Kind.VANISH, Kind.JUMP, Kind.STOP})
 
 REQUESTS = (Control.NUDGE, Control.REDRIVE)
-"""What somebody may ask for."""
+"""Requests that operators may make."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One thing that happens.
+    """One step of a simulation.
 
     Attributes:
-        kind: what.
-        index: to which event or delivery, which jump of the clock, or which request of `REQUESTS`.
-        fault: what goes wrong with the call of a delivery that proceeds.
-        sent: how many events were accepted when a fault hits their sending; the one that is not, for a throttle.
+        kind: the kind.
+        index: position of the event, delivery, clock jump, or entry in `REQUESTS`.
+        fault: fault of the delivery's call, for `Kind.PROCEED`.
+        sent: number of accepted events before a crash; for a throttle, position of the rejected event.
     """
 
     kind: Kind
@@ -53,14 +53,15 @@ class Move:
 
     @property
     def is_fault(self) -> bool:
-        """Whether the platform does something that it had better not, or somebody stops the execution."""
+        """True for a platform fault and for a stop request."""
         return self.fault is not Fault.NONE or self.kind in _FAULTS
 
 
 def moves(world: World) -> list[Move]:
-    """Everything that may happen next; empty when all is over and no fault is left."""
+    """Return all possible next moves; none at the end of a run without remaining faults."""
     for index, delivery in enumerate(world.running):
         if delivery.is_independent:
+            # Partial-order reduction: the call commutes with all others, so one order stands for all.
             return list(_call_moves(world, index, delivery))
     return [
         *(move for index, delivery in enumerate(world.running) for move in _call_moves(world, index, delivery)),
@@ -73,10 +74,10 @@ def moves(world: World) -> list[Move]:
 
 
 def make(world: World, move: Move) -> None:
-    """Let `move` happen.
+    """Execute `move`.
 
     Raises:
-        Broken: an invariant does not hold afterwards.
+        Broken: the new world breaks an invariant.
     """
     world.clock.ms += world.scenario.tick_ms
     match move.kind:
@@ -91,7 +92,7 @@ def make(world: World, move: Move) -> None:
             _lose_event(world, move)
         case Kind.RESEND:
             event = world.dead.pop(move.index)
-            world.say(event, lambda: "is sent again from the dead letters")
+            world.say(event, lambda: "is resent from the dead-letter queue")
             world.waiting.append(event)
         case Kind.JUMP:
             world.left = replace(world.left, jumps=world.left.jumps - 1)
@@ -114,13 +115,14 @@ def _delivery_moves(world: World) -> Iterator[Move]:
         return
     ready = [index for index, event in _distinct_events(world.waiting).items() if event.ready_ms <= world.clock.ms]
     yield from (Move(Kind.DELIVER, index) for index in ready)
+    # Only then: an earlier skip would hide runs in which a delivery overlaps the wait.
     if world.waiting and not ready and not world.running:
         yield Move(Kind.WAIT, 0)
     if world.left.duplicates:
         yield from (
             Move(Kind.DUPLICATE, index)
             for index, event in _distinct_events(_repeatable_events(world)).items()
-            # A start has no deadline of its own; the platform does not keep it longer than this.
+            # A start event has no deadline of its own; Lambda keeps it no longer than this.
             if event.envelope is not None or world.clock.ms // 1000 <= event.until_s
         )
 
@@ -128,7 +130,7 @@ def _delivery_moves(world: World) -> Iterator[Move]:
 def _event_moves(world: World) -> Iterator[Move]:
     if world.left.losses:
         yield from (Move(Kind.LOSE, index) for index in _distinct_events(world.waiting))
-    if world.left.vanishes and world.execution is not None:  # before, there is nothing that could be found
+    if world.left.vanishes and world.execution is not None:  # without a start record, no sweep could find it
         yield from (Move(Kind.VANISH, index) for index in _distinct_events(world.waiting))
     if world.left.losses < world.scenario.faults.losses:
         yield from (Move(Kind.RESEND, index) for index in _distinct_events(world.dead))
@@ -138,18 +140,17 @@ def _lose_event(world: World, move: Move) -> None:
     left, event = world.left, world.waiting.pop(move.index)
     if move.kind is Kind.VANISH:
         world.left = replace(left, vanishes=left.vanishes - 1)
-        world.say(event, lambda: "is lost without a trace")
+        world.say(event, lambda: "is lost by the platform without a record")
         return
     world.left = replace(left, losses=left.losses - 1)
-    world.say(event, lambda: "is given up by the platform")
+    world.say(event, lambda: "is dropped by the platform into the dead-letter queue")
     world.dead.append(event)
 
 
 def _jump_moves(world: World) -> Iterator[Move]:
-    """The clock goes forward, by more than a delivery may last only while none runs.
+    """Yield possible jumps of the clock; while a delivery runs, none beyond a delivery's maximum duration.
 
-    Not so far that the platform would have given up an event, nor that a dead letter would be too late when it is sent
-    again, nor, while the execution has not ended, so far that it could not end within the retention.
+    No jump may outlast an event's maximum age, a dead letter's deadline, or the retention of an unfinished execution.
     """
     if not world.left.jumps:
         return
@@ -164,13 +165,13 @@ def _jump_moves(world: World) -> Iterator[Move]:
 
 
 def _stop_moves(world: World) -> Iterator[Move]:
-    """Somebody stops the execution, at any time as long as it is known."""
+    """Yield a stop request, possible once the start record exists."""
     if world.left.stops and len(world.running) < world.left.concurrency and world.store.read([world.start_key]):
         yield Move(Kind.STOP, 0)
 
 
 def _request_moves(world: World) -> Iterator[Move]:
-    """Somebody may nudge an execution at any time, and redrive one that has failed or was stopped."""
+    """Yield a nudge request at any time, and a redrive request after a failure or a stop."""
     is_busy = len(world.running) >= world.left.concurrency
     if is_busy or world.execution is None:
         return
@@ -181,7 +182,7 @@ def _request_moves(world: World) -> Iterator[Move]:
 
 
 def _begin_request(world: World, asked: Control) -> None:
-    """Begin a request; who redrives asks again if there is no answer."""
+    """Start a delivery of a request; a redrive without an answer is repeated."""
     left = world.left
     is_nudge = asked is Control.NUDGE
     world.left = replace(left, nudges=left.nudges - 1) if is_nudge else replace(left, redrives=left.redrives - 1)
@@ -196,6 +197,7 @@ def _call_moves(world: World, index: int, delivery: Delivery) -> Iterator[Move]:
     is_write = delivery.pending.primitive not in READS
     if world.left.crashes:
         yield Move(Kind.PROCEED, index, Fault.CRASH_BEFORE)
+        # A crash after a read has no effect to keep, so it equals a crash before it.
         if is_write:
             yield Move(Kind.PROCEED, index, Fault.CRASH_AFTER)
     if world.left.throttles:
@@ -206,6 +208,7 @@ def _call_moves(world: World, index: int, delivery: Delivery) -> Iterator[Move]:
 
 def _sending_faults(world: World, index: int, size: int) -> Iterator[Move]:
     if world.left.crashes:
+        # The sandbox may die after any number of accepted events; each prefix is a run of its own.
         yield from (Move(Kind.PROCEED, index, Fault.CRASH_AFTER, sent) for sent in range(size + 1))
     if world.left.throttles:
         yield from (Move(Kind.PROCEED, index, Fault.THROTTLED, missing) for missing in range(size))
@@ -220,14 +223,14 @@ def _answer_call(world: World, delivery: Delivery, move: Move) -> None:
         answer = engine.refusal(delivery.pending)
     else:
         answer = engine.apply(world, delivery)
+    if move.fault is not Fault.NONE:
+        world.say(delivery, lambda: f"{engine.describe(delivery.pending)}: {move.fault}")
     match move.fault:
         case Fault.NONE:
             engine.proceed(world, delivery, answer)
         case Fault.CRASH_BEFORE | Fault.CRASH_AFTER:
-            world.say(delivery, lambda: f"{engine.describe(delivery.pending)}: {move.fault}")
             engine.stop(world, delivery)
         case Fault.THROTTLED | Fault.UNANSWERED:
-            world.say(delivery, lambda: f"{engine.describe(delivery.pending)}: {move.fault}")
             engine.proceed(world, delivery, engine.refusal(delivery.pending))
         case _:
             assert_never(move.fault)
@@ -252,12 +255,12 @@ def _spend_fault(world: World, fault: Fault) -> None:
 
 
 def _repeatable_events(world: World) -> list[Event]:
-    """The events of which another delivery may arrive although one has arrived: those being delivered, and the done."""
+    """Return the events that may arrive once more: running and completed ones."""
     return [*(delivery.event for delivery in world.running if not delivery.is_copy), *world.done]
 
 
 def _distinct_events(events: list[Event]) -> dict[int, Event]:
-    """Where each event is found first; delivering one of two equal events is one choice."""
+    """Return the first position of each distinct event; equal events are one choice."""
     first: dict[Event, int] = {}
     for index, event in enumerate(events):
         first.setdefault(event, index)

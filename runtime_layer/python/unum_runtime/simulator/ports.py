@@ -1,11 +1,11 @@
-"""What a delivery is given for store, invoker, clock and user code, so that it can be stopped and copied at every call.
+"""Recorded ports of one delivery: store, objects, invoker, timer, clock and user code.
 
-A delivery is a pure function of the answers that its calls got. So it needs no thread: to learn what it asks for after
-others, the real protocol code is run again from its beginning, with the recorded answers, until it asks for something
-new. A delivery that is stopped is data, and copying the world copies it.
+A delivery is a pure function of its calls' answers, so it needs no thread. To find its next call, the simulator runs
+the protocol code again from the beginning with the recorded answers. A suspended delivery is plain data, and a copy of
+the world copies it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from unum_runtime.model.checkpoint import Item
@@ -17,18 +17,28 @@ from unum_runtime.simulator.recorded_calls import Answer, Operation, Primitive, 
 
 
 class Suspended(BaseException):
-    """The delivery asks for something that has no answer yet."""
+    """The delivery's next call has no answer yet."""
 
 
 class Diverged(Exception):
-    """With the same answers the code asked for something else than before, so it depends on more than its ports."""
+    """The code made another call after equal answers, so it depends on more than its ports."""
+
+
+def _shared_call(primitive: Primitive, *, is_batch: bool = False) -> Callable[..., Any]:
+    """Return the method for `primitive` of a port; a batch has one iterable argument."""
+
+    def call(self: "Ports", *positional: Any, **named: Any) -> Any:
+        # A pending call is shared by all copies of the world, so it must not contain an iterator, which works once.
+        return self._shared(primitive, *map(tuple, positional) if is_batch else positional, **named)
+
+    return call
 
 
 class Ports:
-    """Store, objects, invoker, timer and clock of one delivery.
+    """Ports of one delivery, answered from its recorded history.
 
     Attributes:
-        course: how far the delivery has come; goes on by calls that are its own affair.
+        progress: the delivery's calls so far; extended by calls that concern this delivery alone.
     """
 
     def __init__(self, progress: Progress, own: Callable[[Operation], Answer]) -> None:
@@ -37,66 +47,28 @@ class Ports:
         self._left = iter(progress.history)
         self._stopped: BaseException | None = None
 
-    def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:
-        """See `Store.create`."""
-        found: Item | None = self._shared(Primitive.CREATE, key, item, expires_at_s=expires_at_s)
-        return found
+    create = _shared_call(Primitive.CREATE)
+    extend = _shared_call(Primitive.EXTEND)
+    add = _shared_call(Primitive.ADD)
+    acquire = _shared_call(Primitive.ACQUIRE)
+    renew = _shared_call(Primitive.RENEW)
+    release = _shared_call(Primitive.RELEASE)
+    put = _shared_call(Primitive.PUT)
 
-    def read(self, keys: Iterable[Key]) -> dict[Key, Item]:
-        """See `Store.read`."""
-        items: dict[Key, Item] = self._shared(Primitive.READ, tuple(keys))
-        return items
+    read = _shared_call(Primitive.READ, is_batch=True)
+    get = _shared_call(Primitive.GET, is_batch=True)
+    invoke = _shared_call(Primitive.INVOKE, is_batch=True)
+    schedule = _shared_call(Primitive.SCHEDULE, is_batch=True)
 
     def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
         """See `Store.query`."""
         items: dict[Key, Item] = self._shared(Primitive.QUERY, partition, newest=newest)
         return items
 
-    def extend(self, key: Key, item: Item, *, unless: str, expires_at_s: int) -> tuple[bool, Item]:
-        """See `Store.extend`."""
-        found: tuple[bool, Item] = self._shared(Primitive.EXTEND, key, item, unless=unless, expires_at_s=expires_at_s)
-        return found
-
-    def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
-        """See `Store.add`."""
-        members: frozenset[int] = self._shared(Primitive.ADD, key, member, expires_at_s=expires_at_s)
-        return members
-
     def collect(self, keys: Iterable[Key]) -> None:
-        """See `Store.collect`; one call for each key, because a crash may come between any two."""
+        """See `Store.collect`; one call per key, because a crash may come between any two."""
         for key in keys:
             self._shared(Primitive.COLLECT, (key,))
-
-    def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
-        """See `Store.acquire`."""
-        holder: str = self._shared(Primitive.ACQUIRE, key, owner, expires_at_ms=expires_at_ms)
-        return holder
-
-    def renew(self, key: Key, owner: str, *, expires_at_ms: int) -> bool:
-        """See `Store.renew`."""
-        is_renewed: bool = self._shared(Primitive.RENEW, key, owner, expires_at_ms=expires_at_ms)
-        return is_renewed
-
-    def release(self, key: Key, owner: str) -> None:
-        """See `Store.release`."""
-        self._shared(Primitive.RELEASE, key, owner)
-
-    def put(self, name: str, content: bytes) -> None:
-        """See `Objects.put`."""
-        self._shared(Primitive.PUT, name, content)
-
-    def get(self, names: Iterable[str]) -> dict[str, bytes]:
-        """See `Objects.get`."""
-        contents: dict[str, bytes] = self._shared(Primitive.GET, tuple(names))
-        return contents
-
-    def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
-        """See `Invoker.invoke`."""
-        self._shared(Primitive.INVOKE, tuple(events))
-
-    def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
-        """See `Timer.schedule`."""
-        self._shared(Primitive.SCHEDULE, tuple(events))
 
     def now_ms(self) -> int:
         """See `Clock.now_ms`."""
@@ -133,11 +105,11 @@ class Ports:
         return answer.give()
 
     def _known(self, primitive: Primitive) -> Answer | None:
-        """The answer that the call got before; None if it was never done."""
-        # Once stopped, always: blocks that are left by it may ask for more, for example to release something.
+        """Return the recorded answer to the call, or None for a new call."""
+        # Stay stopped: while the exception passes, `finally` blocks may call again, for example to release a lease.
         if self._stopped is not None:
             raise self._stopped
         answer = next(self._left, None)
         if answer is not None and answer.primitive is not primitive:
-            raise Diverged(f"with the same answers, expected {answer.primitive} as before, got {primitive}")
+            raise Diverged(f"replayed calls: expected {answer.primitive} as in the recording, got {primitive}")
         return answer

@@ -1,6 +1,7 @@
-"""The fixture `simulate` for users' tests, and the option ``--unum-seed`` to see a failure again.
+"""pytest fixture `simulate` for users' tests, and option ``--unum-seed`` to reproduce a failure.
 
-pytest loads plugins before it measures coverage, so nothing of the runtime is imported until a test simulates.
+pytest loads plugins before coverage measurement starts, so this module imports the runtime only inside a simulating
+test.
 """
 
 from dataclasses import dataclass
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Simulate:
-    """Calls `simulate` and notes the seeds in the test's report.
+    """Callable fixture that runs `simulate` and adds its seeds to the test's report.
 
     Attributes:
         item: the test.
-        seed: of the first execution, unless the test names one.
+        seed: first seed, unless the call names another.
     """
 
     item: pytest.Item
@@ -37,18 +38,18 @@ class Simulate:
         seed: int | None = None,
         runs: int | None = None,
     ) -> "Simulation":
-        """See `unum_runtime.simulator.simulate`."""
+        """Simulate the workflow; see `unum_runtime.simulator.simulate`."""
         from unum_runtime.simulator.simulation import DEFAULT_RUNS, simulate  # noqa: PLC0415 - see above
 
         first = self.seed if seed is None else seed
         runs = DEFAULT_RUNS if runs is None else runs
-        note = f"seeds {first} to {first + runs - 1}; the same again with --unum-seed={first}"
+        note = f"seeds {first} to {first + runs - 1}; reproduce with --unum-seed={first}"
         self.item.add_report_section("call", "unum simulation", note)
         return simulate(workflow, functions, input, faults=faults, seed=first, runs=runs)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option."""
+    """Add the option ``--unum-seed``."""
     parser.getgroup("unum").addoption(
         "--unum-seed", type=int, default=0, help="seed of the first execution of each simulation (default: 0)"
     )
@@ -56,6 +57,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def simulate(request: pytest.FixtureRequest) -> Simulate:
-    """Executes a workflow many times under faults; see `unum_runtime.simulator.simulate`."""
+    """Return a callable that executes a workflow repeatedly under faults; see `unum_runtime.simulator.simulate`."""
     assert isinstance(request.node, pytest.Item)  # noqa: S101 - a fixture of function scope belongs to a test
     return Simulate(request.node, request.config.getoption("--unum-seed"))

@@ -1,8 +1,8 @@
-"""What a delivery does, remembered: it asks for the same whenever it got the same answers.
+"""Recorded calls of deliveries: equal answers lead to equal calls.
 
-So the real code runs once for all worlds in which a delivery has come equally far, and an exhaustive search, which
-visits thousands of worlds that differ in what other deliveries do, runs it a few hundred times. What depends on the
-world is asked for anew in each: the time, user code, and whether the delivery goes on with the next event itself.
+The protocol code runs once for all worlds in which a delivery got the same answers. An exhaustive search visits
+thousands of worlds that differ in other deliveries, and runs the code a few hundred times. Each world answers its own
+calls anew: clock, user code and fusion.
 """
 
 from copy import deepcopy
@@ -16,7 +16,7 @@ from unum_runtime.store.base import Store
 
 
 class Primitive(StrEnum):
-    """What a delivery may call."""
+    """Kind of a delivery's call."""
 
     CREATE = "create"
     READ = "read"
@@ -43,23 +43,23 @@ SENDS = frozenset({Primitive.INVOKE, Primitive.SCHEDULE})
 """Calls that send events."""
 
 OWN = frozenset({Primitive.CLOCK, Primitive.FUSE, Primitive.USER_CODE})
-"""Calls on what no other delivery shares; they are answered at once."""
+"""Calls that concern one delivery alone, answered immediately."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A call; one on what all deliveries share is a point where the scheduler decides what happens next."""
+    """A call with its arguments; at calls on shared ports, the scheduler picks the next move."""
 
     primitive: Primitive
     positional: tuple[Any, ...]
     named: dict[str, Any]
 
     def on(self, store: Store) -> Any:
-        """Call it on `store`."""
+        """Execute the call on `store`."""
         return getattr(store, self.primitive)(*self.positional, **self.named)
 
     def kept(self) -> "Operation":
-        """The same, whatever user code does to the event that it gets."""
+        """Return a copy that user code cannot change through its event."""
         if self.primitive is not Primitive.USER_CODE:
             return self
         call, event = self.positional
@@ -68,7 +68,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a call came to: a value, or an error with the frames that it had."""
+    """Answer to a call: a value, or an error with its traceback."""
 
     primitive: Primitive
     value: Any = None
@@ -76,8 +76,9 @@ class Answer:
     frames: TracebackType | None = None
 
     def give(self) -> Any:
-        """Return the value or raise the error, every time alike."""
+        """Return the value, or raise the error with its original traceback."""
         if self.error is not None:
+            # Reset the traceback: each raise of the shared error object would add the frames of a replay.
             raise self.error.with_traceback(self.frames)
         return self.value
 
@@ -90,11 +91,11 @@ History: TypeAlias = tuple[Answer, ...]
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a delivery ended.
+    """End of a delivery.
 
     Attributes:
-        told: how the execution ended, as whoever asked for something with it is told.
-        error: what it failed with; None for a success.
+        ending: the execution's ending, as answer to a stop request.
+        error: the delivery's error; None for a success.
     """
 
     ending: Ending | None = None
@@ -103,13 +104,13 @@ class End:
 
 @dataclass(slots=True, eq=False)
 class Progress:
-    """How far a delivery has come.
+    """Position of a delivery in its calls.
 
     Attributes:
-        history: the answers that it got.
-        digest: tells histories apart.
-        has_begun: one of the answers was to a call on what all deliveries share.
-        pending: what it does then; None as long as nobody has run it so far.
+        history: answers so far.
+        digest: hash of the history.
+        has_begun: the history contains an answer of a shared port.
+        pending: next call, or the end; None before the first run of the code to this position.
     """
 
     history: History = ()
@@ -119,7 +120,7 @@ class Progress:
     _after: dict[str, "Progress"] = field(default_factory=dict)
 
     def after(self, answer: Answer) -> "Progress":
-        """How far it has come with `answer`."""
+        """Return the position after `answer`, shared by all worlds."""
         shown = repr(answer)
         if shown not in self._after:
             has_begun = self.has_begun or answer.primitive not in OWN

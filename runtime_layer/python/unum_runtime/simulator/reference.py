@@ -1,17 +1,16 @@
-"""What a failure-free run would compute from the outcomes that are committed: plain recursion, no events.
+"""Reference run: the failure-free result of the committed outcomes, by plain recursion without events.
 
-It shares with the protocol what a state does (`protocol.advance`), and nothing of how invocations are named, ordered,
-joined, retried and resumed: those rules stand here a second time, so that a mistake in them shows as a difference.
+It shares with the protocol only the semantics of a single state (`protocol.planning.advance`). Naming, ordering, joins,
+retries and redrives have a second implementation here, so a bug in the protocol shows as a difference.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 
-from unum_runtime.asl.program import Left
+from unum_runtime.asl.program import StateOutput
 from unum_runtime.model.checkpoint import (
     Checkpoint,
-    Collected,
     Continuation,
     Ending,
     Failure,
@@ -42,13 +41,23 @@ from unum_runtime.protocol.planning.evaluation import INPUT, REDRIVES, Evaluatio
 from unum_runtime.protocol.planning.plan import budget_exceeded, out_of_time
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_runtime.simulator.committed_past import Past
-from unum_runtime.simulator.comparison import LIMIT, explains, same_json
+from unum_runtime.simulator.comparison import (
+    LIMIT,
+    commit_fields,
+    continuation_of,
+    created_outcome,
+    explains,
+    is_retried,
+    matches_commit,
+    outcome_of,
+    same_json,
+)
 from unum_runtime.simulator.expected_recovery import Failing, deadline_ms
 from unum_runtime.simulator.reference_points import End, Point, Visit
 
 
 class Unexplained(Exception):
-    """What is committed cannot come of a failure-free run."""
+    """Committed data that contradicts every failure-free run."""
 
 
 @dataclass(slots=True)
@@ -58,13 +67,13 @@ class Reference:
     Attributes:
         workflow: the workflow.
         execution: the execution.
-        past: what is committed.
-        visits: what user code of each invocation that can be reached is to see.
-        unsettled: invocations and Tasks that come after an outcome which is not committed; so what they see may differ.
-        entered: the last two Tasks, fan-outs or Waits that the top level has come to.
-        met: with what branches have come to Tasks that neighbours meet in.
-        reached: the name of the outcome that the top level comes to next.
-        redrives: how often the execution was redriven.
+        past: committed history.
+        visits: expected views of user code, by reachable invocation.
+        unsettled: invocations and Tasks after an uncommitted outcome, whose view may still change.
+        entries: the last two Tasks, fan-outs or Waits that the top level entered.
+        neighbours: branches' arrivals at Tasks of neighbour joins.
+        next_name: name of the top level's next outcome.
+        redrives: number of redrives.
     """
 
     workflow: Workflow
@@ -78,10 +87,10 @@ class Reference:
     redrives: int = 0
 
     def run(self, value: Json) -> Ending | None:
-        """How the execution ends that is started with `value`; None when that depends on what is not committed yet.
+        """Return the ending of an execution with input `value`, or None if it depends on uncommitted outcomes.
 
         Raises:
-            Unexplained: an outcome was committed that no failure-free run could have.
+            Unexplained: a committed outcome contradicts every failure-free run.
         """
         record = Name(self.execution, (), 0)
         variables = {INPUT: value} if self.workflow.keeps_input else {}
@@ -97,12 +106,12 @@ class Reference:
         return Ending(Status.SUCCEEDED if isinstance(end.outcome, Success) else Status.FAILED, end.outcome)
 
     def _stop_end(self) -> End | None:
-        """The end of the top level, where somebody has stopped the execution."""
+        """Return the top level's end by a stop record, or None."""
         record = None if self.next_name is None else self.past.stopped(self.next_name)
-        return None if record is None else End(_uncollected(record), record.committed_ms, record.name)
+        return None if record is None else End(created_outcome(record), record.committed_ms, record.name)
 
     def _redrive_point(self, end: End) -> Point | None:
-        """Where the top level goes on after `end` if somebody has redriven the execution."""
+        """Return the top level's position after a redrive of `end`, or None without a redrive."""
         if end.name is None or isinstance(end.outcome, Success):
             return None
         checkpoint = self.past.committed(replace(end.name, step=end.name.step + 1))
@@ -111,16 +120,16 @@ class Reference:
         self.redrives += 1
         count = {REDRIVES: self.redrives} if self.workflow.counts_redrives else {}
         expected = [(arrival.value, _redrive_continuation(arrival, count)) for arrival in self.entries]
-        found = _uncollected(checkpoint)
+        found = created_outcome(checkpoint)
         for value, continuation in expected:
             if explains(Success(value), found) and same_json(continuation.to_item(), checkpoint.continuation.to_item()):
                 after = self._after_commit(checkpoint, checkpoint.state)
                 assert isinstance(after, Point)  # noqa: S101 - it is entered with a value
                 return replace(after, until_ms=continuation.until_ms)
-        raise Unexplained(f"{checkpoint.name}: expected that one of {expected} is entered again, found {checkpoint}")
+        raise Unexplained(f"{checkpoint.name}: expected a redrive of one of {expected}, found {checkpoint}")
 
     def _follow(self, point: Point) -> End | None:
-        """Follow one scope from `point`."""
+        """Follow one scope from `point` to its end."""
         found: Point | End | None = point
         while isinstance(found, Point):
             point = found
@@ -146,7 +155,7 @@ class Reference:
         arrival: Arrival = Ended(point.last, Success(point.value))
         if point.start is not None:
             arrival = _still_waiting(advance(point.start, Success(point.value), point.evaluation), point)
-        # The protocol looks at its limits where it goes on from a checkpoint; a branch begins without one of its own.
+        # The protocol checks its limits when it continues from a checkpoint; a branch begins without one.
         if isinstance(arrival, Failed) or point.name.step == 0:
             return arrival
         if self._is_late(point.evaluation.entered_ms):
@@ -156,19 +165,20 @@ class Reference:
         return arrival
 
     def _end_of_scope(self, point: Point, state: str, outcome: Outcome) -> End | None:
-        """The end of a scope; one that took no step is committed, so that there is something to go on from."""
+        """Return the end of a scope; a scope without steps commits its outcome, as a base for the parent scope."""
         if not point.is_first:
             return End(outcome, point.evaluation.entered_ms)
-        checkpoint = self._committed(point.name, state)
+        checkpoint = self._checkpoint_of(point.name, state)
         if checkpoint is None:
             return None
         self._expect(checkpoint, [outcome])
+        # A timeout replaces only a success: a failure ends the execution anyway.
         is_in_time = isinstance(outcome, Failure) or not self._is_late(checkpoint.committed_ms)
-        return End(_uncollected(checkpoint) if is_in_time else out_of_time(self.workflow), checkpoint.committed_ms)
+        return End(created_outcome(checkpoint) if is_in_time else out_of_time(self.workflow), checkpoint.committed_ms)
 
     def _first_fan_out(self, point: Point, arrival: AtFanOut) -> Point | End | None:
-        """A fan-out that comes first is committed with what it is entered with."""
-        checkpoint = self._committed(point.name, arrival.state.name)
+        """Return the position after a scope's first fan-out, which commits its own input."""
+        checkpoint = self._checkpoint_of(point.name, arrival.state.name)
         if checkpoint is None:
             return None
         return self._enter_fan_out(checkpoint, arrival.value, Continuation(variables=arrival.evaluation.variables))
@@ -178,7 +188,7 @@ class Reference:
         return self._after_commit(checkpoint, checkpoint.state)
 
     def _neighbour_join(self, name: Name, own: AtTask) -> AtTask | None:
-        """What a Task is entered with that its own branch has come to with `own`; None until that before has."""
+        """Return the arrival with the inputs of a branch and its predecessor, or None before the latter's arrival."""
         self.neighbours[name] = own
         frames, index = name.frames[:-1], name.frames[-1].index
         if index == 0:
@@ -199,40 +209,40 @@ class Reference:
         copied = self._copied_outcome(point.name)
         if copied:
             return self._after_copy(copied)
-        checkpoint = self._committed(point.name, task.name)
+        checkpoint = self._checkpoint_of(point.name, task.name)
         if checkpoint is None:
             return None
         author = self.past.author(checkpoint.name)
-        outcome = _uncollected(checkpoint)
+        outcome = created_outcome(checkpoint)
         is_limit = isinstance(outcome, Failure) and outcome.error == LIMIT
         if author.name != point.name and not is_limit and not self._waits_beyond_retention(checkpoint, arrival.due_ms):
-            raise Unexplained(f"{checkpoint.name}: the outcome of {task.name!r} comes from a delivery of {author.name}")
+            raise Unexplained(f"{checkpoint.name}: a delivery of {author.name} committed the outcome of {task.name!r}")
         if author.name == point.name and author.state in (None, arrival.task.name):
             self._expect_task(checkpoint, visit, author.retries)
         return self._after_commit(checkpoint, task.next)
 
     def _committer(self, name: Name, task: Task) -> Task:
-        """The Task whose commit stands for that of `task`, under the same name.
+        """Return the Task whose commit covers `task`, under the same name.
 
-        What the others came to is known to nobody but the deliveries that saw it.
+        Outcomes of the earlier Tasks exist only in the deliveries that computed them.
         """
         while task.committed_by is not None:
             task = self.workflow.task(task.committed_by)
             self.unsettled.add((name, task.name))
         return task
 
-    def _after_copy(self, kept: Checkpoint) -> Point | End | None:
-        """Where the scope goes on from what a redrive has kept, whatever it would have come to now.
+    def _after_copy(self, copied: Checkpoint) -> Point | End | None:
+        """Return the position after an outcome that a redrive preserved, regardless of a new result.
 
-        A Wait that a branch begins with may take longer than the execution may, now that it begins later.
+        A branch that begins later may now have a Wait beyond the execution's deadline.
         """
-        if _is_retried(kept):
-            return self._after_retry(kept)
-        is_entered = kept.phase is Phase.ENTERED
-        return self._after_commit(kept, kept.state if is_entered else self.workflow.states[kept.state].next)
+        if is_retried(copied):
+            return self._after_retry(copied)
+        is_entered = copied.phase is Phase.ENTERED
+        return self._after_commit(copied, copied.state if is_entered else self.workflow.states[copied.state].next)
 
     def _copied_outcome(self, name: Name) -> Checkpoint | None:
-        """The outcome of an earlier round or try of the fan-out around `name`, if a redrive has kept that."""
+        """Return the outcome that a redrive copied from an earlier iteration or attempt of the fan-out, or None."""
         checkpoint = self.past.committed(name)
         return checkpoint if checkpoint and self._is_copied(checkpoint) else None
 
@@ -240,7 +250,7 @@ class Reference:
         if not checkpoint.name.frames or self.past.author(checkpoint.name).name is not None:
             return False
         first, *inner = checkpoint.name.frames
-        # Each try of a fan-out takes a step, so it has no higher number than that.
+        # Each attempt of a fan-out takes a step, so its generation is below its iteration.
         places = ((iteration, number) for iteration in range(1, first.iteration) for number in range(iteration))
         rounds = (replace(first, iteration=iteration, generation=number) for iteration, number in places)
         tries = ((replace(frame, generation=number) for number in range(frame.iteration)) for frame in inner)
@@ -249,8 +259,8 @@ class Reference:
         return any(each and (each.state, each.outcome) == (checkpoint.state, checkpoint.outcome) for each in before)
 
     def _expect_task(self, checkpoint: Checkpoint, visit: Visit, retries: tuple[int, ...]) -> None:
-        """What user code returned may be anything; that it failed must have led where it did."""
-        outcome, continuation, task = _uncollected(checkpoint), checkpoint.continuation, visit.task
+        """Raise Unexplained if a failure led to another commit than the recovery rules require; any success is fine."""
+        outcome, continuation, task = created_outcome(checkpoint), checkpoint.continuation, visit.task
         failed = Failing(task, visit.raw, visit.evaluation, retries)
         if continuation.caught is not None:
             self._expect_recovery(checkpoint, failed, [continuation.caught])
@@ -270,21 +280,23 @@ class Reference:
         state, copied = arrival.state, self._copied_outcome(point.name)
         if copied:
             return self._after_copy(copied)
-        checkpoint = self._committed(point.name, state.name)
+        checkpoint = self._checkpoint_of(point.name, state.name)
         if checkpoint is None:
             return None
         if self._waits_beyond_retention(checkpoint, arrival.until_ms):
             return self._after_commit(checkpoint, None)
         if checkpoint.committed_ms < arrival.until_ms:
             early_ms = arrival.until_ms - checkpoint.committed_ms
-            raise Unexplained(f"{checkpoint.name}: {state.name!r} ended {early_ms} ms before its time")
+            raise Unexplained(f"{checkpoint.name}: {state.name!r} ended {early_ms} ms too early")
         left = pass_wait(state, arrival.value, replace(arrival.evaluation, seed=str(point.name), visited=0))
-        self._expect(checkpoint, [_outcome(left)], _continuation(left))
+        self._expect(checkpoint, [outcome_of(left)], continuation_of(left))
         return self._after_commit(checkpoint, state.next)
 
     def _after_fan_out(self, point: Point, arrival: AtFanOut) -> Point | End | None:
         state, size = arrival.state, len(arrival.inputs)
         retries = point.retries if point.last == state.name else ()
+        # Follow the branches first, even of a copied outcome: their user code may have run before the
+        # redrive.
         ends = list(self._branches(point.name, arrival, sum(retries)))
         failed = [end for end in ends if end and isinstance(end.outcome, Failure)]
         copied = self._copied_outcome(point.name)
@@ -300,7 +312,9 @@ class Reference:
         if len(done) < size:
             if self.past.committed(point.name):
                 missing = size - len(done)
-                raise Unexplained(f"{point.name}: {state.name!r} has an outcome, but {missing} branches have none")
+                raise Unexplained(
+                    f"{point.name}: {state.name!r} has an outcome, but {missing} branches have no outcome"
+                )
             return None
         evaluation = self._evaluation(point.name, max(end.at_ms for end in done), arrival.evaluation.variables)
         if too_many_failed(state, arrival.value, len(failed), size, evaluation):
@@ -311,7 +325,7 @@ class Reference:
     def _after_quorum(
         self, point: Point, arrival: AtFanOut, ends: Sequence[End | None], quorum: int, retries: tuple[int, ...]
     ) -> Point | End | None:
-        """A fan-out that goes on from any `quorum` branches that have succeeded; its outcome tells from which."""
+        """Return the position after a fan-out that needs `quorum` successes; its outcome tells the counted branches."""
         state, checkpoint = arrival.state, self._outcome_of(point.name, arrival.state)
         failed = [end for end in ends if end and isinstance(end.outcome, Failure)]
         if len(failed) > len(ends) - quorum:
@@ -320,14 +334,15 @@ class Reference:
         if len(results) < quorum:
             if self.past.committed(point.name):
                 raise Unexplained(
-                    f"{point.name}: {state.name!r} has an outcome, but {len(results)} of {quorum} results"
+                    f"{point.name}: {state.name!r} has an outcome, but only {len(results)} of {quorum} results"
                 )
             return None
         evaluation = self._evaluation(point.name, max(end.at_ms for end in ends if end), arrival.evaluation.variables)
         lefts = [join(state, arrival.value, chosen, evaluation) for chosen in map(list, combinations(results, quorum))]
         if checkpoint:
-            self._expect(checkpoint, [_outcome(left) for left in lefts])
+            self._expect(checkpoint, [outcome_of(left) for left in lefts])
             return self._after_commit(checkpoint, state.next)
+        # Any quorum may win the commit, so the join Task's input is not determined yet.
         if state.join is not None:
             self.unsettled.add((point.name, state.join))
         return self._after_join(point, arrival, lefts[0], evaluation, retries)
@@ -345,7 +360,7 @@ class Reference:
         self,
         point: Point,
         arrival: AtFanOut,
-        left: Left | Failure,
+        left: StateOutput | Failure,
         evaluation: EvaluationContext,
         retries: tuple[int, ...],
     ) -> Point | End | None:
@@ -353,7 +368,7 @@ class Reference:
         if checkpoint and isinstance(left, Failure):
             return self._after_failure(checkpoint, arrival, [End(left, evaluation.entered_ms)], retries)
         if checkpoint:
-            self._expect(checkpoint, [_outcome(left)], _continuation(left))
+            self._expect(checkpoint, [outcome_of(left)], continuation_of(left))
             return self._after_commit(checkpoint, state.next)
         if state.join is None or isinstance(left, Failure):
             return None
@@ -363,7 +378,7 @@ class Reference:
     def _after_failure(
         self, checkpoint: Checkpoint | None, arrival: AtFanOut, failed: Sequence[End], retries: tuple[int, ...]
     ) -> Point | End | None:
-        """What is committed of a fan-out that failed by any of `failed`."""
+        """Return the position after a fan-out that failed by any of `failed`."""
         if checkpoint is None:
             return None
         evaluation = replace(arrival.evaluation, seed=str(checkpoint.name))
@@ -371,43 +386,39 @@ class Reference:
         since_ms = min(end.at_ms for end in failed)
         failing = Failing(arrival.state, arrival.value, evaluation, retries, since_ms)
         self._expect_recovery(checkpoint, failing, failures)
-        if _is_retried(checkpoint):
+        if is_retried(checkpoint):
             return self._after_retry(checkpoint)
         return self._after_commit(checkpoint, arrival.state.next)
 
     def _after_retry(self, retried: Checkpoint) -> Point | End | None:
-        """The fan-out that is retried is entered once more, in the next step, when its time has come."""
-        continuation, outcome = retried.continuation, _uncollected(retried)
+        """Return the position after a fan-out's retry, which enters it again in the next step after the delay."""
+        continuation, outcome = retried.continuation, created_outcome(retried)
         assert isinstance(outcome, Success)  # noqa: S101 - it is the state's input
         name = replace(retried.name, step=retried.name.step + 1)
         if not name.frames:
             self.next_name = name
-        checkpoint = self._committed(name, retried.state)
+        checkpoint = self._checkpoint_of(name, retried.state)
         if checkpoint is None:
             return None
-        if self._is_copied(checkpoint):  # and its retriers begin anew
+        if self._is_copied(checkpoint):  # the redrive also resets its retriers
             return self._after_commit(checkpoint, checkpoint.state)
         if self._waits_beyond_retention(checkpoint, continuation.until_ms):
             return self._after_commit(checkpoint, None)
         if checkpoint.committed_ms < (continuation.until_ms or 0):
-            raise Unexplained(f"{checkpoint.name}: {retried.state!r} was retried before its time")
+            raise Unexplained(f"{checkpoint.name}: {retried.state!r} was retried too early")
         return self._enter_fan_out(
             checkpoint, outcome.value, Continuation(variables=continuation.variables, retries=continuation.retries)
         )
 
     def _expect_recovery(self, checkpoint: Checkpoint, failed: Failing, failures: Sequence[Failure]) -> None:
-        """Whether one of `failures` of a state leads to `checkpoint`.
-
-        Raises:
-            Unexplained: none does.
-        """
+        """Raise Unexplained unless one of the state's `failures` leads to `checkpoint`."""
         expected = [failed.expected_commit(failure, checkpoint) for failure in failures]
-        if not any(_matches(checkpoint, *one) for one in expected):
-            raise Unexplained(f"{checkpoint.name}: expected one of {expected}, found {_summary(checkpoint)}")
+        if not any(matches_commit(checkpoint, *one) for one in expected):
+            raise Unexplained(f"{checkpoint.name}: expected one of {expected}, found {commit_fields(checkpoint)}")
 
     def _after_commit(self, checkpoint: Checkpoint, following: str | None) -> Point | End:
-        """Where the scope goes on from `checkpoint`."""
-        outcome, continuation = _uncollected(checkpoint), checkpoint.continuation
+        """Return the scope's position after `checkpoint`, with `following` as the next state."""
+        outcome, continuation = created_outcome(checkpoint), checkpoint.continuation
         if isinstance(outcome, Failure):
             return End(outcome, checkpoint.committed_ms, checkpoint.name)
         name = checkpoint.name
@@ -417,22 +428,22 @@ class Reference:
             replace(name, step=name.step + 1), checkpoint.state, start, outcome.value, evaluation, continuation.retries
         )
 
-    def _committed(self, name: Name, state: str) -> Checkpoint | None:
+    def _checkpoint_of(self, name: Name, state: str) -> Checkpoint | None:
         checkpoint = self.past.committed(name)
         if checkpoint and checkpoint.state != state:
             raise Unexplained(f"{name}: expected an outcome of {state!r}, found one of {checkpoint.state!r}")
         return checkpoint
 
     def _outcome_of(self, name: Name, state: FanOut) -> Checkpoint | None:
-        """The outcome of a fan-out itself; none where the Task that joins its results has committed in its place."""
+        """Return the fan-out's own outcome, or None if its join Task committed instead."""
         checkpoint = self.past.committed(name)
         is_joined = checkpoint and state.join and checkpoint.state == self.workflow.committer(state.join)
-        return None if is_joined else self._committed(name, state.name)
+        return None if is_joined else self._checkpoint_of(name, state.name)
 
     def _expect(
         self, checkpoint: Checkpoint, possible: Sequence[Outcome], continuation: Continuation | None = None
     ) -> None:
-        found = _uncollected(checkpoint)
+        found = created_outcome(checkpoint)
         if not any(explains(outcome, found, self.workflow.payload_limit) for outcome in possible):
             raise Unexplained(f"{checkpoint.name}: expected one of {possible}, found {found}")
         if (
@@ -446,9 +457,10 @@ class Reference:
         return EvaluationContext(self.workflow, self.execution, at_ms, str(name), variables)
 
     def _waits_beyond_retention(self, checkpoint: Checkpoint, due_ms: int | None) -> bool:
-        """Whether `checkpoint` tells that an event could not wait until `due_ms`: nothing is kept for so long."""
-        outcome = _uncollected(checkpoint)
+        """Return True if `checkpoint` is a failure of a wait until `due_ms` that exceeds the retention."""
+        outcome = created_outcome(checkpoint)
         last_s = self.execution.started_ms // 1000 + self.past.retention_s - DEADLINE_MARGIN_S
+        # The protocol refuses such a wait at once: the event's data would expire before its delivery.
         is_too_long = due_ms is not None and due_ms // 1000 > last_s
         return is_too_long and isinstance(outcome, Failure) and outcome.error == "States.Runtime"
 
@@ -458,7 +470,7 @@ class Reference:
 
 
 def _redrive_continuation(arrival: AtTask | AtFanOut | AtWait, count: Mapping[str, Json]) -> Continuation:
-    """How what was come to is entered once more: not before its time, where it waited."""
+    """Return the continuation that enters `arrival` again, with an unfinished wait's end."""
     variables = {**arrival.evaluation.variables, **count}
     match arrival:
         case AtTask(due_ms=until_ms) | AtWait(until_ms=until_ms):
@@ -467,7 +479,7 @@ def _redrive_continuation(arrival: AtTask | AtFanOut | AtWait, count: Mapping[st
 
 
 def _still_waiting(arrival: Arrival, point: Point) -> Arrival:
-    """`arrival`, not before its time, where it is at what a redrive has entered."""
+    """Return `arrival` with the wait that a redriven state still has."""
     if point.until_ms is None:
         return arrival
     match arrival:
@@ -480,34 +492,5 @@ def _still_waiting(arrival: Arrival, point: Point) -> Arrival:
 
 
 def _as_of_scope(state: FanOut, end: End) -> End:
-    """How `end`, at which a branch of `state` failed, shows in the scope around."""
+    """Return a branch's failure as the parent scope sees it."""
     return replace(end, outcome=by_branch(state, end.outcome)) if isinstance(end.outcome, Failure) else end
-
-
-def _matches(checkpoint: Checkpoint, phase: Phase, outcome: Outcome, continuation: Continuation) -> bool:
-    found = _uncollected(checkpoint)
-    if not explains(outcome, found):
-        return False
-    is_same_continuation = same_json(continuation.to_item(), checkpoint.continuation.to_item())
-    return checkpoint.phase is phase and (is_same_continuation or type(found) is not type(outcome))
-
-
-def _is_retried(checkpoint: Checkpoint) -> bool:
-    return checkpoint.phase is Phase.RETRIED and isinstance(checkpoint.outcome, Success)
-
-
-def _summary(checkpoint: Checkpoint) -> tuple[Phase, Outcome, Continuation]:
-    return checkpoint.phase, _uncollected(checkpoint), checkpoint.continuation
-
-
-def _outcome(left: Left | Failure) -> Outcome:
-    return left if isinstance(left, Failure) else Success(left.value)
-
-
-def _continuation(left: Left | Failure) -> Continuation:
-    return Continuation() if isinstance(left, Failure) else Continuation(variables=left.variables)
-
-
-def _uncollected(checkpoint: Checkpoint) -> Outcome:
-    assert not isinstance(checkpoint.outcome, Collected)  # noqa: S101 - what is read here is what was created
-    return checkpoint.outcome

@@ -1,24 +1,23 @@
-"""How far a failure-free run has come, what user code is to see there, and how its scopes end."""
+"""Positions of the reference run, the expected view of user code there, and the ends of scopes."""
 
 from dataclasses import dataclass, replace
 
 from unum_runtime.model.checkpoint import Outcome
 from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Name
-from unum_runtime.protocol.delivery.user_code import event_of
-from unum_runtime.protocol.planning.compiled_fields import compiled
-from unum_runtime.protocol.planning.evaluation import EvaluationContext
+from unum_runtime.protocol.delivery.run_task import event_of
+from unum_runtime.protocol.planning.evaluation import EvaluationContext, compiled
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What user code of an invocation is to see, and from when on.
+    """Expected view of an invocation's user code.
 
     Attributes:
         task: the Task.
-        raw: its input before its data flow.
-        moment: when it is entered.
-        due_ms: when it may run, in milliseconds since 1970; None for at once.
+        raw: the Task's input before its data flow.
+        evaluation: evaluation context at the Task's entry.
+        due_ms: earliest start of user code, in milliseconds since 1970; None for no limit.
     """
 
     task: Task
@@ -27,7 +26,7 @@ class Visit:
     due_ms: int | None
 
     def event(self, retries: tuple[int, ...], now_ms: int) -> Json:
-        """The event of user code that runs at `now_ms` after `retries`.
+        """Return user code's event at the time `now_ms` after `retries`.
 
         Raises:
             StatesError: the Task fails before user code runs.
@@ -38,12 +37,12 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """What a scope came to, and when its last outcome was committed.
+    """End of a scope.
 
     Attributes:
-        outcome: what it came to.
-        at_ms: when, in milliseconds since 1970.
-        name: of the outcome that ended it, if that is the scope's own.
+        outcome: the scope's outcome.
+        at_ms: commit time of the last outcome, in milliseconds since 1970.
+        name: name of the last outcome, if it belongs to the scope itself.
     """
 
     outcome: Outcome
@@ -53,17 +52,17 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """How far a scope has come: the next outcome in it has `name`.
+    """Position in a scope, before its next outcome.
 
     Attributes:
-        name: of that outcome.
-        last: the state whose outcome was the last; empty where none was.
-        start: the state to enter; None where the scope has ended.
-        value: what it is entered with.
-        moment: when.
-        retries: how often each retrier was used of the fan-out that begins anew here.
-        until_ms: when what a redrive has entered may begin, in milliseconds since 1970; None for at once.
-        joins: whether `last` is a fan-out that leaves its outcome, and with it the name, to the Task ahead.
+        name: name of the next outcome.
+        last: state of the previous outcome; empty at the beginning.
+        start: state to enter; None at the end of the scope.
+        value: input of that state.
+        evaluation: evaluation context at the entry.
+        retries: earlier uses of each retrier, for a fan-out that starts again here.
+        until_ms: earliest start of a redriven state, in milliseconds since 1970; None for no limit.
+        joins: `last` is a fan-out whose outcome the next Task commits, under the same name.
     """
 
     name: Name
@@ -77,10 +76,10 @@ class Point:
 
     @property
     def before(self) -> Name:
-        """How far the scope had come before."""
+        """Name of the previous outcome in the scope."""
         return self.name if self.joins else replace(self.name, step=self.name.step - 1)
 
     @property
     def is_first(self) -> bool:
-        """Whether the scope has no outcome yet."""
+        """True before the scope's first outcome."""
         return not self.last

@@ -1,10 +1,10 @@
-"""What is simulated: a workflow with its functions and input, and what the platform may do to it."""
+"""Input of a simulation: workflow, handlers, execution input, and fault budget."""
 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from unum_runtime.clock import Clock
 from unum_runtime.model.envelope import named_start, start_request
@@ -14,16 +14,17 @@ from unum_runtime.model.naming import Key, start_key
 from unum_runtime.protocol.delivery.start import resume, start
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Call, Runtime
 from unum_runtime.simulator.faults import RUN_S, Faults
+from unum_runtime.simulator.local import Function
 from unum_runtime.simulator.simulated_store import SimulatedStore
 from unum_runtime.store.base import Store
 from unum_runtime.store.large_items import DAY_S, LargeItems, object_lifetime_days
 from unum_runtime.store.objects import Objects
 
 BEGUN_MS = 1_800_000_000_000
-"""When every simulation begins, in milliseconds since 1970."""
+"""Start time of every simulation, in milliseconds since 1970."""
 
 REQUEST_ID = "execution"
-"""The start event's own id, the same on every delivery of it."""
+"""Id of the start event, equal in each of its deliveries."""
 
 
 @dataclass
@@ -31,7 +32,7 @@ class VirtualClock:
     """A clock that only the simulation moves.
 
     Attributes:
-        ms: the time, in milliseconds since 1970.
+        ms: current time, in milliseconds since 1970.
     """
 
     ms: int = BEGUN_MS
@@ -41,20 +42,20 @@ class VirtualClock:
         return self.ms
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass, as user code does that takes its time."""
+        """Advance the clock, like user code that takes `seconds`."""
         self.ms += round(seconds * 1000)
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a simulated function gets as its context; the part of Lambda's that makes sense here.
+    """Context of a simulated function: the parts of Lambda's context that make sense here.
 
     Attributes:
         unum: the invocation, as on Lambda.
-        run: how often user code ran for this invocation before; lets a mock return something else every time.
+        run: number of earlier runs of user code for this invocation; a mock may return another value each time.
         clock: the simulation's clock.
-        function_name: key of the function.
-        aws_request_id: the event's id, the same on every delivery of it.
+        function_name: the function's key.
+        aws_request_id: the event's id, equal in each of its deliveries.
     """
 
     unum: Call
@@ -64,19 +65,16 @@ class Context:
     aws_request_id: str
 
     def get_remaining_time_in_millis(self) -> int:
-        """No delivery has less time than this in a simulation; running out of it is a crash."""
+        """Return a constant; the simulation models timeouts as crashes."""
         return 60_000
 
 
-Function: TypeAlias = Callable[[Json, Any], Any]
-"""A Lambda handler: (event, context) to result."""
-
 Entry: TypeAlias = Callable[[Runtime, str, Json], None]
-"""What a function does with an event from outside: (runtime, the event's id, the event)."""
+"""A function's handling of events from outside: (runtime, event id, event)."""
 
 
 def begin(rt: Runtime, request_id: str, event: Json) -> None:
-    """Begin the execution that a client named, or else one named for the event."""
+    """Start the execution that a client named, or a new execution named after the event."""
     name = named_start(event)
     if name is None:
         start(rt, event_name(event) or request_id, event)
@@ -86,25 +84,24 @@ def begin(rt: Runtime, request_id: str, event: Json) -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scenario:
-    """What is simulated; nothing in it changes.
+    """An immutable simulation input.
 
     Attributes:
         workflow: the compiled workflow.
-        functions: a handler for each function key, or for a single Task under the Task's name, which takes precedence.
-        input: what the execution is started with.
-        faults: what the platform may do.
-        retention_s: how long items are kept, in seconds.
-        result_retention_s: how long start record and end are kept; None for as long as the rest.
-        collection: when stored outcomes go.
+        functions: a handler per function key, or per Task name, which takes precedence.
+        input: the execution's input.
+        faults: fault budget.
+        retention_s: retention of items, in seconds.
+        result_retention_s: retention of start record and final outcome, in seconds; None for `retention_s`.
+        collection: when to collect stored outcomes.
         by_client: a client writes the start record and names it in the start event.
-        fusion: whether deliveries go on with what follows in the same function.
-        timeout_s: of every function, in seconds; a delivery whose user code goes on for longer is killed.
-        tick_ms: how much time passes between two calls.
-        entry: what a function does with a start event.
-        store: makes the store.
-        least_bytes: from how many bytes on texts are stored as objects, and events have a reference in place of their
-            input; None for no objects.
-        most_begun: how many branches a delivery begins by itself.
+        fusion: deliveries may continue with the next invocation in the same function.
+        timeout_s: timeout of every function, in seconds; longer deliveries are killed.
+        tick_ms: virtual time between two calls.
+        entry: handling of start events.
+        store: factory of the store.
+        least_bytes: minimum size of texts that become objects, with references in events; None for no objects.
+        most_begun: maximum number of branches that one delivery starts.
     """
 
     workflow: Workflow
@@ -123,59 +120,55 @@ class Scenario:
     least_bytes: int | None = None
     most_begun: int = MOST_BEGUN
 
+    # Fail before the search: in a run, a missing handler would look like a failure of the Task.
     def __post_init__(self) -> None:
         missing = sorted(task.name for task in self.workflow.tasks if self._handler(task) is None)
         if missing:
             raise KeyError(
-                f"functions: nothing for the Tasks {missing}, neither by their names nor by their functions' keys; "
-                f"given are {sorted(self.functions)}"
+                f"functions: no handler for the Tasks {missing}; add one per Task name or function key; "
+                f"there are handlers for {sorted(self.functions)}"
             )
 
     def new_store(self, clock: Clock) -> SimulatedStore:
-        """The store of a simulation; objects last as long as the constructs have a bucket keep them."""
+        """Return an empty store whose objects live as long as in the constructs' payload bucket."""
         store = self.store(clock)
         store.lasting_s = object_lifetime_days(max(self.retention_s, self.result_retention_s or 0)) * DAY_S
         return store
 
     def protocol_store(self, store: Store, objects: Objects) -> Store:
-        """The store as the protocol sees it."""
+        """Return the store for the protocol, with large values as objects if the scenario has them."""
         if self.least_bytes is None:
             return store
         return LargeItems(store, objects, self.workflow.name, self.least_bytes, event_bytes=self.least_bytes)
 
     def handler(self, state: str) -> Function:
-        """What runs for the Task `state`."""
+        """Return the handler of Task `state`."""
         handler = self._handler(self.workflow.task(state))
         assert handler is not None  # noqa: S101 - checked when the scenario was made
         return handler
 
     @cached_property
     def execution_name(self) -> str:
-        """The name that the execution has to get."""
+        """The expected execution name."""
         return event_name(self.input) or REQUEST_ID
 
     @cached_property
     def start_key(self) -> Key:
-        """Where the execution's start record is."""
+        """The start record's key."""
         return start_key(self.workflow.name, self.execution_name)
 
     @cached_property
-    def hosts(self) -> frozenset[str]:
-        """The functions that there are."""
-        return frozenset(task.function for task in self.workflow.tasks)
-
-    @cached_property
     def routes(self) -> Mapping[str, str]:
-        """Their addresses: here every function has its key for one."""
-        return {function: function for function in self.hosts}
+        """Addresses of all functions: each function's key."""
+        return {task.function: task.function for task in self.workflow.tasks}
 
     @property
     def start_expires_at_s(self) -> int:
-        """When a start record expires that a client writes as everything begins, in seconds since 1970."""
+        """Expiry of a client's start record, in seconds since 1970."""
         return BEGUN_MS // 1000 + (self.result_retention_s or self.retention_s)
 
     def start_event(self) -> bytes:
-        """The event that starts the execution."""
+        """Return the start event's payload."""
         return json.dumps(start_request(self.execution_name) if self.by_client else self.input).encode()
 
     def _handler(self, task: Task) -> Function | None:

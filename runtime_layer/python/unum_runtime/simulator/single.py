@@ -1,4 +1,4 @@
-"""One state alone, as the TestState API of Step Functions runs it.
+"""A test of one state alone, with the semantics of Step Functions' TestState API.
 
 Source: AWS Step Functions API Reference, "TestState", "MockInput" and "TestStateConfiguration".
 """
@@ -27,14 +27,14 @@ def test_state(
     given: Given = NOTHING,  # noqa: PT028 - no test, but called as in AWS
     level: Level = Level.INFO,  # noqa: PT028 - the same
 ) -> dict[str, Json]:
-    """What `state` comes to with the input `value`, by the code that a deployed workflow runs.
+    """Return the result of `state` for the input `value`, computed by the deployed workflow's code.
 
     Args:
         workflow: the compiled workflow.
         state: name of one of its states.
         value: the state's input.
-        given: what surrounds it.
-        level: how much is shown.
+        given: mock, context and variables around the state.
+        level: amount of inspection data.
 
     Returns:
         Under the names that TestState gives them, as JSON values and not as texts: ``status``, which is ``SUCCEEDED``,
@@ -42,8 +42,8 @@ def test_state(
         ``cause``; from `Level.DEBUG` on ``inspectionData``.
 
     Raises:
-        KeyError: there is no such state.
-        ValueError: what is given does not fit the state.
+        KeyError: unknown state.
+        ValueError: `given` does not fit the state.
     """
     found = workflow.states[state]
     _check(workflow, found, given)
@@ -53,35 +53,27 @@ def test_state(
 
 
 def _check(workflow: Workflow, state: State, given: Given) -> None:
-    """Make sure that `state` can be tested with what is given.
-
-    Raises:
-        ValueError: it cannot; says what is missing or too much.
-    """
+    """Raise ValueError if `given` lacks data for `state`, or has data that `state` cannot use."""
     _check_mock(state, given)
     inside, origin = set(_inside(workflow, state)), given.error_caused_by_state
     if origin is not None and origin not in inside:
         known = ", ".join(sorted(inside)) or "none"
         raise ValueError(
-            f"errorCausedByState: expected a state inside {state.name!r}, got {origin!r}; there are: {known}"
+            f"errorCausedByState: expected a state inside {state.name!r}, got {origin!r}; states inside: {known}"
         )
     if given.map_iteration_failure_count and not isinstance(state, Map):
-        raise ValueError(f"mapIterationFailureCount: only a Map has iterations, {state.name!r} is a {_kind(state)}")
+        raise ValueError(f"mapIterationFailureCount: expected a Map, but {state.name!r} is a {_kind(state)}; remove it")
 
 
 def _check_mock(state: State, given: Given) -> None:
     mock = given.mock
     if mock is None:
         if isinstance(state, FanOut) or (isinstance(state, Task) and state.pattern is not Pattern.RESPONSE):
-            raise ValueError(
-                f"mock: the {_kind(state)} {state.name!r} can only be tested with one; give a result or an error"
-            )
+            raise ValueError(f"mock: the {_kind(state)} {state.name!r} needs a mock; give a result or an error")
         if isinstance(state, Task) and given.functions.keys().isdisjoint((state.name, state.function)):
-            raise ValueError(f"mock: {state.name!r} needs one, or the function {state.function!r}; neither is given")
+            raise ValueError(f"mock: {state.name!r} needs a mock or the function {state.function!r}; give one of them")
     elif not isinstance(state, Work):
-        raise ValueError(
-            f"mock: only a Task, Map or Parallel can have one, {state.name!r} is a {_kind(state)}; remove it"
-        )
+        raise ValueError(f"mock: expected a Task, Map or Parallel, but {state.name!r} is a {_kind(state)}; remove it")
     elif mock.error is None and isinstance(state, Task):
         check_result(state, mock.result, mock.field_validation_mode)
     elif mock.error is None and not isinstance(mock.result, list) and not (isinstance(state, Map) and state.writes):
@@ -89,7 +81,7 @@ def _check_mock(state: State, given: Given) -> None:
 
 
 def _inside(workflow: Workflow, state: State) -> Iterator[str]:
-    """The names of all states in the branches of `state`."""
+    """Yield the names of all states in the branches of `state`, nested ones included."""
     for inner in workflow.states.values():
         if inner.scope == state.name:
             yield inner.name

@@ -1,4 +1,4 @@
-"""A broken invariant, with everything needed to see it again."""
+"""A broken invariant together with the trace that reproduces it."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -8,18 +8,18 @@ from unum_runtime.simulator.moves import Move
 from unum_runtime.simulator.scenario import Scenario
 
 SHOWN = 200
-"""How many lines of a log are printed, the last ones."""
+"""Number of printed log lines, counted from the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What happened in one simulated execution.
+    """Record of one simulated execution.
 
     Attributes:
-        scenario: what was simulated.
-        moves: every choice that was made.
-        seed: of the random search that made them; None for an exhaustive one.
-        lines: the same for humans: virtual time, delivery and invocation, call, effect or fault.
+        scenario: the simulated scenario.
+        moves: all moves, in order.
+        seed: seed of the random search; None for an exhaustive search.
+        lines: readable log of the moves: virtual time, delivery and invocation, call, effect or fault.
     """
 
     scenario: Scenario
@@ -30,17 +30,17 @@ class Trace:
     def __str__(self) -> str:
         source = "exhaustive search" if self.seed is None else f"seed {self.seed}"
         cut = len(self.lines) - SHOWN
-        skipped = [f"({cut} lines of log before; all are in trace.lines)"] if cut > 0 else []
+        skipped = [f"({cut} earlier log lines omitted; see trace.lines)"] if cut > 0 else []
         return "\n".join([f"trace of {source}, {len(self.moves)} moves:", *skipped, *self.lines[-SHOWN:]])
 
 
 class Violation(AssertionError):
-    """The protocol broke an invariant.
+    """A guarantee that the protocol broke.
 
     Attributes:
-        invariant: which.
-        detail: how it shows.
-        trace: how it came to it; `replay` runs it again.
+        invariant: the broken invariant.
+        detail: observed contradiction.
+        trace: the execution's moves; `replay` repeats them.
     """
 
     def __init__(self, invariant: Invariant, detail: str, trace: Trace) -> None:
@@ -51,5 +51,5 @@ class Violation(AssertionError):
 
     @classmethod
     def of(cls, broken: Broken, trace: Trace) -> Self:
-        """The violation that `broken` is after `trace`."""
+        """Return `broken` as a violation with its trace."""
         return cls(broken.invariant, broken.detail, trace)

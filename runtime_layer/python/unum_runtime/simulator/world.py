@@ -1,4 +1,4 @@
-"""The state of a simulation: a value that can be copied and compared."""
+"""State of a simulation, as a value with copies and comparison."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -27,12 +27,12 @@ class Event:
     """An event that the platform accepted.
 
     Attributes:
-        payload: JSON.
-        envelope: what it says; None for the event that starts the execution.
-        sent_ms: when it was accepted, in milliseconds since 1970.
-        ready_ms: from when on it can be delivered.
-        returned: how often a function sent it back.
-        control: what somebody asks for with it; None if the platform or a function has sent it.
+        payload: JSON text.
+        envelope: parsed payload; None for a start event.
+        sent_ms: time of acceptance, in milliseconds since 1970.
+        ready_ms: earliest delivery, in milliseconds since 1970.
+        returned: number of rejections by a function.
+        control: an operator's request; None for events from the platform or a function.
     """
 
     payload: bytes
@@ -44,7 +44,7 @@ class Event:
 
     @classmethod
     def of(cls, payload: bytes, sent_ms: int, due_ms: int = 0) -> Self:
-        """The event that the platform accepts at `sent_ms`, or that a timer sends at `due_ms`."""
+        """Return the event that the platform accepts at `sent_ms`, or that a timer sends at `due_ms`."""
         event = json.loads(payload)
         envelope = Envelope.from_json(event) if is_envelope(event) else None
         control = Control(event["control"]) if is_request(event) else None
@@ -52,14 +52,14 @@ class Event:
 
     @property
     def retries(self) -> tuple[int, ...]:
-        """How often the retriers of its state had been used."""
+        """Earlier uses of the state's retriers."""
         return () if self.envelope is None else self.envelope.retries
 
     @property
     def until_s(self) -> int:
-        """The last moment at which a delivery of it can do anything, in seconds since 1970; 0 for a request.
+        """Last time at which a delivery can have an effect, in seconds since 1970; 0 for a request.
 
-        Nobody keeps a request: whoever makes it waits for the answer.
+        A request is a synchronous call, so the platform never stores it.
         """
         if self.control:
             return 0
@@ -71,13 +71,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """What a delivery works on: what it delivers, or what it has gone on with itself.
+    """One invocation that a delivery works on: its event's, or a later one after fusion.
 
     Attributes:
-        event: what it delivers, or what would have been.
-        was_committed: its outcome was committed when this began.
-        was_stopped: the execution was stopped when this began.
-        was_polled: a look at its job had been sent when this began.
+        event: the invocation's event, delivered or fused.
+        was_committed: the outcome was already committed at the start of this hop.
+        was_stopped: the execution was already stopped at the start of this hop.
+        was_polled: a polling event for its job had already been sent at the start of this hop.
     """
 
     event: Event
@@ -88,17 +88,17 @@ class Hop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """A running delivery, stopped at a call.
+    """A running delivery, suspended at a call.
 
     Attributes:
-        number: which one, for humans.
-        is_copy: it is an additional one; the event does not depend on it.
-        first_hop: what it began with.
-        hop: what it is at.
-        function: where it runs; None where that cannot matter.
-        begun_ms: when it began, in milliseconds since 1970.
-        committed: what was committed then, if somebody asks with it.
-        progress: how far it has come.
+        number: number for logs.
+        is_copy: an additional delivery; its failure does not affect the event.
+        first_hop: the invocation of the delivered event.
+        hop: the current invocation.
+        function: the function that runs it; None for events without user code.
+        begun_ms: start time, in milliseconds since 1970.
+        progress: the calls so far.
+        committed: committed keys at the start, for a request.
     """
 
     number: int
@@ -115,44 +115,44 @@ class Delivery:
 
     @property
     def event(self) -> Event:
-        """What it delivers."""
+        """The delivered event."""
         return self.first_hop.event
 
     @property
     def pending(self) -> Operation:
-        """What it asks for."""
+        """The unanswered call."""
         assert isinstance(self.progress.pending, Operation)  # noqa: S101 - it has not ended
         return self.progress.pending
 
     @property
     def id(self) -> str:
-        """What no other delivery is called."""
+        """Unique name of the delivery."""
         return f"delivery {self.number}"
 
     @property
     def is_independent(self) -> bool:
-        """Whether its next call needs no choice between deliveries, because it commutes with everything others do.
+        """True if the next call commutes with all calls of other deliveries, so the scheduler needs no choice.
 
-        The first call: the delivery might as well have begun just now. Sending events: they can be delivered late.
+        Commuting calls are the first one (the delivery could have started just now) and sends (events may arrive late).
         """
         return not self.progress.has_begun or self.pending.primitive in SENDS
 
     def key(self) -> tuple[object, ...]:
-        """What makes a difference to what can follow."""
+        """Return all fields that affect later moves."""
         return (self.first_hop, self.is_copy, self.hop, self.begun_ms, self.progress.digest)
 
 
 Work: TypeAlias = tuple[Name, str]
-"""What user code runs for: an invocation and a Task; a Task that is not checkpointed shares its name with the next."""
+"""Identity of a user code run: invocation and Task; a Task without a checkpoint shares its name with the next one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An item as it was created.
+    """An item as of its creation.
 
     Attributes:
-        author: whose delivery created it.
-        item: what was stored.
+        author: the delivery that created it.
+        item: its content.
     """
 
     author: Author
@@ -163,12 +163,12 @@ class Record:
 
 
 class Try(NamedTuple):
-    """A try of a Task that waits for a job.
+    """An attempt of a Task with a service job.
 
     Attributes:
-        name: of the invocation.
+        name: the invocation.
         state: the Task.
-        attempt: how often it was tried before.
+        attempt: number of earlier attempts.
     """
 
     name: Name
@@ -177,17 +177,17 @@ class Try(NamedTuple):
 
 
 Place: TypeAlias = tuple[int, tuple[tuple[str, int, int], ...], int]
-"""Where in a fan-out an invocation is, whichever round of it: index of the branch; of each fan-out inside state,
-iteration and index, whichever try of that it is; and step."""
+"""Position of an invocation in a fan-out, independent of the fan-out's iteration and attempt: branch index; state,
+iteration and index of each nested fan-out; step."""
 
 
 class Preserved(NamedTuple):
-    """What had succeeded in a fan-out when somebody asked first that it be redriven.
+    """Successful invocations of a fan-out before its first redrive.
 
     Attributes:
-        iteration: of the fan-out.
-        again: its iteration once it is redriven.
-        places: of all that had.
+        iteration: the fan-out's iteration.
+        again: the fan-out's iteration after the redrive.
+        places: positions of the successful invocations.
     """
 
     iteration: int = 0
@@ -197,28 +197,28 @@ class Preserved(NamedTuple):
 
 @dataclass(kw_only=True)
 class World:
-    """Everything that can differ between two moments of a simulation.
+    """Complete state of a simulation at one time.
 
     Attributes:
-        scenario: what is simulated.
-        left: the faults that may still happen.
-        clock: the time.
-        store: what is committed.
-        waiting: events that no delivery has finished and none works on.
-        done: events that a delivery has finished; they may be delivered again.
-        dead: events that the platform gave up.
-        running: deliveries.
-        delivered: how many deliveries there were.
-        runs: how often user code ran, by invocation and Task.
-        idempotency_keys: the key that user code saw, by the same.
-        records: every item that was created, whatever became of it.
-        execution: the identity of the execution, once it is recorded.
-        ending: how the execution ended, as first seen; of one that was redriven, since then.
-        preserved: what the redrives of the last fan-out that failed have to keep.
-        polled: tries whose jobs somebody was sent to look at.
-        first_progresses: how deliveries have begun in any world that was gone on with from the same one.
-        failure_free: the failure-free run with some records, by their digest, for as many worlds.
-        log: a line for each thing that happens; None where nobody reads them.
+        scenario: the simulated scenario.
+        left: remaining fault budget.
+        clock: the virtual clock.
+        store: the committed content.
+        waiting: events without a running or completed delivery.
+        done: events with a completed delivery; duplicates of them may arrive.
+        dead: events in the dead-letter queue.
+        running: suspended deliveries.
+        delivered: number of deliveries so far.
+        runs: number of runs of user code, by invocation and Task.
+        idempotency_keys: idempotency keys that user code received, by invocation and Task.
+        records: all items ever created.
+        execution: the execution's identity; None before its start record.
+        ending: the observed ending, reset by a redrive.
+        preserved: successes that redrives of the last failed fan-out must preserve.
+        polled: attempts with a sent polling event.
+        first_progresses: initial progress of each delivery, shared by all copies of the first world.
+        failure_free: reference runs by the digest of their records, shared like `first_progresses`.
+        log: readable lines; None for no log.
     """
 
     scenario: Scenario
@@ -243,7 +243,7 @@ class World:
 
     @classmethod
     def of(cls, scenario: Scenario, *, log: list[str] | None = None) -> Self:
-        """The world in which the execution's start event was accepted and nothing was delivered."""
+        """Return the world before the first delivery, with an accepted start event."""
         clock = VirtualClock()
         world = cls(
             scenario=scenario,
@@ -263,7 +263,8 @@ class World:
         return world
 
     def copy(self) -> "World":
-        """The same world, to go on from in another way."""
+        """Return an independent copy."""
+        # Shallow: `Facts` and other shared fields are immutable, and only lists and stores need copies.
         other = object.__new__(World)
         other.__dict__.update(self.__dict__)
         other.clock = VirtualClock(self.clock.ms)
@@ -274,7 +275,8 @@ class World:
         return other
 
     def digest(self) -> int:
-        """A number that tells whether two worlds can go on in the same ways."""
+        """Return a hash; worlds with equal hashes allow the same moves."""
+        # Completed events matter only while a duplicate may arrive; otherwise such worlds are equal.
         again = self.done if self.left.duplicates else []
         deliveries = [delivery.key() for delivery in self.running]
         bags = (_bag(kept) for kept in (self.waiting, again, self.dead, deliveries))
@@ -282,22 +284,28 @@ class World:
         return hash((self.clock.ms, self.store.digest(), *bags, self.left, facts))
 
     @property
+    def identity(self) -> Execution:
+        """The execution's identity, valid once its start record is stored."""
+        assert self.execution is not None  # noqa: S101 - every caller runs after the start record was written
+        return self.execution
+
+    @property
     def view(self) -> Store:
-        """What is committed, with all that it refers to."""
+        """The store with large values resolved."""
         return self.scenario.protocol_store(self.store, self.store)
 
     @property
     def start_key(self) -> Key:
-        """Where the execution's start record is."""
+        """The start record's key."""
         return self.scenario.start_key
 
     def say(self, who: object, what: Callable[[], str]) -> None:
-        """Add a line to the log, if there is one."""
+        """Append a line to the log, if any."""
         if self.log is not None:
             self.log.append(f"{(self.clock.ms - BEGUN_MS) / 1000:>10.3f} s  {who}: {what()}")
 
     def find_execution(self) -> None:
-        """Learn the execution's identity from its start record."""
+        """Read the execution's identity from its start record."""
         if self.execution is not None:
             return
         item = self.store.read([self.start_key]).get(self.start_key)
@@ -305,7 +313,7 @@ class World:
             self.execution = started_execution(self.scenario.execution_name, item)
 
     def own_name(self, event: Event) -> Name | None:
-        """The invocation that a delivery of `event` may run user code for; None where that is not settled yet."""
+        """Return the invocation for which a delivery of `event` may run user code, or None if still unknown."""
         if event.envelope is not None:
             return event.envelope.name
         if event.control:
@@ -313,7 +321,7 @@ class World:
         return self.execution and Name(self.execution, (), 1)
 
     def hop_of(self, event: Event) -> Hop:
-        """What a delivery is at that begins with `event` now."""
+        """Return the hop of a delivery that starts `event` now."""
         name = self.own_name(event)
         was_committed = False
         if name is not None:
@@ -322,22 +330,23 @@ class World:
         return Hop(event, was_committed, self.is_stopped, self._try_of(event) in self.polled)
 
     def first_progress(self, number: int, event: Event) -> Progress:
-        """The course of delivery `number`, of `event`, before its first call.
+        """Return the progress of delivery `number` before its first call.
 
-        Two deliveries of one world never share a course: each has the code run for itself, so it shows where that
-        depends on more than its answers.
+        Two deliveries of one world never share it: each runs the code itself, which reveals hidden dependencies on
+        other state.
         """
         return self.first_progresses.setdefault((number, event.payload), Progress())
 
     def record_poll(self, event: Event) -> None:
-        """Remember of a look at a job that it was sent."""
+        """Record the attempt of a sent polling event."""
         job = event.envelope and event.envelope.job
         tried = self._try_of(event)
         if job is not None and tried is not None:
+            # After the first polling event, another start of the job would be a second job (invariant 4).
             self.polled |= {tried}
 
     def _try_of(self, event: Event) -> Try | None:
-        """The try of a Task with a job that `event` is for; None for anything else."""
+        """Return the attempt of a Task with a service job that `event` belongs to, or None."""
         workflow, name = self.scenario.workflow, self.own_name(event)
         state = workflow.start_at if event.envelope is None else event.envelope.state
         match workflow.states[state]:
@@ -346,7 +355,7 @@ class World:
         return None
 
     def function_of(self, event: Event) -> str | None:
-        """The function that `event` is for; None for one without user code."""
+        """Return the function that handles `event`, or None without user code."""
         workflow = self.scenario.workflow
         if event.control:
             return None
@@ -354,24 +363,24 @@ class World:
         return state.function if isinstance(state, Task) else None
 
     def author(self, event: Event) -> Author:
-        """Who commits what a delivery of `event` creates."""
+        """Return the author of checkpoints that a delivery of `event` creates."""
         state = None if event.envelope is None else event.envelope.state
         return Author(self.own_name(event), event.retries, state)
 
     def request(self, asked: Control, **content: Json) -> Event:
-        """The event with which somebody asks for something."""
+        """Return the event of an operator's request."""
         return Event.of(to_text(request(asked, self.scenario.execution_name, **content)).encode(), self.clock.ms)
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the execution was stopped before it ended."""
+        """True if a stop request ended the execution."""
         return self.ending is not None and self.ending.status is Status.ABORTED
 
     def is_over(self) -> bool:
-        """Whether nothing is left that the platform owes the execution."""
+        """Return True if the platform has nothing left to deliver."""
         return not self.waiting and not self.running
 
 
 def _bag(kept: Iterable[object]) -> int:
-    """A number that tells what is kept apart, in whatever order."""
+    """Return a hash of the elements, independent of their order."""
     return hash(tuple(sorted(map(hash, kept))))
