@@ -6,13 +6,12 @@ be gone or overwritten later: claims, what waits for a token or a job or a neigh
 Eager collection empties sets: one addition to each of these is counted, and that it was emptied.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from unum_compiler.cost.estimate import DEFAULT_MEMORY_MB
 from unum_compiler.cost.prices import list_prices
-from unum_runtime.client.reading import stored_steps
 from unum_runtime.model.checkpoint import MEMBERS, TOMBSTONE, Checkpoint, Item, Phase
 from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import (
@@ -26,10 +25,9 @@ from unum_runtime.model.naming import (
     pack_at,
     root_key,
     scopes_around,
-    shard_partition,
 )
-from unum_runtime.model.pack import ENDS, unpacked
-from unum_runtime.protocol.history.steps import of_branch, top_level
+from unum_runtime.model.pack import ENDS
+from unum_runtime.protocol.history.timeline import from_start, of_shard, shards
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 from unum_runtime.simulator.capacity import item_size, write_units
 from unum_runtime.store.base import Store
@@ -82,16 +80,17 @@ def stored_receipt(
         ExecutionDoesNotExist: there is none of that name.
         StoreError: the store could not be read.
     """
-    record = stored_steps.start_record(store, workflow, execution_name)
-    checkpoints = [record, *top_level(store, workflow, record.name.execution)]
+    checkpoints = from_start(store, workflow, execution_name)
+    execution = checkpoints[0].name.execution
     items = [(checkpoint_key(workflow, each.name), stored_item(workflow, each)) for each in checkpoints]
     sets: list[Key] = []
-    for scope in _opened(checkpoints):
-        for branches in _shards(store, workflow, scope):
-            items += branches.items()
-            checkpoints += (of_branch(scope, *each) for each in unpacked(branches, scope.execution).items())
+    # The list grows while it is read, so scopes inside of branches are read as well.
+    for scope in (checkpoint.opens for checkpoint in checkpoints if checkpoint.opens is not None):
+        for shard in shards(store, workflow, scope):
+            items += shard.items()
+            checkpoints += of_shard(scope, shard)
         sets += _set_keys(workflow, scope)
-    stored = [_stored(store, record.name.execution, *each, retention_s) for each in items]
+    stored = [_stored(store, execution, *each, retention_s) for each in items]
     beside = sum(map(_additions, store.read(sets).values()))
     committed = {checkpoint.name: checkpoint for checkpoint in checkpoints}
     own = [checkpoint for checkpoint in checkpoints[1:] if not _is_copy(checkpoint, committed)]
@@ -123,16 +122,6 @@ class _Stored(NamedTuple):
     write_units: int
     objects: int
     size: int
-
-
-def _opened(checkpoints: list[Checkpoint]) -> Iterator[Scope]:
-    """The fan-outs that `checkpoints` open, also those that come to the list meanwhile."""
-    return (checkpoint.opens for checkpoint in checkpoints if checkpoint.opens is not None)
-
-
-def _shards(store: Store, workflow: str, scope: Scope) -> Iterator[dict[Key, Item]]:
-    """All that the branches of each shard of `scope` have stored."""
-    return (store.query(shard_partition(workflow, scope, shard)) for shard in range(scope.shards))
 
 
 def _stored(store: Store, execution: Execution, key: Key, item: Item, retention_s: int) -> _Stored:

@@ -1,7 +1,7 @@
-"""What is in the layer of a workflow, for one version of Python: a pure function of its definition and the runtime.
+"""Content of a workflow's layer for one version of Python: a pure function of definition and runtime.
 
-Lambda cannot keep what Python compiles there. So the layer has bytecode in place of sources where somebody makes it for
-the functions' Python; elsewhere it has the sources, which do the same and are compiled in each cold start.
+Functions cannot store compiled modules. The layer therefore contains bytecode, if this machine has the functions'
+Python; otherwise it contains sources, which behave the same and are compiled in each cold start.
 """
 
 import hashlib
@@ -14,33 +14,33 @@ from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
 from unum_compiler.analysis.waits import waits_long
-from unum_constructs.layer.strip import bare
+from unum_constructs.layer.strip import strip_source
 from unum_runtime.cold_start.bundle import SUFFIX, bundled
 from unum_runtime.model.ir import Language, Workflow
 
 PACKAGE = "unum_runtime"
 WORKFLOWS_FOLDER = "unum_workflows"
-"""Where the runtime looks for the IR: beside its package (`unum_runtime.functions.task_function.WORKFLOWS_FOLDER`)."""
+"""Folder of the IR beside the package; see `unum_runtime.functions.task_function.WORKFLOWS_FOLDER`."""
 
 LEFT_OUT = frozenset({"__pycache__", "client", "simulator", "memory.py"})
-"""Folders and modules of the package that no function needs."""
+"""Folders and modules that no function needs."""
 
-_CONTROL = ("control_requests.py", "function_versions.py", "steps.py", "pending.py")
+_CONTROL = ("control_requests.py", "function_versions.py", "timeline.py", "pending.py")
 
 SOURCES_ALONE = frozenset({"services", "items", "service_function.py", "control", *_CONTROL})
-"""Folders and modules that stay sources: these are smaller, and what loads them loads botocore as well, which takes
-longer."""
+"""Folders and modules that stay sources: sources are smaller, and these modules load botocore, which takes longer
+anyway."""
 
 JSONATA = "jsonata-python"
-"""The distribution that evaluates JSONata; only workflows with such states have it in their layer."""
+"""Distribution that evaluates JSONata; only layers of workflows with JSONata contain it."""
 
 _FINDERS = frozenset(
     f"python/{PACKAGE}/{module}" for module in ("__init__.py", "cold_start/__init__.py", "cold_start/bundle.py")
 )
 """Modules that find the others in a bundle."""
 
-_DIGITS = 16
-"""Digits of a digest that tell bundles apart."""
+_DIGEST_DIGITS = 16
+"""Digits of a digest in a bundle's name."""
 
 _COMPILER_MODULES = ("asl/jsonata/check.py", "asl/jsonata/syntax.py")
 _LANGUAGE_MODULES = {Language.JSONPATH: "asl/jsonpath", Language.JSONATA: "asl/jsonata"}
@@ -55,17 +55,17 @@ _SERVICE_MODULES = (
 _SCHEDULE_MODULES = ("aws/schedules.py",)
 
 _INTRINSIC = re.compile(r"States\.\w+\(")
-"""How a call of an intrinsic function begins. Source: Amazon States Language, "Intrinsic Functions"."""
+"""Call of an intrinsic function. Source: Amazon States Language, "Intrinsic Functions"."""
 
 MOUNTED_AT = "/opt"
-"""Where functions have what is in their layers."""
+"""Folder of layers in a function. Source: AWS Lambda Developer Guide, "Packaging your layer content"."""
 
 Content: TypeAlias = Mapping[str, bytes]
 """Files of a layer: content by path, with slashes, in order."""
 
 
 def runtime_folder() -> Path:
-    """Where the package `unum_runtime` is installed; it is not imported for that."""
+    """Return the folder of the package `unum_runtime`, without importing it."""
     spec = find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError(f"{PACKAGE} is not installed as a folder of files; install the wheel unum-runtime")
@@ -73,10 +73,10 @@ def runtime_folder() -> Path:
 
 
 def layer_content(workflow: Workflow, runtime: Path) -> Content:
-    """What the layer of `workflow` has in it, as sources.
+    """Return the layer's content as sources.
 
     Args:
-        workflow: the workflow.
+        workflow: compiled workflow.
         runtime: folder of the package `unum_runtime`.
     """
     unused = (*_unused(workflow),)
@@ -88,8 +88,8 @@ def layer_content(workflow: Workflow, runtime: Path) -> Content:
     return dict(sorted(files.items()))
 
 
-def compilable(content: Content) -> Content:
-    """The modules in `content` that are loaded faster as bytecode, by the paths that they have in a function."""
+def compilable_modules(content: Content) -> Content:
+    """Return the modules in `content` that load faster as bytecode, by their paths in a function."""
     paths = {path: PurePosixPath(path) for path in content}
     faster = (
         path for path, parsed in paths.items() if parsed.suffix == ".py" and SOURCES_ALONE.isdisjoint(parsed.parts)
@@ -97,25 +97,25 @@ def compilable(content: Content) -> Content:
     return {f"{MOUNTED_AT}/{path}": content[path] for path in faster}
 
 
-def deployed(content: Content, bytecode: Content) -> Content:
-    """`content` as functions get it: with `bytecode`, by the paths of `compilable`, in place of the sources of that.
+def deployed_files(content: Content, bytecode: Content) -> Content:
+    """Return `content` with `bytecode`, by the paths of `compilable_modules`, in place of the sources.
 
-    Where there is any, all modules are in one file, but those that find the others there.
+    With bytecode, all modules are in one file, except those that find the others there.
     """
     sources = {path: data for path, data in content.items() if path.endswith(".py") and path not in _FINDERS}
-    files = {path: _as_deployed(path, data, bytecode.get(f"{MOUNTED_AT}/{path}")) for path, data in content.items()}
+    files = {path: _deployed_file(path, data, bytecode.get(f"{MOUNTED_AT}/{path}")) for path, data in content.items()}
     if not bytecode:
         return dict(files.values())
     # Layers of two workflows in one function come together: they may have the same bundle, or two.
-    bundle = f"python/{PACKAGE}/{digest(sources, '')[:_DIGITS]}{SUFFIX}"
+    bundle = f"python/{PACKAGE}/{digest(sources, '')[:_DIGEST_DIGITS]}{SUFFIX}"
     modules = dict(files.pop(path) for path in sources)
     return {**dict(files.values()), bundle: bundled({path.removeprefix("python/"): modules[path] for path in modules})}
 
 
 def digest(content: Content, python: str) -> str:
-    """SHA-256 over the runtime's name, paths, and bytes of sources: not times, modes, or the order in a folder.
+    """Return SHA-256 over the runtime's name, the paths and the sources, without times, modes, or folder order.
 
-    What is deployed follows from these, so the digest is the same on every machine, whichever Python that has.
+    The deployed files follow from these, so the digest is equal on every machine with any Python.
     """
     seen = hashlib.sha256(f"{python}\0".encode())
     for path, data in content.items():
@@ -124,7 +124,7 @@ def digest(content: Content, python: str) -> str:
 
 
 def has_jsonata(workflow: Workflow) -> bool:
-    """Whether a state of `workflow` is in JSONata."""
+    """Return True if a state of `workflow` uses JSONata."""
     return Language.JSONATA in _languages(workflow)
 
 
@@ -133,7 +133,7 @@ def _languages(workflow: Workflow) -> frozenset[Language]:
 
 
 def _unused(workflow: Workflow) -> Iterator[str]:
-    """Folders and modules that no function of `workflow` loads."""
+    """Yield folders and modules that no function of `workflow` loads."""
     yield from _COMPILER_MODULES
     yield from (_LANGUAGE_MODULES[each] for each in Language if each not in _languages(workflow))
     if not _INTRINSIC.search(workflow.to_json()):
@@ -152,10 +152,10 @@ def _modules(runtime: Path) -> Iterator[tuple[PurePosixPath, Path]]:
 
 
 def _jsonata() -> Iterator[tuple[str, bytes]]:
-    """The package, without its command line, and its licence.
+    """Yield the JSONata package without its command line, and its licence.
 
     Raises:
-        PackageNotFoundError: it is not installed; then the compiler has said so before.
+        PackageNotFoundError: it is not installed; the compiler has reported that before.
     """
     installed = distribution(JSONATA)
     for path in installed.files or ():
@@ -164,18 +164,18 @@ def _jsonata() -> Iterator[tuple[str, bytes]]:
             yield path.as_posix(), _text(Path(str(installed.locate_file(path))))
 
 
-def _as_deployed(path: str, data: bytes, bytecode: bytes | None) -> tuple[str, bytes]:
-    """Path and content of a file.
+def _deployed_file(path: str, data: bytes, bytecode: bytes | None) -> tuple[str, bytes]:
+    """Return path and content of a file.
 
-    Source: Python's documentation of importlib, "SourcelessFileLoader"; PEP 3147, "Case 4: legacy pyc files".
+    Source: Python documentation of importlib, "SourcelessFileLoader"; PEP 3147, "Case 4: legacy pyc files".
     """
     if bytecode is not None:
         return f"{path}c", bytecode
     is_ours = path.endswith(".py") and PACKAGE in PurePosixPath(path).parts  # others' stay as they published them
-    return path, _bare(data) if is_ours else data
+    return path, _strip_source(data) if is_ours else data
 
 
-_bare = cache(bare)
+_strip_source = cache(strip_source)
 
 
 def _text(file: Path) -> bytes:

@@ -14,12 +14,22 @@ from unum_runtime.client.events.journal import Event, HistoryEvent, Journal, Kno
 from unum_runtime.client.events.passed_states import pass_on, reason
 from unum_runtime.client.events.scope_events import Account
 from unum_runtime.client.events.task_events import Try
-from unum_runtime.client.reading.stored_outcomes import Past, failed_with, is_success
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Status, Success
 from unum_runtime.model.envelope import Value
-from unum_runtime.model.ir import Choice, Fail, FanOut, Map, State, Task, Wait, Work, Workflow
+from unum_runtime.model.ir import Choice, Fail, FanOut, State, Task, Wait, Work, Workflow
 from unum_runtime.model.naming import Frames, Name, Scope
-from unum_runtime.protocol.planning.advance import Visits, branch_start
+from unum_runtime.protocol.history.timeline import (
+    Following,
+    Timeline,
+    branch_begin,
+    failed_with,
+    following,
+    frees_lane,
+    is_success,
+    redrives,
+    tolerates_failures,
+)
+from unum_runtime.protocol.planning.advance import branch_start
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
     Commit,
@@ -29,9 +39,7 @@ from unum_runtime.protocol.planning.plan import (
     Invoke,
     JoinNeighbour,
     OpenScope,
-    branch,
     is_start,
-    plan,
     started_after,
     started_at_once,
 )
@@ -55,26 +63,27 @@ def events(workflow: Workflow, checkpoints: Iterable[Checkpoint], *, now_ms: int
     Raises:
         ClientError: the execution runs on another version.
     """
-    past, journal = Past.of(workflow, checkpoints), Journal()
-    details = data(input=_known(past.start)) | ({"roleArn": workflow.home.role_arn} if workflow.home.role_arn else {})
-    began = Event(type="ExecutionStarted", at_ms=past.start.committed_ms, previous=None, details=details)
+    timeline, journal = Timeline(workflow, checkpoints), Journal()
+    start, role = timeline.start, workflow.home.role_arn
+    details = data(input=_known(start)) | ({"roleArn": role} if role else {})
+    began = Event(type="ExecutionStarted", at_ms=start.committed_ms, previous=None, details=details)
     account = Account(journal, journal.add(began))
-    _tell(past, account)
-    if past.end is None:
-        return journal.shaped(until_ms=max(now_ms, past.latest_ms))
-    last, until_ms = account.last, max(account.last.at_ms, past.latest_ms)
-    if past.end.is_stop:  # before a Wait was over, perhaps, that leads to the last event
-        until_ms = max(past.end.committed_ms, past.latest_ms)
+    _tell(timeline, account)
+    if timeline.end is None:
+        return journal.shaped(until_ms=max(now_ms, timeline.latest_ms))
+    last, until_ms = account.last, max(account.last.at_ms, timeline.latest_ms)
+    if timeline.end.is_stop:  # before a Wait was over, perhaps, that leads to the last event
+        until_ms = max(timeline.end.committed_ms, timeline.latest_ms)
         last = journal.latest(until_ms=until_ms)
-    journal.end(_ending(past.end, last))
+    journal.end(_ending(timeline.end, last))
     return journal.shaped(until_ms=until_ms)
 
 
-def _tell(past: Past, account: Account) -> None:
+def _tell(timeline: Timeline, account: Account) -> None:
     """Tell what happened from the start on, and from each redrive on."""
-    top_level = _Thread(past, (), account)
-    end = top_level.follow(past.start)
-    for count, (ended, redriven) in enumerate(past.redriven, start=1):
+    top_level = _Thread(timeline, (), account)
+    end = top_level.follow(timeline.start)
+    for count, (ended, redriven) in enumerate(redrives(timeline.top_level), start=1):
         last = account.journal.latest(until_ms=ended.committed_ms) if ended.is_stop else end.last
         account.last = account.journal.add(_ending(ended, last))
         account.add("ExecutionRedriven", {"redriveCount": count}, redriven.committed_ms)
@@ -113,13 +122,13 @@ class _Thread:
     """Control in one scope: the top level, or a branch.
 
     Attributes:
-        past: what is stored.
+        timeline: the commits of the execution.
         frames: the fan-outs around it.
         account: what is told of it.
         succeeds: whether it is known to have ended well.
     """
 
-    past: Past
+    timeline: Timeline
     frames: Frames
     account: Account
     succeeds: bool = False
@@ -139,16 +148,21 @@ class _Thread:
                 return BranchFailed(name.execution, name.frames, failure), None
             case Checkpoint(outcome=Collected()):
                 return None, self._beyond_collected(checkpoint)
-        visits: Visits = []
-        effect = plan(self.past.workflow, checkpoint, visits)
-        is_inside = checkpoint.phase is Phase.ENTERED and not is_start(checkpoint.name)
-        pass_on(self.account, _led_to(effect, visits), is_inside=is_inside, meets=isinstance(effect, JoinNeighbour))
-        return effect, self._arrive(effect)
+        led = following(self.timeline.workflow, checkpoint)
+        return led.effect, self._pass_on(led)
+
+    def _pass_on(self, led: Following) -> Checkpoint | None:
+        """Report the states on the way to an effect; return the commit that it led to, if there is one."""
+        failure = _failure(led.effect)
+        # Another failure than that of the last visit is due to a limit of time or steps, so no state was passed.
+        if failure is None or (led.visits and failure == led.visits[-1].failure):
+            pass_on(self.account, led.visits, is_inside=led.reenters, meets=isinstance(led.effect, JoinNeighbour))
+        return self._arrive(led.effect)
 
     def _beyond_collected(self, checkpoint: Checkpoint) -> Checkpoint | None:
         name, opens = checkpoint.name, checkpoint.opens
         if checkpoint.phase is Phase.RETRIED:
-            return self.past.after(name)
+            return self.timeline.after(name)
         if checkpoint.phase is Phase.ENTERED and opens is not None:
             return self._fan_out(opens, None)
         return self._guess(self._resumes_at(checkpoint), name, opens)
@@ -156,7 +170,7 @@ class _Thread:
     def _resumes_at(self, checkpoint: Checkpoint) -> str | None:
         """The state that comes after a commit; None where none does, or only an event of its own."""
         if is_start(checkpoint.name):
-            return self.past.workflow.start_at
+            return self.timeline.workflow.start_at
         if checkpoint.phase is Phase.LEFT:
             return checkpoint.continuation.goes_to or self._state(checkpoint.state).next
         return checkpoint.state if checkpoint.phase is Phase.ENTERED else None
@@ -169,7 +183,7 @@ class _Thread:
             case Invoke(name, state) | JoinNeighbour(Invoke(name, state)):
                 return self._invoke(name, self._state(state), None)
             case Commit(name):
-                return self.past.committed.get(name)
+                return self.timeline.committed.get(name)
             case OpenScope(scope):
                 return self._fan_out(scope, effect)
         return None
@@ -177,7 +191,7 @@ class _Thread:
     def _invoke(self, name: Name, state: State, entered: Value | None) -> Checkpoint | None:
         if isinstance(state, Task):
             return self._work(state, name, entered)
-        checkpoint = self.past.committed.get(name)
+        checkpoint = self.timeline.committed.get(name)
         if isinstance(state, Wait) and checkpoint is not None:
             self._leave_wait(state, checkpoint)
         return checkpoint
@@ -188,9 +202,9 @@ class _Thread:
 
     def _work(self, task: Task, name: Name, entered: Value | None) -> Checkpoint | None:
         """Tell of a Task; the next commit."""
-        checkpoint = self.past.committed.get(name)
+        checkpoint = self.timeline.committed.get(name)
         own = checkpoint if checkpoint is not None and checkpoint.state == task.name else None
-        this = Try(self.past.workflow, task, name, entered, own)
+        this = Try(self.timeline.workflow, task, name, entered, own)
         this.tell_start(self.account)
         if own is not None:
             this.tell_end(self.account, own, succeeded=is_success(own))
@@ -202,11 +216,10 @@ class _Thread:
 
     def _fan_out(self, scope: Scope, opened: OpenScope | None) -> Checkpoint | None:
         """Tell of a fan-out; its commit, or what stands for one where the Task after it joins the branches."""
-        state, commit = self.past.workflow.fan_out(scope.state), self.past.outcome_of(scope)
-        needs_all = not _tolerates(state)
-        is_over = scope.join in self.past.committed if commit is None else is_success(commit)
+        state, commit = self.timeline.workflow.fan_out(scope.state), self.timeline.outcome_of(scope)
+        is_over = scope.join in self.timeline.committed if commit is None else is_success(commit)
         started = self.account.start(state, scope.size, self._opened_ms(scope), scope.generation)
-        ends = self._branches(scope, opened, started, succeeds=needs_all and is_over)
+        ends = self._branches(scope, opened, started, succeeds=is_over and not tolerates_failures(state))
         told = [(end.last, end.has_failed) for end in ends.values()]
         self.account.last = reason(told, started, succeeded=is_over)
         if commit is None and opened is not None:
@@ -220,7 +233,7 @@ class _Thread:
         return commit
 
     def _opened_ms(self, scope: Scope) -> int | None:
-        origin = self.past.committed.get(scope.origin)
+        origin = self.timeline.committed.get(scope.origin)
         return None if origin is None else origin.committed_ms
 
     def _leave(self, state: FanOut, commit: Checkpoint) -> None:
@@ -235,25 +248,29 @@ class _Thread:
         self, scope: Scope, opened: OpenScope | None, started: Event, *, succeeds: bool
     ) -> Mapping[int, _End]:
         """Tell of each branch that has begun; how far it has come, by its index."""
-        goes_on = _tolerates(self.past.workflow.fan_out(scope.state))
+        state = self.timeline.workflow.fan_out(scope.state)
         at_once = range(scope.size) if opened is None else started_at_once(opened)
         waiting, ends = deque((index, started) for index in at_once), dict[int, _End]()
         while waiting:
             index, before = waiting.popleft()
             account = self.account.branch(index, before)
-            thread = _Thread(self.past, scope.branch(index), account, succeeds)
+            thread = _Thread(self.timeline, scope.branch(index), account, succeeds)
             ends[index] = end = thread._branch(scope, opened, index)
-            if opened is not None and (isinstance(end.effect, CompleteBranch) or (goes_on and end.has_failed)):
+            if opened is not None and frees_lane(state, end.effect):
                 waiting += ((following, end.last) for following in started_after(opened, index))
         return ends
 
     def _branch(self, scope: Scope, opened: OpenScope | None, index: int) -> _End:
         """Tell of this branch, if it is known to have begun."""
-        if opened is None and not self.succeeds and not self.past.has_begun(self.frames):
+        if opened is None and not self.succeeds and self.timeline.last(self.frames) is None:
             return _End(self.account.last)
-        state, commit = self.past.workflow.fan_out(scope.state), self.past.outcome_of(scope)
+        state, commit = self.timeline.workflow.fan_out(scope.state), self.timeline.outcome_of(scope)
         self.account.iterate(state, "Started")
-        end = self.follow(self._begin(opened, index) if opened else self._guess_begin(state, index, scope))
+        if opened is not None:
+            first = self._pass_on(branch_begin(opened, index))
+        else:
+            first = self._guess(branch_start(state, index), Name(scope.execution, self.frames, -1))
+        end = self.follow(first)
         is_collected = end.checkpoint is not None and isinstance(end.checkpoint.outcome, Collected)
         if isinstance(end.effect, CompleteBranch) or (is_collected and self.succeeds):
             return end._replace(last=self.account.iterate(state, "Succeeded"))
@@ -262,16 +279,6 @@ class _Thread:
         if commit is not None and not is_collected:
             self.account.iterate(state, "Aborted", commit.committed_ms)
         return end
-
-    def _begin(self, opened: OpenScope, index: int) -> Checkpoint | None:
-        """Tell how branch `index` of `opened` begins; its first commit, if there is one."""
-        visits: Visits = []
-        effect = branch(opened, index, visits)
-        pass_on(self.account, _led_to(effect, visits))
-        return self._arrive(effect)
-
-    def _guess_begin(self, state: FanOut, index: int, scope: Scope) -> Checkpoint | None:
-        return self._guess(branch_start(state, index), Name(scope.execution, self.frames, -1))
 
     def _guess(self, name: str | None, before: Name, opens: Scope | None = None) -> Checkpoint | None:
         """Tell what follows for certain where no data are known, from the state called `name` on.
@@ -284,7 +291,7 @@ class _Thread:
         Returns:
             The next commit; None if there is none.
         """
-        following = self.past.after(before)
+        following = self.timeline.after(before)
         known = following if opens is None else opens
         ahead = self._guess_passed(name, None if known is None else known.state)
         if opens is not None:
@@ -325,12 +332,7 @@ class _Thread:
         return checkpoint
 
     def _state(self, name: str) -> State:
-        return self.past.workflow.states[name]
-
-
-def _tolerates(state: FanOut) -> bool:
-    """Whether branches of `state` may fail without failing it."""
-    return state.quorum is not None or (isinstance(state, Map) and state.tolerates)
+        return self.timeline.workflow.states[name]
 
 
 def _whole(ends: Mapping[int, _End]) -> Mapping[int, tuple[Checkpoint, CompleteBranch | BranchFailed]]:
@@ -344,12 +346,6 @@ def _whole(ends: Mapping[int, _End]) -> Mapping[int, tuple[Checkpoint, CompleteB
 
 def _known(checkpoint: Checkpoint) -> Known:
     return checkpoint.outcome if isinstance(checkpoint.outcome, Success) else None
-
-
-def _led_to(effect: Effect, visits: Visits) -> Visits:
-    """Return `visits` unless a limit of time or steps led to `effect` instead of the data."""
-    failure = _failure(effect)
-    return visits if failure is None or (visits and failure == visits[-1].failure) else []
 
 
 def _failure(effect: Effect) -> Failure | None:

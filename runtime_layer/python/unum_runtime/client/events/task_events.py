@@ -10,15 +10,14 @@ from typing import NamedTuple
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.client.events.journal import Known, assigned, data, failure_data
 from unum_runtime.client.events.scope_events import Account
-from unum_runtime.client.reading.stored_outcomes import failed_with
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Success, to_text
 from unum_runtime.model.envelope import Value
 from unum_runtime.model.ir import ACTIVITY, Form, Home, Json, Language, Pattern, Task, Workflow
 from unum_runtime.model.naming import Name
+from unum_runtime.protocol.history.timeline import failed_with
 from unum_runtime.protocol.planning import dataset_variables
-from unum_runtime.protocol.planning.compiled_fields import compiled
-from unum_runtime.protocol.planning.evaluation import EvaluationContext
+from unum_runtime.protocol.planning.evaluation import EvaluationContext, compiled
 from unum_runtime.protocol.planning.plan import out_of_time
 
 EVALUATION = "States.QueryEvaluationError"

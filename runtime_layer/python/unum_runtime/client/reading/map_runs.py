@@ -10,20 +10,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from unum_runtime.client.descriptions import moment
-from unum_runtime.client.reading.stored_outcomes import Past, failed_with
+from unum_runtime.client.descriptions import to_datetime
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Status
 from unum_runtime.model.ir import Map, Workflow
 from unum_runtime.model.naming import Scope
-from unum_runtime.protocol.planning.compiled_fields import compiled
+from unum_runtime.protocol.history.timeline import Timeline, begun, failed_with
+from unum_runtime.protocol.planning.evaluation import compiled
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
     CompleteBranch,
     OpenScope,
     plan,
-    started_after,
-    started_at_once,
 )
 
 
@@ -109,10 +107,10 @@ def map_runs(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> list[MapR
     Raises:
         ClientError: it runs on another version.
     """
-    past = Past.of(workflow, checkpoints)
+    timeline = Timeline(workflow, checkpoints)
     return [
-        _Run(past, checkpoint, checkpoint.opens).told()
-        for checkpoint in past.committed.values()
+        _Run(timeline, checkpoint, checkpoint.opens).told()
+        for checkpoint in timeline.committed.values()
         if checkpoint.opens is not None and isinstance(workflow.states[checkpoint.opens.state], Map)
     ]
 
@@ -122,12 +120,12 @@ class _Run:
     """A run, as it is told from what is committed.
 
     Attributes:
-        past: of the execution.
+        timeline: of the execution.
         origin: the commit that opened the scope.
         scope: its branches.
     """
 
-    past: Past
+    timeline: Timeline
     origin: Checkpoint
     scope: Scope
 
@@ -140,7 +138,7 @@ class _Run:
         items = _counted(branches, [1] * len(branches) if opened is None else _sizes(state, opened))
         return MapRun(
             id=_id(self.scope),
-            state=self.past.workflow.visible_name(state.name),
+            state=self.timeline.workflow.visible_name(state.name),
             index=tuple(frame.index for frame in self.scope.frames),
             distributed=state.distributed,
             generation=self.scope.generation,
@@ -149,20 +147,20 @@ class _Run:
             branches=_counted(branches, [1] * len(branches)),
             results_written=items.succeeded if self._are_written() else 0,
             max_concurrency=opened.arrival.width if opened is not None and state.has_limit else 0,
-            tolerance=Tolerance() if opened is None else _tolerance(self.past.workflow, state, opened),
-            started_at=moment(self.origin.committed_ms),
-            stopped_at=None if stopped_ms is None else moment(stopped_ms),
+            tolerance=Tolerance() if opened is None else _tolerance(self.timeline.workflow, state, opened),
+            started_at=to_datetime(self.origin.committed_ms),
+            stopped_at=None if stopped_ms is None else to_datetime(stopped_ms),
         )
 
     @property
     def _state(self) -> Map:
-        state = self.past.workflow.states[self.scope.state]
+        state = self.timeline.workflow.states[self.scope.state]
         assert isinstance(state, Map)  # noqa: S101 - others have no runs
         return state
 
     def _opened(self) -> OpenScope | None:
         """How the scope was opened; None where that was collected."""
-        effect = None if isinstance(self.origin.outcome, Collected) else plan(self.past.workflow, self.origin)
+        effect = None if isinstance(self.origin.outcome, Collected) else plan(self.timeline.workflow, self.origin)
         return effect if isinstance(effect, OpenScope) else None
 
     def _branches(self, opened: OpenScope | None) -> list[Status | None]:
@@ -170,18 +168,20 @@ class _Run:
         branches = [self._branch(index) for index in range(self.scope.size)]
         if opened is not None:
             over = (index for index, status in enumerate(branches) if status not in (None, Status.RUNNING))
-            begun = {*started_at_once(opened), *(each for index in over for each in started_after(opened, index))}
-            branches = [status or (Status.RUNNING if index in begun else None) for index, status in enumerate(branches)]
+            running = begun(opened, over)
+            branches = [
+                status or (Status.RUNNING if index in running else None) for index, status in enumerate(branches)
+            ]
         return branches
 
     def _branch(self, index: int) -> Status | None:
         """How a branch is by its last commit; one whose value was collected has succeeded, for all that is known."""
-        last = self.past.last(self.scope.branch(index))
+        last = self.timeline.last(self.scope.branch(index))
         if last is None:
             return None
         if isinstance(last.outcome, Collected):
             return Status.SUCCEEDED
-        match plan(self.past.workflow, last):
+        match plan(self.timeline.workflow, last):
             case CompleteBranch():
                 return Status.SUCCEEDED
             case BranchFailed():
@@ -190,27 +190,27 @@ class _Run:
 
     def _end(self, branches: list[Status | None]) -> tuple[Status, int | None]:
         """How the run ended, and when in milliseconds since 1970."""
-        settled = self.past.committed.get(self.scope.join)
+        settled = self.timeline.committed.get(self.scope.join)
         if settled is not None and settled.state == self.scope.state:
             return Status.SUCCEEDED if failed_with(settled) is None else Status.FAILED, settled.committed_ms
         if settled is not None or (self._state.join is not None and set(branches) == {Status.SUCCEEDED}):
             return Status.SUCCEEDED, max(each.committed_ms for each in self._last_commits())
-        around = (self.past.committed.get(scope.join) for scope in self.origin.name.scopes)
-        end = next((each for each in around if each is not None), self.past.end)
+        around = (self.timeline.committed.get(scope.join) for scope in self.origin.name.scopes)
+        end = next((each for each in around if each is not None), self.timeline.end)
         return (Status.RUNNING, None) if end is None else (Status.ABORTED, end.committed_ms)
 
     def _last_commits(self) -> Iterator[Checkpoint]:
         yield self.origin
-        lasts = (self.past.last(self.scope.branch(index)) for index in range(self.scope.size))
+        lasts = (self.timeline.last(self.scope.branch(index)) for index in range(self.scope.size))
         yield from (last for last in lasts if last is not None)
 
     def _are_written(self) -> bool:
         """Whether the hidden Task after the Map has written the results."""
         if not self._state.writes:
             return False
-        after = self.past.committed.get(self.scope.join)
+        after = self.timeline.committed.get(self.scope.join)
         if after is not None and after.state == self.scope.state:
-            after = self.past.after(self.scope.join)
+            after = self.timeline.after(self.scope.join)
         return after is not None and after.state == self._state.next and failed_with(after) is None
 
 

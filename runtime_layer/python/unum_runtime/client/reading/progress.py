@@ -5,13 +5,13 @@ what is committed: planning again tells which of them were passed, and what has 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase
-from unum_runtime.model.ir import Fail, FanOut, Map, Task, Workflow
+from unum_runtime.model.ir import Fail, FanOut, Task, Workflow
 from unum_runtime.model.naming import Name, Scope
+from unum_runtime.protocol.history.timeline import Following, Timeline, begun, branch_begin, following, frees_lane
 from unum_runtime.protocol.planning.advance import Visits
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
@@ -22,11 +22,7 @@ from unum_runtime.protocol.planning.plan import (
     Invoke,
     JoinNeighbour,
     OpenScope,
-    branch,
     is_start,
-    plan,
-    started_after,
-    started_at_once,
 )
 
 
@@ -72,84 +68,60 @@ class Progress:
 
 
 def progress(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> Mapping[str, Progress]:
-    """The progress of every state of `workflow`.
+    """Return the progress of every state of `workflow`.
 
     Args:
         workflow: the version that the execution runs on.
-        checkpoints: its committed steps, its start record if a client wrote one, and its stop record.
+        checkpoints: the execution's steps, its start record if a client wrote one, and its stop records.
 
     Raises:
         ClientError: the execution runs on another version.
     """
-    survey, top_level = _Survey(workflow), []
-    for checkpoint in checkpoints:
-        if not checkpoint.name.frames:
-            top_level.append(checkpoint)
-        if not checkpoint.is_stop:
-            survey.add(checkpoint)
-    survey.count_open_ends()
-    last = max(top_level, key=lambda checkpoint: checkpoint.name.step, default=None)
-    over = last is not None and last.ending is not None
-    return {name: replace(survey.found[name], over=over) for name in workflow.states}
+    timeline = Timeline(workflow, checkpoints)
+    found = _Count(timeline).count()
+    is_over = timeline.end is not None
+    return {name: replace(found[name], over=is_over) for name in workflow.states}
 
 
-@dataclass
-class _Survey:
-    """Collects commits, what they led to, and from both the progress of each state."""
+class _Count:
+    """A count of what every commit, and what it led to, says about each state."""
 
-    workflow: Workflow
-    committed: dict[Name, Checkpoint] = field(default_factory=dict)
-    opened: dict[Scope, OpenScope] = field(default_factory=dict)
-    collected: list[Scope] = field(default_factory=list)
-    completed: dict[Scope, set[int]] = field(default_factory=dict)
-    invoked: dict[Name, str] = field(default_factory=dict)
-    found: dict[str, Progress] = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, timeline: Timeline) -> None:
+        self.timeline, self.workflow = timeline, timeline.workflow
         self.found = dict.fromkeys(self.workflow.states, Progress())
+        self.opened: dict[Scope, OpenScope] = {}
+        self.collected: list[Scope] = []
+        self.freed: dict[Scope, set[int]] = {}
+        self.invoked: dict[Name, str] = {}
 
-    def add(self, checkpoint: Checkpoint) -> None:
-        """Count a commit, and the states that were passed after it."""
-        self._check_version(checkpoint)
-        if checkpoint.state and checkpoint.state not in self.workflow.states:
-            return  # a fork has taken it over from another version
-        self.committed[checkpoint.name] = checkpoint
-        if checkpoint.phase is Phase.LEFT and not is_start(checkpoint.name):
-            self._count_commit(checkpoint)
-        if isinstance(checkpoint.outcome, Collected):
-            self._count_collected(checkpoint)
-            return
-        visits: Visits = []
-        effect = plan(self.workflow, checkpoint, visits)
-        is_inside = checkpoint.phase is Phase.ENTERED and not is_start(checkpoint.name)
-        self._count_passed([*_names(visits)][is_inside:], effect)
-        self._note(effect)
-
-    def count_open_ends(self) -> None:
-        """Count what was begun and has not committed; call it when all commits are there."""
+    def count(self) -> Mapping[str, Progress]:
+        """Return the progress of each state, by name."""
+        for checkpoint in self.timeline.committed.values():
+            # A fork may have copied steps of another version; this version cannot plan from a state that it lacks.
+            if not checkpoint.state or checkpoint.state in self.workflow.states:
+                self._count_step(checkpoint)
         for scope, opened in self.opened.items():
-            self._count_branches(scope, opened)
+            for index in begun(opened, self.freed.get(scope, ())):
+                self._count_passed(branch_begin(opened, index))
         for scope in self.opened:
-            if not self._has_outcome(scope):
+            if self.timeline.outcome_of(scope) is None:
                 self._count_fan_out(scope)
         for scope in self.collected:
-            if not self._has_outcome(scope):
+            if self.timeline.outcome_of(scope) is None:
                 self._change(scope.state, succeeded=1)
                 self._count_surely(self.workflow.fan_out(scope.state).next)
         for name, state in self.invoked.items():
             self._count_uncommitted(name, state)
+        return self.found
 
-    def _has_outcome(self, scope: Scope) -> bool:
-        """Whether a fan-out itself has committed, and not the Task that joins its results."""
-        checkpoint = self.committed.get(scope.join)
-        return checkpoint is not None and checkpoint.state == scope.state
-
-    def _check_version(self, checkpoint: Checkpoint) -> None:
-        if not is_start(checkpoint.name) and checkpoint.digest != self.workflow.digest:
-            raise ClientError(
-                f"{checkpoint.name}: ran on version {checkpoint.digest} of workflow {self.workflow.name!r}, "
-                f"but this is version {self.workflow.digest}; give the definition that was deployed then"
-            )
+    def _count_step(self, checkpoint: Checkpoint) -> None:
+        """Count a commit and the states passed after it."""
+        if checkpoint.phase is Phase.LEFT and not is_start(checkpoint.name):
+            self._count_commit(checkpoint)
+        if isinstance(checkpoint.outcome, Collected):
+            self._count_collected(checkpoint)
+        else:
+            self._count_passed(following(self.workflow, checkpoint))
 
     def _note(self, effect: Effect) -> None:
         match effect:
@@ -157,28 +129,13 @@ class _Survey:
                 self.invoked[name] = state
             case OpenScope(scope):
                 self.opened[scope] = effect
-            case BranchFailed(execution, frames) if not self._goes_on(frames[-1].state):
-                pass
             case CompleteBranch(execution, frames) | BranchFailed(execution, frames):
-                self.completed.setdefault(Scope.around(execution, frames), set()).add(frames[-1].index)
-
-    def _goes_on(self, fan_out: str) -> bool:
-        """Whether other branches begin when one has failed."""
-        state = self.workflow.fan_out(fan_out)
-        return state.quorum is not None or (isinstance(state, Map) and state.tolerates)
-
-    def _count_branches(self, scope: Scope, opened: OpenScope) -> None:
-        begun = [started_after(opened, index) for index in self.completed.get(scope, ())]
-        for indexes in (started_at_once(opened), *begun):
-            for index in indexes:
-                visits: Visits = []
-                effect = branch(opened, index, visits)
-                self._count_passed([*_names(visits)], effect)
-                self._note(effect)
+                if frees_lane(self.workflow.fan_out(frames[-1].state), effect):
+                    self.freed.setdefault(Scope.around(execution, frames), set()).add(frames[-1].index)
 
     def _count_fan_out(self, scope: Scope) -> None:
-        """Count a fan-out that has no commit of its own, because its results are joined by the Task after it."""
-        if len(self.completed.get(scope, ())) < scope.size:
+        """Count a fan-out without a commit of its own: it runs, or the Task after it joins its results."""
+        if len(self.freed.get(scope, ())) < scope.size:
             self._change(scope.state, running=1)
             return
         self._change(scope.state, succeeded=1)
@@ -189,7 +146,7 @@ class _Survey:
 
     def _count_uncommitted(self, name: Name, state: str) -> None:
         """Count an invocation without a commit; of Tasks that are never committed, the commit for them tells."""
-        committed = self.committed.get(name)
+        committed = self.timeline.committed.get(name)
         if committed is None:
             self._change(state, running=1)
         elif committed.state == self.workflow.committer(state):
@@ -214,23 +171,22 @@ class _Survey:
             self._change(name, succeeded=1)
             name = state.next
 
-    def _count_passed(self, entered: list[str], effect: Effect) -> None:
-        """Count the states on the way to `effect`.
+    def _count_passed(self, led: Following) -> None:
+        """Count the states visited on the way to an effect.
 
-        Where that is a failure, the first Fail among them is where it happened, else the last of them.
+        If the effect is a failure, the first Fail failed, or without one the last visited state.
         """
-        target = _target(effect)
+        effect, entered = led.effect, [*_names(led.visits)][led.reenters :]
+        self._note(effect)
         fails = [name for name in entered if isinstance(self.workflow.states[name], Fail)]
         places = (fails or entered[-1:])[:1] if _fails(effect) else []
         failed = {name for place in places for name in self._with_scopes(place, _failed_branch_of(effect))}
-        counted_later = {target}
+        counted_later = {_target(effect)}
         for name in reversed(entered):
             if name in counted_later:
                 counted_later.clear()
-            elif name in failed or name in fails:
-                self._change(name, failed=1)
             else:
-                self._change(name, succeeded=1)
+                self._change(name, **{"failed" if name in failed or name in fails else "succeeded": 1})
             failed.discard(name)
 
     def _with_scopes(self, name: str | None, outermost: str | None) -> Iterator[str]:

@@ -26,10 +26,9 @@ from unum_runtime.model.checkpoint import (
 from unum_runtime.model.naming import Execution, Name
 from unum_runtime.protocol.control.nudge import is_own, nudge
 from unum_runtime.protocol.control.redrive import Entry, committed, entered, entering
-from unum_runtime.protocol.delivery.commit import bounded, create, draft
-from unum_runtime.protocol.delivery.join import joined
-from unum_runtime.protocol.history import start_records as records
-from unum_runtime.protocol.history.steps import everything, top_level
+from unum_runtime.protocol.delivery.commit import create, draft, limit_outcome
+from unum_runtime.protocol.delivery.join import join_results
+from unum_runtime.protocol.history.timeline import from_start, nested_steps
 from unum_runtime.protocol.planning.evaluation import without_redrives
 from unum_runtime.protocol.planning.plan import OpenScope, plan
 from unum_runtime.protocol.runtime import Runtime
@@ -72,14 +71,13 @@ def fork(rt: Runtime, wish: Wish, began: Began | None = None) -> Execution:
             then nothing is written.
         UnumError: something did not answer; fork again.
     """
-    record = records.start_record(rt.store, rt.workflow.name, wish.execution)
-    steps = [record, *top_level(rt.store, rt.workflow.name, record.name.execution)]
+    steps = from_start(rt.store, rt.workflow.name, wish.execution)
     kept = _closed(steps[: _visited(rt, steps, wish)], wish.node)
     entry, step = _entry(rt, kept[-1], wish), kept[-1].name.step + 1
-    fresh = replace(start_record(Execution(wish.name, rt.clock.now_ms()), None), outcome=record.outcome)
+    fresh = replace(start_record(Execution(wish.name, rt.clock.now_ms()), None), outcome=steps[0].outcome)
     _entering(rt, Name(fresh.name.execution, (), step), entry)  # what is refused is refused before anything is written
     execution = _started(rt, fresh)
-    for checkpoint in everything(rt.store, rt.workflow.name, kept[1:]):
+    for checkpoint in nested_steps(rt.store, rt.workflow.name, kept[1:]):
         copy = _taken_over(rt, checkpoint, execution)
         if committed(rt, copy) != copy:  # not into packs: no fan-out among these will be joined again
             raise _taken(rt, wish.name)
@@ -144,7 +142,7 @@ def _entry(rt: Runtime, before: Checkpoint, wish: Wish) -> Entry:
             "was collected; give an input"
         )
     found = replace(found, continuation=_not_redriven(found.continuation))
-    outcome = bounded(rt, found.value, found.continuation, what="input")
+    outcome = limit_outcome(rt, found.value, found.continuation, what="input")
     if isinstance(outcome, Failure):
         raise NodeNotForkable(f"state {wish.node!r}: {outcome.cause}")
     return found
@@ -157,7 +155,7 @@ def _entry_before(rt: Runtime, before: Checkpoint, node: str) -> Entry | None:
     try:
         effect = plan(rt.workflow, before)
         if isinstance(effect, OpenScope) and effect.scope.state != node:  # the Task that joins it
-            effect = plan(rt.workflow, draft(rt, joined(rt, effect.scope)))
+            effect = plan(rt.workflow, draft(rt, join_results(rt, effect.scope)))
     except (RefusedDelivery, InconsistentHistory):
         return None
     found = entered(effect)

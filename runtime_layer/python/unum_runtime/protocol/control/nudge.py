@@ -14,12 +14,11 @@ from unum_runtime.model.naming import Name, Scope, checkpoint_key
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.join import complete_again, fail
 from unum_runtime.protocol.delivery.perform import perform
-from unum_runtime.protocol.delivery.start import carried
-from unum_runtime.protocol.fanout.neighbours import meet
+from unum_runtime.protocol.delivery.start import execution_routes
+from unum_runtime.protocol.fanout.neighbours import record_arrival
 from unum_runtime.protocol.history.overdue import is_silent
 from unum_runtime.protocol.history.pending import Gap, Missing, Resend, Settled, WaitsFor, gaps
-from unum_runtime.protocol.history.start_records import start_record
-from unum_runtime.protocol.history.steps import top_level
+from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.planning.plan import Commit, Effect, JoinNeighbour
 from unum_runtime.protocol.runtime import Runtime
 
@@ -61,7 +60,7 @@ def nudge(rt: Runtime, execution_name: str, *, silent_ms: int = 0) -> list[Missi
     found = _gaps(rt, execution_name, silent_ms)
     names = {each.name for each in _missing(found)}
     due = [each for each in found if not isinstance(each, Missing) or each.waits_for not in HELD]
-    perform(rt, DeliveryState(carried(rt)), *(effect for gap in due for effect in _effects(rt, gap, names)))
+    perform(rt, DeliveryState(execution_routes(rt)), *(effect for gap in due for effect in _effects(rt, gap, names)))
     return _missing(found)
 
 
@@ -80,8 +79,7 @@ def own_steps(rt: Runtime, execution_name: str) -> list[Checkpoint]:
         ExecutionDoesNotExist: there is none of that name.
         NotOurEvent: it runs on another version.
     """
-    record = start_record(rt.store, rt.workflow.name, execution_name)
-    steps = [record, *top_level(rt.store, rt.workflow.name, record.name.execution)]
+    steps = from_start(rt.store, rt.workflow.name, execution_name)
     for step in steps:
         if not is_own(rt, step):
             raise NotOurEvent(f"{step.name}: expected IR {rt.workflow.digest}, found IR {step.digest}")
@@ -106,7 +104,8 @@ def _effects(rt: Runtime, gap: Gap, names: set[Name]) -> list[Effect]:
             rt.invoker.invoke([(address, envelope.to_bytes())])
             return []
         case JoinNeighbour() as effect:
-            return [invoke for each in _meetings(rt, effect) for invoke in meet(rt, each) if invoke.name in names]
+            arrived = (invoke for each in _meetings(rt, effect) for invoke in record_arrival(rt, each))
+            return [invoke for invoke in arrived if invoke.name in names]
         case effect:
             return [effect]
 
@@ -117,7 +116,7 @@ def _settle(rt: Runtime, settled: Settled) -> list[Effect]:
     with suppress(RefusedDelivery):  # of results that are collected, because what they led to is committed
         effects += complete_again(rt, settled.scope, settled.done)
     for each in settled.failed:
-        found = fail(rt, settled.scope, each.frames[-1].index, each.failure)
+        found = fail(rt, each, DeliveryState({}))
         effects += [effect for effect in found if isinstance(effect, Commit) and effect.name == settled.scope.join]
     return effects
 

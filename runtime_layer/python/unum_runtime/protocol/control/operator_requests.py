@@ -18,7 +18,7 @@ from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.pending import Missing
 from unum_runtime.protocol.history.start_records import start_record
-from unum_runtime.protocol.history.steps import top_level
+from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.base import Store
 
@@ -156,8 +156,7 @@ def runs_on(store: Store, workflow: str, execution_name: str) -> RunsOn:
     Raises:
         ExecutionDoesNotExist: there is none of that name.
     """
-    record = start_record(store, workflow, execution_name)
-    steps = [step for step in top_level(store, workflow, record.name.execution) if step.state]
+    steps = [step for step in from_start(store, workflow, execution_name) if step.state]
     began = [step.began for step in steps if step.began is not None]
     return RunsOn(steps[-1].digest if steps else None, began[-1] if began else None)
 

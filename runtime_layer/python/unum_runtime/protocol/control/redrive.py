@@ -7,8 +7,6 @@ from before comes to names that are taken, or to branches that nobody looks at a
 Source: AWS Step Functions Developer Guide, "Restarting state machine executions with redrive".
 """
 
-from itertools import pairwise
-
 from unum_runtime.cold_start.records import dataclass, replace
 from unum_runtime.errors import ExecutionNotRedrivable
 from unum_runtime.model.checkpoint import Began, Checkpoint, Continuation, Failure, Item, Phase, Status, Success
@@ -25,7 +23,8 @@ from unum_runtime.protocol.control.redrive_fan_out import (
     same_size,
     still_fails,
 )
-from unum_runtime.protocol.delivery.commit import bounded
+from unum_runtime.protocol.delivery.commit import limit_outcome
+from unum_runtime.protocol.history.timeline import redrives
 from unum_runtime.protocol.planning.evaluation import REDRIVES, deadline
 from unum_runtime.protocol.planning.plan import Commit, Effect, Finish, Invoke, OpenScope
 from unum_runtime.protocol.runtime import Runtime
@@ -75,8 +74,8 @@ def redrive(rt: Runtime, execution_name: str, began: Began | None = None) -> int
 
 def under_way(steps: list[Checkpoint]) -> Checkpoint | None:
     """The last redrive among `steps`, those of a top level; None where there is none, or an end comes after it."""
-    redriven = [after for before, after in pairwise(steps) if before.ending is not None]
-    return redriven[-1] if redriven and steps[-1].ending is None else None
+    found = redrives(steps)
+    return found[-1][1] if found and steps[-1].ending is None else None
 
 
 def entered(effect: Effect) -> Entry | None:
@@ -97,7 +96,7 @@ def entering(rt: Runtime, name: Name, entry: Entry) -> tuple[Checkpoint, Effect]
     Raises:
         ExecutionNotRedrivable: what the state is entered with is too large to be stored, or no step is left.
     """
-    outcome = bounded(rt, entry.value, entry.continuation, what="input")
+    outcome = limit_outcome(rt, entry.value, entry.continuation, what="input")
     if isinstance(outcome, Failure):
         raise ExecutionNotRedrivable(f"state {entry.state!r}: {outcome.cause}")
     checkpoint = Checkpoint(

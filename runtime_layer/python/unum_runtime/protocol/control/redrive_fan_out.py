@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from unum_runtime.cold_start.records import dataclass, replace
 from unum_runtime.errors import ExecutionNotRedrivable, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase
-from unum_runtime.model.ir import FanOut, Json, Map, Work, Workflow
+from unum_runtime.model.ir import Json, Work, Workflow
 from unum_runtime.model.naming import Frames, checkpoint_key
 from unum_runtime.protocol.fanout.packing import commit_packed, place_of
-from unum_runtime.protocol.history.steps import branches
+from unum_runtime.protocol.history.timeline import branches, tolerates_failures
 from unum_runtime.protocol.planning.evaluation import redriven
 from unum_runtime.protocol.planning.plan import BranchFailed, Commit, CompleteBranch, Effect, OpenScope, branch, plan
 from unum_runtime.protocol.runtime import Runtime
@@ -132,7 +132,7 @@ def _may_succeed(rt: Runtime, opened: OpenScope, index: int, course: list[Checkp
     led_to = planned(rt, course[-2]) if len(course) > 1 else branch(opened, index)
     if not pure_failure(rt.workflow, led_to, course[-1]):
         return True
-    if _tolerates(opened.arrival.state):
+    if tolerates_failures(opened.arrival.state):
         return False
     raise ExecutionNotRedrivable(
         f"branch {index} of {opened.scope.state!r} failed after {course[-1].state!r}, by no user code, with "
@@ -158,10 +158,6 @@ def _renamed(checkpoint: Checkpoint, frames: Frames, count: Mapping[str, Json]) 
     )
     continuation = replace(continuation, variables={**continuation.variables, **count}) if count else continuation
     return replace(checkpoint, name=replace(checkpoint.name, frames=frames), continuation=continuation, opens=None)
-
-
-def _tolerates(fan_out: FanOut) -> bool:
-    return fan_out.quorum is not None or (isinstance(fan_out, Map) and fan_out.tolerates)
 
 
 def copy(rt: Runtime, checkpoint: Checkpoint) -> bool:

@@ -15,7 +15,7 @@ Source: AWS Step Functions API Reference, "StopExecution".
 from unum_runtime.model.checkpoint import Checkpoint, Failure, stop_record
 from unum_runtime.model.naming import START_STEP, Execution, Name
 from unum_runtime.protocol.delivery.collect import collect_last
-from unum_runtime.protocol.delivery.commit import create, shortened
+from unum_runtime.protocol.delivery.commit import create, shorten
 from unum_runtime.protocol.history.start_records import last_step
 from unum_runtime.protocol.runtime import Runtime
 
@@ -41,7 +41,7 @@ def stop(rt: Runtime, execution: Execution, failure: Failure) -> Checkpoint:
     before = None
     while last is None or last.ending is None:
         before, name = last, name.following
-        last = _created(rt, stop_record(name, shortened(failure), rt.clock.now_ms()))
+        last = _created(rt, stop_record(name, shorten(failure), rt.clock.now_ms()))
     if before is not None:
         collect_last(rt, before)
     return last

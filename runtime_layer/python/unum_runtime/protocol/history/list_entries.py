@@ -90,7 +90,9 @@ class Listed:
     ) -> Iterator[tuple[str, Entry]]:
         oldest, newest = places
         while True:
-            items = self.index.list_items(partition(self.workflow, kind, shard), oldest=oldest, newest=newest, limit=size)
+            items = self.index.list_items(
+                partition(self.workflow, kind, shard), oldest=oldest, newest=newest, limit=size
+            )
             found: Entries = {}
             for item in items:
                 _keep_later(found, str(item[PLACE]), Entry(kind, int(item["at"])))

@@ -14,7 +14,7 @@ from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.envelope import Envelope, Neighbours, Results
 from unum_runtime.model.ir import Json, Map, Pattern, Task
 from unum_runtime.model.naming import Name, Scope
-from unum_runtime.protocol.history.steps import branches
+from unum_runtime.protocol.history.timeline import branches, frees_lane
 from unum_runtime.protocol.planning.plan import (
     BranchFailed,
     Commit,
@@ -174,16 +174,14 @@ class _Survey:
 
     def _begun(self, index: int, last: Checkpoint) -> Iterator[Gap]:
         effect, fan_out = plan(self.rt.workflow, last), self.opened.arrival.state
-        tolerates = isinstance(fan_out, Map) and fan_out.tolerates
+        if frees_lane(fan_out, effect):
+            self.over[index] = last.committed_ms
         if not isinstance(effect, CompleteBranch | BranchFailed):
             yield from _after(self.rt, last, effect)
-        elif isinstance(effect, CompleteBranch) or tolerates:
-            self.over[index] = last.committed_ms
+        elif isinstance(effect, CompleteBranch) or (isinstance(fan_out, Map) and fan_out.tolerates):
             self.done.append(index)
         else:
             self.failed.append(effect)
-            if fan_out.quorum is not None:
-                self.over[index] = last.committed_ms
 
     def _next(self, index: int) -> Iterator[Gap]:
         """The beginning of branch `index`, if it is due: under MaxConcurrency, after another one."""
@@ -226,7 +224,7 @@ def _looked_at(rt: Runtime, missing: Missing, invoke: Invoke) -> Missing:
     source = (
         Neighbours() if isinstance(missing.effect, JoinNeighbour) else invoke.input
     )  # they have met, if it has begun
-    look = replace(invoke, input=source, retries=stored.retries, job=stored.looked_at_by(rt.delivery))
+    look = replace(invoke, input=source, retries=stored.retries, job=stored.polled_by(rt.delivery))
     return replace(missing, waits_for=WaitsFor.JOB, until_ms=stored.until_ms, job=stored.job["handle"], effect=look)
 
 
@@ -242,7 +240,7 @@ def _answered(rt: Runtime, missing: Missing) -> Missing:
 
 def _going_on(rt: Runtime, tried: Try, by: By) -> Envelope:
     """The event that goes on from a result which came `by` somebody; see `unum_runtime.protocol.waiting.callback`."""
-    job = {By.HOLDER: dict(NUDGE), By.CLOCK: {"since": rt.clock.now_ms()}, By.CODE: None}[by]
+    job = {By.RESPONDER: dict(NUDGE), By.CLOCK: {"since": rt.clock.now_ms()}, By.CODE: None}[by]
     envelope = tried.envelope
     return replace(envelope, job=job, not_after_s=rt.not_after_s(envelope.name.execution))
 

@@ -1,0 +1,240 @@
+"""Timeline of an execution: the rules by which committed items form a history.
+
+Readers of the past share this module: pending commits, redrive, fork, progress, Map Runs, history events, receipts.
+
+From the store, one partition at a time and without the definition, so that executions of any version can be read:
+
+* `from_start`, `top_level`: the start record and the steps of the top level, in order.
+* `shards`, `of_shard`, `branches`: the steps in a scope, by shard or by branch. `Checkpoint.opens` names the scope.
+* `nested_steps`: the steps of the top level, each followed by the steps in the scope that it opened.
+* `redrives`: the step that ended the execution before each redrive, with the redrive's own step.
+
+From the definition, because planning again is a pure function of a commit:
+
+* `following`, `branch_begin`: the effect of a commit, or of a branch's begin, with the states visited on the way.
+* `frees_lane`, `begun`: the branches that may begin, from the ends of others in their lanes.
+
+`Timeline` indexes the commits of one execution in memory. A tombstone (outcome `Collected`) proves the commit and the
+error of a failure; nothing can be planned from it.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from unum_runtime.cold_start.records import NamedTuple
+from unum_runtime.errors import ClientError
+from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Item, Phase
+from unum_runtime.model.ir import FanOut, Map, Workflow
+from unum_runtime.model.naming import (
+    SHARD_SIZE,
+    Execution,
+    Frames,
+    Key,
+    Name,
+    Scope,
+    execution_partition,
+    place_in_shard,
+    shard_partition,
+)
+from unum_runtime.model.pack import unpacked
+from unum_runtime.protocol.history.start_records import start_record
+from unum_runtime.protocol.planning.advance import Visits
+from unum_runtime.protocol.planning.plan import (
+    BranchFailed,
+    CompleteBranch,
+    Effect,
+    OpenScope,
+    branch,
+    is_start,
+    plan,
+    started_after,
+    started_at_once,
+)
+from unum_runtime.store.base import Store
+
+
+def top_level(store: Store, workflow: str, execution: Execution) -> list[Checkpoint]:
+    """Return the steps of the top level, without the start record."""
+    items = store.query(execution_partition(workflow, execution))
+    return [Checkpoint.from_item(Name(execution, (), int(key.sort)), item) for key, item in items.items()]
+
+
+def from_start(store: Store, workflow: str, execution_name: str) -> list[Checkpoint]:
+    """Return the start record and the steps of the top level.
+
+    Raises:
+        ExecutionDoesNotExist: no execution has that name.
+    """
+    record = start_record(store, workflow, execution_name)
+    return [record, *top_level(store, workflow, record.name.execution)]
+
+
+def shards(store: Store, workflow: str, scope: Scope) -> Iterator[dict[Key, Item]]:
+    """Yield the stored items of each shard of `scope`: checkpoints of branches and packs of them."""
+    return (store.query(shard_partition(workflow, scope, shard)) for shard in range(scope.shards))
+
+
+def of_shard(scope: Scope, items: dict[Key, Item]) -> Iterator[Checkpoint]:
+    """Yield the checkpoints of branches of `scope` in the `items` of a shard, by branch and step."""
+    for key, item in unpacked(items, scope.execution).items():
+        index, step = place_in_shard(key)
+        yield Checkpoint.from_item(Name(scope.execution, scope.branch(index), step), item)
+
+
+def branches(store: Store, workflow: str, scope: Scope) -> Iterator[list[Checkpoint]]:
+    """Yield the steps of each branch of `scope`, empty lists included; a shard is read when its first branch is due."""
+    for shard, items in enumerate(shards(store, workflow, scope)):
+        sequences: list[list[Checkpoint]] = [[] for _ in range(scope.shard_size(shard))]
+        for checkpoint in of_shard(scope, items):
+            sequences[checkpoint.name.frames[-1].index - shard * SHARD_SIZE].append(checkpoint)
+        yield from sequences
+
+
+def nested_steps(store: Store, workflow: str, steps: Iterable[Checkpoint]) -> Iterator[Checkpoint]:
+    """Yield `steps`, each followed by the steps in the scope that it opened."""
+    for checkpoint in steps:
+        yield checkpoint
+        if checkpoint.opens is not None:
+            for sequence in branches(store, workflow, checkpoint.opens):
+                yield from nested_steps(store, workflow, sequence)
+
+
+def redrives(steps: Iterable[Checkpoint]) -> list[tuple[Checkpoint, Checkpoint]]:
+    """Return the step that ended the execution before each redrive, with the redrive's step, from a top level."""
+    # An end is never overwritten: a step after one can only be that of a redrive.
+    return [(before, after) for before, after in pairwise(steps) if before.ending is not None]
+
+
+class Following(NamedTuple):
+    """Planned continuation of a commit.
+
+    Attributes:
+        effect: what has to happen.
+        visits: the states visited between the commit and `effect`.
+        reenters: the first visit continues in the state that the commit entered.
+    """
+
+    effect: Effect
+    visits: Visits
+    reenters: bool
+
+
+def following(workflow: Workflow, checkpoint: Checkpoint) -> Following:
+    """Return the continuation of `checkpoint`.
+
+    Raises:
+        OutcomeCollected: the outcome is a tombstone.
+    """
+    visits: Visits = []
+    effect = plan(workflow, checkpoint, visits)
+    return Following(effect, visits, checkpoint.phase is Phase.ENTERED and not is_start(checkpoint.name))
+
+
+def branch_begin(opened: OpenScope, index: int) -> Following:
+    """Return the begin of branch `index`."""
+    visits: Visits = []
+    return Following(branch(opened, index, visits), visits, reenters=False)
+
+
+def tolerates_failures(state: FanOut) -> bool:
+    """Return True if other branches of `state` continue after one has failed."""
+    return state.quorum is not None or (isinstance(state, Map) and state.tolerates)
+
+
+def frees_lane(state: FanOut, effect: Effect | None) -> bool:
+    """Return True if a branch of `state` that ended with `effect` lets the next branch of its lane begin."""
+    return isinstance(effect, CompleteBranch) or (isinstance(effect, BranchFailed) and tolerates_failures(state))
+
+
+def begun(opened: OpenScope, freed: Iterable[int]) -> set[int]:
+    """Return the branches that have begun, if those in `freed` have freed their lanes."""
+    return {*started_at_once(opened), *(each for index in freed for each in started_after(opened, index))}
+
+
+def failed_with(checkpoint: Checkpoint) -> Failure | None:
+    """Return the failure of the state, even a caught or retried one; None for none."""
+    match checkpoint.outcome:
+        case (Failure() as failure) | Collected(Failure() as failure):
+            return failure
+    return checkpoint.continuation.caught
+
+
+def is_success(checkpoint: Checkpoint) -> bool:
+    """Return True if the state is known to have succeeded."""
+    # A collected input proves nothing of the state that it entered; a collected output does.
+    is_left = checkpoint.phase is Phase.LEFT or not isinstance(checkpoint.outcome, Collected)
+    return is_left and failed_with(checkpoint) is None
+
+
+class Timeline:
+    """The commits of one execution, by name and by branch.
+
+    Attributes:
+        workflow: the version that the execution runs on.
+        committed: the start record and the steps, by name, without stop records.
+        top_level: the start record, the steps of the top level and the stop records, in order.
+    """
+
+    def __init__(self, workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> None:
+        """Index `checkpoints`: steps, stop records and, if a client wrote one, the start record; in any order.
+
+        Raises:
+            ClientError: the execution runs on another version.
+        """
+        self.workflow = workflow
+        self.committed: dict[Name, Checkpoint] = {}
+        self._sequences: dict[Frames, list[Checkpoint]] = {}
+        stops = []
+        for checkpoint in checkpoints:
+            if checkpoint.is_stop:
+                stops.append(checkpoint)  # in the place of a step: no state came to it
+                continue
+            self._check_version(checkpoint)
+            self.committed[checkpoint.name] = checkpoint
+            self._sequences.setdefault(checkpoint.name.frames, []).append(checkpoint)
+        for sequence in self._sequences.values():
+            sequence.sort(key=_step)
+        self.top_level: Sequence[Checkpoint] = sorted([*self._sequences.get((), ()), *stops], key=_step)
+
+    @property
+    def start(self) -> Checkpoint:
+        """The start record."""
+        return self.top_level[0]
+
+    @property
+    def end(self) -> Checkpoint | None:
+        """The commit that ended the execution; None while it runs, again after a redrive."""
+        return self.top_level[-1] if self.top_level and self.top_level[-1].ending is not None else None
+
+    @property
+    def latest_ms(self) -> int:
+        """Time of the latest commit, in milliseconds since 1970."""
+        return max(checkpoint.committed_ms for checkpoint in self.committed.values())
+
+    def outcome_of(self, scope: Scope) -> Checkpoint | None:
+        """Return the commit of the fan-out itself; None if the Task that joins its results commits in its place."""
+        checkpoint = self.committed.get(scope.join)
+        return checkpoint if checkpoint is not None and checkpoint.state == scope.state else None
+
+    def after(self, name: Name) -> Checkpoint | None:
+        """Return the first commit after `name` in its branch or at its top level."""
+        sequence = self._sequences.get(name.frames, [])
+        position = bisect_right(sequence, name.step, key=_step)
+        return sequence[position] if position < len(sequence) else None
+
+    def last(self, frames: Frames) -> Checkpoint | None:
+        """Return the last commit of the branch with `frames`, its inner scopes left out; None before the first."""
+        sequence = self._sequences.get(frames)
+        return sequence[-1] if sequence else None
+
+    def _check_version(self, checkpoint: Checkpoint) -> None:
+        if not is_start(checkpoint.name) and checkpoint.digest != self.workflow.digest:
+            raise ClientError(
+                f"{checkpoint.name}: ran on version {checkpoint.digest} of workflow {self.workflow.name!r}, "
+                f"but this is version {self.workflow.digest}; give the definition that was deployed then"
+            )
+
+
+def _step(checkpoint: Checkpoint) -> int:
+    return checkpoint.name.step
