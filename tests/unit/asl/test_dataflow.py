@@ -7,20 +7,20 @@ import pytest
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.dataflow import (
     DataFlow,
+    check_path,
     check_reference,
-    compile_data_flow,
+    check_result_path,
     effective_input,
     output,
     select,
 )
 from unum_runtime.asl.states_errors import ResultPathMatchFailure, RuntimeFailure
-from unum_runtime.errors import DefinitionError
 
 CONTEXT = ExpressionContext({"Execution": {"Id": "e1"}}, {"v": {"id": 7}})
 
 
 def run(fields: dict[str, Any], raw: Any, result: Any) -> tuple[Any, Any]:
-    flow = compile_data_flow(fields)
+    flow = DataFlow.of(fields)
     return effective_input(flow, raw, CONTEXT), output(flow, raw, result, CONTEXT)
 
 
@@ -84,43 +84,31 @@ def test_select_reads_the_input_the_context_or_a_variable() -> None:
         select("$w", {}, CONTEXT)
 
 
-def test_all_problems_are_reported_with_their_places() -> None:
-    fields = {
-        "InputPath": "x",
-        "OutputPath": 5,
-        "ResultPath": "$.a[*]",
-        "Parameters": {"a.$": "States.UUID(1)"},
-        "ResultSelector": [],
-        "Type": "Task",
-    }
-    with pytest.raises(DefinitionError) as caught:
-        compile_data_flow(fields, where="$.States.X")
-    assert [problem.path for problem in caught.value.problems] == [
-        "$.States.X.InputPath",
-        "$.States.X.Parameters['a.$']",
-        "$.States.X.ResultSelector",
-        "$.States.X.ResultPath",
-        "$.States.X.OutputPath",
-    ]
-
-
-@pytest.mark.parametrize("path", ["$$.x", "$x", "$x.y"])
-def test_a_result_goes_into_the_input(path: str) -> None:
-    with pytest.raises(DefinitionError, match=r"a result goes into the input, .*begin with \$\."):
-        compile_data_flow({"ResultPath": path})
-
-
-def test_an_intrinsic_function_is_no_path() -> None:
-    with pytest.raises(DefinitionError, match=r"expected a path; write intrinsic functions in fields ending in \.\$"):
-        compile_data_flow({"InputPath": "States.Array($)"})
+@pytest.mark.parametrize(
+    ("check", "text", "message"),
+    [
+        (check_path, "x", "a path begins with $"),
+        (check_path, 5, "expected a path like $.value, or null; got 5"),
+        (check_path, "States.Array($)", "expected a path; write intrinsic functions in fields ending in .$"),
+        (check_result_path, "$.a[*]", "expected a reference path"),
+        (check_result_path, "$$.x", "a result goes into the input"),
+        (check_result_path, "$x", "a result goes into the input"),
+        (check_result_path, "$x.y", "or a variable; begin with $."),
+    ],
+)
+def test_problems_are_reported_with_their_places(check: Any, text: Any, message: str) -> None:
+    (problem,) = check(text, "$.States.X.F")
+    assert problem.path == "$.States.X.F"
+    assert message in problem.message
 
 
 def test_reference_paths() -> None:
     assert not check_reference("$.a[0]", "$")
+    assert not check_result_path(None, "$")
     assert "expected a reference path" in check_reference("$.a[-1]", "$.ItemsPath")[0].message
 
 
 def test_flows_of_equal_fields_are_equal() -> None:
     fields = {"Parameters": {"a.$": "$.b"}, "ResultPath": None}
-    assert DataFlow.of(fields) == compile_data_flow(dict(fields))
+    assert DataFlow.of(fields) == DataFlow.of(dict(fields))
     assert DataFlow.of({}) == DataFlow()

@@ -14,14 +14,16 @@ import pytest
 
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.conditions import compile_condition
-from unum_runtime.asl.jsonpath.dataflow import compile_data_flow
+from unum_runtime.asl.jsonpath.dataflow import check_path, check_result_path
 from unum_runtime.asl.jsonpath.program import JsonPathProgram
+from unum_runtime.asl.jsonpath.templates import compile_template
 from unum_runtime.errors import DefinitionError, StatesError
 
 BESIDE = Path(__file__).parents[4] / "shared" / "asl-cases"
 RECORDINGS = Path(os.environ.get("UNUM_ASL_CASES", BESIDE)) / "executions.jsonl"
 STATES_IN_SCOPE = {"Pass", "Choice", "Wait", "Succeed", "Fail", "Map"}
 OUT_OF_SCOPE = {"ItemReader", "ResultWriter", "QueryLanguage", "Arguments", "Output", "Items", "Retry", "Catch"}
+PATH_CHECKS = {"InputPath": check_path, "ResultPath": check_result_path, "OutputPath": check_path}
 OTHER_CONTEXT = re.compile(r"\$\$(?!\.Execution\.Input|\.Map\.Item|\.State\.Name)")
 CHOICE_OPERATOR_CASES = 279
 CASES_AT_LEAST = 330
@@ -72,12 +74,20 @@ def run(machine: dict[str, Any], data: Any, given: Any, variables: Mapping[str, 
     while name:
         state = machine["States"][name]
         context = ExpressionContext({"Execution": {"Input": given}, "State": {"Name": name}}, variables, seed=name)
-        name, (data, variables) = step(state, name, data, given, context)
+        name, (data, variables) = step(state, data, given, context)
     return data
 
 
-def step(state: dict[str, Any], name: str, data: Any, given: Any, context: ExpressionContext) -> tuple[str | None, Any]:
-    compile_data_flow(state, where=f"$.States.{name}")
+def check(state: dict[str, Any]) -> None:
+    for field, check_field in PATH_CHECKS.items():
+        if problems := check_field(state.get(field), field):
+            raise DefinitionError(tuple(problems))
+    for field in {"Parameters", "ResultSelector"} & state.keys():
+        compile_template(state[field])
+
+
+def step(state: dict[str, Any], data: Any, given: Any, context: ExpressionContext) -> tuple[str | None, Any]:
+    check(state)
     if state["Type"] == "Map" and "Parameters" in state:  # the older name, which the compiler replaces
         state = {"ItemSelector" if field == "Parameters" else field: value for field, value in state.items()}
     fields = JsonPathProgram(state, [(rule, rule["Next"]) for rule in state.get("Choices", ())], state.get("Default"))

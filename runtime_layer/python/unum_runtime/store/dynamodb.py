@@ -77,13 +77,14 @@ class DynamoStore:
 
     def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
         """See `Store.query`."""
-        found: dict[Key, Item] = {}
-        for page in self._pages(self._query(partition, newest)):
-            found |= self._live(page)
-            # ``Limit`` counts items before expired ones are dropped, so one page may hold too few.
-            if newest is not None and len(found) >= newest:
-                break
-        return found
+        query: dict[str, Any] = {
+            "TableName": self.table,
+            "KeyConditionExpression": "pk = :pk",
+            "ExpressionAttributeValues": {":pk": {"S": partition}},
+            "ConsistentRead": True,
+            "ScanIndexForward": newest is None,
+        }
+        return self._read_pages(query, newest)
 
     def list_items(
         self, partition: str, *, oldest: str = FIRST, newest: str = LAST, limit: int | None = None
@@ -97,12 +98,7 @@ class DynamoStore:
             "ExpressionAttributeValues": _to_attributes({":list": partition, ":oldest": oldest, ":newest": newest}),
             "ScanIndexForward": False,
         }
-        found: list[Item] = []
-        for page in self._pages(query if limit is None else query | {"Limit": limit}):
-            found += self._live(page).values()
-            if limit is not None and len(found) >= limit:
-                break
-        return found[:limit]
+        return [*self._read_pages(query, limit).values()][:limit]
 
     def collect(self, keys: Iterable[Key]) -> None:
         """See `Store.collect`."""
@@ -253,22 +249,16 @@ class DynamoStore:
         unread = f"{sum(len(table['Keys']) for table in rest.values())} of {len(keys)} keys"
         raise StoreError(f"batch_get_item {self.table}: {unread} unprocessed after {BATCH_ROUNDS} requests")
 
-    def _query(self, partition: str, newest: int | None) -> dict[str, Any]:
-        query: dict[str, Any] = {
-            "TableName": self.table,
-            "KeyConditionExpression": "pk = :pk",
-            "ExpressionAttributeValues": {":pk": {"S": partition}},
-            "ConsistentRead": True,
-            "ScanIndexForward": newest is None,
-        }
-        return query if newest is None else query | {"Limit": newest}
-
-    def _pages(self, query: dict[str, Any]) -> Iterator[list[Attributes]]:
+    def _read_pages(self, query: dict[str, Any], limit: int | None) -> dict[Key, Item]:
+        """Return the items of all pages, or of the pages with the first `limit` items."""
+        found: dict[Key, Item] = {}
+        query = query if limit is None else query | {"Limit": limit}
         while True:
             response = self._call("query", **query)
-            yield response["Items"]
-            if "LastEvaluatedKey" not in response:
-                return
+            found |= self._live(response["Items"])
+            # ``Limit`` counts items before expired ones are dropped, so one page may hold too few.
+            if "LastEvaluatedKey" not in response or (limit is not None and len(found) >= limit):
+                return found
             query["ExclusiveStartKey"] = response["LastEvaluatedKey"]
 
     def _live(self, items: Iterable[Attributes]) -> dict[Key, Item]:

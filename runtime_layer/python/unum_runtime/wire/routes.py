@@ -46,7 +46,7 @@ class Route(NamedTuple):
 
 
 def route_to(url: str, environment: Mapping[str, str]) -> Route:
-    """Return the route to `url` under the proxy settings of `environment`.
+    """Return the route to `url` with the proxy settings in `environment`.
 
     Raises:
         Unsupported: the URL is not HTTP, or needs a proxy that cannot open tunnels.

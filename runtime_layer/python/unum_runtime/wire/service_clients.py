@@ -1,7 +1,7 @@
 """Clients for the operations of a normal delivery, with boto3's parameters and responses."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
@@ -44,37 +44,27 @@ class _JsonClient(WireClient):
             raise CallError(f"{operation}: expected JSON, got {body[:200]!r}") from error
 
 
+def _operation(name: str) -> Callable[..., Any]:
+    return lambda client, **parameters: client._call(name, parameters)  # noqa: SLF001 - a method of its subclasses
+
+
 class DynamoDb(_JsonClient):
     """DynamoDB client without binary values; boto3 documents the operations."""
 
     _PREFIX = "DynamoDB_20120810"
-
-    def put_item(self, **parameters: Any) -> Any:  # noqa: D102 - see above
-        return self._call("PutItem", parameters)
-
-    def get_item(self, **parameters: Any) -> Any:  # noqa: D102 - see above
-        return self._call("GetItem", parameters)
-
-    def batch_get_item(self, **parameters: Any) -> Any:  # noqa: D102 - see above
-        return self._call("BatchGetItem", parameters)
-
-    def query(self, **parameters: Any) -> Any:  # noqa: D102 - see above
-        return self._call("Query", parameters)
-
-    def update_item(self, **parameters: Any) -> Any:  # noqa: D102 - see above
-        return self._call("UpdateItem", parameters)
+    put_item = _operation("PutItem")
+    get_item = _operation("GetItem")
+    batch_get_item = _operation("BatchGetItem")
+    query = _operation("Query")
+    update_item = _operation("UpdateItem")
 
 
 class Sqs(_JsonClient):
     """SQS client; boto3 documents the operations."""
 
     _PREFIX = "AmazonSQS"
-
-    def send_message(self, **parameters: Any) -> Any:  # noqa: D102 - see above
-        return self._call("SendMessage", parameters)
-
-    def send_message_batch(self, **parameters: Any) -> Any:  # noqa: D102 - see above
-        return self._call("SendMessageBatch", parameters)
+    send_message = _operation("SendMessage")
+    send_message_batch = _operation("SendMessageBatch")
 
 
 class Lambda(WireClient):

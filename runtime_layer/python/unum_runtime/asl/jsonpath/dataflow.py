@@ -11,11 +11,10 @@ from collections.abc import Callable, Mapping
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.paths import Path, PathNotFound, parse, put, read
-from unum_runtime.asl.jsonpath.templates import Template, compile_template, template_field
-from unum_runtime.asl.places import member
+from unum_runtime.asl.jsonpath.templates import Template, template_field
 from unum_runtime.asl.states_errors import RuntimeFailure
 from unum_runtime.cold_start.records import dataclass
-from unum_runtime.errors import DefinitionError, Problem
+from unum_runtime.errors import Problem
 from unum_runtime.model.ir import Json
 
 
@@ -103,25 +102,6 @@ def select_or_empty(path: str | None, data: Json, context: ExpressionContext) ->
     return {} if path is None else select(path, data, context)
 
 
-def compile_data_flow(fields: Mapping[str, Json], *, where: str = "$") -> DataFlow:
-    """Check and return the data flow of a state.
-
-    Args:
-        fields: fields of a state in the definition; other fields are ignored.
-        where: JSON path of the state in the definition.
-
-    Raises:
-        DefinitionError: contains every problem of the five fields with its JSON path.
-    """
-    problems: list[Problem] = []
-    for name, check in _CHECKS.items():
-        if name in fields:
-            problems += check(fields[name], member(where, name))
-    if problems:
-        raise DefinitionError(tuple(problems))
-    return DataFlow.of(fields)
-
-
 def check_path(text: Json, where: str) -> list[Problem]:
     """Return the problems of a field that must be a path or null."""
     return _check(text, where, lambda _path: None)
@@ -135,15 +115,6 @@ def check_reference(text: Json, where: str) -> list[Problem]:
 def check_result_path(text: Json, where: str) -> list[Problem]:
     """Return the problems of a field that must be a reference path into the input, or null."""
     return _check(text, where, _result_path_fault)
-
-
-def _check_template(raw: Json, where: str) -> list[Problem]:
-    """Return the problems of a field that must be a payload template."""
-    try:
-        compile_template(raw, where=where)
-    except DefinitionError as error:
-        return list(error.problems)
-    return []
 
 
 def _check(text: Json, where: str, fault: Callable[[Path], str | None]) -> list[Problem]:
@@ -166,12 +137,3 @@ def _result_path_fault(path: Path) -> str | None:
     if path.root_text != "$":
         return "a result goes into the input, not into the context object or a variable; begin with $."
     return _reference_fault(path)
-
-
-_CHECKS: dict[str, Callable[[Json, str], list[Problem]]] = {
-    "InputPath": check_path,
-    "Parameters": _check_template,
-    "ResultSelector": _check_template,
-    "ResultPath": check_result_path,
-    "OutputPath": check_path,
-}
