@@ -16,7 +16,7 @@ from tests.simulation.recovering import catch, retry, wait, waits_for_job
 from tests.simulation.scenarios import fused
 from tests.simulation.test_leases import CarelessStore, DeafStore, GenerousStore, StolenStore
 from unum_compiler import compile_workflow
-from unum_compiler.frontends.extensions import extended
+from unum_compiler.frontends.extensions import with_extensions
 from unum_compiler.options import FunctionOptions
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model import naming
@@ -199,7 +199,7 @@ def _as_extended(compiled: Workflow, extensions: Mapping[str, Mapping[str, Json]
     """`compiled` with those of `extensions` that it may have."""
     for name, fields in extensions.items():
         try:
-            compiled = extended(compiled, {name: fields})
+            compiled = with_extensions(compiled, {name: fields})
         except DefinitionError:
             continue
     return compiled

@@ -43,7 +43,7 @@ class Asking:
 
     def answer(self, token: str, result: Any = "yes", request: str = "") -> None:
         outcome = result if isinstance(result, Failure) else Success(result)
-        task_token.hand_in(self.platform.runtime(), token, outcome, request)
+        task_token.send_result(self.platform.runtime(), token, outcome, request)
 
     def answered(self, token: str, result: Any = "yes", request: str = "") -> None:
         """The answer, and all that follows."""

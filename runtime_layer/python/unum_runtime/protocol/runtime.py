@@ -1,4 +1,4 @@
-"""Everything that a delivery touches, injected: the simulator and the tests put their own parts in."""
+"""Ports of a delivery: store, invoker, timer, clock, log and user code. The simulator and tests inject their own."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -14,25 +14,25 @@ from unum_runtime.store.base import Store
 from unum_runtime.store.large_items import LargeItems
 
 EVENT_LIFE_S = 8 * 3600
-"""How long an event may be delivered: Lambda keeps one for 6 hours at most, retries and clocks' differences included.
+"""Lifetime of an event. Lambda keeps an asynchronous event for at most 6 hours; 2 hours cover retries and clock skew.
 Source: AWS Lambda Developer Guide, "Configuring error handling settings for asynchronous invocations"."""
 
 DEFAULT_RETENTION_S = 7 * 24 * 3600
-"""How long items are kept; an execution must end within it."""
+"""Default lifetime of items; an execution must end within it."""
 
 MAX_DELIVERY_MS = 900_000
-"""How long a delivery may last. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
+"""Maximum duration of a delivery. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
 
 DEADLINE_MARGIN_S = 3600
-"""By how much the last delivery of an execution's last event precedes the first expiry of its items: a delivery may run
-for 15 minutes, and clocks differ."""
+"""Margin between an execution's last delivery and the first expiry of its items: a delivery may run for 15 minutes, and
+clocks differ."""
 
 
 class Invoker(Protocol):
-    """Hands events to functions, asynchronously."""
+    """Asynchronous invocation of functions."""
 
     def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
-        """Invoke (address, payload) each; returns when all were accepted.
+        """Send each (address, payload); return after all were accepted.
 
         Raises:
             InvokeError: some event was not accepted; others may have been.
@@ -41,10 +41,10 @@ class Invoker(Protocol):
 
 
 class Timer(Protocol):
-    """Hands events to functions when their time has come."""
+    """Delayed invocation of functions."""
 
     def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
-        """Deliver (address, payload) each at a time in milliseconds since 1970, not before; returns when all are kept.
+        """Store each (address, payload, time) for delivery at or after the time, in milliseconds since 1970.
 
         Raises:
             InvokeError: some event was not accepted; others may have been.
@@ -53,31 +53,31 @@ class Timer(Protocol):
 
 
 class NoTimer:
-    """The timer of a deployment that has none."""
+    """Timer of a deployment without delayed events."""
 
     def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
-        """See `Timer.schedule`."""
+        """Raise NoRoute; see `Timer.schedule`."""
         raise NoRoute(f"no timer: {len(events)} events have to wait, and this function has nothing to keep them")
 
 
 @dataclass(frozen=True)
 class Call:
-    """What user code may know of its invocation, beside its input.
+    """Facts about an invocation that user code gets beside its input.
 
     Attributes:
         execution: name of the execution.
         invocation: the invocation's unique name.
         state: name of the Task.
         function: key of the function.
-        idempotency_key: the same on every delivery of this invocation; for side effects of user code.
-        resource: of a service, what is called; None for a Lambda function.
-        pattern: when the Task is done.
-        attempt: how often the Task was retried before.
-        timeout_s: how long it may take, in seconds; None for no limit of its own.
-        token: what whoever hands in the result has to show; empty where nobody does.
-        job: what the service that works on it has to be asked by; None before it has begun.
-        start_aliases: of a service, the workflows that it may start executions of: the ARN of each one's start alias,
-            by what stands for it in parameters.
+        idempotency_key: key for side effects of user code, equal on every delivery of this invocation.
+        resource: resource of a service Task; None for a Lambda function.
+        pattern: condition that completes the Task.
+        attempt: number of earlier retries of the Task.
+        timeout_s: time limit of the Task in seconds; None for no limit.
+        token: task token that a responder shows with the result; empty for other patterns.
+        job: handle that polls the service job; None before the job starts.
+        start_aliases: for a service Task that starts executions, the ARN of each workflow's start alias by the text
+            that stands for the workflow in parameters.
     """
 
     execution: str
@@ -96,7 +96,7 @@ class Call:
 
 @dataclass(frozen=True)
 class JobPending:
-    """What user code returns that has to be asked again: the Task goes on with `job` in `delay_ms` milliseconds."""
+    """Result of user code that started or polled `job`: poll it again in `delay_ms` milliseconds."""
 
     job: Json
     delay_ms: int
@@ -104,24 +104,19 @@ class JobPending:
 
 @dataclass(frozen=True)
 class CallbackPending:
-    """What user code returns whose result somebody else hands back, by the Task's token."""
+    """Result of user code whose outcome a responder sends with the task token."""
 
 
 class Log(Protocol):
-    """Writes one structured line."""
+    """Writer of structured log lines."""
 
     def __call__(self, message: str, /, **fields: Json) -> None:
-        """Write `message` and `fields`."""
+        """Write one line with `message` and `fields`."""
         ...
 
 
 def silent(_message: str, /, **_fields: Json) -> None:
-    """A log that keeps nothing."""
-
-
-def sends_all(_address: str, _event: Envelope, _task: Task) -> bool:
-    """What a delivery may go on with itself: nothing; it sends every event."""
-    return False
+    """Discard the line."""
 
 
 def _new_delivery() -> str:
@@ -135,28 +130,28 @@ class Runtime:
     Attributes:
         workflow: the compiled workflow.
         store: shared state of all functions.
-        invoker: reaches other functions.
-        clock: tells the time.
-        call: runs user code for a Task with its effective input and returns what it returned; `JobPending` and
-            `CallbackPending` say that there is no result yet.
-        hosts: keys of the workflow's functions that this function is.
+        invoker: asynchronous invocation of other functions.
+        clock: current time.
+        call: runner of user code for a Task with its effective input; `JobPending` and `CallbackPending` as its result
+            mean that the outcome arrives later.
+        hosts: keys of the workflow's functions that this function implements.
         routes: addresses of functions by key.
-        carried: keys of the functions whose addresses a start puts into the envelopes.
-        retention_s: how long items are kept, in seconds; more than `EVENT_LIFE_S` and `DEADLINE_MARGIN_S`.
-        result_retention_s: how long an execution's start record and the commit that ended it are kept, in seconds; None
-            for as long as the rest, and never shorter.
-        collection: when stored outcomes go.
-        log: one structured line for each thing that happened.
-        remaining_ms: how much time is left to this delivery, in milliseconds.
-        delivery: names this delivery; no other has the same, not even of the same event.
-        code: changes whenever user code, or anything that it is configured with, does.
-        maintain_leases: whether threads renew the leases of this delivery.
-        timer: delivers events later.
-        own_address: of this function.
-        fuses: whether the delivery may go on itself with what would be an event to (address, event, its Task), which
-            is then not sent; see `fusion`. Only where outcomes expire, for what is collected has to be followed by one.
-        most_begun: how many branches a delivery begins by itself, 2 or more; where there are more, it has deliveries of
-            their own begin parts of them.
+        carried: keys of the functions whose addresses a start copies into envelopes.
+        retention_s: lifetime of items in seconds; more than `EVENT_LIFE_S` and `DEADLINE_MARGIN_S`.
+        result_retention_s: lifetime in seconds of start records and of the commits that end executions, at least
+            `retention_s`; None for `retention_s`.
+        collection: time at which stored outcomes are deleted.
+        log: writer of structured log lines.
+        remaining_ms: remaining time of this delivery, in milliseconds.
+        delivery: unique name of this delivery; another delivery of the same event has another name.
+        code: text that changes with user code and its configuration.
+        maintain_leases: True if threads renew the leases of this delivery.
+        timer: delayed invocation of functions.
+        own_address: address of this function.
+        fuses: predicate of (address, event, Task): True if this delivery may run the event's invocation itself instead
+            of sending the event; see `fusion`. None if it sends every event.
+        most_begun: maximum number of branches that one delivery starts, 2 or more; more branches are started in parts,
+            each by a delivery of its own.
     """
 
     workflow: Workflow
@@ -177,62 +172,65 @@ class Runtime:
     maintain_leases: bool = False
     timer: Timer = field(default_factory=NoTimer)
     own_address: str = ""
-    fuses: Callable[[str, Envelope, Task], bool] = sends_all
+    fuses: Callable[[str, Envelope, Task], bool] | None = None
     most_begun: int = MOST_BEGUN
 
     def in_delivery(self, **own: Any) -> "Runtime":
-        """The runtime of another delivery to the same function version.
+        """Return the runtime of another delivery to the same function version.
 
         Args:
-            own: the attributes that are that delivery's own.
+            own: attributes that differ in that delivery.
         """
         store = self.store if self.large is None else self.large.in_delivery()
-        made = object.__new__(Runtime)  # all is there already, so that no `__init__` has to find out what is missing
+        # No `__init__`: every attribute is set below, and a warm delivery saves the time for defaults.
+        made = object.__new__(Runtime)
         vars(made).update(vars(self), **{"store": store, "delivery": _new_delivery(), **own})
         return made
 
     @property
     def large(self) -> LargeItems | None:
-        """The store, if it takes texts of any size."""
+        """The store, if it accepts texts of any size; else None."""
         return self.store if isinstance(self.store, LargeItems) else None
 
     def address(self, function: str, carried: Mapping[str, str]) -> str:
-        """Where to invoke `function`.
+        """Return the address of `function`.
 
         Raises:
-            NoRoute: neither this function's environment nor the envelope knows it.
+            NoRoute: neither this function's environment nor the envelope's routes contain it.
         """
+        # The envelope wins: it pins the versions that the execution started with.
         address = carried.get(function) or self.routes.get(function)
         if address is None:
             raise NoRoute(f"no route to function {function!r}: neither in the environment nor in the envelope")
         return address
 
     def start_aliases(self, carried: Mapping[str, str]) -> Mapping[str, str]:
-        """The start aliases of workflows that Tasks start, by what stands for them in parameters.
+        """Return the start aliases of workflows that Tasks start, by the text that stands for each in parameters.
 
-        That is the ARN in the context object for the workflow itself, and a placeholder for any other.
+        The workflow itself has the ARN of the context object; every other workflow has a placeholder.
         """
         own = self.workflow.home.arn(f"stateMachine:{self.workflow.name}")
         known = {**self.routes, **carried}
         return {key.removeprefix(START) or own: known[key] for key in known if key.startswith(START)}
 
     def not_after_s(self, execution: Execution, due_ms: int | None = None) -> int:
-        """Until when an event of `execution` that is sent now, or at `due_ms`, may be delivered, in seconds since 1970.
+        """Return the last delivery time, in seconds since 1970, of an event sent now or at `due_ms`.
 
-        However often events are repeated late and send their successors anew, none is delivered after the first item of
-        the execution may have expired.
+        Late repeated events may send their successors again, any number of times. The bound by `last_s` keeps every
+        such event before the first expiry of the execution's items, so no delivery mistakes an expired outcome for a
+        missing one.
         """
         sent_ms = self.clock.now_ms() if due_ms is None else max(due_ms, self.clock.now_ms())
         return min(sent_ms // 1000 + EVENT_LIFE_S, self.last_s(execution))
 
     def last_s(self, execution: Execution) -> int:
-        """When the last event of `execution` may be delivered, in seconds since 1970."""
+        """Return the last delivery time of all events of `execution`, in seconds since 1970."""
         return execution.started_ms // 1000 + self.retention_s - DEADLINE_MARGIN_S
 
     def expires_at_s(self) -> int:
-        """When an item that is written now expires, in seconds since 1970."""
+        """Return the expiry of an item that is written now, in seconds since 1970."""
         return self.clock.now_ms() // 1000 + self.retention_s
 
     def result_expires_at_s(self) -> int:
-        """When it expires if it is a part of an execution's result, in seconds since 1970."""
+        """Return the expiry of a start record or final commit that is written now, in seconds since 1970."""
         return self.clock.now_ms() // 1000 + (self.result_retention_s or self.retention_s)

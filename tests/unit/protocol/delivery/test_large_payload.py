@@ -233,7 +233,7 @@ def test_a_lost_object_fails_the_delivery_and_not_the_execution() -> None:
     local.objects._contents.clear()
     event = queue.take()
     queue.invoke([("B", event)])
-    with pytest.raises(StoreError, match="is not there"):
+    with pytest.raises(StoreError, match="was it deleted"):
         deliver(flow, event)
     local.objects._contents.update(lost)
     deliver(flow, event)

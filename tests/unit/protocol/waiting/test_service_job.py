@@ -261,38 +261,36 @@ def _die(*_: Any) -> None:
 
 
 def nothing_stored(patch: pytest.MonkeyPatch) -> None:
-    def next_look(rt: Any, _envelope: Envelope, found: Any, due_ms: int) -> Any:
+    def next_poll(rt: Any, _envelope: Envelope, found: Any, due_ms: int) -> Any:
         return {**found, "term": 0, "until": due_ms + service_job.TERM_MS, "by": rt.delivery}
 
-    patch.setattr(run_task, "next_look_at_job", next_look)
+    patch.setattr(run_task, "next_poll", next_poll)
 
 
 def stored_but_not_read(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(run_task, "resumed", lambda _rt, envelope, _task: envelope)
+    patch.setattr(run_task, "with_stored_job", lambda _rt, envelope: envelope)
 
 
 def own_job_instead_of_the_stored_one(patch: pytest.MonkeyPatch) -> None:
-    next_look = run_task.next_look_at_job
-    patch.setattr(
-        run_task, "next_look_at_job", lambda rt, event, found, due_ms: next_look(rt, event, found, due_ms) | found
-    )
+    next_poll = run_task.next_poll
+    patch.setattr(run_task, "next_poll", lambda rt, event, found, due_ms: next_poll(rt, event, found, due_ms) | found)
 
 
 def losers_go_on(patch: pytest.MonkeyPatch) -> None:
-    def next_look(rt: Any, envelope: Envelope, found: Any, due_ms: int) -> Any:
+    def next_poll(rt: Any, envelope: Envelope, found: Any, due_ms: int) -> Any:
         return before(rt, envelope, found, due_ms) or {**envelope.job, **found}
 
-    before = run_task.next_look_at_job
-    patch.setattr(run_task, "next_look_at_job", next_look)
+    before = run_task.next_poll
+    patch.setattr(run_task, "next_poll", next_poll)
 
 
 def a_term_is_of_its_delivery(patch: pytest.MonkeyPatch) -> None:
-    def next_look(rt: Any, envelope: Envelope, found: Any, due_ms: int) -> Any:
+    def next_poll(rt: Any, envelope: Envelope, found: Any, due_ms: int) -> Any:
         own = envelope.job and {**envelope.job, "by": rt.delivery}
         return before(rt, run_task.replace(envelope, job=own), found, due_ms)
 
-    before = run_task.next_look_at_job
-    patch.setattr(run_task, "next_look_at_job", next_look)
+    before = run_task.next_poll
+    patch.setattr(run_task, "next_poll", next_poll)
 
 
 def jobs_are_never_silent(patch: pytest.MonkeyPatch) -> None:
@@ -312,7 +310,7 @@ def a_retry_is_not_waited_for(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_nudged_look_begins_no_term(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(service_job.Stored, "looked_at_by", lambda own, delivery: {**own.job, "by": delivery})
+    patch.setattr(service_job.Stored, "polled_by", lambda own, delivery: {**own.job, "by": delivery})
 
 
 def retries_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -331,7 +329,7 @@ def what_joins_is_not_looked_for(patch: pytest.MonkeyPatch) -> None:
 def forgets_nothing(patch: pytest.MonkeyPatch) -> None:
     from unum_runtime.protocol.delivery import deliver  # noqa: PLC0415 - the name is that of a function elsewhere
 
-    patch.setattr(deliver, "forget_job", lambda *_: None)
+    patch.setattr(deliver, "collect_jobs", lambda *_: None)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,15 @@
-"""Collection: what becomes of outcomes that nobody can need any more.
+"""Collection: delete outcomes that can no longer be needed.
 
-Under `Collection.TTL` they expire, and nothing is ever deleted: the checkpoint is its own tombstone. Under
-`Collection.EAGER` whoever has committed an outcome and sent what follows from it turns what it was made of into
-tombstones: a node its parent, whoever settles a fan-out all that its branches have stored, at any depth, and the
-checkpoint that opened it. From then on no delivery of those can matter, for their successors have committed; a late one
-finds the tombstone. The start record and the checkpoint that ended the execution are kept.
+Under `Collection.TTL` items expire, and nothing is deleted: a checkpoint is its own tombstone. Under
+`Collection.EAGER` a delivery that has committed an outcome and sent its continuation turns the outcome's inputs into
+tombstones. A node collects its parent. A delivery that settles a fan-out collects all items of its branches, at any
+depth, and the checkpoint that opened it. Deliveries of collected invocations have no effect any more, because their
+successors have committed. A late one finds the tombstone; without it, it would run user code again. The start record
+and the checkpoint that ended the execution are kept.
 
-Branches may still run when their fan-out is settled, because another has failed, or because a quorum is enough. What a
-delivery writes before that, the collector sees, since it looks after the commit; so a delivery that has written
-something looks last of all whether a scope around is settled, and if so, it takes back what it wrote.
+Branches may still run when their fan-out is settled: another branch failed, or a quorum sufficed. The collector reads
+after its commit, so it sees everything written before the commit. Every delivery that wrote something checks at its
+very end for settled scopes around it, and takes back its own items. So one of both always collects them.
 
 Source of the scheme: Unum, "Garbage collection"; there the checkpoint is deleted and a late duplicate runs again.
 """
@@ -42,19 +43,20 @@ from unum_runtime.protocol.planning.plan import Commit, JoinNeighbour, is_start,
 from unum_runtime.protocol.runtime import Runtime
 
 
-def collect_behind(rt: Runtime, envelope: Envelope) -> None:
-    """Collect what the input of `envelope` was made of; its outcome is committed and what follows is sent.
+def collect_input(rt: Runtime, envelope: Envelope) -> None:
+    """Collect the outcomes from which the input of `envelope` was made, after its outcome's effects are performed.
 
-    Only under `Collection.EAGER`, as what follows here.
+    Callers check for `Collection.EAGER`, here and below.
     """
     if isinstance(envelope.input, Results):
         collect_scope(rt, envelope.input.scope)
-    elif not isinstance(envelope.input, Neighbours):  # the branch after it needs the same
+    # A neighbour join keeps its inputs: the next branch's join reads one of them.
+    elif not isinstance(envelope.input, Neighbours):
         rt.store.collect(_parent_key(rt, envelope.name))
 
 
 def collect_commit(rt: Runtime, effect: Commit) -> None:
-    """Collect what the outcome of `effect` was made of; it is committed and what follows is sent."""
+    """Collect the outcomes from which the outcome of `effect` was made, after its own effects are performed."""
     if effect.joins is None:
         rt.store.collect(_parent_key(rt, effect.name))
     else:
@@ -62,18 +64,18 @@ def collect_commit(rt: Runtime, effect: Commit) -> None:
 
 
 def collect_scope(rt: Runtime, scope: Scope) -> None:
-    """Collect all that a scope has stored; what it came to is committed and what follows is sent."""
+    """Collect all items of a scope, after the effects of its outcome are performed."""
     rt.store.collect(_scope_keys(rt, scope))
 
 
 def collect_last(rt: Runtime, checkpoint: Checkpoint) -> None:
-    """Collect what an execution did last before it was stopped, a fan-out that still runs included."""
+    """Collect the last outcome of a stopped execution, with a fan-out that still runs."""
     if rt.collection is Collection.EAGER:
         rt.store.collect(_tree(rt, checkpoint))
 
 
 def settled_around(rt: Runtime, delivery: DeliveryState) -> dict[Scope, Item]:
-    """The outermost settled scopes around what a delivery came to, each with what it came to."""
+    """Return the outermost settled scopes around the items of a delivery, each with its outcome's item."""
     paths = list(delivery.paths())
     keys = {checkpoint_key(rt.workflow.name, scope.join): scope for path in paths for scope in path}
     found = rt.store.read(keys) if keys else {}
@@ -83,7 +85,7 @@ def settled_around(rt: Runtime, delivery: DeliveryState) -> dict[Scope, Item]:
 
 
 def take_back(rt: Runtime, delivery: DeliveryState, settled: Iterable[Scope]) -> None:
-    """Collect what a delivery wrote inside of `settled` scopes."""
+    """Collect the items that a delivery wrote inside `settled` scopes."""
     over = frozenset(settled)
     for checkpoint in delivery.created:
         if not over.isdisjoint(scopes_around(checkpoint.name.execution, checkpoint.name.frames)):
@@ -100,13 +102,16 @@ def _parent_key(rt: Runtime, name: Name) -> list[Key]:
 
 
 def _scope_keys(rt: Runtime, scope: Scope) -> list[Key]:
-    """All that a scope has stored; last what opened it, so that its tombstone says that the rest is collected."""
+    """Return the keys of all items of a scope, its origin last.
+
+    So a tombstone at the origin proves that the rest is collected: a collector that died leaves the origin for another.
+    """
     keys = dict.fromkeys(key for shard in range(scope.shards) for key in _shard_keys(rt, scope, shard))
     return [*keys, *_set_keys(rt, scope, range(scope.size)), checkpoint_key(rt.workflow.name, scope.origin)]
 
 
 def _tree(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
-    """A checkpoint inside of a settled scope, with all that the fan-out has stored that it opened."""
+    """Return the keys of a checkpoint inside a settled scope, and of the fan-out that it opened."""
     if isinstance(checkpoint.outcome, Collected):
         return []
     if checkpoint.opens is not None:
@@ -115,7 +120,7 @@ def _tree(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
 
 
 def _meeting_keys(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
-    """Where a branch that goes on from `checkpoint` has noted that it has come to a Task which neighbours meet in."""
+    """Return the keys at which a branch recorded its arrival at a neighbour join, if `checkpoint` leads to one."""
     if not any(task.meets_previous for task in rt.workflow.tasks):
         return []
     following = plan(rt.workflow, checkpoint)
@@ -128,7 +133,7 @@ def _meeting_keys(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
 
 
 def _shard_keys(rt: Runtime, scope: Scope, shard: int) -> list[Key]:
-    """All that the branches of `shard` have stored, but for what says that they have ended."""
+    """Return the keys of all items of a shard's branches, without the completion sets."""
     items = rt.store.query(shard_partition(rt.workflow.name, scope, shard))
     packs = uncollected(items)
     own = {key: item for key, item in items.items() if pack_at(key) is None and not is_aside(key)}
@@ -141,7 +146,7 @@ def _of_branch(scope: Scope, key: Key, item: Item) -> Checkpoint:
 
 
 def _set_keys(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[Key]:
-    """Where the branches `ended`, or the packs that they are in, are added when they have ended."""
+    """Return the keys of the completion sets that contain the branches `ended` or their packs."""
     if is_packed(rt.workflow, scope.state):
         scope, ended = replace(scope, size=scope.packs), map(pack_of, ended)
         if scope.size == 1:

@@ -1,4 +1,4 @@
-"""Commit: write an outcome once, and go on with whoever's was first."""
+"""Commit: write an outcome at most once, and continue from the outcome that was written first."""
 
 from collections.abc import Mapping
 
@@ -25,48 +25,50 @@ from unum_runtime.protocol.runtime import Runtime
 
 MAX_ERROR_LENGTH = 256
 MAX_CAUSE_LENGTH = 32_768
-"""In characters; what is longer is cut. Source of both: AWS Step Functions API Reference, "TaskFailedEventDetails"."""
+"""Limits in characters; longer text is cut. Source: AWS Step Functions API Reference, "TaskFailedEventDetails"."""
 
 
 def commit(rt: Runtime, effect: Commit, delivery: DeliveryState) -> Effect:
-    """Create the checkpoint if it is absent; of a Task that another is committed by, none is created.
+    """Create the checkpoint of `effect` if it is absent, unless another Task's commit stands for this Task.
 
     Args:
         rt: the runtime.
-        effect: what is to be committed.
-        delivery: state of this delivery, which records the outcome. The first commit of an execution tells its routes
-            to whoever comes from outside.
+        effect: the outcome to commit.
+        delivery: state of this delivery; records the outcome.
 
     Returns:
-        What follows from the committed outcome, which is another delivery's if that was faster.
+        The effect of the committed outcome, which is another delivery's outcome if that was committed first.
 
     Raises:
         InconsistentHistory: the name is taken by another state, or by another version of the workflow.
         OutcomeCollected: all that follows from the committed outcome is committed too.
-        StoreError: it is not known whether the checkpoint was written; the next delivery will find out.
+        StoreError: the checkpoint may be written or not; the next delivery finds out.
     """
     checkpoint = draft(rt, effect, fused=delivery.is_fused)
     following = plan(rt.workflow, checkpoint)
     if rt.workflow.committed_by(effect.state) is not None:
         _log(rt, checkpoint, "passed on")
         return following
-    checkpoint = _announcing(_telling(rt, checkpoint, delivery.routes), following)
-    winner = _committed_before(rt, checkpoint, following, delivery)
+    # The plan comes before the write: a fan-out's size and the execution's end belong into the same item.
+    checkpoint = _with_ending(_with_routes(rt, checkpoint, delivery.routes), following)
+    winner = _write(rt, checkpoint, following, delivery)
     if winner is None:
         delivery.created.append(checkpoint)
         _log(rt, checkpoint, "committed")
         return following
+    # The loser continues too, because the winner may have died right after its write. It continues from the winner's
+    # outcome, because a continuation of its own would be a second, different execution.
     delivery.found.append(checkpoint.name)
-    committed = verified(rt, checkpoint.name, checkpoint.state, winner)
-    if checkpoint.name.frames in delivery.packs:  # part of it may be what this delivery has written
+    committed = parse_committed(rt, checkpoint.name, checkpoint.state, winner)
+    if checkpoint.name.frames in delivery.packs:  # this delivery may have written the entry of a winner set aside
         delivery.created.append(committed)
     _log(rt, committed, "adopted")
     return plan(rt.workflow, committed)
 
 
-def _committed_before(rt: Runtime, checkpoint: Checkpoint, following: Effect, delivery: DeliveryState) -> Item | None:
-    """None where `checkpoint` is committed now, else the item that was before."""
-    place = place_of(rt.workflow, checkpoint.state, checkpoint.name)
+def _write(rt: Runtime, checkpoint: Checkpoint, following: Effect, delivery: DeliveryState) -> Item | None:
+    """Commit `checkpoint` where it belongs; return None, or the item that was committed before."""
+    place = place_of(rt.workflow, checkpoint.state, checkpoint.name) if rt.workflow.small_results else None
     if place is None:
         return create(rt, checkpoint)
     winner, delivery.packs[checkpoint.name.frames] = commit_packed(rt, place, checkpoint, following)
@@ -74,29 +76,31 @@ def _committed_before(rt: Runtime, checkpoint: Checkpoint, following: Effect, de
 
 
 def create(rt: Runtime, checkpoint: Checkpoint) -> Item | None:
-    """Store `checkpoint` if there is none of its name; what an execution's result is made of stays as long as that.
+    """Store `checkpoint` if its name is absent.
 
     Returns:
-        None where it was stored, else the item that was there.
+        None if it was stored, else the item that the name already had.
 
     Raises:
-        StoreError: it is not known whether it was stored.
+        StoreError: it may be stored or not.
     """
-    key, item = checkpoint_key(rt.workflow.name, checkpoint.name), stored_item(rt.workflow.name, checkpoint)
-    is_result = checkpoint.ending is not None or is_start(checkpoint.name)
-    return rt.store.create(key, item, expires_at_s=rt.result_expires_at_s() if is_result else rt.expires_at_s())
+    key = checkpoint_key(rt.workflow.name, checkpoint.name)
+    if checkpoint.ending is None and not is_start(checkpoint.name):
+        return rt.store.create(key, checkpoint.to_item(), expires_at_s=rt.expires_at_s())
+    # Both ends of an execution are in lists of executions, and are kept as long as its result.
+    return rt.store.create(key, stored_item(rt.workflow.name, checkpoint), expires_at_s=rt.result_expires_at_s())
 
 
 def draft(rt: Runtime, effect: Commit, *, fused: bool = False) -> Checkpoint:
-    """The checkpoint that `effect` commits, as far as it is known before what follows is planned."""
+    """Return the checkpoint that `effect` commits, before its continuation is planned."""
     continuation = effect.continuation
     if continuation.caught is not None:
-        continuation = replace(continuation, caught=shortened(continuation.caught))
+        continuation = replace(continuation, caught=shorten(continuation.caught))
     return Checkpoint(
         name=effect.name,
         state=effect.state,
         phase=effect.phase,
-        outcome=bounded(rt, effect.outcome, continuation, limit=rt.workflow.payload_limit),
+        outcome=limit_outcome(rt, effect.outcome, continuation, limit=rt.workflow.payload_limit),
         digest=rt.workflow.digest,
         committed_ms=rt.clock.now_ms() if effect.as_of_ms is None else effect.as_of_ms,
         duration_ms=effect.duration_ms,
@@ -106,11 +110,11 @@ def draft(rt: Runtime, effect: Commit, *, fused: bool = False) -> Checkpoint:
     )
 
 
-def verified(rt: Runtime, name: Name, state: str, item: Item) -> Checkpoint:
-    """The checkpoint that is stored under `name`, of an invocation of `state`; or the execution's stop record.
+def parse_committed(rt: Runtime, name: Name, state: str, item: Item) -> Checkpoint:
+    """Return the checkpoint in `item`, which `state` committed under `name`; or the execution's stop record.
 
     Raises:
-        InconsistentHistory: it is of a state that does not commit there, or of another version of the workflow.
+        InconsistentHistory: another state or another version of the workflow committed it.
     """
     checkpoint = Checkpoint.from_item(name, item)
     if is_start(name) or checkpoint.is_stop:
@@ -128,11 +132,11 @@ def _is_of_committer(rt: Runtime, state: str, checkpoint: Checkpoint) -> bool:
     return checkpoint.digest == rt.workflow.digest and checkpoint.state in rt.workflow.committers(state)
 
 
-def _log(rt: Runtime, checkpoint: Checkpoint, how: str) -> None:
-    rt.log(how, **_told(checkpoint))
+def _log(rt: Runtime, checkpoint: Checkpoint, message: str) -> None:
+    rt.log(message, **_log_fields(checkpoint))
 
 
-def _told(checkpoint: Checkpoint) -> dict[str, Json]:
+def _log_fields(checkpoint: Checkpoint) -> dict[str, Json]:
     name, outcome = checkpoint.name, checkpoint.outcome
     fields = {
         "execution": name.execution.name,
@@ -150,20 +154,21 @@ def _told(checkpoint: Checkpoint) -> dict[str, Json]:
     return fields
 
 
-def _telling(rt: Runtime, checkpoint: Checkpoint, routes: Mapping[str, str]) -> Checkpoint:
-    """The first commit of an execution says which versions it runs on."""
+def _with_routes(rt: Runtime, checkpoint: Checkpoint, routes: Mapping[str, str]) -> Checkpoint:
+    """Return `checkpoint` with the execution's function versions, if it is the execution's first commit."""
+    # An operator's request that arrives later must reach the versions on which the execution started.
     is_first = not checkpoint.name.frames and checkpoint.name.step == START_STEP + 1
     return checkpoint.saying(began=Began(rt.own_address, routes)) if is_first and rt.own_address else checkpoint
 
 
-def _announcing(checkpoint: Checkpoint, following: Effect) -> Checkpoint:
-    """What the outcome means for others belongs into the same write: a fan-out's size, the execution's end."""
+def _with_ending(checkpoint: Checkpoint, following: Effect) -> Checkpoint:
+    """Return `checkpoint` with the size of the fan-out that follows, or with the execution's end."""
     if isinstance(following, Finish):
         return checkpoint.saying(ending=following.ending)
     return checkpoint.saying(opens=following.scope) if isinstance(following, OpenScope) else checkpoint
 
 
-def bounded(
+def limit_outcome(
     rt: Runtime,
     outcome: Outcome,
     continuation: Continuation = DEFAULT_CONTINUATION,
@@ -171,17 +176,17 @@ def bounded(
     what: str = "output",
     limit: int | None = None,
 ) -> Outcome:
-    """`outcome`, or what it comes to where it is too large.
+    """Return `outcome`, or the failure States.DataLimitExceeded if it is too large.
 
     Args:
-        rt: the runtime; its store may take values of any size.
-        outcome: any.
-        continuation: how control goes on from it; that is stored beside it.
-        what: what it is, for the cause.
-        limit: how many bytes it may have; None for as many as are stored.
+        rt: the runtime; its store may accept values of any size.
+        outcome: any outcome; a failure is cut to its limits.
+        continuation: the continuation that is stored beside it.
+        what: noun for the outcome in the cause.
+        limit: maximum size in bytes; None for the store's maximum.
     """
     if isinstance(outcome, Failure):
-        return shortened(outcome)
+        return shorten(outcome)
     size = len(outcome.text.encode())
     if limit is not None and size > limit:
         return _too_large(f"the {what} has {size} bytes; at most {limit} are allowed: pass large data by reference")
@@ -193,8 +198,8 @@ def bounded(
     return outcome
 
 
-def shortened(failure: Failure) -> Failure:
-    """`failure` with as much of its error and cause as is stored."""
+def shorten(failure: Failure) -> Failure:
+    """Return `failure` with its error and cause cut to their limits."""
     return Failure(_cut(failure.error, MAX_ERROR_LENGTH), _cut(failure.cause, MAX_CAUSE_LENGTH))
 
 

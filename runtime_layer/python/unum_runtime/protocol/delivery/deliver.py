@@ -1,21 +1,23 @@
-"""The protocol on one screen: what one delivery does.
+"""The protocol on one screen: the steps of one delivery.
 
-1. Ingress: refuse what is late or foreign; a known outcome is not computed again.
-2. Run user code on the input it would have had without us; under a lease, if the Task asks for one. What it fails
-   with may lead to another try, which is another event for the same invocation.
-3. Commit the outcome if there is none yet; from here on only the committed outcome counts, whoever wrote it.
-4. Plan what follows, a pure function of the committed outcome.
-5. Perform it: invoke, complete a branch, or finish.
-6. Collect what nobody can need any more.
+1. Ingress: refuse a late or foreign event; skip user code if the outcome is committed.
+2. Run user code on the input that it would have without Unum, under a lease if the Task has one. A failure may lead to
+   a retry, which is another event for the same invocation.
+3. Commit the outcome unless one is committed; from here on only the committed outcome counts.
+4. Plan the continuation, a pure function of the committed outcome.
+5. Perform the effects: invoke, complete a branch, or finish.
+6. Collect outcomes that can no longer be needed.
 
-A delivery may die between any two of these; the next delivery of the same event goes on from what was committed.
-Where all that follows is an invocation of the same function, one delivery may do both: see `fusion`.
+A delivery may die between any two steps; the next delivery of the same event continues from the commit. If the only
+effect is an invocation in the same function, this delivery may run it too: see `fusion`.
 """
+
+from contextlib import nullcontext
 
 from unum_runtime.errors import LeaseHeldError, OutcomeCollected, RefusedDelivery
 from unum_runtime.model.envelope import Envelope, Value
-from unum_runtime.model.ir import Collection, State
-from unum_runtime.protocol.delivery.collect import collect_behind
+from unum_runtime.model.ir import Collection, Guard, State, Task
+from unum_runtime.protocol.delivery.collect import collect_input
 from unum_runtime.protocol.delivery.commit import commit
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.fusion import is_first
@@ -24,40 +26,43 @@ from unum_runtime.protocol.delivery.lease import claim_invocation
 from unum_runtime.protocol.delivery.perform import perform, send, tidy_up
 from unum_runtime.protocol.delivery.run_task import run
 from unum_runtime.protocol.planning.plan import Commit, Invoke
-from unum_runtime.protocol.runtime import CallbackPending, Runtime
-from unum_runtime.protocol.waiting.callback import forget
-from unum_runtime.protocol.waiting.service_job import forget as forget_job
+from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.protocol.waiting.callback import collect_tokens
+from unum_runtime.protocol.waiting.service_job import collect_jobs
 
 
 def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
-    """Work on one delivery of `envelope`, and on what follows from it in this function, as far as that may be fused.
+    """Process one delivery of `envelope`, and every following invocation that is fused with it.
 
     Args:
         rt: the runtime.
         envelope: the event.
-        fresh: whether this delivery itself planned the event just now, so that there is no outcome to look for.
+        fresh: True if this delivery itself just planned the event, so its outcome cannot be committed yet.
 
     Raises:
-        RefusedDelivery: nothing can come of the event; it must not be delivered again.
-        LeaseHeldError: the work is being done; the event must be delivered again, in case it is not done in the end.
-        UnumError: something did not answer; the event must be delivered again.
+        RefusedDelivery: the event can have no effect any more; do not deliver it again.
+        LeaseHeldError: another delivery works on it; deliver the event again, in case that one dies.
+        UnumError: a service did not answer; deliver the event again.
     """
-    delivery = DeliveryState(envelope.routes, may_go_on=True)
-    _once(rt, envelope, delivery, fresh=fresh)
-    while delivery.ahead is not None:  # no recursion: a loop may go on for as long as the sandbox lives
+    delivery = DeliveryState(envelope.routes, may_continue=True)
+    _deliver(rt, envelope, delivery, fresh=fresh)
+    while delivery.ahead is not None:  # a loop, not recursion: a chain of fused invocations may be very long
         fresh = is_first(rt, delivery, envelope, delivery.ahead)
         envelope = delivery.ahead
-        delivery = delivery.onward(envelope)
+        delivery = delivery.next_step(envelope)
         try:
-            _once(rt, envelope, delivery, fresh=fresh)
-        except LeaseHeldError:  # this delivery may be the last of its own event, so that waits for nobody else's work
+            _deliver(rt, envelope, delivery, fresh=fresh)
+        except LeaseHeldError:
+            # Its own event gets deliveries of its own. Ours cannot be delivered again for it: this may be our last one.
             send(rt, envelope)
             return
 
 
-def _once(rt: Runtime, envelope: Envelope, delivery: DeliveryState, *, fresh: bool) -> None:
+def _deliver(rt: Runtime, envelope: Envelope, delivery: DeliveryState, *, fresh: bool) -> None:
     state = admit(rt, envelope)
-    with claim_invocation(rt, envelope, state) as claim:
+    is_leased = isinstance(state, Task) and state.guard is Guard.LEASE
+    # The lease is taken before the store is read: the owner before this one may just have committed.
+    with claim_invocation(rt, envelope) if is_leased else nullcontext() as claim:
         try:
             effect = look_up(rt, envelope, state, fresh=fresh)
         except OutcomeCollected:
@@ -66,31 +71,27 @@ def _once(rt: Runtime, envelope: Envelope, delivery: DeliveryState, *, fresh: bo
             raise
         except RefusedDelivery:
             if envelope.job is not None:
-                _forget(rt, envelope, state)
+                _collect_waiting(rt, envelope, state)
             raise
         if isinstance(effect, Value):
-            claim.insist()
+            if claim is not None:
+                claim.insist()
             done = run(rt, envelope, state, effect)
+            if isinstance(done, Invoke):  # a retry or a poll: the invocation has no outcome yet
+                perform(rt, DeliveryState(envelope.routes), done)
             if not isinstance(done, Commit):
-                _leave_open(rt, done, envelope)
                 return
             effect = commit(rt, done, delivery)
         else:
             delivery.found.append(envelope.name)
     perform(rt, delivery, effect)
     if rt.collection is Collection.EAGER:
-        collect_behind(rt, envelope)
-    _forget(rt, envelope, state)
+        collect_input(rt, envelope)
+        _collect_waiting(rt, envelope, state)
 
 
-def _forget(rt: Runtime, envelope: Envelope, state: State) -> None:
-    """Collect what was stored while the invocation waited for somebody or for a job, as nobody will ask for it."""
+def _collect_waiting(rt: Runtime, envelope: Envelope, state: State) -> None:
+    """Collect the items that the invocation stored while it waited for a responder or a job."""
     if rt.collection is Collection.EAGER:
-        forget(rt, envelope, state)
-        forget_job(rt, envelope, state)
-
-
-def _leave_open(rt: Runtime, done: Invoke | CallbackPending, envelope: Envelope) -> None:
-    """The invocation has no outcome yet: another try follows, or somebody else hands the outcome in."""
-    if isinstance(done, Invoke):
-        perform(rt, DeliveryState(envelope.routes), done)
+        collect_tokens(rt, envelope, state)
+        collect_jobs(rt, envelope, state)

@@ -1,4 +1,4 @@
-"""One step of a delivery: where its events go, what it wrote and found, and whether the delivery goes on itself."""
+"""State of one step of a delivery: routes, outcomes written and found, and the next step if it needs no event."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -13,29 +13,30 @@ if TYPE_CHECKING:
 
 
 class DeliveryState:
-    """One step of a delivery, which it may have to clear away after, or make up for.
+    """One step of a delivery: everything that it may have to repair or collect at its end.
 
     Attributes:
         routes: addresses that travel with the execution.
-        created: the checkpoints that it created.
-        found: the invocations whose outcomes it found committed. Where there are any, it may have come in place of a
-            delivery that died; where there are none, it has not.
-        committed: what it committed in following its first effect.
-        ended: the ends of branches that it added to the sets of their scopes.
-        collected: the scopes that it collected.
-        packs: those in which it committed how a branch ended, by the branch's frames.
-        is_fused: whether the delivery has come here without an event.
-        may_go_on: whether somebody works on `ahead`.
-        ahead: what the delivery goes on with itself, in place of its event.
-        is_new: whether that was looked for just now, and has no outcome.
-        lanes: the fan-outs that the delivery goes through, from branch to branch.
+        created: the checkpoints that this step created.
+        found: the invocations whose outcomes were committed already. If there are any, this delivery may replace a
+            delivery that died; if there are none, it does not.
+        committed: the commits that followed the first effect.
+        ended: the ends of branches that this step added to completion sets.
+        collected: the scopes that this step collected.
+        packs: content of each pack that this step committed into, by the branch's frames.
+        is_fused: True if the step began without an event.
+        may_continue: True if the caller runs `ahead`.
+        ahead: the event whose invocation this delivery runs itself; None if all events are sent.
+        is_new: True if the store was just read and `ahead` has no outcome.
+        lanes: the open fan-outs whose branches this delivery runs in sequence; None before the first.
     """
 
     is_fused: bool = False
     ahead: "Envelope | None" = None
     is_new: bool = False
+    lanes: Lanes | None = None
 
-    def __init__(self, routes: Mapping[str, str], *, may_go_on: bool = False) -> None:
+    def __init__(self, routes: Mapping[str, str], *, may_continue: bool = False) -> None:
         self.routes = routes
         self.created: list[Checkpoint] = []
         self.found: list[Name] = []
@@ -43,17 +44,25 @@ class DeliveryState:
         self.ended: list[CompleteBranch | BranchFailed] = []
         self.collected: list[Scope] = []
         self.packs: dict[Frames, Item] = {}
-        self.may_go_on = may_go_on
-        self.lanes = Lanes()
+        self.may_continue = may_continue
 
-    def onward(self, ahead: "Envelope") -> "DeliveryState":
-        """The next step of the same delivery, which goes on with `ahead`."""
-        delivery = DeliveryState(ahead.routes, may_go_on=True)
+    def enter_lanes(self) -> Lanes:
+        """Return the open fan-outs of this delivery, which all its steps share."""
+        if self.lanes is None:
+            self.lanes = Lanes()
+        return self.lanes
+
+    def next_step(self, ahead: "Envelope") -> "DeliveryState":
+        """Return the state of the same delivery's next step, which runs `ahead`."""
+        delivery = DeliveryState(ahead.routes, may_continue=True)
         delivery.is_fused, delivery.lanes = True, self.lanes
         return delivery
 
     def paths(self) -> Iterator[tuple[Scope, ...]]:
-        """The scopes around each thing that it came to, outermost first; none inside a scope that it collected."""
+        """Yield the scopes around each outcome and branch end of this step, outermost first.
+
+        Places inside a collected scope are left out.
+        """
         names = [*self.found, *(checkpoint.name for checkpoint in self.created)]
         places = {(place.execution, place.frames) for place in (*names, *self.ended)}
         for place in places:

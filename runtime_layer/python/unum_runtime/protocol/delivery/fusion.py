@@ -1,9 +1,9 @@
-"""Fusion: a delivery goes on with the next invocation itself, where that is for the function that it runs in.
+"""Fusion: a delivery runs the next invocation itself, if that invocation is in the same function.
 
-The outcome between the two is committed all the same, but no event is sent. If the sandbox dies after that, the
-platform delivers the event again that it delivered, and that delivery finds the outcome. It then sends the event that
-was saved: what has died once gets deliveries of its own, and its failures are those of nobody else. So a delivery only
-goes on from what it has committed itself.
+The outcome between the two is committed as usual, but no event is sent. If the sandbox dies after that, the platform
+repeats the event that it delivered, and that delivery finds the outcome. It then sends the event that fusion saved: an
+invocation that died once gets deliveries of its own, with retries of its own. So a delivery continues only from an
+outcome that it has committed itself.
 
 Source of the term: Elgamal et al., "Costless: Optimizing Cost of Serverless Computing through Function Fusion and
 Placement" (SEC 2018); there functions are fused when they are deployed, and nothing is kept in between.
@@ -21,23 +21,23 @@ from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.runtime import Runtime
 
 SHARE = 0.75
-"""How much of the time that a delivery began with has to be left for user code that says no time of its own.
+"""Share of a delivery's initial time that must remain for a Task without ``TimeoutSeconds``.
 
-User code gets less time than alone, so it may be cut off, and run again, if it takes longer than this share of its
-function's timeout."""
+Fused user code has less time than in a delivery of its own. If it takes longer than this share of its function's
+timeout, it may be killed and run again."""
 
 MARGIN_MS = 1_000
-"""What is needed beside the ``TimeoutSeconds`` of a Task, to commit that it has failed and go on."""
+"""Time needed beside the ``TimeoutSeconds`` of a Task, to commit its failure and to continue."""
 
 
 @dataclass(frozen=True)
 class Fusion:
-    """What one delivery may go on with: see `Runtime.fuses`.
+    """Condition of fusion for one delivery; see `Runtime.fuses`.
 
     Attributes:
-        address: of the function version that it runs in.
-        remaining_ms: how much time is left to it, in milliseconds.
-        given_ms: how much it began with.
+        address: address of its function version.
+        remaining_ms: remaining time in milliseconds.
+        given_ms: initial time in milliseconds.
     """
 
     address: str
@@ -45,7 +45,7 @@ class Fusion:
     given_ms: int
 
     def __call__(self, address: str, _event: Envelope, task: Task) -> bool:
-        """Whether `task` lives at this address, and enough time is left for it."""
+        """Return True if `task` is at this address, and enough time remains for it."""
         return address == self.address and self.remaining_ms() >= self._needed_ms(task)
 
     def _needed_ms(self, task: Task) -> float:
@@ -54,20 +54,20 @@ class Fusion:
 
 
 def may_fuse(rt: Runtime, delivery: DeliveryState, name: Name, task: Task) -> bool:
-    """Whether a delivery may go on with `task` itself under `name`, if nothing is left to do but to send its event.
-
-    Only from what it has committed; under `Collection.EAGER` not at all, for there an outcome is collected as soon as
-    what follows is sent. Whoever waits for an answer gets the token of a delivery of its own.
-    """
-    if not delivery.may_go_on or not delivery.created or delivery.found or rt.collection is not Collection.TTL:
+    """Return True if a delivery whose only remaining effect is the invocation `name` of `task` may run it itself."""
+    if not delivery.may_continue or not delivery.created or delivery.found:
         return False
-    return task.pattern is Pattern.RESPONSE and _is_on_the_way(delivery.created[-1].name, name, task)
+    # Eager collection deletes an outcome as soon as the next event is sent; a repeated delivery would find nothing.
+    if rt.collection is not Collection.TTL:
+        return False
+    # A Task that waits gives out the token of a delivery of its own.
+    return task.pattern is Pattern.RESPONSE and _is_next(delivery.created[-1].name, name, task)
 
 
-def _is_on_the_way(before: Name, after: Name, task: Task) -> bool:
-    """Whether the one is inside of the other, or where the other is, or in the branch that begins when the other ends.
+def _is_next(before: Name, after: Name, task: Task) -> bool:
+    """Return True if `after` is in the same branch as `before`, in a branch nested in it, or in its lane's next branch.
 
-    Whether another branch comes to a meeting is no matter of this delivery's outcome alone.
+    A neighbour join is excluded from the last case: it may begin because of another branch's delivery.
     """
     depth = min(len(before.frames), len(after.frames))
     if before.frames[:depth] == after.frames[:depth]:
@@ -77,7 +77,7 @@ def _is_on_the_way(before: Name, after: Name, task: Task) -> bool:
 
 
 def fits(rt: Runtime, event: Envelope) -> bool:
-    """Whether `event` is certain not to be too large to be sent; where it is not, whoever sends it finds that out."""
+    """Return True if `event` is certainly small enough to be sent; the sender handles every other event."""
     if rt.large is not None or not isinstance(event.input, Value):
         return True
     variables = to_text(dict(event.input.variables)) if event.input.variables else ""
@@ -85,17 +85,17 @@ def fits(rt: Runtime, event: Envelope) -> bool:
 
 
 def own_event(event: Envelope) -> Envelope:
-    """`event` as its receiver would have it: user code may change its input, and nobody else sees that."""
+    """Return `event` with an input of its own, as a receiver parses it: user code may change its input."""
     return event.with_input(event.input.own()) if isinstance(event.input, Value) else event
 
 
 def is_first(rt: Runtime, delivery: DeliveryState, done: Envelope, ahead: Envelope) -> bool:
-    """Whether a delivery that goes on with `ahead` after `done` knows without a look that there is no outcome yet.
+    """Return True if `ahead`, fused after `done`, certainly has no outcome, so that no read is needed.
 
-    It has just looked; or it has just created the outcome before it, and nothing else leads there. It looks all the
-    same in a branch, because the fan-out may have been settled without it; and where it has released a lease since, or
-    may have waited for one.
+    That holds if the delivery has just read it, or has just created the only outcome that leads to it.
     """
+    # In a branch the read is needed, because the fan-out may be settled. Around a lease it is needed too: between two
+    # leases another delivery may have done the work.
     before = delivery.created[-1].name
     is_next = not before.frames and not ahead.name.frames and ahead.name.step == before.step + 1
     return (delivery.is_new or is_next) and not (_takes_a_lease(rt, done) or _takes_a_lease(rt, ahead))

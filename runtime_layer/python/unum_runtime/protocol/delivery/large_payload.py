@@ -1,7 +1,6 @@
-"""Inputs that are too large for an event: the event refers to them, and the receiver reads them.
+"""Large inputs: an event refers to an object, and its receiver reads the object.
 
-What went before has often committed the same text as its outcome; then it is stored already, and the event refers to
-the same object.
+The commit before the event has often stored the same text already; then both refer to the same object.
 """
 
 import json
@@ -11,25 +10,30 @@ from unum_runtime.model.checkpoint import Success, to_text
 from unum_runtime.model.envelope import Envelope, Stored, Value
 from unum_runtime.model.naming import execution_partition
 from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.store.large_items import LargeItems
 
 
-def payload(rt: Runtime, envelope: Envelope) -> bytes:
-    """The event as it is sent: with its input, or where that is too large and can be stored, with a reference to it.
+def store_large_input(large: LargeItems, envelope: Envelope) -> bytes:
+    """Return the event as bytes; store its input and refer to it if the event would be too large.
 
     Raises:
         StoreError: the input could not be stored.
     """
     whole = envelope.to_bytes()
-    if rt.large is None or len(whole) <= rt.large.event_bytes or not isinstance(envelope.input, Value):
+    if len(whole) <= large.event_bytes or not isinstance(envelope.input, Value):
         return whole
-    return envelope.with_input(_stored(rt, envelope, envelope.input)).to_bytes()
+    value, partition = envelope.input, execution_partition(envelope.workflow, envelope.name.execution)
+    # The objects come first: a reference that is delivered before its object would fail the invocation.
+    variables = large.store_text(partition, to_text(dict(value.variables))) if value.variables else None
+    stored = Stored(large.store_text(partition, value.given.text), value.entered_ms, variables)
+    return envelope.with_input(stored).to_bytes()
 
 
-def entered(rt: Runtime, stored: Stored) -> Value:
-    """The input that an event refers to.
+def read_stored(rt: Runtime, stored: Stored) -> Value:
+    """Return the input to which an event refers.
 
     Raises:
-        StoreError: it could not be read.
+        StoreError: the input could not be read.
     """
     if rt.large is None:
         raise StoreError(
@@ -39,10 +43,3 @@ def entered(rt: Runtime, stored: Stored) -> Value:
     texts = rt.large.read_texts(wanted)
     variables = json.loads(texts[stored.variables]) if stored.variables else {}
     return Value(Success.from_text(texts[stored.value]), stored.entered_ms, variables)
-
-
-def _stored(rt: Runtime, envelope: Envelope, value: Value) -> Stored:
-    assert rt.large is not None  # noqa: S101 - the caller asked
-    partition = execution_partition(rt.workflow.name, envelope.name.execution)
-    variables = rt.large.store_text(partition, to_text(dict(value.variables))) if value.variables else None
-    return Stored(rt.large.store_text(partition, value.given.text), value.entered_ms, variables)

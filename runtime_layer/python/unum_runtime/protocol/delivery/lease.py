@@ -1,8 +1,9 @@
-"""Leases: expiring, owned claims, so that work which is being done is not done a second time meanwhile.
+"""Leases: expiring claims with an owner, which keep two deliveries from running user code at the same time.
 
-A lease saves work and decides nothing: what is committed is decided by create-if-absent alone. So no failure of a lease
-changes a result. Whoever cannot reach the store goes on as if it had the lease; a lease whose owner died expires; and
-whoever finds one held does not wait in its sandbox: its event is delivered again, at last to go on without the lease.
+A lease saves work and never decides correctness: create-if-absent alone decides the outcome. So no failure of a lease
+changes a result. A delivery that cannot reach the store works as if it had the lease. A lease of a dead owner expires.
+A delivery that finds a lease held ends with an error instead of waiting in its sandbox; Lambda delivers its event
+again, and the last delivery works without the lease.
 
 Source of the scheme: the leases on invocations of mops, which are claimed by a writer, renewed by a thread, and taken
 over when they have expired.
@@ -17,25 +18,23 @@ from unum_runtime.clock import Clock
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import LeaseHeldError, LeaseStolenError, StoreError
 from unum_runtime.model.envelope import Envelope, Writer
-from unum_runtime.model.ir import Guard, State, Task
 from unum_runtime.model.naming import START_STEP, Key, checkpoint_key, lease_key
 from unum_runtime.protocol.runtime import EVENT_LIFE_S, Log, Runtime, silent
 from unum_runtime.store.base import Store
 
 LEASE_MS = 45_000
-"""For how long a lease is claimed that is renewed: what a sandbox held that died is free when Lambda delivers the event
-again, which is after a minute."""
+"""Lifetime of a renewed lease: a dead sandbox's lease expires before Lambda repeats the event, one minute later."""
 
 RENEWALS = 3
-"""How often a lease is renewed before it would expire; so two renewals may fail."""
+"""Renewals within one lifetime of a lease; so two of them may fail."""
 
 PATIENCE_MS = 120_000
-"""How old an event may be to be sent back because somebody else is at its work.
+"""Maximum age of an event that is refused because another delivery has the lease.
 
-When a delivery fails, Lambda delivers the event again after one minute, and once more after two. So an event that is
-younger than this is certain to come back. An older one may be here for the last time: it goes on without the lease,
-rather than end among the failed events while its work is being done. Hence a duplicate does not run beside user code
-that ends within 3 minutes; where that takes longer, the third delivery of a duplicate may do the work a second time.
+Lambda repeats a failed delivery after one minute, and once more after two. So a younger event certainly arrives again.
+An older one may be its last delivery: it works without the lease, because the failure destination would otherwise get
+an event whose work is being done. Hence a duplicate does not run beside user code that ends within 3 minutes. If user
+code takes longer, the third delivery of a duplicate may run it a second time.
 Source: AWS Lambda Developer Guide, "How Lambda handles errors and retries with asynchronous invocation".
 """
 
@@ -43,7 +42,7 @@ SWITCH = "UNUM_MAINTAIN_LEASES"
 
 
 def maintain_by_default() -> bool:
-    """Whether leases are renewed where nothing else is said: unless the environment has ``UNUM_MAINTAIN_LEASES=0``."""
+    """Return True unless the environment has ``UNUM_MAINTAIN_LEASES=0``."""
     return os.environ.get(SWITCH) != "0"
 
 
@@ -52,12 +51,12 @@ class Lease:
     """One owner's claim on one key.
 
     Attributes:
-        store: where it is.
-        clock: tells when it expires.
-        key: what is claimed.
-        owner: who claims it.
-        duration_ms: how long the claim lasts, and each renewal.
-        log: told of failures, which are ignored.
+        store: store of the lease.
+        clock: clock of its expiry.
+        key: the claimed key.
+        owner: name of the owner.
+        duration_ms: lifetime of the claim, and of each renewal.
+        log: log of failures, which are otherwise ignored.
     """
 
     store: Store
@@ -68,15 +67,15 @@ class Lease:
     log: Log = silent
 
     def acquire(self) -> bool:
-        """Whether the lease is the owner's now; also where the store fails, so that work is done rather than left."""
+        """Acquire the lease; return True if the owner has it, or if the store fails."""
         try:
             return self.store.acquire(self.key, self.owner, expires_at_ms=self._expires_at_ms()) == self.owner
-        except StoreError as error:
+        except StoreError as error:  # work done twice is harmless, and work left undone is not
             self._ignore(error)
             return True
 
     def release(self) -> None:
-        """Let others have the lease."""
+        """Release the lease."""
         try:
             self.store.release(self.key, self.owner)
         except StoreError as error:
@@ -84,10 +83,10 @@ class Lease:
 
     @contextmanager
     def renewed(self, *, maintain: bool) -> Iterator[None]:
-        """Keep the lease, which was acquired, as long as the block runs.
+        """Renew the acquired lease while the block runs.
 
         Args:
-            maintain: whether a thread renews it; otherwise nothing happens here.
+            maintain: True to renew it in a thread; False to do nothing.
         """
         over = threading.Event()
         if maintain:
@@ -95,11 +94,11 @@ class Lease:
         try:
             yield
         finally:
-            over.set()  # not joined: a renewal that is under way when the lease is released is refused or overwritten
+            over.set()  # no join of the thread: the store refuses a renewal that arrives after the release
 
     @contextmanager
     def held(self, *, maintain: bool) -> Iterator[None]:
-        """The same, and release the lease when the block is left, however it is left."""
+        """Renew the acquired lease while the block runs, and release it afterwards."""
         try:
             with self.renewed(maintain=True) if maintain else nullcontext():
                 yield
@@ -123,19 +122,19 @@ class Lease:
 
 @dataclass(frozen=True)
 class Claim:
-    """What came of a delivery's wish for a lease.
+    """Answer to a delivery's request for a lease.
 
     Attributes:
-        refusal: why the delivery should end here; None where it may do the work.
+        refusal: error that ends the delivery; None if it may do the work.
     """
 
     refusal: LeaseHeldError | None = None
 
     def insist(self) -> None:
-        """Do nothing, if the work may be done.
+        """Raise LeaseHeldError unless this delivery may do the work.
 
         Raises:
-            LeaseHeldError: somebody else is at it, and the event will be delivered again.
+            LeaseHeldError: another delivery does the work; Lambda delivers this event again.
         """
         if self.refusal is not None:
             raise self.refusal
@@ -146,14 +145,14 @@ _UNCLAIMED = nullcontext(Claim())
 
 @contextmanager
 def claim(rt: Runtime, key: Key, *, sent_ms: int, refusal: LeaseHeldError, owner: str | None = None) -> Iterator[Claim]:
-    """Claim for a delivery, as long as the block runs, the work that ends with an item at `key`.
+    """Claim the work that ends with an item at `key`, while the block runs.
 
     Args:
         rt: the runtime.
-        key: the item.
-        sent_ms: when the delivered event was sent, in milliseconds since 1970.
-        refusal: what to raise where somebody else has the claim.
-        owner: who claims it; this delivery, if nobody is named.
+        key: key of the item.
+        sent_ms: time at which the delivered event was sent, in milliseconds since 1970.
+        refusal: error if another owner has the lease.
+        owner: name of the owner; None for this delivery.
     """
     remaining_ms = rt.remaining_ms()
     lease = Lease(
@@ -161,6 +160,7 @@ def claim(rt: Runtime, key: Key, *, sent_ms: int, refusal: LeaseHeldError, owner
         clock=rt.clock,
         key=lease_key(key),
         owner=owner or rt.delivery,
+        # Without renewals the lease must last as long as the delivery can.
         duration_ms=min(remaining_ms, LEASE_MS) if rt.maintain_leases else remaining_ms,
         log=rt.log,
     )
@@ -174,10 +174,8 @@ def claim(rt: Runtime, key: Key, *, sent_ms: int, refusal: LeaseHeldError, owner
         yield Claim()
 
 
-def claim_invocation(rt: Runtime, envelope: Envelope, state: State) -> AbstractContextManager[Claim]:
-    """Claim the invocation of `envelope`, if `state` is a Task whose guard asks for it."""
-    if not isinstance(state, Task) or state.guard is not Guard.LEASE:
-        return _UNCLAIMED
+def claim_invocation(rt: Runtime, envelope: Envelope) -> AbstractContextManager[Claim]:
+    """Claim the invocation of `envelope` while the block runs."""
     return claim(
         rt,
         checkpoint_key(rt.workflow.name, envelope.name),
@@ -187,11 +185,11 @@ def claim_invocation(rt: Runtime, envelope: Envelope, state: State) -> AbstractC
 
 
 def claim_start(rt: Runtime, start_key: Key, writer: Writer | None) -> AbstractContextManager[Claim]:
-    """Claim the start of the execution with `start_key` in the name of `writer`; nothing is claimed if there is none.
+    """Claim the start of the execution with `start_key` in the name of `writer`; claim nothing without a writer.
 
-    The client and the function that it starts are one owner: so the client may die once the function runs. The lease is
-    refused to a writer that another has replaced. Its event is not dropped, because the other may have died before it
-    sent one.
+    The client and the function that it starts are one owner: the client may die as soon as the function runs. A writer
+    that another has replaced does not get the lease. Its event stays, because the other writer may have died before it
+    sent an event.
     """
     if writer is None:
         return _UNCLAIMED
@@ -200,8 +198,9 @@ def claim_start(rt: Runtime, start_key: Key, writer: Writer | None) -> AbstractC
 
 
 def sent_ms(envelope: Envelope) -> int:
-    """When the event of `envelope` was sent, in milliseconds since 1970, or what is safe: an earlier time."""
+    """Return the time at which the event of `envelope` was sent, in milliseconds since 1970, or an earlier one."""
     name = envelope.name
-    if not name.frames and name.step == START_STEP + 1:  # the event may be that of the start, unpacked here
+    # The first step may run in the delivery of the start event, whose envelope was made just now.
+    if not name.frames and name.step == START_STEP + 1:
         return name.execution.started_ms
     return (envelope.not_after_s - EVENT_LIFE_S) * 1000

@@ -1,8 +1,8 @@
-"""Memoization: executions share the results of functions that are marked for it.
+"""Memoization: executions share the results of Tasks that are marked for it.
 
-A result is found by the function's code and its input, whatever the execution. Executions that need the same result at
-the same time wait for one another by a lease. Each commits its own checkpoint of it, so that nothing else depends on
-whether a result was shared; failures are not. What fails here costs work, and changes no result.
+The function's code and its input name a result. Executions that need the same result at the same time wait for one
+another by a lease. Each execution commits its own checkpoint of the result, so no other part of the protocol depends
+on sharing. Failures are not shared. A failure of the store here costs work, and changes no result.
 """
 
 import json
@@ -21,11 +21,11 @@ from unum_runtime.protocol.runtime import CallbackPending, JobPending, Runtime
 Result: TypeAlias = Success | Failure | JobPending | CallbackPending
 
 
-def shared(rt: Runtime, envelope: Envelope, task: Task, event: Json, compute: Callable[[], Result]) -> Result:
-    """The result of `task` for the effective input `event`: of another execution, else what `compute` returns.
+def compute_once(rt: Runtime, envelope: Envelope, task: Task, event: Json, compute: Callable[[], Result]) -> Result:
+    """Return the stored result of `task` for the effective input `event`, or store and return that of `compute`.
 
     Raises:
-        LeaseHeldError: another execution computes it just now; the event will be delivered again.
+        LeaseHeldError: another execution computes it just now; deliver the event again.
     """
     key = memo_key(rt.workflow.name, _digest(rt, task, event))
     found = _find(rt, key)
@@ -33,7 +33,7 @@ def shared(rt: Runtime, envelope: Envelope, task: Task, event: Json, compute: Ca
         return found
     refusal = LeaseHeldError(f"{envelope.name}: another execution computes the same result")
     with claim(rt, key, sent_ms=sent_ms(envelope), refusal=refusal) as claimed:
-        found = _find(rt, key)  # whoever had the lease before may have been faster
+        found = _find(rt, key)  # once more: the last owner of the lease may have stored it since
         if found is not None:
             return found
         claimed.insist()
@@ -41,7 +41,7 @@ def shared(rt: Runtime, envelope: Envelope, task: Task, event: Json, compute: Ca
 
 
 def _digest(rt: Runtime, task: Task, event: Json) -> str:
-    """Tells apart functions, versions of their code, and inputs; the order of an object's keys is no difference."""
+    """Return the digest of the function, its code and the input, without regard to the order of object keys."""
     text = json.dumps([task.function, rt.code, event], sort_keys=True, separators=(",", ":"))
     return sha256(text.encode())
 
@@ -56,7 +56,7 @@ def _find(rt: Runtime, key: Key) -> Success | None:
 
 
 def _remember(rt: Runtime, key: Key, result: Result) -> Result:
-    """`result`, or what was stored before it; it is not stored where it cannot be, for example because of its size."""
+    """Store `result` unless one is stored; return the stored one, or `result` if the store refuses it."""
     if not isinstance(result, Success):
         return result
     try:

@@ -1,4 +1,4 @@
-"""Effects, done: the only module that sends events."""
+"""Perform effects: the only module that sends events."""
 
 from collections.abc import Mapping
 from itertools import chain
@@ -8,13 +8,13 @@ from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Phase
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Task
 from unum_runtime.model.naming import Scope
-from unum_runtime.protocol.delivery import large_payload
 from unum_runtime.protocol.delivery.collect import collect_commit, collect_scope, settled_around, take_back
-from unum_runtime.protocol.delivery.commit import commit, verified
+from unum_runtime.protocol.delivery.commit import commit, parse_committed
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.fusion import fits, may_fuse, own_event
 from unum_runtime.protocol.delivery.join import complete, fail
-from unum_runtime.protocol.fanout.neighbours import meet
+from unum_runtime.protocol.delivery.large_payload import store_large_input
+from unum_runtime.protocol.fanout.neighbours import record_arrival
 from unum_runtime.protocol.planning.plan import (
     WITHOUT_BUCKET,
     BranchFailed,
@@ -36,13 +36,12 @@ from unum_runtime.store.large_items import MAX_EVENT_BYTES
 
 
 def perform(rt: Runtime, delivery: DeliveryState, *effects: Effect) -> None:
-    """Do `effects` and all that follows from them in this sandbox; collect what nobody can need any more then.
+    """Perform `effects` and all effects that follow from them in this sandbox; then collect what became unneeded.
 
     Args:
         rt: the runtime.
-        delivery: of this delivery.
-        effects: what was planned from committed outcomes; their events are sent together. What is fused is not sent,
-            but put into the trail.
+        delivery: state of this delivery; gets the event of a fused invocation, which is not sent.
+        effects: planned from committed outcomes; their events are sent together.
     """
     wave = [*effects]
     while wave:
@@ -57,9 +56,10 @@ def perform(rt: Runtime, delivery: DeliveryState, *effects: Effect) -> None:
             else:
                 others.append(effect)
         refused = _send(rt, invokes, delivery, is_all=len(wave) == 1) if invokes else []
-        followed = [_follow(rt, effect, delivery) for effect in others]
-        wave = [*refused, *(_begun(rt, opened) if opened else ()), *chain.from_iterable(followed)]
+        followed = [_perform_unless_refused(rt, effect, delivery) for effect in others]
+        wave = [*refused, *(_begin_branches(rt, opened) if opened else ()), *chain.from_iterable(followed)]
     if rt.collection is Collection.EAGER:
+        # Only now: every event is sent, so the deliveries that replace this one need none of these outcomes.
         for commit_ in delivery.committed:
             collect_commit(rt, commit_)
         delivery.collected += [commit_.joins for commit_ in delivery.committed if commit_.joins is not None]
@@ -67,20 +67,18 @@ def perform(rt: Runtime, delivery: DeliveryState, *effects: Effect) -> None:
 
 
 def tidy_up(rt: Runtime, delivery: DeliveryState) -> None:
-    """Take back what this delivery wrote for scopes that are settled.
-
-    It may have come in place of one that settled a scope and died before it sent what follows; of what that would find
-    once more, others may have taken something back. So it goes on from the outcome of the scope itself.
-    """
+    """Collect items that this delivery wrote inside settled scopes, and continue those scopes if it found outcomes."""
     settled = settled_around(rt, delivery)
+    # This delivery may replace one that settled a scope and died before it sent the continuation. The branch's own
+    # items may be collected since, so the continuation is planned from the scope's outcome.
     if delivery.found:
         for scope, item in settled.items():
-            _go_on(rt, scope, item, delivery.routes)
+            _continue_settled(rt, scope, item, delivery.routes)
     take_back(rt, delivery, settled)
 
 
 def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope:
-    """The event that `effect` sends."""
+    """Return the event of `effect`."""
     return Envelope(
         workflow=rt.workflow.name,
         digest=rt.workflow.digest,
@@ -95,75 +93,71 @@ def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope
 
 
 def send(rt: Runtime, event: Envelope) -> None:
-    """Send `event`, with which a delivery does not go on itself after all."""
-    rt.invoker.invoke([(_address(rt, event.state, event.routes), large_payload.payload(rt, event))])
+    """Send `event`, which was to be fused."""
+    rt.invoker.invoke([(_address(rt, event.state, event.routes), _payload(rt, event))])
 
 
-def _go_on(rt: Runtime, scope: Scope, item: Item, routes: Mapping[str, str]) -> None:
-    """Do what follows from the outcome of a settled scope, unless others did, and collect the scope."""
-    if TOMBSTONE in item or item["state"] != scope.state:  # or else a Task has joined the results
+def _continue_settled(rt: Runtime, scope: Scope, item: Item, routes: Mapping[str, str]) -> None:
+    """Perform the effect of a settled scope's outcome, unless a Task has joined its results; collect the scope."""
+    if TOMBSTONE in item or item["state"] != scope.state:
         return
     try:
-        perform(rt, DeliveryState(routes), plan(rt.workflow, verified(rt, scope.join, scope.state, item)))
-    except NoRoute as unknown:  # a delivery that had settled the scope would know the way
+        perform(rt, DeliveryState(routes), plan(rt.workflow, parse_committed(rt, scope.join, scope.state, item)))
+    except NoRoute as unknown:  # the delivery that settled the scope had the route, so this one does not replace it
         rt.log("refused", reason=str(unknown))
     else:
         collect_scope(rt, scope)
 
 
-def _begun(rt: Runtime, opened: list[OpenScope]) -> list[Invoke | Commit]:
-    """How the branches of `opened` begin: here, or if these are too many for one delivery, in others."""
+def _begin_branches(rt: Runtime, opened: list[OpenScope]) -> list[Invoke | Commit]:
+    """Return the start of each branch of `opened`; or, if these are too many for one delivery, events for parts."""
     if sum(len(started_at_once(each)) for each in opened) > rt.most_begun:
         return [part for each in opened for part in parts(each, rt.most_begun)]
     return [branch(each, index) for each in opened for index in started_at_once(each)]
 
 
-def _follow(rt: Runtime, effect: Effect, delivery: DeliveryState) -> list[Effect]:
-    """Do an effect that is no invocation; what has to be done next.
-
-    Where something was collected, all that follows from this effect is done, but not from the others beside it.
-    """
+def _perform_unless_refused(rt: Runtime, effect: Effect, delivery: DeliveryState) -> list[Effect]:
+    """Perform an effect that is no invocation; return its following effects, none if it is refused."""
+    # A refusal says that all that follows from this effect is committed. Effects beside it are still to be performed.
     try:
-        return _done(rt, effect, delivery)
+        return _perform_one(rt, effect, delivery)
     except RefusedDelivery as refused:
         rt.log("refused", reason=str(refused))
         return []
 
 
-def _done(rt: Runtime, effect: Effect, delivery: DeliveryState) -> list[Effect]:
+def _perform_one(rt: Runtime, effect: Effect, delivery: DeliveryState) -> list[Effect]:
     match effect:
         case Commit():
             delivery.committed.append(effect)
             return [commit(rt, effect, delivery)]
         case JoinNeighbour():
-            return list(meet(rt, effect))
-        case CompleteBranch(execution, frames):
+            return [*record_arrival(rt, effect)]
+        case CompleteBranch():
             delivery.ended.append(effect)
-            scope, pack = Scope.around(execution, frames), delivery.packs.get(frames)
-            return [*complete(rt, scope, frames[-1].index, pack, delivery.lanes)]
-        case BranchFailed(execution, frames, failure):
+            return [*complete(rt, effect, delivery)]
+        case BranchFailed():
             delivery.ended.append(effect)
-            scope, pack = Scope.around(execution, frames), delivery.packs.get(frames)
-            return [*fail(rt, scope, frames[-1].index, failure, pack, delivery.lanes)]
+            return [*fail(rt, effect, delivery)]
         case Finish(execution, ending):
             rt.log("finished", execution=execution.name, status=ending.status)
     return []
 
 
 def _send(rt: Runtime, invokes: list[Invoke], delivery: DeliveryState, *, is_all: bool) -> list[Commit]:
-    """Send the events of `invokes`, some of them later; what to commit in place of those that cannot be sent.
+    """Send the events of `invokes`, some of them later; return commits in place of events that cannot be sent.
 
-    If one `is_all` that is left to do, it may be put into the trail instead.
+    If `is_all` says that nothing else is left to do, a single event may be fused instead.
     """
     now, later, routes = [], [], delivery.routes
     refused: list[Commit] = []
     for effect in invokes:
         event, due_ms = envelope(rt, effect, routes), _due_later(rt, effect)
-        if is_all and due_ms is None and _fuses(rt, delivery, event):
+        if is_all and due_ms is None and _fuse(rt, delivery, event):
             delivery.is_new = effect.is_new
             return []
-        payload = large_payload.payload(rt, event)
-        failure = _unsendable(rt, effect, len(payload))
+        payload = _payload(rt, event)
+        failure = _send_failure(rt, effect, len(payload))
         if failure is not None:
             refused.append(InlineCommit(effect.name, effect.state, Phase.LEFT, failure))
         elif due_ms is None:
@@ -177,15 +171,21 @@ def _send(rt: Runtime, invokes: list[Invoke], delivery: DeliveryState, *, is_all
     return refused
 
 
+def _payload(rt: Runtime, event: Envelope) -> bytes:
+    return event.to_bytes() if rt.large is None else store_large_input(rt.large, event)
+
+
 def _due_later(rt: Runtime, effect: Invoke) -> int | None:
-    """When the event is due, in milliseconds since 1970; None where that is now."""
+    """Return the time of a delayed event, in milliseconds since 1970; None if it is due now."""
     return effect.due_ms if effect.due_ms is not None and effect.due_ms > rt.clock.now_ms() else None
 
 
-def _fuses(rt: Runtime, delivery: DeliveryState, event: Envelope) -> bool:
-    """Put `event` into the trail, if the delivery may go on with it."""
+def _fuse(rt: Runtime, delivery: DeliveryState, event: Envelope) -> bool:
+    """Keep `event` for this delivery itself; return False if it must be sent."""
     task = rt.workflow.states[event.state]
-    if not isinstance(task, Task) or not may_fuse(rt, delivery, event.name, task) or not fits(rt, event):
+    if rt.fuses is None or not isinstance(task, Task):
+        return False
+    if not may_fuse(rt, delivery, event.name, task) or not fits(rt, event):
         return False
     if rt.fuses(rt.address(task.function, delivery.routes), event, task):
         delivery.ahead = own_event(event)
@@ -193,12 +193,13 @@ def _fuses(rt: Runtime, delivery: DeliveryState, event: Envelope) -> bool:
 
 
 def _address(rt: Runtime, to: str, routes: Mapping[str, str]) -> str:
-    """Where an event for the state `to` goes: to the Task's function; for a Wait or a fan-out, it stays in this one."""
+    """Return the address of state `to`: its Task's function; this function for a Wait or a fan-out."""
     state = rt.workflow.states[to]
     return rt.address(state.function, routes) if isinstance(state, Task) else rt.own_address
 
 
-def _unsendable(rt: Runtime, effect: Invoke, size: int) -> Failure | None:
+def _send_failure(rt: Runtime, effect: Invoke, size: int) -> Failure | None:
+    """Return the failure of an event that would never be delivered; None for a valid event."""
     if size > MAX_EVENT_BYTES:
         cause = f"the input of {effect.state!r} makes an event of {size} bytes; at most {MAX_EVENT_BYTES} are delivered"
         return Failure("States.DataLimitExceeded", cause + WITHOUT_BUCKET)

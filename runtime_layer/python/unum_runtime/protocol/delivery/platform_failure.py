@@ -1,50 +1,49 @@
-"""Events that the platform has given up: somebody else commits what their invocations came to, and goes on from it.
+"""Platform failures: the failure handler commits the failure of an event that Lambda gave up, and continues from it.
 
-It is what a delivery of the event does, but for user code. So it may be done twice, die anywhere, and race with a late
-success of the same invocation: what is committed first counts, whoever did it.
+It does the same as a delivery of the event, without user code. So it may run twice, die anywhere, and race with a late
+success of the same invocation: the first commit counts.
 """
 
 from unum_runtime.cold_start.records import replace
 from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection, Guard, Task
-from unum_runtime.protocol.delivery.collect import collect_behind
+from unum_runtime.protocol.delivery.collect import collect_input
 from unum_runtime.protocol.delivery.commit import commit
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.ingress import admit, look_up
 from unum_runtime.protocol.delivery.perform import perform
-from unum_runtime.protocol.delivery.run_task import is_over, recovered
+from unum_runtime.protocol.delivery.run_task import is_over, recover_failure
 from unum_runtime.protocol.planning.plan import Invoke
 from unum_runtime.protocol.runtime import CallbackPending, Runtime
 
 
 def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
-    """Go on from what the invocation of `envelope` came to: a committed outcome, or else what `failure` leads to.
-
-    Where no user code would have run, there is nothing that could have failed but the delivery: it is made up for.
+    """Continue from the committed outcome of `envelope`, or from the consequence of `failure` if there is none.
 
     Args:
-        rt: a runtime that knows the ways of the function that the event was for. It runs no user code.
+        rt: a runtime with the routes of the event's function; it runs no user code.
         envelope: the event.
-        failure: what the platform says became of its last delivery.
+        failure: the failure of its last delivery, as the platform reports it.
 
     Raises:
-        RefusedDelivery: nothing can come of the event any more.
-        LeaseHeldError: the work is being done; this must be done again, in case it is not done in the end.
-        UnumError: something did not answer; this must be done again.
+        RefusedDelivery: the event can have no effect any more.
+        LeaseHeldError: another delivery works on it; call again, in case that one dies.
+        UnumError: a service did not answer; call again.
     """
     state, delivery = admit(rt, envelope), DeliveryState(envelope.routes)
+    # Without user code only the delivery itself can have failed: repeat it here.
     if not isinstance(state, Task) or is_over(envelope, state):
         step(rt, envelope)
         return
-    # Whatever the guard says: a second run of user code is what it may save, and here none runs.
+    # Always read the outcome, whatever the Task's guard is: a guard may skip the read only if user code runs again.
     effect = look_up(rt, envelope, replace(state, guard=Guard.READ), fresh=False)
     if isinstance(effect, Value):
-        done = recovered(rt, envelope, state, effect, failure)
-        if isinstance(done, CallbackPending):  # somebody has handed in its result, and another event goes on from that
+        done = recover_failure(rt, envelope, state, effect, failure)
+        if isinstance(done, CallbackPending):  # a responder has sent the result, and another event continues from it
             return
-        if isinstance(done, Invoke):  # of another try: the invocation has no outcome yet
+        if isinstance(done, Invoke):  # a retry: the invocation has no outcome yet
             perform(rt, delivery, done)
             return
         effect = commit(rt, done, delivery)
@@ -52,4 +51,4 @@ def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
         delivery.found.append(envelope.name)
     perform(rt, delivery, effect)
     if rt.collection is Collection.EAGER:
-        collect_behind(rt, envelope)
+        collect_input(rt, envelope)

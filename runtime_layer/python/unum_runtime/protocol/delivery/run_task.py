@@ -1,71 +1,90 @@
-"""What a state does that an event is for: a Task runs user code, others only go on.
+"""Run a state: a Task runs user code; a Wait or a retried fan-out only continues.
 
-What it comes to is an outcome to commit, whatever failed; or the event of another try; or nothing yet.
+The result is an outcome to commit, failures included; or the event of a retry or a poll; or nothing yet.
 """
 
 import json
+import traceback
 from collections.abc import Mapping
 from functools import cached_property, partial
+from itertools import dropwhile
 from typing import TypeAlias
 
+import unum_runtime
 from unum_runtime.asl.expression_context import ExpressionContext
+from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import DEFAULT_CONTINUATION, Continuation, Failure, Outcome, Phase, Success, to_text
 from unum_runtime.model.envelope import Envelope, Value
-from unum_runtime.model.ir import Json, Pattern, State, Task, Wait
-from unum_runtime.protocol.delivery.commit import bounded
-from unum_runtime.protocol.delivery.memo import shared
-from unum_runtime.protocol.delivery.user_code import call, event_of, shaped
+from unum_runtime.model.ir import Form, Json, Pattern, State, Task, Wait
+from unum_runtime.protocol.delivery.commit import limit_outcome
+from unum_runtime.protocol.delivery.memo import compute_once
+from unum_runtime.protocol.delivery.time_limits import (
+    TimeLimits,
+    check_before,
+    exceeded_limit,
+    responder_limits,
+    user_code_limit_s,
+)
 from unum_runtime.protocol.planning import dataset_variables
 from unum_runtime.protocol.planning.advance import failure_of, pass_wait
 from unum_runtime.protocol.planning.evaluation import EvaluationContext, deadline
 from unum_runtime.protocol.planning.plan import Commit, Invoke, out_of_time
 from unum_runtime.protocol.planning.retry import Retry, recover
-from unum_runtime.protocol.planning.task_facts import node
+from unum_runtime.protocol.planning.task_facts import task_facts
 from unum_runtime.protocol.runtime import Call, CallbackPending, JobPending, Runtime
-from unum_runtime.protocol.waiting.callback import Limits, fail, has_begun, known, look, next_look, token
-from unum_runtime.protocol.waiting.service_job import next_look as next_look_at_job
-from unum_runtime.protocol.waiting.service_job import resumed
+from unum_runtime.protocol.waiting.callback import (
+    check_result,
+    give_out_token,
+    has_begun,
+    next_check,
+    read_result,
+    store_failure,
+)
+from unum_runtime.protocol.waiting.service_job import next_poll, with_stored_job
 
-_Limits: TypeAlias = Mapping[str, float | None]
 _Result: TypeAlias = Success | Failure | JobPending | CallbackPending
 _Found: TypeAlias = tuple[Success, Continuation] | Failure | JobPending | CallbackPending
 
 Done: TypeAlias = Commit | Invoke | CallbackPending
 
+_RUNTIME_FOLDER = unum_runtime.__path__[0]
+
 
 def run(rt: Runtime, envelope: Envelope, state: State, entered: Value) -> Done:
-    """Do what `state` does with its input `entered`, before data flow.
+    """Run `state` with its input `entered`, before data flow.
 
     Raises:
-        LeaseHeldError: another execution computes a result that both can use; the event must be delivered again.
-        RefusedDelivery: nothing can come of it.
+        LeaseHeldError: another execution computes a shared result; deliver the event again.
+        RefusedDelivery: the event can have no effect any more.
     """
     if isinstance(state, Task):
-        return _Try(rt, resumed(rt, envelope, state), state, entered).done()
+        if state.pattern is Pattern.SYNC and envelope.job is None:
+            envelope = with_stored_job(rt, envelope)
+        return _Try(rt, envelope, state, entered).run()
     if isinstance(state, Wait):
-        return _pass(envelope, state, entered.value, _moment(rt, envelope, entered))
-    # A fan-out that begins anew: what it is entered with is committed, and its size follows from that.
+        return _pass(envelope, state, entered.value, _evaluation(rt, envelope, entered))
+    # A fan-out that is retried: its input is committed first, and the fan-out's size follows from the commit.
     continuation = Continuation(variables=entered.variables, retries=envelope.retries)
     return Commit(envelope.name, state.name, Phase.ENTERED, entered.given, continuation)
 
 
-def recovered(rt: Runtime, envelope: Envelope, task: Task, entered: Value, failure: Failure) -> Done:
-    """What comes of a try of `task`, entered with `entered`, of which the platform says that it came to `failure`."""
-    found = fail(rt, envelope, failure) if task.pattern is Pattern.CALLBACK else failure
+def recover_failure(rt: Runtime, envelope: Envelope, task: Task, entered: Value, failure: Failure) -> Done:
+    """Return the consequence of `failure`, which the platform reports of a try of `task` with input `entered`."""
+    found = store_failure(rt, envelope, failure) if task.pattern is Pattern.CALLBACK else failure
     if isinstance(found, CallbackPending):
         return found
-    return _Try(rt, envelope, task, entered).recovered(found, rt.clock.now_ms())
+    return _Try(rt, envelope, task, entered).recover(found, rt.clock.now_ms())
 
 
 def is_over(envelope: Envelope, task: Task) -> bool:
-    """Whether user code of `task` has run for `envelope`, and what is missing is what somebody hands in."""
+    """Return True if user code of `task` has run for `envelope`, and only a responder's result is missing."""
     job = envelope.job
     return job is not None and (task.pattern is Pattern.CALLBACK or "is_over" in job)
 
 
-def _moment(rt: Runtime, envelope: Envelope, entered: Value) -> EvaluationContext:
+def _evaluation(rt: Runtime, envelope: Envelope, entered: Value) -> EvaluationContext:
     execution, seed = envelope.name.execution, str(envelope.name)
     return EvaluationContext(rt.workflow, execution, entered.entered_ms, seed, dict(entered.variables))
 
@@ -82,23 +101,23 @@ class _Try:
 
     Attributes:
         rt: the runtime.
-        envelope: its event.
+        envelope: the event of the try.
         task: the Task.
-        node: what is known of it.
-        entered: its input, before data flow.
+        facts: facts about the Task that no event changes.
+        entered: the Task's input, before data flow.
     """
 
     def __init__(self, rt: Runtime, envelope: Envelope, task: Task, entered: Value) -> None:
         self.rt, self.envelope, self.task, self.entered = rt, envelope, task, entered
-        self.node = node(rt.workflow, task)
+        self.facts = task_facts(rt.workflow)[task.name]
 
     @cached_property
     def evaluation(self) -> EvaluationContext:
-        """When it was entered."""
-        return _moment(self.rt, self.envelope, self.entered)
+        """The evaluation context of entering the Task."""
+        return _evaluation(self.rt, self.envelope, self.entered)
 
-    def done(self) -> Done:
-        """What comes of it."""
+    def run(self) -> Done:
+        """Run user code, or poll what it started, and return the consequence."""
         begun_ms = self.rt.clock.now_ms()
         if self.rt.workflow.timeout_s is not None and self.evaluation.is_late_at(begun_ms):
             return self._commit(out_of_time(self.rt.workflow), DEFAULT_CONTINUATION, begun_ms)
@@ -109,111 +128,93 @@ class _Try:
         if isinstance(found, tuple):
             return self._commit(*found, begun_ms)
         if isinstance(found, Failure):
-            return self.recovered(found, begun_ms)
-        found = self._within_execution(found)
+            return self.recover(found, begun_ms)
+        deadline_ms = deadline(self.rt.workflow, self.envelope.name.execution)
+        if deadline_ms is not None:
+            found = check_before(deadline_ms, self.rt.clock.now_ms(), found)
         if isinstance(found, CallbackPending):
             return found
         due_ms = self.rt.clock.now_ms() + found.delay_ms
-        return self._look_again(due_ms, {"since": self._since_ms(begun_ms), "handle": found.job})
-
-    def _within_execution(self, found: JobPending | CallbackPending) -> JobPending | CallbackPending:
-        """`found`; or when to look again, because the execution must have ended by then."""
-        deadline_ms = deadline(self.rt.workflow, self.envelope.name.execution)
-        if deadline_ms is None:
-            return found
-        left_ms = max(0, deadline_ms - self.rt.clock.now_ms())
-        return (
-            JobPending(None, left_ms)
-            if isinstance(found, CallbackPending)
-            else replace(found, delay_ms=min(found.delay_ms, left_ms))
-        )
+        return self._poll_again(due_ms, {"since": self._since_ms(begun_ms), "handle": found.job})
 
     def _work(self, begun_ms: int) -> _Found:
-        """User code, with the data flow around it.
+        """Run user code with the data flow around it.
 
         Raises:
             StatesError: the data flow failed.
         """
-        limits, given = self._limits(begun_ms) if self.node.limits else {}, ""
+        limits, token = self._limits(begun_ms) if self.facts.limits else {}, ""
         result: _Result | None = None
         if is_over(self.envelope, self.task):
-            result = look(self.rt, self.envelope, _for_holders(limits))
-        elif self.node.gives_token and self.envelope.job is None:
-            given = token(self.rt, self.envelope, limits.get("States.HeartbeatTimeout"))
-            result = known(self.rt, self.envelope, given)
+            result = check_result(self.rt, self.envelope, responder_limits(limits))
+        elif self.facts.gives_token and self.envelope.job is None:
+            token = give_out_token(self.rt, self.envelope, limits.get("States.HeartbeatTimeout"))
+            # An earlier delivery may have given out the same token, and a responder may have answered already.
+            result = read_result(self.rt, self.envelope, token)
         if result is None:
-            event = self.entered.value if self.node.takes_input else self._event(begun_ms, given)
-            result = self._result(event, limits, begun_ms, given)
+            event = self.entered.value if self.facts.takes_input else self._event(begun_ms, token)
+            result = self._call_user_code(event, limits, begun_ms, token)
         if not isinstance(result, Success):
             return result
-        if self.node.gives_result:
-            outcome, variables = result, dataset_variables.without(self.entered.variables)
-        else:
-            outcome, variables = self._left(result, given)
+        outcome, variables = result, self.entered.variables
+        if not self.facts.gives_result:
+            outcome, variables = self._leave(result, token)
+        elif variables:
+            variables = dataset_variables.without(variables)
         continuation = Continuation(variables=variables) if variables else DEFAULT_CONTINUATION
-        found = bounded(self.rt, outcome, continuation, limit=self.rt.workflow.payload_limit)
+        found = limit_outcome(self.rt, outcome, continuation, limit=self.rt.workflow.payload_limit)
         return found if isinstance(found, Failure) else (found, continuation)
 
-    def _limits(self, begun_ms: int) -> _Limits:
-        """How long it may take, in seconds, by what it comes to then."""
+    def _limits(self, begun_ms: int) -> TimeLimits:
         context = self._context_of(begun_ms)
         return {
-            error: self.node.program.number(field, self.entered.value, context)
-            for error, field in self.node.limits.items()
+            error: self.facts.program.number(field, self.entered.value, context)
+            for error, field in self.facts.limits.items()
         }
 
-    def _event(self, begun_ms: int, given: str) -> Json:
-        """What user code gets."""
-        arguments = self.node.program.arguments(self.entered.value, self._context_of(begun_ms, given=given))
+    def _event(self, begun_ms: int, token: str) -> Json:
+        """Return the event of user code."""
+        arguments = self.facts.program.arguments(self.entered.value, self._context_of(begun_ms, token))
         return event_of(self.task, dataset_variables.results_kept(self.task, arguments, self.evaluation))
 
-    def _left(self, result: Success, given: str) -> tuple[Success, Mapping[str, Json]]:
-        """What the state is left with after `result`, and the variables."""
+    def _leave(self, result: Success, token: str) -> tuple[Success, Mapping[str, Json]]:
+        """Return the state's output after `result`, and the variables."""
         raw, task = self.entered.value, self.task
-        left = dataset_variables.keep_items(task, raw, result.value, self.evaluation) or self.node.program.output(
-            raw, shaped(task, result.value), self._context_of(self.rt.clock.now_ms(), given=given, part=" result")
+        left = dataset_variables.keep_items(task, raw, result.value, self.evaluation) or self.facts.program.output(
+            raw, shape_result(task, result.value), self._context_of(self.rt.clock.now_ms(), token, part=" result")
         )
         return result.changed_to(left.value), left.variables
 
-    def _result(self, event: Json, limits: _Limits, begun_ms: int, given: str) -> _Result:
-        """What user code comes to, within the time that it may take."""
-        # User code may change its event, and so must not share it with the input that is needed afterwards.
-        is_shared = self.node.needs_input_after or (self.node.may_share_variables and self.entered.variables)
+    def _call_user_code(self, event: Json, limits: TimeLimits, begun_ms: int, token: str) -> _Result:
+        """Return the result of user code within its time limit."""
+        # User code may change its event, so it must not share the event with an input that is needed afterwards.
+        is_shared = self.facts.needs_input_after or (self.facts.may_share_variables and self.entered.variables)
         own = json.loads(to_text(event)) if is_shared else event
-        invocation = self._call(self._timeout_s(limits) if limits else None, given)
+        invocation = self._call(user_code_limit_s(self.task, limits) if limits else None, token)
         if self.task.memoize:
-            result = shared(self.rt, self.envelope, self.task, own, partial(call, self.rt, invocation, own))
+            compute = partial(call_user_code, self.rt, invocation, own)
+            result = compute_once(self.rt, self.envelope, self.task, own, compute)
         else:
-            result = call(self.rt, invocation, own)
+            result = call_user_code(self.rt, invocation, own)
         if isinstance(result, CallbackPending):
-            return next_look(_for_holders(limits), self.rt.clock.now_ms() - begun_ms)
+            return next_check(responder_limits(limits), self.rt.clock.now_ms() - begun_ms)
         if limits:
-            result = self._too_late(limits, self._since_ms(begun_ms)) or result
-        return fail(self.rt, self.envelope, result) if given and isinstance(result, Failure) else result
-
-    def _timeout_s(self, limits: _Limits) -> float | None:
-        """How long user code may take; who waits for a holder expects heartbeats of that alone."""
-        if self.task.pattern is Pattern.CALLBACK:
-            return limits.get("States.Timeout")
-        return min((limit for limit in limits.values() if limit is not None), default=None)
-
-    def _too_late(self, limits: _Limits, since_ms: int) -> Failure | None:
-        now_ms = self.rt.clock.now_ms()
-        for error, limit_s in limits.items():
-            if limit_s is not None and now_ms - since_ms > limit_s * 1000:
-                return Failure(error, f"state {self.task.name!r}: took longer than {limit_s:g} s")
-        return None
+            elapsed_ms = self.rt.clock.now_ms() - self._since_ms(begun_ms)
+            result = exceeded_limit(self.task, limits, elapsed_ms) or result
+        # User code may have forwarded the token before it failed: the first stored result of the try counts.
+        return store_failure(self.rt, self.envelope, result) if token and isinstance(result, Failure) else result
 
     def _since_ms(self, begun_ms: int) -> int:
-        """When this try began, be it in an earlier delivery; in milliseconds since 1970."""
+        """Return the start of this try, perhaps in an earlier delivery, in milliseconds since 1970."""
         job = self.envelope.job
         return begun_ms if job is None else int(job.get("since", begun_ms))
 
-    def recovered(self, failure: Failure, begun_ms: int) -> Done:
-        """What `failure` leads to: the event of another try, if that has not begun, or an outcome."""
+    def recover(self, failure: Failure, begun_ms: int) -> Done:
+        """Return the consequence of `failure`: the event of a retry, unless it was sent already, or an outcome."""
         now_ms, retries = self.rt.clock.now_ms(), self.envelope.retries
         found = recover(self.task, failure, self.entered.value, self.evaluation, retries=retries, now_ms=now_ms)
         if isinstance(found, Retry):
+            # Checks of a try may multiply, and each finds the same failure; one of them has started the next try.
             if is_over(self.envelope, self.task) and has_begun(self.rt, replace(self.envelope, retries=found.retries)):
                 return CallbackPending()
             name, state = str(self.envelope.name), self.task.name
@@ -221,10 +222,10 @@ class _Try:
             return self._again(found.due_ms, found.retries, None)
         return self._commit(found.outcome, found.continuation, begun_ms)
 
-    def _look_again(self, due_ms: int, found: dict[str, Json]) -> Invoke | CallbackPending:
-        """The event that looks at `due_ms` what has become of what was `found`, if another is not to do that."""
+    def _poll_again(self, due_ms: int, found: dict[str, Json]) -> Invoke | CallbackPending:
+        """Return the event that polls `found` at `due_ms`; nothing if another event polls it."""
         is_job = self.task.pattern is Pattern.SYNC
-        job = next_look_at_job(self.rt, self.envelope, found, due_ms) if is_job else found
+        job = next_poll(self.rt, self.envelope, found, due_ms) if is_job else found
         return CallbackPending() if job is None else self._again(due_ms, self.envelope.retries, job)
 
     def _again(self, due_ms: int, retries: tuple[int, ...], job: Json) -> Invoke:
@@ -235,17 +236,18 @@ class _Try:
         attempt = sum(self.envelope.retries)
         return Commit(self.envelope.name, self.task.name, Phase.LEFT, outcome, continuation, duration_ms, attempt)
 
-    def _context_of(self, now_ms: int, given: str = "", part: str = "") -> ExpressionContext:
+    def _context_of(self, now_ms: int, token: str = "", part: str = "") -> ExpressionContext:
         evaluation, visible = self.evaluation, dataset_variables.without(self.evaluation.variables)
         if visible is not evaluation.variables:
             evaluation = replace(evaluation, variables=visible)
         return evaluation.context_of(
-            self.task.name, retries=self.envelope.retries, now_ms=now_ms, token=given, part=part
+            self.task.name, retries=self.envelope.retries, now_ms=now_ms, token=token, part=part
         )
 
-    def _call(self, timeout_s: float | None, given: str) -> Call:
+    def _call(self, timeout_s: float | None, token: str) -> Call:
         invocation = str(self.envelope.name)
-        if self.task.committed_by is not None:  # the name is also that of the Task which commits for this one
+        # The Task that commits for this one has the same invocation name, and must get another idempotency key.
+        if self.task.committed_by is not None:
             invocation += f" {self.task.name}"
         return Call(
             execution=self.envelope.name.execution.name,
@@ -257,11 +259,51 @@ class _Try:
             pattern=self.task.pattern,
             attempt=sum(self.envelope.retries),
             timeout_s=timeout_s,
-            token=given,
+            token=token,
             job=None if self.envelope.job is None else self.envelope.job["handle"],
             start_aliases=self.rt.start_aliases(self.envelope.routes) if self.task.resource else {},
         )
 
 
-def _for_holders(limits: _Limits) -> Limits:
-    return Limits(limits.get("States.Timeout"), limits.get("States.HeartbeatTimeout"))
+def event_of(task: Task, arguments: Json) -> Json:
+    """Return the event of user code of `task`, given the state's effective input."""
+    return arguments.get("Payload", {}) if task.form is Form.INVOKE else arguments
+
+
+def call_user_code(rt: Runtime, invocation: Call, event: Json) -> _Result:
+    """Run user code and return its result; an exception is a failure as Lambda reports it."""
+    try:
+        returned = rt.call(invocation, event)
+    except StatesError as failed:  # the runtime's own code for services names its failures itself
+        return Failure(failed.error, failed.cause)
+    except Exception as error:  # noqa: BLE001 - every exception of user code is its outcome
+        return Failure(type(error).__name__, _cause(str(error), type(error).__name__, _user_frames(error)))
+    if isinstance(returned, JobPending | CallbackPending):
+        return returned
+    try:
+        return Success.from_text(dumps(returned))
+    except NotSerializable as error:
+        return Failure("Runtime.MarshalError", _cause(str(error), "Runtime.MarshalError", []))
+
+
+def shape_result(task: Task, result: Json) -> Json:
+    """Return the result in the form of the Task's resource.
+
+    Source: AWS Step Functions Developer Guide, "Invoke an AWS Lambda function with Step Functions".
+    """
+    if task.form is not Form.INVOKE or task.pattern is not Pattern.RESPONSE:
+        return result
+    return {"ExecutedVersion": "$LATEST", "Payload": result, "StatusCode": 200}
+
+
+def _cause(message: str, error_type: str, stack: list[str]) -> str:
+    """Return the cause in the format of a Lambda function error."""
+    return json.dumps({"errorMessage": message, "errorType": error_type, "stackTrace": stack})
+
+
+def _user_frames(error: Exception) -> list[str]:
+    """Return the stack from user code on, without the runtime's own frames."""
+    frames = dropwhile(
+        lambda frame: frame.filename.startswith(_RUNTIME_FOLDER), traceback.extract_tb(error.__traceback__)
+    )
+    return traceback.format_list(frames)

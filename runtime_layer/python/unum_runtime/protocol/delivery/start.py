@@ -1,4 +1,4 @@
-"""How an execution begins: an outsider's event, or a start record that a client wrote and then names."""
+"""Start of an execution: by an event from outside, or by a start record that a client wrote."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from unum_runtime.model.checkpoint import Checkpoint, Success, read_start_record
 from unum_runtime.model.envelope import Writer
 from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Execution, start_key
-from unum_runtime.protocol.delivery.commit import bounded, create
+from unum_runtime.protocol.delivery.commit import create, limit_outcome
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.fusion import own_event
@@ -19,15 +19,14 @@ from unum_runtime.protocol.runtime import Runtime
 
 
 def start(rt: Runtime, execution_name: str, value: Json) -> None:
-    """Begin the execution `execution_name` with input `value`; the same name again goes on with what was first.
+    """Start the execution `execution_name` with input `value`; if the name exists, continue that execution.
 
     Raises:
-        StoreError: it is not known whether the execution exists; the event must be delivered again.
+        StoreError: the execution may exist or not; deliver the event again.
     """
     record = start_record(Execution(execution_name, rt.clock.now_ms()), value)
-    record = replace(
-        record, outcome=bounded(rt, Success(value), what="input")
-    )  # too large, it fails the execution visibly
+    # An input that is too large becomes a failure, so that the execution exists and fails visibly.
+    record = replace(record, outcome=limit_outcome(rt, Success(value), what="input"))
     winner = create(rt, record)
     if winner is None:
         rt.log("started", execution=execution_name)
@@ -35,16 +34,16 @@ def start(rt: Runtime, execution_name: str, value: Json) -> None:
 
 
 def resume(rt: Runtime, execution_name: str, writer: Writer | None = None) -> None:
-    """Begin the execution whose start record a client wrote.
+    """Start the execution whose start record a client wrote.
 
     Args:
         rt: the runtime.
         execution_name: the execution.
-        writer: in whose name, if clients share the start by a lease.
+        writer: owner of the start's lease; None if clients share no lease.
 
     Raises:
         RefusedDelivery: there is no such record.
-        LeaseStolenError: another writer has replaced this one; the event must be delivered again, in case that died.
+        LeaseStolenError: another writer has replaced this one; deliver the event again, in case that one died.
     """
     key = start_key(rt.workflow.name, execution_name)
     item = rt.store.read([key]).get(key)
@@ -52,19 +51,19 @@ def resume(rt: Runtime, execution_name: str, writer: Writer | None = None) -> No
         raise RefusedDelivery(f"no start record of execution {execution_name!r} in workflow {rt.workflow.name!r}")
     with claim_start(rt, key, writer) as claim:
         claim.insist()
-        rt.log("started", execution=execution_name)  # who wrote the record has no log that this could be in
+        rt.log("started", execution=execution_name)  # the client that wrote the record has no log of the workflow
         _begin(rt, read_start_record(execution_name, item), fresh=False)
 
 
 def _begin(rt: Runtime, record: Checkpoint, *, fresh: bool) -> None:
-    """Go on from the start record, in this sandbox as far as the first Task, if this function hosts it.
+    """Continue from the start record; run the first Task in this sandbox if this function hosts it.
 
     Raises:
-        RefusedDelivery: what the execution has committed may be gone; only its result is kept for longer.
+        RefusedDelivery: the execution's commits may have expired; only its result is kept for longer.
     """
     if rt.clock.now_ms() // 1000 > rt.last_s(record.name.execution):
         raise RefusedDelivery(f"{record.name.execution}: started again when what it has committed may be gone")
-    routes = carried(rt)
+    routes = execution_routes(rt)
     effect = plan(rt.workflow, record)
     if isinstance(effect, Invoke) and _is_for_us(rt, effect):
         step(rt, own_event(envelope(rt, effect, routes)), fresh=fresh)
@@ -73,11 +72,11 @@ def _begin(rt: Runtime, record: Checkpoint, *, fresh: bool) -> None:
 
 
 def _is_for_us(rt: Runtime, effect: Invoke) -> bool:
-    """Whether this function can do now what `effect` asks another delivery for."""
+    """Return True if this function can run the invocation of `effect` now."""
     state = rt.workflow.states[effect.state]
     return effect.due_ms is None and isinstance(state, Task) and state.function in rt.hosts
 
 
-def carried(rt: Runtime) -> Mapping[str, str]:
-    """Addresses that every envelope of the execution has with it."""
+def execution_routes(rt: Runtime) -> Mapping[str, str]:
+    """Return the addresses that travel in every envelope of an execution."""
     return {function: rt.routes[function] for function in rt.carried}

@@ -1,1 +1,1 @@
-"""Track the branches of a fan-out: packs, lanes, neighbours."""
+"""Branches of a fan-out: completion sets, packs, lanes, neighbour joins."""

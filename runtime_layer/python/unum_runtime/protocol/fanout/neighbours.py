@@ -1,4 +1,4 @@
-"""Neighbouring branches that meet: a Task that needs what the branch before its own came to, but no join of them all.
+"""Neighbour joins: a Task runs on the outcomes of its own branch and of the branch before it, without a join of all.
 
 Source: the pipelined fan-in of ExCamera, as Unum describes it in "Fan-in".
 """
@@ -13,43 +13,46 @@ from unum_runtime.protocol.runtime import Runtime
 _PREVIOUS, _OWN = 0, 1
 
 
-def meet(rt: Runtime, effect: JoinNeighbour) -> list[Invoke]:
-    """Note that a branch has come to its Task: for itself, and for the branch after it.
+def record_arrival(rt: Runtime, effect: JoinNeighbour) -> list[Invoke]:
+    """Record that a branch has reached its neighbour join: for its own join, and for that of the next branch.
 
     Returns:
-        What can begin now. Whoever sees a meeting complete begins it, because the one before may have died.
+        The invocations whose both branches have arrived. Every delivery that sees both returns them, because an earlier
+        delivery may have died before it sent the event.
     """
     name, state = effect.invoke.name, effect.invoke.state
     scope, index = Scope.around(name.execution, name.frames), name.frames[-1].index
-    ready = [own for own, who in ((index, _OWN), (index + 1, _PREVIOUS)) if _is_complete(rt, scope, name, own, who)]
+    ready = [own for own, who in ((index, _OWN), (index + 1, _PREVIOUS)) if _add_arrival(rt, scope, name, own, who)]
     return [Invoke(Name(name.execution, scope.branch(own), name.step), state, Neighbours()) for own in ready]
 
 
-def neighbours(rt: Runtime, envelope: Envelope) -> Value:
-    """What both branches came to the Task with: ``[previous, own]``.
+def read_neighbours(rt: Runtime, envelope: Envelope) -> Value:
+    """Return the input of a neighbour join: ``[previous, own]``, with None as `previous` of the first branch.
 
     Raises:
-        StoreError: a checkpoint that must be there is missing.
-        InconsistentHistory: it leads elsewhere.
+        StoreError: a checkpoint that must exist is missing.
+        InconsistentHistory: a checkpoint leads to another state.
     """
     name = envelope.name
     scope, index = Scope.around(name.execution, name.frames), name.frames[-1].index
     both = [Name(name.execution, scope.branch(who), name.step) for who in range(max(index - 1, 0), index + 1)]
-    values = [_brought(rt, each, envelope.state) for each in both]
+    values = [_read_input_of(rt, each, envelope.state) for each in both]
     previous = values[0].value if index else None
+    # The later of both commits: every delivery computes the same time, whichever branch arrived last.
     entered_ms = max(value.entered_ms for value in values)
     return Value(Success([previous, values[-1].value]), entered_ms, values[-1].variables)
 
 
-def _is_complete(rt: Runtime, scope: Scope, name: Name, own: int, who: int) -> bool:
+def _add_arrival(rt: Runtime, scope: Scope, name: Name, own: int, who: int) -> bool:
+    """Add `who` to the arrivals at the join of branch `own`; return True if all have arrived."""
     if own == scope.size:
         return False
     key = meeting_key(rt.workflow.name, scope, own, name.step)
     return len(rt.store.add(key, who, expires_at_s=rt.expires_at_s())) == (2 if own else 1)
 
 
-def _brought(rt: Runtime, name: Name, state: str) -> Value:
-    """What the branch of `name` comes to `state` with."""
+def _read_input_of(rt: Runtime, name: Name, state: str) -> Value:
+    """Return the value with which the branch of `name` reaches `state`, planned from the commit before."""
     before = Name(name.execution, name.frames, name.step - 1)
     key = checkpoint_key(rt.workflow.name, before)
     item = rt.store.read([key]).get(key)

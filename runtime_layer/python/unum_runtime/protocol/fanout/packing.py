@@ -1,10 +1,10 @@
-"""Results of branches in packs: committed and completed in one write, where they are small and certain to be the last.
+"""Packs: commit a branch's small last outcome and complete the branch in one write.
 
-Where an outcome is kept must be known before it is. So only those Tasks have a place in a pack behind which their
-branch ends in any case. The entry in the pack alone decides what the branch came to, and says at the same time that it
-has ended: an outcome for which a pack has no room is set aside first, and is nobody's until an entry says that it
-counts. Nothing follows from an outcome before its entry is there. All other branches of the same fan-out mark their
-place in a pack when they have ended; whoever sees a pack full adds it to the completion set of the fan-out.
+A delivery must know an outcome's key before the outcome exists. So only a Task after which its branch certainly ends
+has a place in a pack. The entry in that place alone decides the branch's outcome, and at the same time says that the
+branch has ended. An outcome that is too large for the pack is set aside first, in an item of its own. It counts only if
+the entry refers to it, and no delivery continues from an outcome before the entry exists. Branches that end with
+another state only mark their place. Every delivery that sees a pack full adds it to the fan-out's completion set.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,12 +34,12 @@ from unum_runtime.protocol.runtime import Runtime
 
 
 class Place(NamedTuple):
-    """Where a branch is in a pack.
+    """Place of a branch in a pack.
 
     Attributes:
-        key: of the pack.
-        slot: the branch's place in it.
-        state: that the pack names.
+        key: key of the pack.
+        slot: index of the branch in the pack.
+        state: state of entries that name no other.
     """
 
     key: Key
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 
 @lru_cache(maxsize=64)
 def packed_tasks(workflow: Workflow) -> Mapping[str, tuple[str, ...]]:
-    """By fan-out, the Tasks whose outcomes have places in packs; fan-outs without any are not there."""
+    """Return the Tasks whose outcomes have places in packs, by fan-out; fan-outs without such Tasks are omitted."""
     found: dict[str, tuple[str, ...]] = {}
     for task in workflow.tasks if workflow.small_results else ():
         if task.scope is not None and _has_place(workflow, task, task.scope):
@@ -58,12 +58,12 @@ def packed_tasks(workflow: Workflow) -> Mapping[str, tuple[str, ...]]:
 
 
 def is_packed(workflow: Workflow, fan_out: str) -> bool:
-    """Whether the branches of `fan_out` have places in packs."""
+    """Return True if the branches of `fan_out` have places in packs."""
     return fan_out in packed_tasks(workflow)
 
 
 def place_of(workflow: Workflow, state: str, name: Name) -> Place | None:
-    """Where the outcome of an invocation of `state` is, if that is in a pack."""
+    """Return the place of the outcome of invocation `name` of `state`; None if it is not in a pack."""
     task = workflow.states.get(state)
     if task is None or task.scope is None or state not in packed_tasks(workflow).get(task.scope, ()):
         return None
@@ -71,23 +71,24 @@ def place_of(workflow: Workflow, state: str, name: Name) -> Place | None:
 
 
 def commit_packed(rt: Runtime, place: Place, checkpoint: Checkpoint, following: Effect) -> tuple[Item | None, Item]:
-    """Fill `place` with `checkpoint`, which `following` follows, if it is empty.
+    """Fill `place` with `checkpoint` if it is empty; `following` is the effect of `checkpoint`.
 
     Returns:
-        None where that was done, else the outcome that is committed; and the pack.
+        None if this call filled the place, else the outcome that is committed; and the pack right after that.
 
     Raises:
-        OutcomeCollected: what was set aside before is collected, because all that follows is committed.
-        InconsistentHistory: the branch has ended otherwise.
-        StoreError: it is not known whether it was done.
+        OutcomeCollected: the outcome set aside earlier was collected, because all that follows from it is committed.
+        InconsistentHistory: the branch has ended with another invocation.
+        StoreError: the place may be filled or not.
     """
-    counts, winner = _counts(rt, following), None
+    counts, winner = _counts_as_completed(rt, following), None
     item = packed(checkpoint, place.slot, place.state) if counts else None
     if item is None:
         winner = _set_aside(rt, checkpoint)
+        # Another delivery was first: the entry refers to its outcome, so it must count as that outcome does.
         if winner is not None:
             checkpoint = Checkpoint.from_item(checkpoint.name, winner)
-            counts = _counts(rt, plan(rt.workflow, checkpoint))
+            counts = _counts_as_completed(rt, plan(rt.workflow, checkpoint))
         item = marked(place.slot, counts=counts, aside=checkpoint.name)
     is_filled, pack = _fill(rt, place, item)
     if is_filled:
@@ -95,16 +96,17 @@ def commit_packed(rt: Runtime, place: Place, checkpoint: Checkpoint, following: 
     found = find_packed(rt, place, checkpoint.name, pack)
     if found is None:
         raise InconsistentHistory(f"{checkpoint.name}: expected an outcome in {place.key}, found {pack}")
-    if rt.collection is Collection.EAGER and PACKED_VALUES[place.slot] in pack:  # nobody will look at what lies aside
+    # The entry has its own value, so no entry will ever refer to the outcome that this delivery set aside.
+    if rt.collection is Collection.EAGER and PACKED_VALUES[place.slot] in pack:
         rt.store.collect([aside_key(checkpoint_key(rt.workflow.name, checkpoint.name))])
     return found, pack
 
 
 def find_packed(rt: Runtime, place: Place, name: Name, pack: Item | None) -> Item | None:
-    """The outcome of `name` that `pack` has in `place`.
+    """Return the outcome of invocation `name` in `place` of `pack`; None if the place is empty.
 
     Raises:
-        InconsistentHistory: the branch has ended otherwise.
+        InconsistentHistory: the branch has ended with another invocation.
     """
     if pack is None or ENDS[place.slot] not in pack:
         return None
@@ -115,14 +117,14 @@ def find_packed(rt: Runtime, place: Place, name: Name, pack: Item | None) -> Ite
     return item or rt.store.read([aside_key(own)]).get(aside_key(own))
 
 
-def marked_pack(rt: Runtime, scope: Scope, index: int) -> Item:
-    """The pack of branch `index`, which has ended and counts as completed, with a mark in its place."""
+def mark_completed(rt: Runtime, scope: Scope, index: int) -> Item:
+    """Mark the place of branch `index` as completed, unless it is filled, and return the pack right after that."""
     place = _place(rt.workflow, scope, index)
     return _fill(rt, place, marked(place.slot, counts=True))[1]
 
 
 def own_keys(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
-    """Where a delivery has stored `checkpoint`."""
+    """Return the keys under which a delivery may have stored `checkpoint`."""
     own = checkpoint_key(rt.workflow.name, checkpoint.name)
     place = place_of(rt.workflow, checkpoint.state, checkpoint.name)
     if place is None:
@@ -132,7 +134,7 @@ def own_keys(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
 
 
 def uncollected(items: Mapping[Key, Item]) -> list[Key]:
-    """The packs, and what was set aside, among all items of a shard's partition, unless they are collected."""
+    """Return the keys of packs and of outcomes set aside, among `items` of a shard, without collected ones."""
     return [key for key, item in items.items() if TOMBSTONE not in item and (is_aside(key) or pack_at(key))]
 
 
@@ -148,24 +150,24 @@ def _fill(rt: Runtime, place: Place, item: Item) -> tuple[bool, Item]:
 
 
 def _set_aside(rt: Runtime, checkpoint: Checkpoint) -> Item | None:
-    """None where `checkpoint` was set aside, else what was before."""
+    """Store `checkpoint` beside the pack if no outcome is there; return None, else that earlier outcome."""
     key = aside_key(checkpoint_key(rt.workflow.name, checkpoint.name))
     return rt.store.create(key, checkpoint.to_item(), expires_at_s=rt.expires_at_s())
 
 
-def _counts(rt: Runtime, following: Effect) -> bool:
-    """Whether a branch that `following` ends counts as completed."""
+def _counts_as_completed(rt: Runtime, following: Effect) -> bool:
+    """Return True if a branch that ends with `following` counts as completed."""
     if isinstance(following, CompleteBranch):
         return True
-    assert isinstance(following, BranchFailed)  # noqa: S101 - nothing else follows the last Task of a branch
+    assert isinstance(following, BranchFailed)  # noqa: S101 - the only other effect of a branch's last Task
     fan_out = rt.workflow.fan_out(following.frames[-1].state)
     return isinstance(fan_out, Map) and fan_out.tolerates
 
 
 def _has_place(workflow: Workflow, task: Task, scope: str) -> bool:
-    """Whether `task` is the last of its branch whatever it comes to, and its name is no other's.
+    """Return True if `task` ends its branch with every outcome, and its invocation has a name of its own.
 
-    A quorum counts branches one by one. Who waits for a holder's answer is looked for by the invocation's own key.
+    A quorum counts single branches, which packs hide. A callback is found by the invocation's own checkpoint key.
     """
     is_alone = workflow.committers(task.name) == {task.name} and not any(
         each.committed_by == task.name for each in workflow.tasks
@@ -175,7 +177,7 @@ def _has_place(workflow: Workflow, task: Task, scope: str) -> bool:
 
 
 def _ends_after(workflow: Workflow, task: Task) -> bool:
-    """Whether nothing that has to be committed can follow `task` in its branch."""
+    """Return True if every path after `task` ends the branch without another commit."""
     seen: set[str] = set()
     ahead = list(_followers(task))
     while ahead:

@@ -13,8 +13,7 @@ from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.ir import Choice, Fail, FanOut, Json, Map, Parallel, State, Task, Wait, Work
 from unum_runtime.model.naming import SHARD_SIZE
 from unum_runtime.protocol.planning import dataset_variables
-from unum_runtime.protocol.planning.compiled_fields import compiled
-from unum_runtime.protocol.planning.evaluation import INPUT, EvaluationContext, deadline, redriven
+from unum_runtime.protocol.planning.evaluation import INPUT, EvaluationContext, compiled, deadline, redriven
 
 MAX_PURE_STEPS = 25_000
 """Limit of pure states between two commits, after which a loop without a Task fails.
@@ -174,12 +173,14 @@ def join(state: FanOut, value: Json, results: list[Json], evaluation: Evaluation
         results: what its branches came to, in their order.
         evaluation: when it was entered.
     """
-    kept = dataset_variables.keep_results(state, value, results, evaluation)
-    if kept is not None:
-        return kept
-    own = replace(evaluation, variables=dataset_variables.without(evaluation.variables))
+    if isinstance(state, Map) and state.writes:
+        return dataset_variables.keep_results(value, results, evaluation)
+    variables = dataset_variables.without(evaluation.variables) if evaluation.variables else evaluation.variables
+    program = compiled(evaluation.workflow, state)
+    if program.gives_result:
+        return StateOutput(results, variables)
     try:
-        return compiled(evaluation.workflow, state).output(value, results, own.context_of(state.name))
+        return program.output(value, results, replace(evaluation, variables=variables).context_of(state.name))
     except StatesError as failed:
         return failure_of(state, failed)
 

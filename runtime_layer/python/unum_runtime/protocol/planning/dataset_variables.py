@@ -23,11 +23,9 @@ def items_read(state: FanOut, evaluation: EvaluationContext) -> list[Json] | Non
     return items
 
 
-def keep_results(state: FanOut, raw: Json, results: list[Json], evaluation: EvaluationContext) -> StateOutput | None:
-    """What `state` is left with if a Task is to write its `results`: its own input, and the results; else None."""
-    if isinstance(state, Map) and state.writes:
-        return StateOutput(raw, {**without(evaluation.variables), _RESULTS: results})
-    return None
+def keep_results(raw: Json, results: list[Json], evaluation: EvaluationContext) -> StateOutput:
+    """Return the output of a Map whose `results` a Task writes: the Map's own input, and the results as a variable."""
+    return StateOutput(raw, {**without(evaluation.variables), _RESULTS: results})
 
 
 def results_kept(task: Task, arguments: Json, evaluation: EvaluationContext) -> Json:

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from unum_runtime.asl.expression_context import ExpressionContext
+from unum_runtime.asl.languages import program
+from unum_runtime.asl.program import Program
 from unum_runtime.cold_start.records import dataclass, field
-from unum_runtime.model.ir import Json, Workflow
+from unum_runtime.model.ir import Json, State, Workflow
 from unum_runtime.model.naming import Execution
 
 INPUT = "$input"
@@ -100,6 +102,16 @@ class EvaluationContext:
         if token:
             context["Task"] = {"Token": token}
         return context
+
+
+def compiled(workflow: Workflow, state: State) -> Program:
+    """Return the compiled fields of `state`; each field compiles itself when it is first used."""
+    return _programs(workflow)[state.name]
+
+
+@lru_cache(maxsize=64)
+def _programs(workflow: Workflow) -> Mapping[str, Program]:
+    return {name: program(state) for name, state in workflow.states.items()}
 
 
 def redriven(variables: Mapping[str, Json]) -> dict[str, Json]:

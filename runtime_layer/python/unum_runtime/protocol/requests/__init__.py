@@ -1,1 +1,1 @@
-"""Requests that callers outside the workflow may send."""
+"""Requests from outside an execution: by task token, by execution name, over HTTP."""

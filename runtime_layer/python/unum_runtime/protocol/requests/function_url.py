@@ -1,8 +1,9 @@
-"""The door for whoever speaks HTTP: what comes through a function URL, and what it is answered.
+"""HTTP requests of responders with a task token, through a function URL.
 
-A request is an event of payload format 2.0 (AWS Lambda Developer Guide, "Invoking Lambda function URLs") that has the
-arguments of SendTaskSuccess or SendTaskFailure as JSON, or a token and ``"heartbeat": true``. It is answered as by Step
-Functions: status 200 and an empty object, or 400 and the error's name as ``__type`` (Smithy, "AWS JSON 1.0 protocol").
+A request is an event of payload format 2.0 (AWS Lambda Developer Guide, "Invoking Lambda function URLs"). Its JSON body
+has the arguments of SendTaskSuccess or SendTaskFailure, or a token and ``"heartbeat": true``. The response is that of
+Step Functions: status 200 and an empty object, or 400 and the error's name as ``__type`` (Smithy, "AWS JSON 1.0
+protocol").
 """
 
 import base64
@@ -22,13 +23,13 @@ _ALLOWED = (
 
 
 def respond(rt: Runtime, event: Json) -> Mapping[str, Json]:
-    """Do what an HTTP request asks for, if it is one by somebody who has a task token.
+    """Execute an HTTP request of a responder with a task token.
 
     Returns:
         The response, in payload format 2.0.
 
     Raises:
-        UnumError: it is not known whether it was done, which Lambda answers with status 502.
+        UnumError: the request may be executed or not; Lambda responds with status 502.
     """
     try:
         request = _request(_content(event))
@@ -41,10 +42,10 @@ def respond(rt: Runtime, event: Json) -> Mapping[str, Json]:
 
 
 def _content(event: Json) -> Json:
-    """The value that the request has as its body.
+    """Return the value in the body of an HTTP request.
 
     Raises:
-        ValueError: there is none; the text says what is there.
+        ValueError: there is no such value; the message names what there is.
     """
     match event:
         case {"requestContext": {"http": {"method": "POST"}}}:
@@ -63,7 +64,7 @@ def _parsed(event: Mapping[str, Json]) -> Json:
 
 
 def _request(content: Json) -> Mapping[str, Json]:
-    """The request as the door reads it."""
+    """Return the request as the start alias takes it."""
     match content:
         case {"taskToken": str(token), "output": str(output), **others} if not others:
             return start_alias.request(token, output=output)

@@ -1,7 +1,7 @@
-"""What Tasks of other workflows ask for at the start alias: an execution by its name, and how it is.
+"""Requests of other workflows' Tasks at the start alias: register an execution, describe an execution.
 
-With it they need no access to the table. Answers have the fields of Step Functions' API, and times are milliseconds
-since 1970.
+So those Tasks need no access to this workflow's table. Responses have the fields of Step Functions' API; times are
+milliseconds since 1970.
 """
 
 import json
@@ -15,13 +15,13 @@ from unum_runtime.protocol.runtime import Runtime
 
 
 def register(rt: Runtime, name: str, text: str) -> dict[str, Json]:
-    """Write the start record of the execution `name` with the JSON text `text` as input; it begins by a start request.
+    """Write the start record of the execution `name` with the JSON text `text` as input; a start request begins it.
 
     Returns:
-        What ``StartExecution`` does; of an execution that the same name and input started before, that one's.
+        The response of ``StartExecution``; for a repeated name with the same input, that of the existing execution.
 
     Raises:
-        InvalidName: no execution may have that name.
+        InvalidName: the name is not valid for an execution.
         InvalidExecutionInput: `text` is not JSON, or too large.
         ExecutionAlreadyExists: the name was started with another input.
     """
@@ -32,10 +32,10 @@ def register(rt: Runtime, name: str, text: str) -> dict[str, Json]:
 
 
 def describe(rt: Runtime, name: str) -> dict[str, Json]:
-    """How the execution `name` is, as ``DescribeExecution`` tells it.
+    """Return the state of the execution `name` as ``DescribeExecution`` does.
 
     Raises:
-        ExecutionDoesNotExist: there is none of that name.
+        ExecutionDoesNotExist: there is no execution of that name.
     """
     start = start_records.start_record(rt.store, rt.workflow.name, name)
     last = start_records.last_step(rt.store, rt.workflow.name, start.name.execution)

@@ -1,8 +1,8 @@
-"""The start alias as the door for whoever has a task token, or names an execution: requests and answers as JSON.
+"""Requests at the start alias, by task token or by execution name: requests and responses as JSON.
 
-Through it a holder needs no access to the store. What it may send, beside the token, is what it could do to the Task in
-any case: so nothing here has to be trusted but the token. Who may start executions may ask for them by name; see
-`reception`.
+A responder needs no access to the store. Its request can only decide the Task that gave out the token, so the token is
+the only thing to verify. A Task of another workflow may name an execution, because it may start executions anyway; see
+`nested_workflow`.
 """
 
 import json
@@ -13,7 +13,7 @@ from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.envelope import MARK, WIRE_VERSION, other_version
 from unum_runtime.model.ir import Json
-from unum_runtime.protocol.delivery.commit import shortened
+from unum_runtime.protocol.delivery.commit import shorten
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 from unum_runtime.protocol.requests import nested_workflow, task_token
 from unum_runtime.protocol.runtime import Runtime
@@ -25,43 +25,43 @@ _KINDS = ("token", "register", "describe")
 
 
 def request(token: str, *, request_id: str = "", **content: Json) -> dict[str, Json]:
-    """The event with which a holder sends something.
+    """Return the event of a responder's request.
 
     Args:
         token: the task token.
-        request_id: names the call, so that it may be repeated; empty if it will not be.
-        content: ``output`` (JSON text); ``error`` and ``cause`` (text or null); ``heartbeat=True``; or, of an
-            activity's task, the name of the ``worker`` that takes it.
+        request_id: name of the call, so that it may be repeated; empty if it will not be.
+        content: ``output`` (JSON text); ``error`` and ``cause`` (text or null); ``heartbeat=True``; or the name of the
+            ``worker`` that takes an activity's task.
     """
     event = {MARK: WIRE_VERSION, "token": token, **content}
     return event | {"request": request_id} if request_id else event
 
 
 def is_request(event: Json) -> bool:
-    """Whether `event` claims to be from a holder, or from a Task that starts executions."""
+    """Return True if `event` claims to be from a responder, or from a Task that starts executions."""
     return isinstance(event, dict) and MARK in event and not event.keys().isdisjoint(_KINDS)
 
 
 def answer(rt: Runtime, event: Mapping[str, Json]) -> Json:
-    """Do what is asked for.
+    """Execute the request in `event`.
 
     Returns:
-        What `reception` finds, or an empty object; or what was wrong as ``error``, named as Step Functions names it,
-        and ``message``.
+        The response of `nested_workflow`, or an empty object; or an object with ``error``, a name of Step Functions'
+        API, and ``message``.
 
     Raises:
-        UnumError: it is not known whether it was done; the request must be repeated.
+        UnumError: the request may be executed or not; repeat it.
     """
     fault = other_version(event)
     if fault is not None:
         return refusal(INVALID_REQUEST, fault)
     try:
-        return _answered(rt, event)
+        return _execute(rt, event)
     except ClientError as error:
         return refusal(type(error).__name__, str(error))
 
 
-def _answered(rt: Runtime, event: Mapping[str, Json]) -> Json:
+def _execute(rt: Runtime, event: Mapping[str, Json]) -> Json:
     request_id = event.get("request", "")
     if not isinstance(request_id, str):
         return refusal(INVALID_REQUEST, f"request: expected a text, or nothing, got {request_id!r}")
@@ -70,10 +70,10 @@ def _answered(rt: Runtime, event: Mapping[str, Json]) -> Json:
             outcome: Any = _success(output)
             if outcome is None:
                 return refusal(INVALID_OUTPUT, f"output: expected JSON text of at most {MAX_OUTCOME_BYTES} bytes")
-            task_token.hand_in(rt, token, outcome, request_id)
+            task_token.send_result(rt, token, outcome, request_id)
         case {"token": str(token), "error": str() | None as error, "cause": str() | None as cause}:
-            outcome = shortened(Failure(error, cause))
-            task_token.hand_in(rt, token, outcome, request_id)
+            outcome = shorten(Failure(error, cause))
+            task_token.send_result(rt, token, outcome, request_id)
         case {"token": str(token), "heartbeat": True}:
             task_token.beat(rt, token)
         case {"token": str(token), "worker": str(worker)}:
@@ -88,6 +88,7 @@ def _answered(rt: Runtime, event: Mapping[str, Json]) -> Json:
 
 
 def _success(output: str) -> Success | None:
+    # `errors="replace"`: a lone surrogate has no UTF-8 form, and only the size matters here.
     if len(output.encode(errors="replace")) > MAX_OUTCOME_BYTES:
         return None
     try:
@@ -101,5 +102,5 @@ def _refuse(constant: str) -> Json:
 
 
 def refusal(name: str, message: str) -> Json:
-    """The answer to who asked for something that was not done; `name` is that of boto3's exception."""
+    """Return the response to a request that was not executed; `name` is that of boto3's exception."""
     return {"error": name, "message": message}

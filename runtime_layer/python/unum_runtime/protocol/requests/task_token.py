@@ -1,4 +1,4 @@
-"""What whoever has the token of a Task that waits can do: hand in the result, show that it is at work, take the task.
+"""Requests by task token: send the result, send a heartbeat, take an activity's task.
 
 See `unum_runtime.protocol.waiting.callback` for the Task's side.
 """
@@ -14,27 +14,28 @@ from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.waiting.callback import DIGEST_LENGTH, HEARTBEAT, By, nudge, result_item, taken_key
 
 
-def hand_in(rt: Runtime, given: str, result: Success | Failure, request: str = "") -> None:
-    """Store `result` for the Task that gave out the token `given`, and let it go on.
+def send_result(rt: Runtime, token: str, result: Success | Failure, request: str = "") -> None:
+    """Store `result` for the Task that gave out `token`, and continue the Task.
 
     Args:
         rt: the runtime.
-        given: the token.
-        result: what the Task comes to.
-        request: names the call, so that it may be repeated; empty if it will not be.
+        token: the task token.
+        result: the Task's result.
+        request: name of the call, so that it may be repeated; empty if it will not be.
 
     Raises:
-        InvalidToken: no Task of the workflow gave it out.
-        TaskTimedOut: there is a result already, or the time is over.
-        StoreError: it is not known whether the result was stored; hand it in again.
-        InvokeError: it was stored, but the Task may not go on; hand it in again.
+        InvalidToken: no Task of the workflow gave out the token.
+        TaskTimedOut: the Task has a result already, or its time is over.
+        StoreError: the result may be stored or not; send it again.
+        InvokeError: the result is stored, but the Task may not continue; send it again.
     """
-    pending = _pending(rt, given)
-    item = {**result_item(result, By.HOLDER), "request": request}
+    pending = _read_pending(rt, token)
+    item = {**result_item(result, By.RESPONDER), "request": request}
     winner = pending.answer
     if not pending.is_over:
         winner = winner or rt.store.create(pending.answer_key, item, expires_at_s=rt.expires_at_s())
-        if winner is None or winner["by"] == By.HOLDER:  # who may have died before this
+        # Also for an earlier responder's result: its request may have died before it sent the nudge.
+        if winner is None or winner["by"] == By.RESPONDER:
             nudge(rt, pending.event, pending.address)
         if winner is None:
             return
@@ -42,14 +43,14 @@ def hand_in(rt: Runtime, given: str, result: Success | Failure, request: str = "
         raise _timed_out()
 
 
-def beat(rt: Runtime, given: str) -> None:
-    """Note that whoever has the token `given` is at work.
+def beat(rt: Runtime, token: str) -> None:
+    """Record a heartbeat of the responder with `token`.
 
     Raises:
-        InvalidToken: no Task of the workflow gave it out.
-        TaskTimedOut: there is a result already, or the time is over.
+        InvalidToken: no Task of the workflow gave out the token.
+        TaskTimedOut: the Task has a result already, or its time is over.
     """
-    pending = _pending(rt, given)
+    pending = _read_pending(rt, token)
     if pending.is_over or pending.answer is not None:
         raise _timed_out()
     if pending.heartbeat_ms is not None:
@@ -57,22 +58,22 @@ def beat(rt: Runtime, given: str) -> None:
         rt.store.acquire(lease_key(pending.key), HEARTBEAT, expires_at_ms=expires_at_ms)
 
 
-def take(rt: Runtime, given: str, worker: str, request: str = "") -> None:
-    """Note that a worker has taken the activity's task with the token `given`; its heartbeats count from now on.
+def take(rt: Runtime, token: str, worker: str, request: str = "") -> None:
+    """Record that `worker` has taken the activity's task with `token`; its heartbeats are expected from now on.
 
     Args:
         rt: the runtime.
-        given: the token.
-        worker: its name, for humans.
-        request: names the call, so that it may be repeated; empty if it will not be.
+        token: the task token.
+        worker: the worker's name, for humans.
+        request: name of the call, so that it may be repeated; empty if it will not be.
 
     Raises:
-        InvalidToken: no Task of the workflow gave it out.
-        TaskTimedOut: another worker has it, there is a result already, or the time is over.
+        InvalidToken: no Task of the workflow gave out the token.
+        TaskTimedOut: another worker has the task, the task has a result already, or its time is over.
     """
-    beat(rt, given)
+    beat(rt, token)
     item: Item = {"worker": worker, "request": request}
-    key = taken_key(pending_key(rt.workflow.name, given[:DIGEST_LENGTH]))
+    key = taken_key(pending_key(rt.workflow.name, token[:DIGEST_LENGTH]))
     winner = rt.store.create(key, item, expires_at_s=rt.expires_at_s())
     if winner is not None and (not request or winner["request"] != request):
         raise TaskTimedOut("another worker has taken the task")
@@ -80,15 +81,15 @@ def take(rt: Runtime, given: str, worker: str, request: str = "") -> None:
 
 @dataclass(frozen=True)
 class _Pending:
-    """A try that waits, as its token's holder finds it.
+    """A try that waits, as a request with its token finds it.
 
     Attributes:
-        key: of the item.
-        item: what was stored when the token was given out.
-        answer_key: where the result is.
-        answer: the result's item; None if there is none.
-        is_over: whether the invocation is committed, or something around it is settled without it; so no result can
-            matter. That is so when the execution was stopped, too.
+        key: key of the try's item.
+        item: the item stored when the token was given out.
+        answer_key: key of the result.
+        answer: the result's item; None without a result.
+        is_over: True if a result can have no effect: the invocation is committed, a scope around it is settled, or the
+            execution was stopped.
     """
 
     key: Key
@@ -110,9 +111,10 @@ class _Pending:
         return int(self.item["heartbeat_ms"]) if "heartbeat_ms" in self.item else None
 
 
-def _pending(rt: Runtime, given: str) -> _Pending:
-    digest, proof = given[:DIGEST_LENGTH], given[DIGEST_LENGTH:]
+def _read_pending(rt: Runtime, token: str) -> _Pending:
+    digest, proof = token[:DIGEST_LENGTH], token[DIGEST_LENGTH:]
     key, result = pending_key(rt.workflow.name, digest), answer_key(rt.workflow.name, digest)
+    # The token is the caller's text: only letters and digits become part of a key.
     item: Item = rt.store.read([key]).get(key, {}) if digest.isalnum() and digest.isascii() else {}
     if not item or not _is_same(str(item["proof"]), proof):
         raise InvalidToken("no Task gave out this token, or longer ago than items are kept")
@@ -129,7 +131,7 @@ def _timed_out() -> TaskTimedOut:
 
 
 def _is_same(expected: str, proof: str) -> bool:
-    """Tells it in a time that says nothing of where they differ."""
-    from hmac import compare_digest  # noqa: PLC0415 - few deliveries are asked for a proof
+    """Compare in constant time, so that response times reveal no prefix of a proof."""
+    from hmac import compare_digest  # noqa: PLC0415 - few deliveries verify a token
 
     return compare_digest(expected.encode(), proof.encode(errors="replace"))

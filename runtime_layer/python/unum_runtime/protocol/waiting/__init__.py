@@ -1,1 +1,1 @@
-"""Tasks whose result arrives from outside: callbacks and service jobs."""
+"""Tasks that wait for an outside result: callbacks and service jobs."""

@@ -1,12 +1,13 @@
-"""Results that somebody else hands in: an invocation gives out a token, ends, and goes on when it comes back.
+"""Callbacks: an invocation gives out a task token and ends; the responder's result continues it.
 
-A token names an item in the store, by a digest, and proves with a random number that its holder got it from there; so
-it tells nothing and cannot be made up. Each try has one of its own. The result of a try is stored by create-if-absent:
-the first one counts, be it that of a holder, that the time is over, or that the token could not be given out.
+A token consists of a digest that names an item in the store, and of a random number from that item. So a token reveals
+nothing, and only a responder who received it can know it. Each try has a token of its own. The first stored result of
+a try counts: of the responder, of a time limit, or of failed user code.
 
-Whoever stores a result makes sure that some event goes on from it, and that event alone does: for a holder's result the
-event of the invocation is sent again (a *nudge*); what else there is stores its result in a delivery, which comes again
-if it dies. So an event that only looks whether the time is over, and finds a result that is none of its own, ends.
+Exactly one kind of event continues from each result. A responder's result makes the store's writer send the
+invocation's event again (a *nudge*). Every other result is stored by a delivery of the event that continues from it,
+and the platform delivers that event again if the delivery dies. So an event that checks a time limit ends without
+effect if it finds a result of another kind.
 
 Source: AWS Step Functions Developer Guide, "Wait for a Callback with Task Token".
 """
@@ -27,31 +28,31 @@ from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES, WITHOUT_BUCKE
 from unum_runtime.protocol.runtime import CallbackPending, JobPending, Runtime
 
 NUDGE: Mapping[str, Json] = {"is_over": True}
-"""The job of an event that goes on from a result which was handed in."""
+"""Job of an event that continues from a responder's result."""
 
 DIGEST_LENGTH = 64
 HEARTBEAT, _CHECK = "heartbeat", "check"
 
 
 class By(StrEnum):
-    """Where the result of a try comes from, hence which event goes on from it."""
+    """Origin of a try's result, which determines the event that continues from it."""
 
-    HOLDER = "holder"
-    """Whoever has the token; a nudge goes on."""
+    RESPONDER = "holder"
+    """The responder; a nudge continues."""
 
     CLOCK = "clock"
-    """The time is over; the event that looked goes on."""
+    """A time limit; the event that checked it continues."""
 
     CODE = "code"
-    """User code failed; its own event goes on."""
+    """Failed user code; its own event continues."""
 
 
 class Limits(NamedTuple):
-    """How long a holder may take, in seconds; None for as long as it likes.
+    """Time limits of a responder, in seconds; None for no limit.
 
     Attributes:
-        timeout_s: to hand in the result.
-        heartbeat_s: between two signs of life.
+        timeout_s: until the result.
+        heartbeat_s: between two heartbeats.
     """
 
     timeout_s: float | None
@@ -59,12 +60,12 @@ class Limits(NamedTuple):
 
 
 class Try(NamedTuple):
-    """A try of an invocation that has given out its token.
+    """One try of an invocation that has given out its token.
 
     Attributes:
         envelope: its event.
-        address: of the version that waits.
-        answered_by: where its result comes from; None if there is none.
+        address: address of the function version that waits.
+        answered_by: origin of its result; None without a result.
     """
 
     envelope: Envelope
@@ -73,7 +74,7 @@ class Try(NamedTuple):
 
 
 def last_try(rt: Runtime, name: Name, state: str) -> Try | None:
-    """The last try of `state` under `name` that has given out its token; None if none has, or it is collected."""
+    """Return the last try of `state` under `name` that gave out its token; None if there is none or it is collected."""
     found = None
     for attempt in count():
         digest = _digest(name, state, attempt)
@@ -86,16 +87,16 @@ def last_try(rt: Runtime, name: Name, state: str) -> Try | None:
     raise AssertionError("there are more tries than numbers")
 
 
-def token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = None) -> str:
-    """The token of this try of the invocation, the same on every delivery.
+def give_out_token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = None) -> str:
+    """Store the event of this try, and return its token, which is the same on every delivery.
 
     Args:
         rt: the runtime.
         envelope: the event of the try.
-        heartbeat_s: for how long a heartbeat counts, in seconds.
+        heartbeat_s: lifetime of a heartbeat in seconds; None if none are expected.
 
     Raises:
-        StatesError: the event is too large to be stored until the result comes.
+        StatesError: the event is too large to be stored until the result arrives.
     """
     key = _pending_key(rt, envelope)
     event = to_text(replace(envelope, job=None).to_json())
@@ -105,75 +106,82 @@ def token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = None) -> 
     item: Item = {"value": event, "address": rt.own_address, "proof": rt.delivery}
     if heartbeat_s is not None:
         item["heartbeat_ms"] = round(heartbeat_s * 1000)
+    # The first delivery's random number is the proof: a token given out before a crash stays valid.
     winner = rt.store.create(key, item, expires_at_s=rt.expires_at_s())
     return key.partition[-DIGEST_LENGTH:] + str((winner or item)["proof"])
 
 
-def known(rt: Runtime, envelope: Envelope, given: str) -> Success | Failure | CallbackPending | None:
-    """What the event of this try comes to, if its token `given` was given out before this delivery.
+def read_result(rt: Runtime, envelope: Envelope, token: str) -> Success | Failure | CallbackPending | None:
+    """Return the result of this try if an earlier delivery gave out its `token`.
 
     Returns:
-        The result, if it is this event that goes on from it; nothing any more, if another does; None if there is none.
+        The result, if this event continues from it; `CallbackPending` if another event does; None without a result.
     """
-    item = None if given.endswith(rt.delivery) else _answer(rt, envelope)
-    return None if item is None else _carried(rt, envelope, item, By.CODE)
+    # The token ends with this delivery's own name: it was created just now, so there can be no result.
+    item = None if token.endswith(rt.delivery) else _answer(rt, envelope)
+    return None if item is None else _take_result(rt, envelope, item, By.CODE)
 
 
 def has_begun(rt: Runtime, envelope: Envelope) -> bool:
-    """Whether some delivery of this try has given out its token; that one comes again if it dies."""
+    """Return True if a delivery of this try has given out its token; the platform repeats that delivery if it died."""
     key = _pending_key(rt, envelope)
     return key in rt.store.read([key])
 
 
-def fail(rt: Runtime, envelope: Envelope, failure: Failure) -> Failure | CallbackPending:
-    """`failure` of user code, which may have given the token on; nothing any more, if another event goes on."""
-    found = _carried(rt, envelope, _settled(rt, envelope, failure, By.CODE), By.CODE)
+def store_failure(rt: Runtime, envelope: Envelope, failure: Failure) -> Failure | CallbackPending:
+    """Store `failure` of user code as the result of the try, unless there is one; return the failure to continue with.
+
+    User code may have forwarded the token before it failed.
+    """
+    found = _take_result(rt, envelope, _store_result(rt, envelope, failure, By.CODE), By.CODE)
     return CallbackPending() if isinstance(found, Success) else found
 
 
-def look(rt: Runtime, envelope: Envelope, limits: Limits) -> Success | Failure | JobPending | CallbackPending:
-    """What an event comes to that was sent when the token had been given out.
+def check_result(rt: Runtime, envelope: Envelope, limits: Limits) -> Success | Failure | JobPending | CallbackPending:
+    """Check the result and the time limits of a try for an event that was sent after its token was given out.
 
     Returns:
-        The result, if it is this event that goes on from it; when to look again; or nothing any more.
+        The result, if this event continues from it; the time of the next check; or `CallbackPending` if no event of
+        this kind is needed any more.
 
     Raises:
-        RefusedDelivery: nothing can come of it.
+        RefusedDelivery: the event can have no effect any more.
     """
     item = _answer(rt, envelope)
     if envelope.job == NUDGE:
         if item is None:
             raise RefusedDelivery(f"{envelope.name}: what was handed in for it is gone")
-        return _carried(rt, envelope, item, By.HOLDER)
+        return _take_result(rt, envelope, item, By.RESPONDER)
     waited_ms = rt.clock.now_ms() - int(envelope.job["since"])
-    failure = _late(rt, envelope, limits, waited_ms) if item is None else None
+    failure = _overdue_failure(rt, envelope, limits, waited_ms) if item is None else None
     if failure is not None:
-        item = _settled(rt, envelope, failure, By.CLOCK)
-    return next_look(limits, waited_ms) if item is None else _carried(rt, envelope, item, By.CLOCK)
+        item = _store_result(rt, envelope, failure, By.CLOCK)
+    return next_check(limits, waited_ms) if item is None else _take_result(rt, envelope, item, By.CLOCK)
 
 
-def next_look(limits: Limits, waited_ms: float) -> JobPending | CallbackPending:
-    """When to see whether the time is over, after `waited_ms` milliseconds; never where there is no limit."""
+def next_check(limits: Limits, waited_ms: float) -> JobPending | CallbackPending:
+    """Return the next check of time limits after `waited_ms` milliseconds; `CallbackPending` without limits."""
     left_s = None if limits.timeout_s is None else max(0.0, limits.timeout_s - waited_ms / 1000)
     times_s = [time_s for time_s in (left_s, limits.heartbeat_s) if time_s is not None]
     return JobPending(None, round(min(times_s) * 1000)) if times_s else CallbackPending()
 
 
-def check_look(rt: Runtime, envelope: Envelope, state: State) -> None:
-    """Let `envelope` go on from what its invocation has committed.
+def refuse_late_check(rt: Runtime, envelope: Envelope, state: State) -> None:
+    """Refuse an event that only checks time limits, if its invocation has committed another kind of result.
 
     Raises:
-        RefusedDelivery: it only looks whether the time is over, and another event has committed.
+        RefusedDelivery: the event is such a check.
     """
     if not isinstance(state, Task) or state.pattern is not Pattern.CALLBACK or envelope.job in (None, NUDGE):
         return
+    # A result by the clock is this event's own: an earlier delivery of it may have died after the commit.
     key = _answer_key(rt, envelope)
     if rt.store.read([key]).get(key, {}).get("by", By.CLOCK) != By.CLOCK:
         raise RefusedDelivery(f"{envelope.name}: has a result, so its time need not be looked at any more")
 
 
-def forget(rt: Runtime, envelope: Envelope, state: State) -> None:
-    """Collect what was stored for this try and those before it; the outcome is committed and what follows is sent."""
+def collect_tokens(rt: Runtime, envelope: Envelope, state: State) -> None:
+    """Collect the items of this try and of earlier ones; the outcome is committed and its effects are performed."""
     if isinstance(state, Task) and state.pattern is Pattern.CALLBACK:
         digests = [_digest(envelope.name, envelope.state, attempt) for attempt in range(sum(envelope.retries) + 1)]
         keys = (pending_key, answer_key)
@@ -181,26 +189,28 @@ def forget(rt: Runtime, envelope: Envelope, state: State) -> None:
 
 
 def is_alive(rt: Runtime, envelope: Envelope) -> bool:
-    """Whether the last heartbeat of this try is recent enough; an activity that nobody has taken need not beat.
+    """Return True if the last heartbeat of this try is recent enough.
 
-    Source: AWS Step Functions Developer Guide, "Task", HeartbeatSeconds.
+    An activity without a worker needs no heartbeat. Source: AWS Step Functions Developer Guide, "Task",
+    HeartbeatSeconds.
     """
     key = _pending_key(rt, envelope)
     state = rt.workflow.states[envelope.state]
     is_activity = isinstance(state, Task) and (state.resource or "").startswith(ACTIVITY)
     if is_activity and not rt.store.read([taken_key(key)]):
         return True
+    # A heartbeat is a lease with its lifetime. This acquisition expires at once, so it keeps no heartbeat out.
     return rt.store.acquire(lease_key(key), _CHECK, expires_at_ms=rt.clock.now_ms()) == HEARTBEAT
 
 
 def nudge(rt: Runtime, envelope: Envelope, address: str) -> None:
-    """Send the event of the invocation again, to go on from the result that is stored."""
+    """Send the event of the invocation again, to continue from the stored result."""
     not_after_s = rt.not_after_s(envelope.name.execution)
     rt.invoker.invoke([(address, replace(envelope, job=dict(NUDGE), not_after_s=not_after_s).to_bytes())])
 
 
-def _late(rt: Runtime, envelope: Envelope, limits: Limits, waited_ms: int) -> Failure | None:
-    """What the try comes to if its time is over."""
+def _overdue_failure(rt: Runtime, envelope: Envelope, limits: Limits, waited_ms: int) -> Failure | None:
+    """Return the failure of a try whose time is over; None before that."""
     if limits.timeout_s is not None and waited_ms >= limits.timeout_s * 1000:
         return Failure("States.Timeout", None)
     if limits.heartbeat_s is not None and not is_alive(rt, envelope):
@@ -208,17 +218,19 @@ def _late(rt: Runtime, envelope: Envelope, limits: Limits, waited_ms: int) -> Fa
     return None
 
 
-def _settled(rt: Runtime, envelope: Envelope, failure: Failure, by: By) -> Item:
+def _store_result(rt: Runtime, envelope: Envelope, failure: Failure, by: By) -> Item:
+    """Store `failure` unless the try has a result; return the result's item."""
     item = result_item(failure, by)
     key = _answer_key(rt, envelope)
     return rt.store.create(key, item, expires_at_s=rt.expires_at_s()) or item
 
 
-def _carried(rt: Runtime, envelope: Envelope, item: Item, by: By) -> Success | Failure | CallbackPending:
-    """The result in `item`, if an event that goes on from results `by` goes on from this one."""
+def _take_result(rt: Runtime, envelope: Envelope, item: Item, by: By) -> Success | Failure | CallbackPending:
+    """Return the result in `item` if this delivery must continue from it; otherwise resend the nudge."""
     if item["by"] == by:
-        return _result(item)
-    if item["by"] == By.HOLDER and TOMBSTONE not in item:  # who may have died before the nudge
+        return _parse_result(item)
+    # The request that stored the responder's result may have died before it sent the nudge.
+    if item["by"] == By.RESPONDER and TOMBSTONE not in item:
         nudge(rt, envelope, rt.own_address)
     return CallbackPending()
 
@@ -241,26 +253,24 @@ def _own_digest(envelope: Envelope) -> str:
 
 
 def _digest(name: Name, state: str, attempt: int) -> str:
-    """Names one try of an invocation; it is no secret, and tells nothing.
-
-    The state is in it, because a Task that is not checkpointed has the same name as the one that commits for it.
-    """
+    """Return the digest that names one try of an invocation; it is no secret."""
+    # The state is included: a Task without a checkpoint shares its invocation name with the Task that commits for it.
     return sha256(f"{name}+{attempt} {state}".encode())
 
 
 def taken_key(pending: Key) -> Key:
-    """Where it is stored that a worker has taken the task."""
+    """Return the key of the worker that has taken an activity's task."""
     return pending._replace(sort="taken")
 
 
 def result_item(result: Success | Failure, by: By) -> Item:
-    """What is stored of a result."""
+    """Return the stored form of a result."""
     if isinstance(result, Success):
         return {"value": to_text(result.value), "by": by.value}
     return {"error": to_text(result.error), "cause": to_text(result.cause), "by": by.value}
 
 
-def _result(item: Item) -> Success | Failure:
+def _parse_result(item: Item) -> Success | Failure:
     if TOMBSTONE in item:
         raise RefusedDelivery("the result was collected, because what follows from it is committed")
     if "value" in item:

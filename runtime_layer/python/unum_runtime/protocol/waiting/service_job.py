@@ -1,13 +1,13 @@
-"""Jobs that Tasks wait for (`.sync`): what is stored of them, so that a look that was lost can be made up for.
+"""Service jobs (`.sync` Tasks): poll a job by a chain of events, and recover a chain that broke.
 
-A job is looked at by events, each of which sends the next. What is needed to look is stored before the first of them is
-sent, and now and then again, each time for a *term*: so a term that is over without another after it tells that a look
-was lost, and what is stored, how to go on. A job that ends within its first term costs one write.
+Each event polls the job and sends the next event. The facts needed for polling are stored before the first event is
+sent, and again from time to time, each time for a *term*. A term that is over without a successor proves that a poll
+was lost, and its item contains everything to resume polling. A job that ends within its first term costs one write.
 
-Terms have numbers and are stored by create-if-absent. Looks may multiply, because events come twice, or somebody
-nudges; an event says which delivery has sent it, and where two of them want to begin the same term, only the one that
-does goes on. What says who does is the event and not the delivery of it: so whoever dies after it has begun a term has
-begun it when its event comes again.
+Terms are numbered and created if absent. Polls may multiply, because events are repeated and operators nudge. Each
+event names the delivery that sent it. If two events want to begin the same term, only the event named in the term's
+item continues. The event decides, not its delivery: an event that began a term and died continues when it is delivered
+again.
 """
 
 import json
@@ -23,55 +23,53 @@ from unum_runtime.model.naming import Key, Name, job_key, job_partition, term_of
 from unum_runtime.protocol.runtime import Runtime
 
 TERM_MS = 900_000
-"""How long a term lasts after the look that it begins with is due."""
+"""Duration of a term after its first poll is due."""
 
 MARGIN_MS = 300_000
-"""How much of a term has to be left when a look is due that begins no other: so late may a look be delivered."""
+"""Minimum rest of a term when a poll without a new term is due: a poll may be delivered that late."""
 
 
 class Stored(NamedTuple):
-    """What is stored of the last job of a Task.
+    """Stored facts about the last job of a Task.
 
     Attributes:
-        job: of the event that looks at it.
-        retries: the same.
-        until_ms: when its term is over, in milliseconds since 1970; as long as it is looked at, it begins another
-            before that.
+        job: job of the event that polls it.
+        retries: retries of that event.
+        until_ms: end of its term, in milliseconds since 1970; a live chain of polls begins the next term before.
     """
 
     job: Mapping[str, Json]
     retries: tuple[int, ...]
     until_ms: int
 
-    def looked_at_by(self, delivery: str) -> Json:
-        """The job of an event that `delivery` sends; it begins another term, if the job is not over."""
+    def polled_by(self, delivery: str) -> Json:
+        """Return the job of an event that `delivery` sends; that event begins a new term unless the job is over."""
         return {**self.job, "until": 0, "by": delivery}
 
 
-def resumed(rt: Runtime, envelope: Envelope, task: Task) -> Envelope:
-    """`envelope`; or, if that is to start a job of `task` which was started before, an event that looks at it.
+def with_stored_job(rt: Runtime, envelope: Envelope) -> Envelope:
+    """Return an event that polls the job of `envelope` if the job was started before; else `envelope`, which starts it.
 
     Raises:
-        RefusedDelivery: what is stored of the job was collected.
+        RefusedDelivery: the stored job was collected.
     """
-    if task.pattern is not Pattern.SYNC or envelope.job is not None:
-        return envelope
+    # A second job would cost money and do its side effects twice, so every first event reads before it starts one.
     key = _key(rt, envelope, term=0)
     item = rt.store.read([key]).get(key)
     return envelope if item is None else replace(envelope, job=_job(item, term=0))
 
 
-def next_look(rt: Runtime, envelope: Envelope, found: Mapping[str, Json], due_ms: int) -> Json:
-    """The job of the event that looks next.
+def next_poll(rt: Runtime, envelope: Envelope, found: Mapping[str, Json], due_ms: int) -> Json:
+    """Return the job of the next polling event.
 
     Args:
         rt: the runtime.
-        envelope: the event that has started the job, or looked at it.
-        found: ``handle``, what the service has to be asked by, and ``since``, when the try began.
-        due_ms: when the next look is due, in milliseconds since 1970.
+        envelope: the event that has started or polled the job.
+        found: ``handle``, which polls the service, and ``since``, the start of the try.
+        due_ms: time of the next poll, in milliseconds since 1970.
 
     Returns:
-        None if other events look at the job, so that none must follow.
+        None if other events poll the job, so that none must follow this one.
     """
     before = envelope.job
     if before is not None and before["until"] - due_ms >= MARGIN_MS:
@@ -84,11 +82,12 @@ def next_look(rt: Runtime, envelope: Envelope, found: Mapping[str, Json], due_ms
         "by": by,
     }
     item = rt.store.create(_key(rt, envelope, term), item, expires_at_s=rt.expires_at_s()) or item
+    # The event that began the term continues, also in a repeated delivery; every other chain of polls ends here.
     return {**_job(item, term), "by": rt.delivery} if item["by"] == by and TOMBSTONE not in item else None
 
 
 def last_job(rt: Runtime, name: Name, state: str) -> Stored | None:
-    """What is stored of the last job of `state` under `name`; None if it has started none, or that is collected."""
+    """Return the last job of `state` under `name`; None if it has started none, or if the job is collected."""
     partition = job_partition(rt.workflow.name, _digest(name, state))
     for key, item in rt.store.query(partition, newest=1).items():
         if TOMBSTONE not in item:
@@ -96,8 +95,8 @@ def last_job(rt: Runtime, name: Name, state: str) -> Stored | None:
     return None
 
 
-def forget(rt: Runtime, envelope: Envelope, state: State) -> None:
-    """Collect what was stored of the jobs of all tries; the outcome is committed and what follows is sent."""
+def collect_jobs(rt: Runtime, envelope: Envelope, state: State) -> None:
+    """Collect the stored jobs of all tries; the outcome is committed and its effects are performed."""
     if isinstance(state, Task) and state.pattern is Pattern.SYNC:
         items = rt.store.query(job_partition(rt.workflow.name, _digest(envelope.name, envelope.state)))
         rt.store.collect(key for key, item in items.items() if TOMBSTONE not in item)
@@ -109,7 +108,8 @@ def _key(rt: Runtime, envelope: Envelope, term: int) -> Key:
 
 
 def _digest(name: Name, state: str) -> str:
-    """Names a Task; the state is in it, as one that is not checkpointed has the name of the one that commits for it."""
+    """Return the digest that names an invocation of a Task."""
+    # The state is included: a Task without a checkpoint shares its invocation name with the Task that commits for it.
     return sha256(f"{name} {state}".encode())
 
 
