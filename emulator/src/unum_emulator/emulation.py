@@ -27,8 +27,8 @@ from unum_emulator.aws_services import (
     leading_keys,
     parsing_cache,
     schedules,
+    secure_transport,
     stepfunctions,
-    transport,
 )
 from unum_emulator.aws_services.responses import WholeAnswers
 from unum_emulator.patching import replace
@@ -40,7 +40,7 @@ _GAPS = (
     event_sources,
     cloudformation,
     stepfunctions,
-    transport,
+    secure_transport,
     iam_actions,
     leading_keys,
     parsing_cache,
