@@ -29,7 +29,7 @@ from unum_runtime.protocol.control import operator_requests
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation
 from unum_runtime.protocol.delivery.start import resume, start
 from unum_runtime.protocol.requests import start_alias
-from unum_runtime.protocol.runtime import Call, NoTimer, Runtime, sends_all
+from unum_runtime.protocol.runtime import Call, NoTimer, Runtime
 
 UNKNOWN = "Lambda.Unknown"
 """Source: AWS Step Functions Developer Guide, "Handle Lambda service exceptions"."""
@@ -199,7 +199,7 @@ def _stand_in(workflow: str, given_up: GivenUp, context: Any) -> Runtime:
     if given_up.qualifier not in (address.rpartition(":")[2], table[workflow].start_alias):
         raise NotOurEvent(f"{given_up.address}: expected a version, or the start alias of workflow {workflow!r}")
     return replace(
-        runtime_of(workflow, table[workflow], address, context), hosts=frozenset(), call=_no_code, fuses=sends_all
+        runtime_of(workflow, table[workflow], address, context), hosts=frozenset(), call=_no_code, fuses=None
     )
 
 

@@ -39,7 +39,7 @@ from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.delivery.lease import maintain_by_default
 from unum_runtime.protocol.delivery.start import resume, start
 from unum_runtime.protocol.requests import start_alias
-from unum_runtime.protocol.runtime import Call, CallbackPending, Invoker, NoTimer, Runtime, Timer, sends_all
+from unum_runtime.protocol.runtime import Call, CallbackPending, Invoker, NoTimer, Runtime, Timer
 from unum_runtime.store.base import Index, Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.large_items import LargeItems
@@ -191,7 +191,7 @@ def _in_delivery(fixed: Runtime, service: Service, context: Any) -> Runtime:
         call=lambda call, value: _call(service, call, value, context),
         log=_logger(context, service.log_level, EmbeddedMetrics(fixed.workflow, service.metrics, _CLOCK)),
         remaining_ms=remaining_ms,
-        fuses=Fusion(fixed.own_address, remaining_ms, remaining_ms()) if service.fusion else sends_all,
+        fuses=Fusion(fixed.own_address, remaining_ms, remaining_ms()) if service.fusion else None,
     )
 
 

@@ -30,7 +30,7 @@ from unum_runtime.model.ir import (
     Work,
     Workflow,
 )
-from unum_runtime.protocol.delivery.user_code import call, event_of, shaped
+from unum_runtime.protocol.delivery.run_task import call_user_code, event_of, shape_result
 from unum_runtime.protocol.planning.advance import exceeded, too_many_failed
 from unum_runtime.protocol.planning.evaluation import EvaluationContext
 from unum_runtime.protocol.planning.retry import Retry, recover
@@ -147,9 +147,9 @@ class Visit:
     def _answer(self, task: Task, arguments: Json) -> Success | Failure:
         if self.given.mock is not None:
             return _mocked(self.given.mock)
-        answer = call(self._runtime(), self._call(task), event_of(task, arguments))
+        answer = call_user_code(self._runtime(), self._call(task), event_of(task, arguments))
         if isinstance(answer, Success):
-            return Success(shaped(task, answer.value))
+            return Success(shape_result(task, answer.value))
         assert isinstance(answer, Failure)  # noqa: S101 - a Task that is waited for has a mock
         return answer
 
