@@ -10,6 +10,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from unum_compiler.lambda_settings import ALLOWED_MB, ALLOWED_S, FUNCTION_MB, FUNCTION_TIMEOUT_S
 from unum_compiler.options import FunctionOptions
 from unum_constructs.cdk.encryption import allow_logs
 from unum_constructs.cdk.lambda_runtimes import DEFAULT_PYTHON
@@ -17,14 +18,6 @@ from unum_constructs.cdk.nag import DEFAULT_RUNTIME, LOG_GROUP, NETWORK, ROLE, a
 from unum_constructs.cdk.resource_checks import check_key
 from unum_constructs.errors import ConstructError
 from unum_runtime.model.ir import Guard
-
-MEMORY_MB = 256
-"""Below it, Lambda's share of a CPU makes cold starts of Python take seconds."""
-
-TIMEOUT_S = 30
-
-ALLOWED_MB, ALLOWED_S = range(128, 10_240 + 1), range(1, 900 + 1)
-"""Memory and timeout. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
 
 IN_VPC = (
     "ec2:AssignPrivateIpAddresses",
@@ -82,7 +75,7 @@ class UnumFunction(lambda_.Function):
         code: lambda_.Code,
         handler: str,
         runtime: lambda_.Runtime | None = None,
-        memory_size: int = MEMORY_MB,
+        memory_size: int = FUNCTION_MB,
         timeout: Duration | None = None,
         log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH,
         log_group: logs.ILogGroup | None = None,
@@ -131,7 +124,7 @@ def python_runtime(name: str) -> lambda_.Runtime:
 
 @cache
 def _default_timeout() -> Duration:
-    return Duration.seconds(TIMEOUT_S)
+    return Duration.seconds(FUNCTION_TIMEOUT_S)
 
 
 @cache

@@ -12,6 +12,7 @@ from aws_cdk import aws_scheduler_targets as targets
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from unum_compiler.lambda_settings import DEFAULT_TIMEOUT_S
 from unum_constructs.cdk.argument_checks import check_kinds, seconds
 from unum_constructs.cdk.lookup import resource_of
 from unum_constructs.errors import ConstructError
@@ -22,9 +23,6 @@ from unum_constructs.store import may_list
 from unum_runtime.protocol.control.sweep import Sweep as Request
 
 MINUTE_S = 60
-
-DEFAULT_TIMEOUT_S = 3
-"""Source: AWS Lambda API Reference, "CreateFunction", Timeout."""
 
 SILENT_FOR_S = 3600
 """A function that is killed after 15 minutes, as often as Lambda delivers an event, takes less."""

@@ -31,8 +31,8 @@ from unum_constructs.layer.content import (
 from unum_constructs.layer.interpreters import FOLDERS
 from unum_constructs.layer.strip import bare
 from unum_constructs.layer.workflow_layer import WorkflowLayer
-from unum_runtime.functions import task_function
 from unum_runtime.model.ir import Workflow
+from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
 SOURCES_KB, LAYER_KB, SERVICES_KB, JSONATA_KB = 160, 340, 360, 480
 """Budgets for the layer of a small workflow, zipped: of sources, of bytecode, of that where Tasks call services, and of
@@ -60,10 +60,7 @@ def runtime(tmp_path: Path) -> Path:
 
 def test_content(workflow: Workflow) -> None:
     content = layer_content(workflow, runtime_folder())
-    assert (
-        Workflow.from_json(content[f"python/{task_function.WORKFLOWS_FOLDER}/Flow.json"].decode()).digest
-        == workflow.digest
-    )
+    assert Workflow.from_json(content[f"python/{WORKFLOWS_FOLDER}/Flow.json"].decode()).digest == workflow.digest
     assert "python/unum_runtime/handler.py" in content
     assert "python/unum_runtime/__init__.py" in content
     assert all(path.endswith((".py", ".json")) for path in content)
@@ -95,9 +92,7 @@ def test_a_workflow_may_be_in_both_languages() -> None:
 
 def made(content: Content, python: str = PYTHON) -> Content:
     """What is deployed of `content`: for functions with this Python, or all of it as sources."""
-    return deployed(
-        content, {} if python == SOURCES else interpreters.compiled(compilable(content), python)
-    )
+    return deployed(content, {} if python == SOURCES else interpreters.compiled(compilable(content), python))
 
 
 @pytest.mark.parametrize("python", [PYTHON, SOURCES])
@@ -108,7 +103,7 @@ def test_a_layer_with_jsonata_evaluates_it(python: str, tmp_path: Path) -> None:
 from unum_runtime.asl.languages import program
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.functions.task_function import load_workflow
-print(program(load_workflow("Flow").states["P"]).leave(1, 1, ExpressionContext({}, {}, 0, "")).value)
+print(program(load_workflow("Flow").states["P"]).output(1, 1, ExpressionContext({}, {}, 0, "")).value)
 """
     assert ran(made(content, python), tmp_path, code) == "2\n"
 

@@ -11,8 +11,6 @@ from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.handlers import handlers
 from unum_cli.commands.printing import print_json
 from unum_compiler.cost.estimate import (
-    DEFAULT_MEMORY_MB,
-    DEFAULT_TIMEOUT_S,
     EXPRESS_LIMIT_S,
     MILLION,
     MONTH_S,
@@ -23,6 +21,7 @@ from unum_compiler.cost.estimate import (
     total,
 )
 from unum_compiler.cost.skeleton import Amounts
+from unum_compiler.lambda_settings import DEFAULT_MEMORY_MB, FUNCTION_TIMEOUT_S
 from unum_compiler.payload import wants_bucket
 from unum_runtime.model.ir import Guard, Json, Task, Workflow
 from unum_runtime.protocol.fanout.packing import packed_tasks
@@ -75,7 +74,7 @@ def _timeout_s(options: argparse.Namespace) -> int:
     # Round up: a timeout of whole seconds must cover the last started second.
     duration_s = -(-(options.duration_ms or 0) // 1000)
     if options.timeout_s is None:
-        return max(DEFAULT_TIMEOUT_S, duration_s)
+        return max(FUNCTION_TIMEOUT_S, duration_s)
     if duration_s > options.timeout_s:
         expected = f"expected at least the {options.duration_ms} ms of --duration-ms"
         raise UsageError(f"--timeout-s: {expected}, got {options.timeout_s} s")

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from unum_compiler.cost.prices import Prices, list_prices
 from unum_compiler.cost.skeleton import Amounts, skeleton, stand_ins
+from unum_compiler.lambda_settings import DEFAULT_MEMORY_MB, FUNCTION_TIMEOUT_S, OWN_FUNCTION_MB, SERVICES_TIMEOUT_S
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.client.reading.progress import progress
@@ -28,11 +29,6 @@ from unum_runtime.store.large_items import DAY_S, object_lifetime_days
 MILLION = 1_000_000
 GB = 2**30
 MONTH_S = 30 * 24 * 3600
-DEFAULT_MEMORY_MB = 128
-
-DEFAULT_TIMEOUT_S, SERVICES_TIMEOUT_S = 30, 900
-"""How long functions may run, and the one that calls services, as `function.TIMEOUT_S` and `provided.LONGEST_S` have
-it, which would load the CDK."""
 
 EXPRESS_LIMIT_S = 300
 """How long an Express execution may take. Source: AWS Step Functions Developer Guide, "Choosing workflow type"."""
@@ -51,9 +47,6 @@ _PROCESSOR_MB = 1_769
 
 _QUEUE_REQUESTS = 3
 """Of SQS for an event that waits: it is sent, received and deleted."""
-
-FORWARDER_MB = 512
-"""Memory of the function that hands on what has waited, as `provided.MEMORY_MB` has it, which would load the CDK."""
 
 Bill: TypeAlias = Mapping[str, float]
 """US dollars for a million executions, by what they are paid for."""
@@ -191,7 +184,7 @@ class Receipt:
     def _forwarding(self) -> float:
         """For the function behind the queue, which makes a request for each event."""
         waited_s = self.usage.waits * self.prices.times_ms["invoke"] / 1000
-        return waited_s * FORWARDER_MB / 1024 * self.prices.usd["lambda_gb_s"]
+        return waited_s * OWN_FUNCTION_MB / 1024 * self.prices.usd["lambda_gb_s"]
 
 
 def _runtime_ms(usage: Usage, tasks: int, memory_mb: int, prices: Prices) -> float:
@@ -247,7 +240,7 @@ def estimate(  # noqa: PLR0913 - all but the first have defaults
     value: Json = None,
     task_ms: int = 0,
     memory_mb: int = DEFAULT_MEMORY_MB,
-    timeout_s: int = DEFAULT_TIMEOUT_S,
+    timeout_s: int = FUNCTION_TIMEOUT_S,
     retention_s: int = DEFAULT_RETENTION_S,
     by_reference: bool = False,
     prices: Prices | None = None,

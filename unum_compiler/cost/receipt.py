@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from unum_compiler.cost.estimate import DEFAULT_MEMORY_MB
 from unum_compiler.cost.prices import list_prices
+from unum_compiler.lambda_settings import DEFAULT_MEMORY_MB
 from unum_runtime.model.checkpoint import MEMBERS, TOMBSTONE, Checkpoint, Item, Phase
 from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import (

@@ -17,10 +17,9 @@ from unum_compiler.analysis.waits import waits_long
 from unum_constructs.layer.strip import strip_source
 from unum_runtime.cold_start.bundle import SUFFIX, bundled
 from unum_runtime.model.ir import Language, Workflow
+from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
 PACKAGE = "unum_runtime"
-WORKFLOWS_FOLDER = "unum_workflows"
-"""Folder of the IR beside the package; see `unum_runtime.functions.task_function.WORKFLOWS_FOLDER`."""
 
 LEFT_OUT = frozenset({"__pycache__", "client", "simulator", "memory.py"})
 """Folders and modules that no function needs."""

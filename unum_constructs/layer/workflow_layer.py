@@ -17,7 +17,6 @@ from constructs import Construct, IValidation
 from unum_constructs.cdk.lookup import path_of, resource_of, runtime_of
 from unum_constructs.layer.bytecode import name_of_this_python
 from unum_constructs.layer.content import (
-    WORKFLOWS_FOLDER,
     Content,
     compilable,
     deployed,
@@ -27,6 +26,7 @@ from unum_constructs.layer.content import (
 )
 from unum_constructs.layer.interpreters import NoBytecodeError, compiled
 from unum_runtime.model.ir import Workflow
+from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
 SLOWER_STARTS = "unum:slowerStarts"
 """The information that functions compile the runtime whenever they start; no warning, for `cdk deploy --strict` takes

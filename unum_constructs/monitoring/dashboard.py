@@ -11,15 +11,13 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 
 from unum_compiler.cost.prices import list_prices
+from unum_compiler.lambda_settings import DEFAULT_MEMORY_MB
 from unum_constructs.cdk.lookup import resource_of
 from unum_constructs.metrics import MeteredWorkflow
 from unum_runtime.model.metrics import Metrics, NodeMetric
 
 COLUMNS = 24
 """Source: Amazon CloudWatch User Guide, "Dashboard body structure and syntax"."""
-
-DEFAULT_MEMORY_MB = 128
-"""Source: AWS Lambda API Reference, "CreateFunction", MemorySize."""
 
 Row: TypeAlias = list[cloudwatch.IWidget]
 Functions: TypeAlias = Mapping[str, lambda_.Function]

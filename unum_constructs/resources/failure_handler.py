@@ -19,6 +19,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_compiler.analysis.edges import Operation
+from unum_compiler.lambda_settings import FAILURE_HANDLER_TIMEOUT_S
 from unum_constructs.cdk.nag import ALARM, acknowledge
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting import environment
@@ -32,9 +33,6 @@ HANDLER = "unum_runtime.failure_handler.handle"
 
 OTHERS = "UNUM_OTHERS"
 """The variable that names the handlers of other workflows."""
-
-TIMEOUT_S = 300
-"""It may have to invoke all branches of a fan-out, and to be patient with Lambda."""
 
 
 class FailureHandler(Construct):
@@ -75,7 +73,7 @@ class FailureHandler(Construct):
             "Handler",
             handler=HANDLER,
             layers=[layer],
-            timeout=Duration.seconds(TIMEOUT_S),
+            timeout=Duration.seconds(FAILURE_HANDLER_TIMEOUT_S),
             recursive_loop=lambda_.RecursiveLoop.ALLOW,  # the same execution may come here in each round of a loop
             description="Goes on from the events of a workflow that Lambda has given up",
         )

@@ -11,19 +11,13 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from unum_compiler.lambda_settings import OWN_FUNCTION_MB, SERVICES_TIMEOUT_S
 from unum_constructs.cdk.lambda_runtimes import DEFAULT_PYTHON, newest_python
 from unum_constructs.cdk.nag import FAILURES_HANDLED, OWN_FUNCTION, SAME_RUNTIME, TRACES, acknowledge
 from unum_constructs.cdk.resource_checks import check_key
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction, python_runtime
 from unum_constructs.hosting.host import HANDLER, Host
-
-MEMORY_MB = 512
-"""An entry invokes all branches of a fan-out by itself; half as much takes twice as long and costs the same."""
-
-LONGEST_S = 900
-"""A called service may take as long to answer as a Lambda function may. Source: AWS Lambda Developer Guide, "Lambda
-quotas"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +68,7 @@ class Provision:
             code=lambda_.Code.from_inline('"""The runtime in the layer does everything."""\n'),
             handler=handler,
             runtime=python_runtime(self.python),
-            memory_size=MEMORY_MB,
+            memory_size=OWN_FUNCTION_MB,
             architecture=self.architecture,
             log_retention=self.log_retention,
             **self._where_given(),
@@ -95,7 +89,7 @@ class Provision:
         function = self.function(
             scope,
             construct_id,
-            timeout=Duration.seconds(LONGEST_S),
+            timeout=Duration.seconds(SERVICES_TIMEOUT_S),
             description="Calls services for the Tasks of a workflow",
         )
         return Host(function, handler=None)

@@ -12,6 +12,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from unum_compiler.lambda_settings import FORWARDER_TIMEOUT_S
 from unum_constructs.cdk.queues import new_queue
 from unum_constructs.layer.workflow_layer import WorkflowLayer
 from unum_constructs.resources import permissions
@@ -20,9 +21,7 @@ from unum_constructs.resources.schedules import WorkflowSchedules
 
 HANDLER = "unum_runtime.aws.forwarder.handle"
 
-TIMEOUT_S = 30
-
-VISIBILITY_S = 6 * TIMEOUT_S
+VISIBILITY_S = 6 * FORWARDER_TIMEOUT_S
 """Source: AWS Lambda Developer Guide, "Creating and configuring an Amazon SQS event source mapping"."""
 
 MAX_RECEIVES = 10
@@ -82,7 +81,7 @@ class WorkflowTimer(Construct):
             handler=HANDLER,
             layers=[layer],
             environment=self._environment(),
-            timeout=Duration.seconds(TIMEOUT_S),
+            timeout=Duration.seconds(FORWARDER_TIMEOUT_S),
             recursive_loop=lambda_.RecursiveLoop.ALLOW,  # what has to wait for long comes back many times
             description="Hands on the events of a workflow when they are due",
         )

@@ -23,6 +23,7 @@ from unum_runtime.functions import failure_function, function_versions, task_fun
 from unum_runtime.model.checkpoint import Began, Status
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.list_index import INDEX, PARTITION, PLACE
+from unum_runtime.model.naming import WORKFLOWS_FOLDER
 from unum_runtime.protocol.control.operator_requests import ValidationException, VersionGone
 from unum_runtime.protocol.control.sweep import Sweep
 from unum_runtime.protocol.delivery.deliver import step
@@ -159,7 +160,7 @@ def deployed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deploy
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("UNUM_CLIENT", "botocore")  # moto stands in its way
-    folder = tmp_path / task_function.WORKFLOWS_FOLDER
+    folder = tmp_path / WORKFLOWS_FOLDER
     folder.mkdir()
     functions = Lambda(definitions={"folder": folder, "old": definition("A", "B"), "new": definition("A", "B", "B2")})
     functions.deploy(1, "old")

@@ -21,7 +21,7 @@ from unum_runtime.functions import failure_function, function_versions, task_fun
 from unum_runtime.functions.failure_function import MAX_REDELIVERIES, THROTTLED, UNKNOWN, GivenUp
 from unum_runtime.model.checkpoint import Status, start_record
 from unum_runtime.model.envelope import start_request
-from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.model.naming import WORKFLOWS_FOLDER, Execution, start_key
 
 TABLE = "state"
 ACCOUNT = "arn:aws:lambda:us-east-1:123456789012:function"
@@ -145,7 +145,7 @@ def deployed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deploy
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("UNUM_CLIENT", "botocore")  # moto stands in its way
-    folder = tmp_path / task_function.WORKFLOWS_FOLDER
+    folder = tmp_path / WORKFLOWS_FOLDER
     folder.mkdir()
     workflow = compile_workflow(A_TO_B, name="Flow", functions=None)
     (folder / "Flow.json").write_text(workflow.to_json())

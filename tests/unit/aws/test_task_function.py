@@ -19,6 +19,7 @@ from unum_runtime.client import Client, Description
 from unum_runtime.errors import NoRoute, NotOurEvent, StoreError
 from unum_runtime.functions import service_function, task_function
 from unum_runtime.model.envelope import start_event, start_request
+from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
 TABLE = "state"
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:f"
@@ -77,7 +78,7 @@ def deploy(sqs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
             states[name] |= {"Next": following} if following else {"End": True}
         machine = {"StartAt": chain[0], "States": states}
         workflow = compile_workflow(machine, name="Flow", functions=None)
-        folder = tmp_path / task_function.WORKFLOWS_FOLDER
+        folder = tmp_path / WORKFLOWS_FOLDER
         folder.mkdir()
         (folder / "Flow.json").write_text(workflow.to_json())
         monkeypatch.syspath_prepend(tmp_path)

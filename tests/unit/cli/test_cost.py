@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from unum_cli.grammar import _AMOUNTS
-from unum_compiler.cost.estimate import DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_S
 from unum_compiler.cost.skeleton import Amounts
+from unum_compiler.lambda_settings import DEFAULT_MEMORY_MB, FUNCTION_TIMEOUT_S
 
 STATES: dict[str, Any] = {
     "One": {"Type": "Task", "Resource": "one", "Next": "Two"},
@@ -168,7 +168,7 @@ def test_what_help_says_is_taken_is_taken() -> None:
     assert said == asdict(Amounts()) | {
         "duration_ms": 0,
         "memory_mb": DEFAULT_MEMORY_MB,
-        "timeout_s": DEFAULT_TIMEOUT_S,
+        "timeout_s": FUNCTION_TIMEOUT_S,
     }
 
 

@@ -10,12 +10,10 @@ import pytest
 
 from unum_compiler import compile_workflow
 from unum_compiler import graph as g
-from unum_compiler.cost.estimate import DEFAULT_TIMEOUT_S, FORWARDER_MB, SERVICES_TIMEOUT_S, NoResult, estimate, total
+from unum_compiler.cost.estimate import NoResult, estimate, total
 from unum_compiler.cost.prices import list_prices
 from unum_compiler.cost.skeleton import Amounts
 from unum_compiler.definition import Definition
-from unum_constructs import function as constructs_function
-from unum_constructs.resources import own_functions
 from unum_runtime.aws.schedules import LONG_S
 from unum_runtime.aws.timer import MAX_DELAY_S
 from unum_runtime.model.ir import Collection, Json, Workflow
@@ -271,11 +269,3 @@ def test_the_function_that_calls_services_has_the_longest_timeout() -> None:
     services = workflow(First={**task("Second"), **call}, Second={**task(), **call})
     assert estimate(services, task_ms=60_000).usage.invocations == 1
     assert estimate(services, task_ms=300_000).usage.invocations == 2
-
-
-def test_timeouts_are_those_of_the_constructs() -> None:
-    assert (DEFAULT_TIMEOUT_S, SERVICES_TIMEOUT_S) == (constructs_function.TIMEOUT_S, own_functions.LONGEST_S)
-
-
-def test_the_forwarder_has_the_memory_that_is_paid_for() -> None:
-    assert FORWARDER_MB == own_functions.MEMORY_MB

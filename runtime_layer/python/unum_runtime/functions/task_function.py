@@ -33,7 +33,7 @@ from unum_runtime.model.identity import started_by
 from unum_runtime.model.ir import ACTIVITY, Home, Json, Pattern, Workflow
 from unum_runtime.model.log_level import ROUTINE, LogLevel
 from unum_runtime.model.metrics import Metrics
-from unum_runtime.model.naming import response_alias
+from unum_runtime.model.naming import WORKFLOWS_FOLDER, response_alias
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.delivery.lease import maintain_by_default
@@ -44,9 +44,6 @@ from unum_runtime.store.base import Index, Store
 from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.objects import Objects
-
-WORKFLOWS_FOLDER = "unum_workflows"
-"""Where a layer has its workflow's IR: beside the package `unum_runtime`, wherever the layer is on the path."""
 
 LONGEST_INIT_WAIT_S = 2.0
 """How long the init phase, for which Lambda allows 10 seconds, waits for connections that do not come about."""

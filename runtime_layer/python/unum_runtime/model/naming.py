@@ -15,6 +15,9 @@ from typing import TypeAlias
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.cold_start.records import NamedTuple, dataclass
 
+WORKFLOWS_FOLDER = "unum_workflows"
+"""Folder of a layer with the workflow's IR, beside the package `unum_runtime`."""
+
 SHARD_SIZE = 256
 """Branches per completion shard: as many indexes as keep the shard's item near 1 KB, one DynamoDB write unit."""
 
