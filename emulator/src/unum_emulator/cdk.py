@@ -41,11 +41,11 @@ class CdkError(RuntimeError):
     """The command line failed; its last lines are in the message."""
 
 
-def unseen(_line: str) -> None:
+def show_nothing(_line: str) -> None:
     """A progress that shows nothing."""
 
 
-def bootstrap(emulator: Emulator, *, cwd: Path | None = None, progress: Progress = unseen) -> None:
+def bootstrap(emulator: Emulator, *, cwd: Path | None = None, progress: Progress = show_nothing) -> None:
     """Create the buckets and roles that deployments with assets need; once for each emulator.
 
     Args:
@@ -56,7 +56,7 @@ def bootstrap(emulator: Emulator, *, cwd: Path | None = None, progress: Progress
     Raises:
         CdkError: it failed.
     """
-    command = _command_line(cwd or Path.cwd())
+    command = _find_command_line(cwd or Path.cwd())
     with tempfile.TemporaryDirectory(prefix="unum-bootstrap-") as empty:
         # From an empty directory: an app's cdk.json would have the app synthesized for nothing.
         _run(emulator, [*command, "bootstrap", f"aws://{ACCOUNT}/{REGION}"], cwd=Path(empty), progress=progress)
@@ -69,7 +69,7 @@ def deploy(
     app: str = _APP,
     cwd: Path | None = None,
     outdir: Path | None = None,
-    progress: Progress = unseen,
+    progress: Progress = show_nothing,
 ) -> Outputs:
     """Synthesize an app and deploy `stacks` of it.
 
@@ -102,7 +102,7 @@ def destroy(
     app: str = _APP,
     cwd: Path | None = None,
     outdir: Path | None = None,
-    progress: Progress = unseen,
+    progress: Progress = show_nothing,
 ) -> None:
     """Delete `stacks` of an app; the arguments are those of `deploy`.
 
@@ -123,10 +123,10 @@ def _scratch(outdir: Path | None) -> Iterator[tuple[Path, Path]]:
 
 def _run_app(emulator: Emulator, arguments: Sequence[str], *, app: str, cwd: Path | None, progress: Progress) -> None:
     directory = cwd or Path.cwd()
-    _run(emulator, [*_command_line(directory), *arguments, "--app", app], cwd=directory, progress=progress)
+    _run(emulator, [*_find_command_line(directory), *arguments, "--app", app], cwd=directory, progress=progress)
 
 
-def _command_line(directory: Path) -> list[str]:
+def _find_command_line(directory: Path) -> list[str]:
     """How to run the CDK's command line from `directory`."""
     for place in (directory.absolute(), *directory.absolute().parents):
         installed = place / "node_modules" / ".bin" / "cdk"

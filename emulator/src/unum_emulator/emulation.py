@@ -17,7 +17,7 @@ from unum_emulator.aws_lambda import event_sources, invoke_api, qualifiers
 from unum_emulator.aws_lambda.destinations import Destinations
 from unum_emulator.aws_lambda.event_queue import AsyncEvents
 from unum_emulator.aws_lambda.executor import Executor
-from unum_emulator.aws_lambda.fast_path import ShortWay
+from unum_emulator.aws_lambda.fast_path import FastPath
 from unum_emulator.aws_lambda.logs import FunctionLogs
 from unum_emulator.aws_lambda.pool import SandboxPool
 from unum_emulator.aws_services import (
@@ -30,7 +30,7 @@ from unum_emulator.aws_services import (
     secure_transport,
     stepfunctions,
 )
-from unum_emulator.aws_services.responses import WholeAnswers
+from unum_emulator.aws_services.responses import SingleWriteProtocol
 from unum_emulator.patching import replace
 from unum_emulator.settings import Settings
 
@@ -70,7 +70,7 @@ class Emulation:
         """
         config = uvicorn.Config(
             app.app,
-            http=WholeAnswers if app.AUTH else ShortWay,
+            http=SingleWriteProtocol if app.AUTH else FastPath,
             ws="none",
             log_config=None,
             access_log=False,

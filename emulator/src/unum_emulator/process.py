@@ -111,14 +111,14 @@ class Emulator:
         with (self.logs / "emulator.log").open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - the interpreter that the caller names
                 self._command(),
-                env=_clean(os.environ),
+                env=_minimal_environment(os.environ),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
                 start_new_session=True,
             )
-        announced = self._announcement(self._process)
+        announced = self._await_announcement(self._process)
         self.endpoint, self.pid = announced["endpoint"], announced["pid"]
 
     def _command(self) -> list[str]:
@@ -126,7 +126,7 @@ class Emulator:
         command += ["--max-processes", str(self._max_processes)]
         return [*command, "--auth"] if self._auth else command
 
-    def _announcement(self, process: "subprocess.Popen[str]") -> dict[str, Any]:
+    def _await_announcement(self, process: "subprocess.Popen[str]") -> dict[str, Any]:
         """Wait for the line that says where the emulator is.
 
         Raises:
@@ -148,7 +148,7 @@ class Emulator:
         return announced
 
 
-def _clean(environment: Mapping[str, str]) -> dict[str, str]:
+def _minimal_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return what the emulator may inherit: nothing that leads a client anywhere."""
     kept = {name: environment[name] for name in ("PATH", "LANG", "LC_ALL", "TMPDIR") if name in environment}
     return {**kept, "PYTHONPATH": str(_SOURCES), "PYTHONUNBUFFERED": "1"}

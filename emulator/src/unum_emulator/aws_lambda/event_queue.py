@@ -26,8 +26,8 @@ from unum_emulator import patching
 from unum_emulator.aws_lambda import invocation
 from unum_emulator.aws_lambda.async_event import AsyncEvent, Policy
 from unum_emulator.aws_lambda.destinations import Condition, Destinations
-from unum_emulator.aws_lambda.executor import patience
-from unum_emulator.aws_lambda.recursion import stopped_error
+from unum_emulator.aws_lambda.executor import unlimited_wait
+from unum_emulator.aws_lambda.recursion import loop_error
 
 logger = logging.getLogger(__name__)
 
@@ -42,34 +42,34 @@ class AsyncEvents:
         self._dispatchers = dispatchers
         self._destinations = destinations
         self._due: queue.SimpleQueue[AsyncEvent] = queue.SimpleQueue()
-        self._later: list[tuple[float, int, AsyncEvent]] = []
+        self._delayed: list[tuple[float, int, AsyncEvent]] = []
         self._order = itertools.count()
         self._changed = threading.Condition()
 
     def install(self) -> None:
         """Take the place of ministack's threads and start the dispatchers."""
         patching.replace(lambda_svc, "invoke_async_with_retry", self.accept)
-        threading.Thread(target=self._await_later, daemon=True, name="async-later").start()
+        threading.Thread(target=self._release_delayed, daemon=True, name="async-later").start()
         for number in range(self._dispatchers):
             threading.Thread(target=self._dispatch, daemon=True, name=f"async-{number}").start()
 
     def accept(self, func: Mapping[str, Any], event: Any) -> None:
         """Queue an event, under the identity that the API gave it."""
-        self._due.put(AsyncEvent(func, event, invocation.ongoing()))
+        self._due.put(AsyncEvent(func, event, invocation.current_invocation()))
 
-    def _put_later(self, event: AsyncEvent, delay_s: float) -> None:
+    def _delay(self, event: AsyncEvent, delay_s: float) -> None:
         with self._changed:
-            heapq.heappush(self._later, (time.monotonic() + delay_s, next(self._order), event))
+            heapq.heappush(self._delayed, (time.monotonic() + delay_s, next(self._order), event))
             self._changed.notify()
 
-    def _await_later(self) -> None:
+    def _release_delayed(self) -> None:
         with self._changed:
             while True:
-                wait_s = self._later[0][0] - time.monotonic() if self._later else None
+                wait_s = self._delayed[0][0] - time.monotonic() if self._delayed else None
                 if wait_s is None or wait_s > 0:
                     self._changed.wait(wait_s)
                 else:
-                    self._due.put(heapq.heappop(self._later)[2])
+                    self._due.put(heapq.heappop(self._delayed)[2])
 
     def _dispatch(self) -> None:
         while True:
@@ -84,7 +84,7 @@ class AsyncEvents:
         if event.function.base_record().get("concurrency") == 0:
             self._destinations.send_failure(event, policy, Condition.RETRIES_EXHAUSTED, None)
         elif event.identity.lineage.exceeds(event.function):
-            result = {"body": stopped_error(event.function), "error": True}
+            result = {"body": loop_error(event.function), "error": True}
             self._destinations.send_failure(event, policy, Condition.RETRIES_EXHAUSTED, result)
         elif time.monotonic() - event.accepted_s > policy.age_s:
             self._destinations.send_failure(event, policy, Condition.EVENT_AGE_EXCEEDED, None)
@@ -92,15 +92,15 @@ class AsyncEvents:
             self._attempt(event, policy)
 
     def _attempt(self, event: AsyncEvent, policy: Policy) -> None:
-        with patience(), invocation.under(event.identity):
+        with unlimited_wait(), invocation.as_current(event.identity):
             result = lambda_svc._execute_function(event.func, event.payload)
         if result.get("throttle"):
-            self._put_later(event, _THROTTLE_DELAY_S)
+            self._delay(event, _THROTTLE_DELAY_S)
             return
         event = replace(event, attempts=event.attempts + 1)
         if not result.get("error"):
             self._destinations.send_success(event, policy, result)
         elif event.attempts <= policy.retries:
-            self._put_later(event, RETRY_DELAYS_S[event.attempts - 1])
+            self._delay(event, RETRY_DELAYS_S[event.attempts - 1])
         else:
             self._destinations.send_failure(event, policy, Condition.RETRIES_EXHAUSTED, result)

@@ -15,7 +15,7 @@ from typing import Any
 from ministack.services import lambda_svc
 
 from unum_emulator.aws_lambda.function import FunctionRef, FunctionVersion
-from unum_emulator.aws_lambda.invocation import ongoing
+from unum_emulator.aws_lambda.invocation import current_invocation
 from unum_emulator.aws_lambda.logs import FunctionLogs
 from unum_emulator.aws_lambda.pool import SandboxPool
 from unum_emulator.aws_lambda.runtime_api import Delivery
@@ -28,7 +28,7 @@ _patient: contextvars.ContextVar[bool] = contextvars.ContextVar("patient", defau
 
 
 @contextmanager
-def patience() -> Iterator[None]:
+def unlimited_wait() -> Iterator[None]:
     """Mark the invocations within as ones that may wait for a sandbox for as long as it takes."""
     token = _patient.set(True)
     try:
@@ -58,13 +58,13 @@ class Executor:
 
     def _execute(self, func: Result, event: Any) -> Result:
         function = FunctionVersion.of(func)
-        invocation = ongoing()
+        invocation = current_invocation()
         arn = func["config"]["FunctionArn"]
         delivery = Delivery(
             payload=json.dumps(event).encode(),
             request_id=invocation.request_id,
             invoked_function_arn=arn,
-            trace_id=invocation.lineage.entering(FunctionRef.parse(arn)).header(),
+            trace_id=invocation.lineage.with_invocation_of(FunctionRef.parse(arn)).header(),
             timeout_s=function.timeout_s,
         )
         outcome, log = self._run(function, delivery)

@@ -19,7 +19,7 @@ from ministack.services import dynamodb
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from unum_emulator.aws_lambda import invoke_api
-from unum_emulator.aws_services.responses import WholeAnswers
+from unum_emulator.aws_services.responses import SingleWriteProtocol
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ Response = tuple[int, Mapping[str, str], bytes]
 Answer = Callable[[bytes], Response]
 
 
-class ShortWay(WholeAnswers):
+class FastPath(SingleWriteProtocol):
     """uvicorn's protocol, which knows requests that can be answered without waiting for anything."""
 
     _answer: Answer | None = None
@@ -44,7 +44,7 @@ class ShortWay(WholeAnswers):
 
     def on_headers_complete(self) -> None:
         """Find out which way the request goes."""
-        self._answer, self._body = self._short_way(), bytearray()
+        self._answer, self._body = self._find_answer(), bytearray()
         if self._answer is None:
             super().on_headers_complete()
 
@@ -60,10 +60,12 @@ class ShortWay(WholeAnswers):
         if self._answer is None:
             super().on_message_complete()
         else:
-            response = contextvars.copy_context().run(_scoped, self._answer, dict(self.headers), bytes(self._body))
-            self.transport.write_whole(_written(*response))
+            response = contextvars.copy_context().run(
+                _answer_in_scope, self._answer, dict(self.headers), bytes(self._body)
+            )
+            self.transport.write_whole(_serialize(*response))
 
-    def _short_way(self) -> Answer | None:
+    def _find_answer(self) -> Answer | None:
         """What answers the request, if nothing decides about the answer but itself and no earlier one waits for its."""
         waits = self.expect_100_continue or (self.cycle is not None and not self.cycle.response_complete)
         if waits or self.parser.get_method() != b"POST" or not self.parser.should_keep_alive():
@@ -73,14 +75,14 @@ class ShortWay(WholeAnswers):
             return None
         if self.url == b"/":
             operation = _OPERATIONS.get(headers.get(b"x-amz-target", b""))
-            return operation and partial(_items, operation)
+            return operation and partial(_answer_items, operation)
         if headers.get(b"x-amz-invocation-type") == b"Event":
-            function = invoke_api.invoked(self.url.decode("latin-1"))
-            return partial(_event, function, headers) if function else None
+            function = invoke_api.invoked_function(self.url.decode("latin-1"))
+            return partial(_accept_event, function, headers) if function else None
         return None
 
 
-def _scoped(answer: Answer, headers: Mapping[bytes, bytes], body: bytes) -> Response:
+def _answer_in_scope(answer: Answer, headers: Mapping[bytes, bytes], body: bytes) -> Response:
     """Answer in the account and region of the caller."""
     access_key, region = _caller(headers.get(b"authorization", b"").split(b",")[0])
     responses.set_request_account_id(access_key)
@@ -99,7 +101,7 @@ def _caller(credential: bytes) -> tuple[str, str]:
     return router.extract_access_key_id(headers, {}), router.extract_region(headers, {})
 
 
-def _items(operation: Callable[[Any], Any], body: bytes) -> Response:
+def _answer_items(operation: Callable[[Any], Any], body: bytes) -> Response:
     try:
         request = json.loads(body or b"{}")
     except json.JSONDecodeError:
@@ -109,7 +111,7 @@ def _items(operation: Callable[[Any], Any], body: bytes) -> Response:
     return status, {**fields, "x-amzn-requestid": str(uuid4()), "x-amz-crc32": str(zlib.crc32(content))}, content
 
 
-def _event(function: str, headers: Mapping[bytes, bytes], body: bytes) -> Response:
+def _accept_event(function: str, headers: Mapping[bytes, bytes], body: bytes) -> Response:
     request_id = str(uuid4())
     names = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}
     status, fields, content = invoke_api.accept(request_id, function, names, body)
@@ -117,7 +119,7 @@ def _event(function: str, headers: Mapping[bytes, bytes], body: bytes) -> Respon
     return status, {**fields, "x-amzn-requestid": request_id}, content
 
 
-def _written(status: int, fields: Mapping[str, str], content: bytes) -> bytes:
+def _serialize(status: int, fields: Mapping[str, str], content: bytes) -> bytes:
     head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
     head += f"content-length: {len(content)}\r\n\r\n"
     return b"".join((STATUS_LINE[status], head.encode("latin-1"), content))

@@ -36,13 +36,13 @@ class Invocation:
 _current: contextvars.ContextVar[Invocation | None] = contextvars.ContextVar("invocation", default=None)
 
 
-def ongoing() -> Invocation:
+def current_invocation() -> Invocation:
     """Return the invocation that the API accepted, or a new one for events that services send themselves."""
     return _current.get() or Invocation()
 
 
 @contextmanager
-def under(invocation: Invocation) -> Iterator[None]:
+def as_current(invocation: Invocation) -> Iterator[None]:
     """Give the invocation that starts within this identity."""
     token = _current.set(invocation)
     try:

@@ -29,7 +29,7 @@ def install() -> None:
     replace(lambda_svc, "_recursive_loop_drop", _recursive_loop_drop)
 
 
-def invoked(path: str) -> str | None:
+def invoked_function(path: str) -> str | None:
     """Return the name or ARN of the function that a path asks to invoke, None if it asks for something else."""
     found = _INVOKE_PATH.fullmatch(path)
     return unquote(found["function"]) if found else None
@@ -47,14 +47,14 @@ def accept(request_id: str, function: str, headers: Mapping[str, str], body: byt
     if refused := payload_quotas.refusal(body, InvocationType.EVENT):
         return refused
     name, qualifier = lambda_svc._resolve_request_scoped_name_and_qualifier(function)
-    with invocation.under(Invocation(request_id, Lineage.parse(headers.get(recursion.HEADER)))):
-        answer: payload_quotas.Response = _at_once(
+    with invocation.as_current(Invocation(request_id, Lineage.parse(headers.get(recursion.HEADER)))):
+        answer: payload_quotas.Response = _run_to_end(
             lambda_svc._invoke(name, json.loads(body or b"{}"), headers, qualifier)
         )
         return answer
 
 
-def _at_once(work: Coroutine[Any, Any, Any]) -> Any:
+def _run_to_end(work: Coroutine[Any, Any, Any]) -> Any:
     """Run what is a coroutine by its form alone."""
     try:
         work.send(None)
@@ -73,7 +73,7 @@ def _identify_invocations() -> None:
         if not _is_invoke(method, path):
             return await original(method, path, headers, body, query, request_id)
         lineage = Lineage.parse(headers.get(recursion.HEADER))
-        with invocation.under(Invocation(request_id, lineage, _kind(headers))):
+        with invocation.as_current(Invocation(request_id, lineage, _kind(headers))):
             return await original(method, path, headers, body, query, request_id)
 
     replace(app, "_dispatch_service_request", dispatch)
@@ -91,7 +91,7 @@ def _refuse_payloads() -> None:
 
 
 def _is_invoke(method: str, path: str) -> bool:
-    return method == "POST" and invoked(path) is not None
+    return method == "POST" and invoked_function(path) is not None
 
 
 def _kind(headers: Mapping[str, str]) -> InvocationType:
@@ -100,9 +100,9 @@ def _kind(headers: Mapping[str, str]) -> InvocationType:
 
 def _recursive_loop_drop(name: str, _func: Mapping[str, Any], _depth: int) -> Any:
     """Answer the caller of a loop; an asynchronous event is accepted, and stopped on its way."""
-    identity = invocation.ongoing()
+    identity = invocation.current_invocation()
     function = FunctionRef.parse(lambda_svc._func_arn(name))
     if identity.kind is InvocationType.EVENT or not identity.lineage.exceeds(function):
         return None
-    error = recursion.stopped_error(function)
+    error = recursion.loop_error(function)
     return lambda_svc.error_response_json(error["errorType"], error["errorMessage"], 400)

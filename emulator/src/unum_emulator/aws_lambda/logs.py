@@ -25,7 +25,7 @@ class FunctionLogs:
 
     def write(self, sandbox: Sandbox, request_id: str, outcome: Outcome) -> str:
         """Write the output of one invocation with Lambda's own lines around it, and return it."""
-        lines = _framed(sandbox, request_id, outcome)
+        lines = _log_lines(sandbox, request_id, outcome)
         text = "".join(f"{line}\n" for line in lines)
         with self._lock:
             with open(f"{self._folder}/{sandbox.function.ref.name}.log", "ab", buffering=0) as file:  # noqa: PTH123 - quick
@@ -34,7 +34,7 @@ class FunctionLogs:
         return text
 
 
-def _framed(sandbox: Sandbox, request_id: str, outcome: Outcome) -> list[str]:
+def _log_lines(sandbox: Sandbox, request_id: str, outcome: Outcome) -> list[str]:
     function = sandbox.function
     # The runtime client joins the lines of a stack trace with carriage returns to keep them one event.
     printed = [line.replace("\r", "\n") for line in outcome.log.split("\n") if line]

@@ -30,7 +30,7 @@ class PackageStore:
         self._lock = threading.Lock()
         root.mkdir(parents=True, exist_ok=True)
 
-    def unpacked(self, archives: Sequence[bytes]) -> Path:
+    def unpack(self, archives: Sequence[bytes]) -> Path:
         """Return a read-only directory with all archives unpacked over each other, the last one on top."""
         digest = hashlib.sha256()
         for archive in archives:
@@ -46,7 +46,7 @@ class PackageStore:
         for archive in archives:
             with zipfile.ZipFile(io.BytesIO(archive)) as opened:
                 _extract(opened, staging)
-        _protect(staging)
+        _make_read_only(staging)
         staging.rename(target)
 
 
@@ -58,7 +58,7 @@ def _extract(archive: zipfile.ZipFile, target: Path) -> None:
             path.chmod(mode | stat.S_IRUSR)
 
 
-def _protect(root: Path) -> None:
+def _make_read_only(root: Path) -> None:
     """Take the right to write away, except in the `__pycache__` of each folder.
 
     Python compiles a module once and not at every cold start that way; AWS has no such folders.
@@ -78,19 +78,19 @@ def discard(root: Path) -> None:
     shutil.rmtree(root, ignore_errors=True)
 
 
-def managed_runtime(target: Path) -> Path:
+def link_managed_runtime(target: Path) -> Path:
     """Fill `target` with links to what AWS's managed runtime offers, and nothing else of this environment.
 
     A function that forgets to bring a library must fail here as it does on AWS, although the emulator has it.
     """
     target.mkdir(parents=True)
-    for name in _closure(MANAGED):
+    for name in _requirements(MANAGED):
         for entry, origin in _top_level(metadata.distribution(name)):
             (target / entry).symlink_to(origin)
     return target
 
 
-def _closure(roots: Sequence[str]) -> set[str]:
+def _requirements(roots: Sequence[str]) -> set[str]:
     """Return the roots and all they require, extras left out."""
     found: set[str] = set()
     waiting = list(roots)

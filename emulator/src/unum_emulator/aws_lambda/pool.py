@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from unum_emulator.aws_lambda.function import FunctionVersion
-from unum_emulator.aws_lambda.packages import PackageStore, managed_runtime
-from unum_emulator.aws_lambda.sandbox import Sandbox, Workshop
+from unum_emulator.aws_lambda.packages import PackageStore, link_managed_runtime
+from unum_emulator.aws_lambda.sandbox import Sandbox, SandboxResources
 from unum_emulator.settings import Settings
 
 # A warm call takes milliseconds and a cold start some tenths of a second of a processor: it pays to wait for a sibling
@@ -23,11 +23,11 @@ from unum_emulator.settings import Settings
 _SIBLING_PATIENCE_S = 0.1
 _LONGEST_SIBLING_PATIENCE_S = 1.0
 # How often those who wait look whether they may start a process; a warm one is handed to them at once.
-_LOOK_S = 0.05
+_POLL_S = 0.05
 # After this time a synchronous caller gets a process beyond the bounds, because it may hold one itself.
 _CALLER_PATIENCE_S = 1.0
 
-_Place = queue.SimpleQueue[Sandbox]
+_Slot = queue.SimpleQueue[Sandbox]
 """Where one who waits is handed a sandbox."""
 
 
@@ -37,15 +37,15 @@ class SandboxPool:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
-        self._waiting: defaultdict[str, deque[_Place]] = defaultdict(deque)
+        self._waiting: defaultdict[str, deque[_Slot]] = defaultdict(deque)
         self._patience_s = _SIBLING_PATIENCE_S
         self._idle: list[Sandbox] = []  # the one used last stands last
         self._busy: set[Sandbox] = set()
         self._starting: Counter[str] = Counter()
         self._closed = False
-        self._workshop = Workshop(
+        self._resources = SandboxResources(
             root=settings.work / "sandboxes",
-            runtime=managed_runtime(settings.work / "runtime"),
+            runtime=link_managed_runtime(settings.work / "runtime"),
             packages=PackageStore(settings.work / "packages"),
             endpoint=settings.endpoint,
             spawner=ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner"),
@@ -75,26 +75,26 @@ class SandboxPool:
     def _take(self, function: FunctionVersion, *, patient: bool) -> Sandbox | None:
         """Return a warm sandbox, or None when the caller shall start a new one, which is then accounted for."""
         asked_s = time.monotonic()
-        place: _Place = queue.SimpleQueue()
+        slot: _Slot = queue.SimpleQueue()
         with self._lock:
-            if warm := self._warm(function.key):
+            if warm := self._lease_warm(function.key):
                 return warm
-            if self._begins_start(function.key, waited_s=0, patient=patient):
+            if self._reserve_start(function.key, waited_s=0, patient=patient):
                 return None
-            self._waiting[function.key].append(place)
+            self._waiting[function.key].append(slot)
         while True:
             try:
-                return place.get(timeout=_LOOK_S)
+                return slot.get(timeout=_POLL_S)
             except queue.Empty:
                 pass
             with self._lock:
-                if place not in self._waiting[function.key]:  # handed over meanwhile
-                    return place.get()
-                if self._begins_start(function.key, waited_s=time.monotonic() - asked_s, patient=patient):
-                    self._waiting[function.key].remove(place)
+                if slot not in self._waiting[function.key]:  # handed over meanwhile
+                    return slot.get()
+                if self._reserve_start(function.key, waited_s=time.monotonic() - asked_s, patient=patient):
+                    self._waiting[function.key].remove(slot)
                     return None
 
-    def _warm(self, key: str) -> Sandbox | None:
+    def _lease_warm(self, key: str) -> Sandbox | None:
         for sandbox in reversed(self._idle):
             if sandbox.function.key == key and sandbox.alive:
                 self._idle.remove(sandbox)
@@ -102,12 +102,12 @@ class SandboxPool:
                 return sandbox
         return None
 
-    def _begins_start(self, key: str, *, waited_s: float, patient: bool) -> bool:
+    def _reserve_start(self, key: str, *, waited_s: float, patient: bool) -> bool:
         """Tell whether the caller shall start a sandbox, and account for it if so."""
         if not self._may_start(key, waited_s=waited_s, patient=patient):
             return False
         self._starting[key] += 1
-        _dispose(self._surplus())
+        _dispose(self._evict_surplus())
         return True
 
     def _may_start(self, key: str, *, waited_s: float, patient: bool) -> bool:
@@ -120,7 +120,7 @@ class SandboxPool:
             and (waited_s > self._patience_s or not has_sibling)
         )
 
-    def _surplus(self) -> list[Sandbox]:
+    def _evict_surplus(self) -> list[Sandbox]:
         """Remove from the idle ones, the longest idle first, what exceeds the bound."""
         total = len(self._idle) + len(self._busy) + self._starting.total()
         count = min(max(total - self._settings.max_sandboxes, 0), len(self._idle))
@@ -131,7 +131,7 @@ class SandboxPool:
         sandbox = None
         began_s = time.monotonic()
         try:
-            sandbox = Sandbox(function, self._workshop)
+            sandbox = Sandbox(function, self._resources)
             sandbox.await_init()
             return sandbox
         finally:

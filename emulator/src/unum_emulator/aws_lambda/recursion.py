@@ -44,7 +44,7 @@ class Lineage:
         entries = [entry.split(":") for entry in fields.get("Lineage", "").split("|") if entry]
         return cls(fields["Root"], {entry[0]: int(entry[-1]) for entry in entries})
 
-    def entering(self, function: FunctionRef) -> "Lineage":
+    def with_invocation_of(self, function: FunctionRef) -> "Lineage":
         """Return the chain with one more invocation of `function`."""
         name = _hash(function)
         return Lineage(self.root, {**self.counts, name: self.counts.get(name, 0) + 1})
@@ -61,7 +61,7 @@ class Lineage:
         return f"Root={self.root};Parent={secrets.token_hex(8)};Sampled=0;Lineage={counts}"
 
 
-def stopped_error(function: FunctionRef) -> dict[str, Any]:
+def loop_error(function: FunctionRef) -> dict[str, Any]:
     """Return the error with which Lambda stops a loop."""
     return {
         "errorType": "RecursiveInvocationException",

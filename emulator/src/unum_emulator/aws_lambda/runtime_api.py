@@ -89,7 +89,7 @@ class RuntimeApi:
     def __init__(self) -> None:
         self._listener = socket.create_server((HOST, 0))
         self._connections: dict[int, _Connection] = {}
-        self._asking: _Connection | None = None
+        self._idle: _Connection | None = None
         self._reports: deque[Report] = deque()
         self._readable = select.poll()
         self._readable.register(self._listener, select.POLLIN)
@@ -101,8 +101,8 @@ class RuntimeApi:
 
     def deliver(self, delivery: Delivery) -> None:
         """Answer the process, which said that it is ready; if it has ended since, its sandbox finds out."""
-        if self._asking:
-            self._asking.send(HTTPStatus.OK, delivery.headers(), delivery.payload)
+        if self._idle:
+            self._idle.send(HTTPStatus.OK, delivery.headers(), delivery.payload)
 
     def report(self, within_s: float) -> Report | None:
         """Return what the process says next; None if it says nothing for so long, or hangs up."""
@@ -110,7 +110,7 @@ class RuntimeApi:
         while not self._reports and (ready := self._readable.poll(wait_ms)):
             wait_ms = 0
             for number, _ in ready:
-                self._attend(number)
+                self._read(number)
         return self._reports.popleft() if self._reports else None
 
     def close(self) -> None:
@@ -119,7 +119,7 @@ class RuntimeApi:
         for connection in self._connections.values():
             connection.close()
 
-    def _attend(self, number: int) -> None:
+    def _read(self, number: int) -> None:
         if number == self._listener.fileno():
             connection = _Connection(self._listener.accept()[0])
             self._connections[connection.number] = connection
@@ -133,7 +133,7 @@ class RuntimeApi:
 
     def _handle(self, request: "_Request", connection: "_Connection") -> None:
         if request.line == _NEXT:
-            self._asking = connection
+            self._idle = connection
             self._reports.append(Report(ReportKind.READY))
         elif report := request.report():
             self._reports.append(report)

@@ -26,7 +26,7 @@ from unum_emulator.aws_lambda.runtime_api import Delivery, Report, ReportKind, R
 # "The Init phase is limited to 10 seconds"; after that Lambda repeats it within the function's own timeout.
 _INIT_LIMIT_S = 10
 # How often a process is looked at that says nothing.
-_LOOK_S = 0.1
+_POLL_S = 0.1
 _WORKER = Path(__file__).with_name("worker.py")
 
 
@@ -54,7 +54,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workshop:
+class SandboxResources:
     """What every sandbox is made from.
 
     Attributes:
@@ -76,19 +76,19 @@ class Workshop:
 class Sandbox:
     """A process for one version of a function. Whoever leases it calls `invoke`, one call at a time."""
 
-    def __init__(self, function: FunctionVersion, workshop: Workshop) -> None:
+    def __init__(self, function: FunctionVersion, resources: SandboxResources) -> None:
         self.function = function
         self.log_stream = f"{time.strftime('%Y/%m/%d')}/[{function.version}]{uuid.uuid4().hex}"
-        self._fresh = True
+        self._is_unused = True
         self._killed = False
-        self._opening: Report | None = None
-        self._home = workshop.root / uuid.uuid4().hex
+        self._init_report: Report | None = None
+        self._home = resources.root / uuid.uuid4().hex
         self._home.mkdir(parents=True)
         output = self._home / "output.log"
         output.touch()
         self._log = output.open("rb")
         self._api = RuntimeApi()
-        self._process = workshop.spawner.submit(self._spawn, workshop, output).result()
+        self._process = resources.spawner.submit(self._spawn, resources, output).result()
 
     @property
     def alive(self) -> bool:
@@ -97,8 +97,8 @@ class Sandbox:
 
     def await_init(self) -> None:
         """Wait until the process asks for work or fails; `invoke` reports the failure."""
-        if self._opening is None:
-            self._opening = self._await(_INIT_LIMIT_S + self.function.timeout_s)
+        if self._init_report is None:
+            self._init_report = self._await(_INIT_LIMIT_S + self.function.timeout_s)
 
     def invoke(self, delivery: Delivery) -> Outcome:
         """Run the handler once, after the end of the init phase.
@@ -129,16 +129,16 @@ class Sandbox:
         self._log.close()
         discard(self._home)
 
-    def _spawn(self, workshop: Workshop, output: Path) -> "subprocess.Popen[bytes]":
+    def _spawn(self, resources: SandboxResources, output: Path) -> "subprocess.Popen[bytes]":
         function = self.function
-        task = workshop.packages.unpacked([function.code])
+        task = resources.packages.unpack([function.code])
         variables = function_environment(
             function,
             home=self._home,
             task=task,
-            layers=workshop.packages.unpacked(function.layers),
-            runtime=workshop.runtime,
-            endpoint=workshop.endpoint,
+            layers=resources.packages.unpack(function.layers),
+            runtime=resources.runtime,
+            endpoint=resources.endpoint,
         )
         variables["AWS_LAMBDA_RUNTIME_API"] = self._api.address
         variables["AWS_LAMBDA_LOG_STREAM_NAME"] = self.log_stream
@@ -156,20 +156,20 @@ class Sandbox:
 
     def _deliver(self, delivery: Delivery) -> Report:
         """Hand the event to the process, if it asked for one; return what becomes of it."""
-        opening, self._opening = self._opening, None
-        first, self._fresh = self._fresh, False
-        if opening and opening.kind is ReportKind.READY:
+        init_report, self._init_report = self._init_report, None
+        is_unused, self._is_unused = self._is_unused, False
+        if init_report and init_report.kind is ReportKind.READY:
             self._api.deliver(delivery)
             return self._await(delivery.timeout_s)
-        if opening and first:
-            return opening
+        if init_report and is_unused:
+            return init_report
         raise SandboxGoneError
 
     def _await(self, timeout_s: float) -> Report:
         """Return what happens next; kill the process when its time or its memory is used up."""
         deadline_s = time.monotonic() + timeout_s
         while (remaining_s := deadline_s - time.monotonic()) > 0:
-            if report := self._api.report(min(remaining_s, _LOOK_S)):
+            if report := self._api.report(min(remaining_s, _POLL_S)):
                 return report
             if self._process.poll() is not None:
                 return self._api.report(0) or Report(ReportKind.EXIT)  # it may have spoken before it ended

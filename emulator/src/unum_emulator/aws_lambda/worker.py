@@ -13,7 +13,7 @@ import sys
 _PR_SET_PDEATHSIG = 1
 
 
-def _die_with(parent: int) -> None:
+def _end_with(parent: int) -> None:
     """Let the kernel kill this process when the emulator dies; elsewhere the lost connection ends it."""
     if sys.platform != "linux":
         return
@@ -23,7 +23,7 @@ def _die_with(parent: int) -> None:
 
 
 def _main() -> None:
-    _die_with(int(sys.argv[1]))
+    _end_with(int(sys.argv[1]))
     # The interpreter runs without `site`, which would offer the emulator's own packages to the function.
     site.setquit()
     from awslambdaric.__main__ import main  # noqa: PLC0415 - dies with the emulator before it imports anything

@@ -22,12 +22,12 @@ def install() -> None:
     request_values = replace(dynamodb, "_request_values", None)
 
     def level(value: Any, depth: int = 1) -> int:
-        found: int = depth if _type(value) in _FLAT else nesting_level(value, depth)
+        found: int = depth if _attribute_type(value) in _FLAT else nesting_level(value, depth)
         return found
 
     def values(request: Mapping[str, Any]) -> list[Any]:
         """The values that may be malformed or nested."""
-        return [value for value in request_values(request) if _type(value) != "S"]
+        return [value for value in request_values(request) if _attribute_type(value) != "S"]
 
     replace(dynamodb, "_nesting_level", level)
     replace(dynamodb, "_request_values", values)
@@ -41,18 +41,18 @@ class _Copy:
         return getattr(copy, name)
 
     def deepcopy(self, value: Any) -> Any:
-        return _copied(value)
+        return _copy_json(value)
 
 
-def _copied(value: Any) -> Any:
+def _copy_json(value: Any) -> Any:
     kind = type(value)
     if kind is dict:
-        return {name: _copied(each) for name, each in value.items()}
+        return {name: _copy_json(each) for name, each in value.items()}
     if kind is list:
-        return [each if type(each) is str else _copied(each) for each in value]
+        return [each if type(each) is str else _copy_json(each) for each in value]
     return value if kind is str else copy.deepcopy(value)
 
 
-def _type(value: Any) -> Any:
+def _attribute_type(value: Any) -> Any:
     """The only type that an attribute has; None for what is no attribute."""
     return next(iter(value)) if type(value) is dict and len(value) == 1 else None

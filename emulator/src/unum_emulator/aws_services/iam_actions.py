@@ -21,7 +21,7 @@ def install() -> None:
     """Correct what ministack takes from a request."""
     extract = iam_actions.extract_iam_action
 
-    def extracted(service: str, method: str, path: str, *request: Any) -> str | None:
+    def extract_action(service: str, method: str, path: str, *request: Any) -> str | None:
         if service == "lambda" and path.endswith("/event-invoke-config"):
             return f"lambda:{_VERBS[method]}FunctionEventInvokeConfig"
         if service == "lambda" and "/aliases/" in path:
@@ -29,4 +29,4 @@ def install() -> None:
         action: str | None = extract(service, method, path, *request)
         return action.removesuffix("Batch") if action in _BATCHES else action
 
-    replace(iam_actions, "extract_iam_action", extracted)
+    replace(iam_actions, "extract_iam_action", extract_action)

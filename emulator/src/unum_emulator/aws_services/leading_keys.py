@@ -35,22 +35,22 @@ def install() -> None:
 def _leading_keys(body: bytes) -> Iterator[str]:
     request = json.loads(body or b"{}")
     for table, wanted in request.get("RequestItems", {}).items():
-        for each in wanted.get("Keys", ()) if isinstance(wanted, dict) else map(_written, wanted):
-            yield from _value(each, _partition_key(table))
+        for each in wanted.get("Keys", ()) if isinstance(wanted, dict) else map(_written_item, wanted):
+            yield from _partition_values(each, _partition_key(table))
     table = request.get("TableName")
     for field in ("Key", "Item"):
-        yield from _value(request.get(field, {}), _partition_key(table))
+        yield from _partition_values(request.get(field, {}), _partition_key(table))
     if "KeyConditionExpression" in request:
-        yield from _value(_compared(request), _partition_key(table, request.get("IndexName")))
+        yield from _partition_values(_equalities(request), _partition_key(table, request.get("IndexName")))
 
 
-def _written(request: Mapping[str, Any]) -> Any:
+def _written_item(request: Mapping[str, Any]) -> Any:
     """The item or the key of one write of a batch."""
     ((_, write),) = request.items()
     return write.get("Item") or write["Key"]
 
 
-def _compared(request: Mapping[str, Any]) -> dict[str, Any]:
+def _equalities(request: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes that a query wants to have a value."""
     names = request.get("ExpressionAttributeNames", {})
     values = request.get("ExpressionAttributeValues", {})
@@ -70,6 +70,6 @@ def _partition_key(table: str | None, index: str | None = None) -> str | None:
     return name
 
 
-def _value(attributes: Mapping[str, Any], name: str | None) -> Iterator[str]:
+def _partition_values(attributes: Mapping[str, Any], name: str | None) -> Iterator[str]:
     if name is not None and name in attributes:
         yield from map(str, attributes[name].values())

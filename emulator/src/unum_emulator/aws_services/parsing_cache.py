@@ -12,7 +12,7 @@ from ministack.services import dynamodb, lambda_svc
 
 from unum_emulator.patching import replace
 
-_REMEMBERED = 16_384
+_CACHE_SIZE = 16_384
 _FUNCTIONS = (
     (dynamodb, "_number_error"),
     (dynamodb, "_ddb_canonicalize_number"),
@@ -28,14 +28,14 @@ _Found = TypeVar("_Found")
 def install() -> None:
     """Have what follows from a text found out once."""
     for module, name in _FUNCTIONS:
-        replace(module, name, _once(getattr(module, name)))
+        replace(module, name, _cached(getattr(module, name)))
 
 
-def _once(find: Callable[..., _Found]) -> Callable[..., _Found]:
+def _cached(find: Callable[..., _Found]) -> Callable[..., _Found]:
     """`find`, which remembers what it found for a text; requests may have anything else in its place."""
-    remembered = lru_cache(_REMEMBERED)(find)
+    cached = lru_cache(_CACHE_SIZE)(find)
 
-    def found(text: Any, *names: str) -> _Found:
-        return remembered(text, *names) if type(text) is str else find(text, *names)
+    def find_cached(text: Any, *names: str) -> _Found:
+        return cached(text, *names) if type(text) is str else find(text, *names)
 
-    return found
+    return find_cached

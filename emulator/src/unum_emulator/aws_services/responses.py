@@ -9,15 +9,15 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
-class WholeAnswers(HttpToolsProtocol):  # type: ignore[misc]  # checked where uvicorn is not installed
+class SingleWriteProtocol(HttpToolsProtocol):  # type: ignore[misc]  # checked where uvicorn is not installed
     """uvicorn's protocol, over a transport that gathers what is written at one time."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin to serve a connection."""
-        super().connection_made(_Gathering(transport))
+        super().connection_made(_BufferingTransport(transport))
 
 
-class _Gathering:
+class _BufferingTransport:
     """A transport that hands on what was written when whoever writes is done, says so, or closes it."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
@@ -29,18 +29,18 @@ class _Gathering:
 
     def write(self, part: bytes) -> None:
         if not self._parts:
-            asyncio.get_running_loop().call_soon(self.hand_on)
+            asyncio.get_running_loop().call_soon(self.flush)
         self._parts.append(part)
 
     def write_whole(self, answer: bytes) -> None:
         self._parts.append(answer)
-        self.hand_on()
+        self.flush()
 
     def close(self) -> None:
-        self.hand_on()
+        self.flush()
         self._transport.close()
 
-    def hand_on(self) -> None:
+    def flush(self) -> None:
         parts, self._parts = self._parts, []
         if parts and not self._transport.is_closing():
             self._transport.write(b"".join(parts))

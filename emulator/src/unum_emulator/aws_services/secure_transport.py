@@ -18,7 +18,7 @@ def install() -> None:
     """Let the condition key say that the request is secure."""
     resolve = iam_evaluator._resolve_condition_key
 
-    def resolved(key: str, context: Any) -> Any:
+    def resolve_key(key: str, context: Any) -> Any:
         return "true" if key.lower() == _KEY else resolve(key, context)
 
-    replace(iam_evaluator, "_resolve_condition_key", resolved)
+    replace(iam_evaluator, "_resolve_condition_key", resolve_key)
