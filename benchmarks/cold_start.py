@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 
 from unum_compiler import compile_workflow
 from unum_constructs.layer.bytecode import this_python
-from unum_constructs.layer.content import Content, compilable, deployed, layer_content, runtime_folder
-from unum_constructs.layer.interpreters import compiled
+from unum_constructs.layer.content import Content, compilable_modules, deployed_files, layer_content, runtime_folder
+from unum_constructs.layer.interpreters import compile_modules
 
 PYTHON = Path(__file__).parents[1] / "emulator" / ".venv" / "bin" / "python"
 MACHINE = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "a", "End": True}}}
@@ -91,8 +91,8 @@ def measured(runs: int = RUNS) -> dict[str, Any]:
 
 def _measured(folder: Path, runs: int) -> dict[str, Any]:
     content = layer_content(compile_workflow(MACHINE, name=WORKFLOW, functions=None), runtime_folder())
-    sources = deployed(content, {})
-    bytecode = deployed(content, compiled(compilable(content), str(this_python())))
+    sources = deployed_files(content, {})
+    bytecode = deployed_files(content, compile_modules(compilable_modules(content), str(this_python())))
     _write(sources, folder / "sources")
     _write(bytecode, folder / "compiled")
     (folder / "function").mkdir()

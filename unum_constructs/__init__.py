@@ -1,6 +1,6 @@
 """AWS CDK constructs for workflows of Lambda functions that orchestrate themselves.
 
-Names are resolved when they are used (PEP 562), so that the compiler and the command line start without the CDK.
+Names are imported on first use (PEP 562), so that the compiler and the command line start without the CDK.
 """
 
 from importlib import import_module

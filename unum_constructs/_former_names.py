@@ -1,4 +1,4 @@
-"""Names that modules had in version 0.1.0, for programs that import them: see `unum_runtime.former_names`."""
+"""Module names of version 0.1.0, for programs that import them; see `unum_runtime.former_names`."""
 
 _MOVED = """
 unum_constructs.compiler unum_compiler: options compile report=problems
@@ -36,7 +36,7 @@ unum_constructs unum_constructs.assembly: wiring cross_stack wrapping program=bi
 unum_constructs unum_constructs.assembly: settings=options size=template_size services=service_grants
 unum_constructs unum_constructs.monitoring: alarms dashboard
 """
-"""A line for an old and a current package with their modules; `old=current` where a module's own name changed, too."""
+"""Lines with an old and a current package, and their modules: `old=current` for a renamed module."""
 
 
 def former_names() -> dict[str, str]:

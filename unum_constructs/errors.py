@@ -1,4 +1,4 @@
-"""What stops the synthesis."""
+"""Errors of the constructs."""
 
 from constructs import IConstruct
 
@@ -6,12 +6,12 @@ from unum_runtime.errors import UnumError
 
 
 class ConstructError(UnumError):
-    """A construct was given what it cannot work with; the text begins with the construct's path.
+    """Invalid argument of a construct, or an invalid combination; the text begins with the construct's path.
 
     Args:
-        construct: the construct, or where that is not made yet, the one around it.
-        message: what is wrong.
-        child: id of the construct that is not made yet.
+        construct: the construct, or its parent if the construct does not exist yet.
+        message: option, expected and actual value, and remedy.
+        child: id of a construct that does not exist yet.
     """
 
     def __init__(self, construct: IConstruct, message: str, *, child: str = "") -> None:

@@ -1,4 +1,4 @@
-"""A Lambda function with the habits that a workflow's functions should have."""
+"""Lambda function with good defaults for workflows."""
 
 from functools import cache
 from typing import Any
@@ -27,44 +27,45 @@ IN_VPC = (
     "ec2:DescribeSubnets",
     "ec2:UnassignPrivateIpAddresses",
 )
-"""What a function's role needs in a VPC, in all of it. Source: AWS Lambda Developer Guide, "Giving Lambda functions
+"""Permissions of a function in a VPC, on all resources. Source: AWS Lambda Developer Guide, "Giving Lambda functions
 access to resources in an Amazon VPC"."""
 
 
 class UnumFunction(lambda_.Function):
-    """A Python function to become a node of workflows.
+    """Python function for workflow nodes.
 
-    It takes all arguments of `aws_lambda.Function`. What it does by itself:
+    It takes all arguments of `aws_lambda.Function`, and adds:
 
-    * a log group of its own with a retention, made without a custom resource;
-    * a role of its own that may write to that log group, and in a VPC have network interfaces, and nothing else;
-      without managed policies;
-    * versions that are retained, because running executions stay on the version that they began with.
+    * a log group with a retention, made without a custom resource;
+    * a role that may write to this log group, manage network interfaces in a VPC, and nothing else, without managed
+      policies;
+    * retained versions: running executions stay on the versions that they started with.
 
     Args:
-        scope: the construct around it.
-        construct_id: its id. Log group and role lie beside the function, as ``<id>Logs`` and ``<id>Role``.
-        code: the user's code.
+        scope: parent construct.
+        construct_id: id below `scope`. Log group and role are siblings, ``<id>Logs`` and ``<id>Role``.
+        code: user code.
         handler: ``module.function`` in it.
-        runtime: Python 3.11 or newer, 3.13 without; cold starts are shortest with one that synth finds.
-        memory_size: in MB.
-        timeout: of one delivery, our own work included.
-        log_retention: of the log group that is made; without effect where `log_group` is given.
-        log_group: your own log group, instead of one that is made.
-        encryption_key: your own key for the log group that is made, and for the environment where
-            `environment_encryption` names no other; AWS's own keys without. Its policy lets CloudWatch Logs use it.
-        role: your own role, instead of one that is made; it has to allow writing logs.
-        guard: what workflows do against running its code again on a duplicate of an event; None for what each says.
-        checkpoint: whether workflows commit what it comes to.
-        memoize: whether executions of a workflow share its results.
-        options: every other argument of `aws_lambda.Function`.
+        runtime: Python 3.11 or newer. Default: 3.13. Cold starts are shortest with a Python that synth finds on its
+            machine.
+        memory_size: memory in MB, 128 to 10,240.
+        timeout: timeout of one delivery, runtime included: 1 s to 900 s, whole seconds. Default: 30 s.
+        log_retention: retention of the log group, unless `log_group` is given.
+        log_group: log group of your own.
+        encryption_key: customer managed KMS key for the log group, and for the environment unless
+            `environment_encryption` names another key. Its policy lets CloudWatch Logs use it. Default: keys of AWS.
+        role: role of your own; it must allow writing logs.
+        guard: protection against running user code again for a duplicate event. Default: the workflow's guard.
+        checkpoint: True commits the outcome of every Task that runs in this function.
+        memoize: True shares results among executions of a workflow, by input.
+        options: all other arguments of `aws_lambda.Function`.
 
     Raises:
-        ConstructError: `guard`, `checkpoint` or `memoize` is none, or two of them exclude each other; Lambda allows no
-            such `memory_size` or `timeout`; or `log_group` or `encryption_key` is none.
+        ConstructError: `guard`, `checkpoint` or `memoize` is invalid, or two of them exclude each other; Lambda does
+            not allow `memory_size` or `timeout`; `log_group` or `encryption_key` has another type.
 
     Attributes:
-        function_options: `guard`, `checkpoint` and `memoize`; what each means is said there.
+        function_options: `guard`, `checkpoint` and `memoize`, as `FunctionOptions`.
     """
 
     def __init__(  # noqa: PLR0913 - the arguments of lambda_.Function
@@ -117,7 +118,7 @@ class UnumFunction(lambda_.Function):
 # Values that all functions share: each would be a call to the CDK's process.
 @cache
 def python_runtime(name: str) -> lambda_.Runtime:
-    """The runtime that is called `name`, such as ``python3.13``."""
+    """Return the runtime `name`, such as ``python3.13``."""
     known = "PYTHON_" + name.removeprefix("python").replace(".", "_")
     return getattr(lambda_.Runtime, known, None) or lambda_.Runtime(name, lambda_.RuntimeFamily.PYTHON)
 
@@ -133,10 +134,10 @@ def _lambda() -> iam.ServicePrincipal:
 
 
 def _check(memory_size: object, timeout: object, log_group: object) -> None:
-    """Stop if that can be nobody's; what is of another type than the CDK takes is left to its own check.
+    """Raise if a value is out of Lambda's range; the CDK itself rejects other types.
 
     Raises:
-        ValueError: says what is allowed.
+        ValueError: names the argument and the allowed values.
     """
     if isinstance(memory_size, int) and memory_size not in ALLOWED_MB and not Token.is_unresolved(memory_size):
         raise ValueError(f"memory_size: expected {ALLOWED_MB[0]} to {ALLOWED_MB[-1]} MB, got {memory_size}")

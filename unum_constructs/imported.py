@@ -24,7 +24,7 @@ _ALIAS = re.compile(r"arn:[^:]+:lambda:[^:]+:[^:]+:function:[^:]+:[^:]+")
 
 
 class ImportedWorkflow(IUnumWorkflow):
-    """A workflow that exists already; see `UnumWorkflow.from_workflow_attributes`."""
+    """Deployed workflow; see `UnumWorkflow.from_workflow_attributes`."""
 
     def __init__(  # noqa: PLR0913 - what there is to know of a workflow, by name
         self,
@@ -70,15 +70,15 @@ class ImportedWorkflow(IUnumWorkflow):
         self.start_alias.node.add_validation(_NotPolled(self.start_alias))
 
     def _table(self, named: str) -> dynamodb.ITable:
-        """The table that has this name or ARN."""
+        """Import the table with this name or ARN."""
         known_by = dynamodb.Table.from_table_arn if named.startswith("arn:") else dynamodb.Table.from_table_name
         return known_by(self, "Table", named)
 
     def _queues(self, activities: Mapping[str, sqs.IQueue]) -> Mapping[str, sqs.IQueue]:
-        """`activities`.
+        """Return `activities`.
 
         Raises:
-            ConstructError: they are no queues by name.
+            ConstructError: it is no mapping of queues by name.
         """
         check_mappings(self, {"activities": activities})
         for name, queue in activities.items():
@@ -87,10 +87,10 @@ class ImportedWorkflow(IUnumWorkflow):
         return activities
 
     def _qualified(self, option: str, arn: str, name: str) -> str:
-        """`arn`, if it is the one of the alias called `name`, as far as synth knows.
+        """Return `arn` if it names the alias `name`, as far as synth knows.
 
         Raises:
-            ConstructError: it is none; of a function's own ARN, grants would be for what is not published.
+            ConstructError: it names another alias, or none: grants would apply to the unpublished version.
         """
         if not isinstance(arn, str) or not (is_token(arn) or _ALIAS.fullmatch(arn)):
             raise ConstructError(
@@ -104,7 +104,7 @@ class ImportedWorkflow(IUnumWorkflow):
 
     @classmethod
     def by_name(cls, scope: Construct, construct_id: str, workflow_name: str) -> "ImportedWorkflow":
-        """The workflow of this account and region that is exported under `workflow_name`."""
+        """Import the workflow of this account and region that is exported as `workflow_name`."""
         return cls(
             scope,
             construct_id,
@@ -120,7 +120,10 @@ class ImportedWorkflow(IUnumWorkflow):
 
 @jsii.implements(IValidation)
 class _NotPolled:
-    """An event source mapping knows an imported function by its name alone, so it would pass by the alias."""
+    """Check against event source mappings, which would invoke the unpublished version.
+
+    They know imported functions by name only.
+    """
 
     def __init__(self, start_alias: IConstruct) -> None:
         self._start_alias = start_alias

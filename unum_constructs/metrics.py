@@ -1,4 +1,4 @@
-"""What is counted of a workflow, be it of this app or imported, as metrics for alarms and dashboards."""
+"""CloudWatch metrics of a workflow of this app or an imported one."""
 
 from collections.abc import Collection
 from typing import TypedDict, Unpack
@@ -21,16 +21,16 @@ from unum_runtime.model.metrics import (
 
 
 class MetricOptions(TypedDict, total=False):
-    """How a metric is shown; what is not given is as the CDK has it.
+    """Options of a metric; the CDK's defaults apply unless stated otherwise.
 
     Attributes:
-        account: that the metric comes from.
-        color: six hexadecimal digits behind ``#``.
-        label: its name in graphs.
-        period: over which values are summed up; 5 minutes where it is not given.
-        region: that the metric comes from.
-        statistic: ``Sum`` for counts and ``Average`` for times where it is not given.
-        unit: only values with this unit.
+        account: account of the metric.
+        color: six hexadecimal digits after ``#``.
+        label: name in graphs.
+        period: period of one value. Default: 5 minutes.
+        region: region of the metric.
+        statistic: statistic of one value. Default: ``Sum`` for counts, ``Average`` for durations.
+        unit: unit of the values to include. Default: all.
     """
 
     account: str
@@ -43,12 +43,12 @@ class MetricOptions(TypedDict, total=False):
 
 
 class MeteredWorkflow(Construct):
-    """A workflow whose executions are counted.
+    """Workflow with counted executions.
 
     Attributes:
-        workflow_name: its name, in events and in the table.
-        metrics: how much is counted; None where that is not known, because the workflow is imported.
-        nodes: names of its Tasks; None where they are not known.
+        workflow_name: name in events and keys.
+        metrics: level of metrics; None if unknown, because the workflow is imported.
+        nodes: names of its Tasks; None if unknown.
     """
 
     workflow_name: str
@@ -56,20 +56,20 @@ class MeteredWorkflow(Construct):
     nodes: Collection[str] | None = None
 
     def metric(self, name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """The metric `name` of the workflow's executions, one of `WorkflowMetric`.
+        """Return the metric `name` of executions, a `WorkflowMetric`.
 
         Raises:
-            ConstructError: nothing is counted.
+            ConstructError: executions are not counted.
         """
         if self.metrics is Metrics.NONE:
             raise ConstructError(self, f"metric {str(name)!r}: expected that executions are counted, got metrics=NONE")
         return self._metric(name, {WORKFLOW: self.workflow_name}, options)
 
     def metric_node(self, node: str, name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """The metric `name` of the Task `node`, one of `NodeMetric`.
+        """Return the metric `name` of the Task `node`, a `NodeMetric`.
 
         Raises:
-            ConstructError: there is no such Task or no such metric, or Tasks are not counted.
+            ConstructError: the Task or the metric is unknown, or Tasks are not counted.
         """
         if name not in [*NodeMetric]:
             raise ConstructError(
@@ -86,35 +86,38 @@ class MeteredWorkflow(Construct):
         return self._metric(name, {WORKFLOW: self.workflow_name, NODE: dimension(node)}, options)
 
     def metric_started(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """How many executions were started."""
+        """Return the number of started executions."""
         return self.metric(WorkflowMetric.STARTED, **options)
 
     def metric_succeeded(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """How many executions succeeded."""
+        """Return the number of succeeded executions."""
         return self.metric(WorkflowMetric.SUCCEEDED, **options)
 
     def metric_failed(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """How many executions failed."""
+        """Return the number of failed executions."""
         return self.metric(WorkflowMetric.FAILED, **options)
 
     def metric_timed_out(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """How many executions took longer than they may."""
+        """Return the number of executions past their time limit."""
         return self.metric(WorkflowMetric.TIMED_OUT, **options)
 
     def metric_aborted(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """How many executions were stopped."""
+        """Return the number of stopped executions."""
         return self.metric(WorkflowMetric.ABORTED, **options)
 
     def metric_throttled(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """How often an event has to be delivered again, because something did not answer or was at work on it."""
+        """Return the number of events that Lambda has to deliver again.
+
+        A service did not answer, or another delivery held the lease.
+        """
         return self.metric(WorkflowMetric.THROTTLES, **options)
 
     def metric_silent(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """How many executions a sweep has found to stand still; each sweep counts them anew."""
+        """Return the number of stalled executions that a sweep found; each sweep counts them again."""
         return self.metric(WorkflowMetric.SILENT, **options)
 
     def metric_time(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """How long executions take, from start to end, in milliseconds."""
+        """Return the duration of executions from start to end, in milliseconds."""
         return self.metric(WorkflowMetric.TIME, **options)
 
     def _metric(self, name: str, dimensions: dict[str, str], options: MetricOptions) -> cloudwatch.Metric:

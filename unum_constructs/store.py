@@ -1,4 +1,4 @@
-"""Where a workflow keeps the state of its executions."""
+"""Storage of execution state."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from aws_cdk.aws_kms import IKey
 from constructs import Construct
 
 from unum_compiler.analysis.edges import Operation
-from unum_constructs.cdk.argument_checks import check_kinds
+from unum_constructs.cdk.argument_checks import check_types
 from unum_constructs.cdk.nag import NO_RECOVERY, TABLE, acknowledge
 from unum_constructs.cdk.resource_checks import check_key, check_table
 from unum_constructs.errors import ConstructError
@@ -30,7 +30,7 @@ from unum_runtime.model.list_index import INDEX, PLACE, PROJECTED
 from unum_runtime.model.list_index import PARTITION as LISTED_IN
 
 PARTITION, SORT, EXPIRY = "pk", "sk", "ttl"
-"""Attributes that `unum_runtime.store.dynamodb` uses."""
+"""Attributes of items in `unum_runtime.store.dynamodb`."""
 
 ACTIONS: dict[Operation, tuple[str, ...]] = {
     Operation.CREATE: ("dynamodb:PutItem",),
@@ -39,18 +39,18 @@ ACTIONS: dict[Operation, tuple[str, ...]] = {
     Operation.ADD: ("dynamodb:UpdateItem",),
     Operation.COLLECT: ("dynamodb:UpdateItem",),
 }
-"""What each operation needs to be allowed."""
+"""IAM actions of each store operation."""
 
-_WANTED = {"partition key": f"{PARTITION} (S)", "sort key": f"{SORT} (S)", "time to live": EXPIRY}
+_SCHEMA = {"partition key": f"{PARTITION} (S)", "sort key": f"{SORT} (S)", "time to live": EXPIRY}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """Where a workflow keeps the state of its executions; made by `Store.dynamodb`.
+    """Storage of a workflow's execution state; made by `Store.dynamodb`.
 
     Attributes:
-        table: your own table; None for one that the workflow makes.
-        options: of the table that the workflow makes, under the names that `Store.dynamodb` gives them.
+        table: table of your own; None lets the workflow make one.
+        options: options of the table that the workflow makes, by argument of `Store.dynamodb`.
     """
 
     table: ITable | None
@@ -71,29 +71,31 @@ class Store:
         removal_policy: RemovalPolicy | None = None,
         list_executions: bool | None = None,
     ) -> "Store":
-        """A DynamoDB table.
+        """Store state in a DynamoDB table.
 
-        Without arguments it is a table of the workflow's own, which costs nothing at rest. To have several workflows
-        share a table, give one of them ``Store.dynamodb(table=other.table)``, or all of them a table of yours; their
-        names must differ.
+        Without arguments, the workflow makes a table of its own, which costs nothing at rest. To share a table between
+        workflows with different names, give one of them ``Store.dynamodb(table=other.table)``, or all of them a table
+        of yours.
 
         Args:
-            table: your own, with the keys ``pk`` and ``sk``, both strings, and expiry in ``ttl``. Everything else is
-                then up to the table, so no other argument may be given.
-            billing: on demand, unless it is said otherwise.
-            read_capacity: read units a second, of provisioned tables; 5 where it is not given.
-            write_capacity: write units a second, the same.
-            encryption_key: your own key, which everybody may use who may use the table; AWS's own key without.
-            point_in_time_recovery: whether the table can be restored as it was at any second of the last 35 days; not
-                by default, because what it has expires.
-            contributor_insights: whether CloudWatch tells the keys that are used most; not by default.
-            deletion_protection: whether DynamoDB refuses to delete the table; not by default.
-            removal_policy: what becomes of the table when it leaves the stack; it goes as well by default, because what
-                it has is temporary.
-            list_executions: whether the table has an index to list executions by (`Client.list`). It costs two write
-                units more for each execution; not by default. A table of your own has it if you add a global secondary
-                index ``executions`` with the keys ``list`` and ``list_at``, both strings, to which ``at`` and ``ttl``
-                are projected.
+            table: table of your own with the string keys ``pk`` and ``sk``, and time to live in ``ttl``; excludes all
+                other arguments.
+            billing: billing mode. Default: on demand.
+            read_capacity: read units per second of a provisioned table. Default: 5.
+            write_capacity: write units per second of a provisioned table. Default: 5.
+            encryption_key: customer managed KMS key; grants on the table include its use. Default: a key of AWS.
+            point_in_time_recovery: True lets you restore the table as of any second of the last 35 days. Default:
+                False, because its items expire.
+            contributor_insights: True reports the most used keys in CloudWatch. Default: False.
+            deletion_protection: True makes DynamoDB refuse to delete the table. Default: False.
+            removal_policy: fate of the table when it leaves the stack. Default: ``DESTROY``, because its items are
+                temporary.
+            list_executions: True adds an index to list executions (`Client.list`), at two write units for each
+                execution. Default: False. For a table of your own, add a global secondary index ``executions`` with the
+                string keys ``list`` and ``list_at``, and project ``at`` and ``ttl``.
+
+        Returns:
+            The storage, for `UnumWorkflow`; the workflow checks the options.
         """
         given = {
             "billing": billing,
@@ -111,12 +113,14 @@ class Store:
     def table_for(
         self, workflow: Construct, construct_id: str, *, name: str | None = None, encryption_key: IKey | None = None
     ) -> ITable:
-        """The table of `workflow`, made where there is none: called `name`, and with the workflow's key if it has none.
+        """Return the table of `workflow`; make one called `name` unless the user gave one.
+
+        `encryption_key` is the workflow's key, for a table without its own.
 
         Raises:
-            ConstructError: the table is of another kind, or the options cannot be had together.
+            ConstructError: the table has another type, schema, account or region, or options exclude each other.
         """
-        check_kinds(workflow, bool, {"store: list_executions": self.options.get("list_executions")})
+        check_types(workflow, bool, {"store: list_executions": self.options.get("list_executions")})
         check_key(workflow, "store: encryption_key", self.options.get("encryption_key"))
         if self.table is None:
             given = {"encryption_key": encryption_key, **self._checked_options(workflow)}
@@ -139,10 +143,10 @@ class Store:
 
 
 def claim_name(workflow: Construct, table: ITable, name: str) -> None:
-    """Take `name` for `workflow` in `table`.
+    """Reserve `name` for `workflow` in `table`.
 
     Raises:
-        ConstructError: another workflow of this app has it there.
+        ConstructError: another workflow of this app uses the name in this table.
     """
     claimed = f"Unum-{name}"
     if table.node.try_find_child(claimed) is not None:
@@ -153,8 +157,8 @@ def claim_name(workflow: Construct, table: ITable, name: str) -> None:
     Construct(table, claimed)  # type: ignore[arg-type]  # every table is a construct
 
 
-def may_list(table: ITable) -> bool:
-    """Whether `table` has an index to list executions by; of an imported table that cannot be known."""
+def has_list_index(table: ITable) -> bool:
+    """Return True if `table` has the index of executions, or is imported and may have it."""
     resource = table.node.default_child
     if not isinstance(resource, CfnTable | CfnGlobalTable):
         return True
@@ -162,8 +166,8 @@ def may_list(table: ITable) -> bool:
     return any(index["indexName"] == INDEX for index in indexes)
 
 
-def within(partitions: Iterable[str]) -> Mapping[str, Any]:
-    """The condition of a permission for items alone whose partitions begin with one of `partitions`.
+def partition_condition(partitions: Iterable[str]) -> Mapping[str, Any]:
+    """Return an IAM condition that restricts items to partition keys with one of the prefixes `partitions`.
 
     Source: Amazon DynamoDB Developer Guide, "Using IAM policy conditions for fine-grained access control".
     """
@@ -171,7 +175,7 @@ def within(partitions: Iterable[str]) -> Mapping[str, Any]:
 
 
 def index_arn(table: ITable) -> str:
-    """ARN of the index to list executions by."""
+    """Return the ARN of the index of executions."""
     return f"{table.table_arn}/index/{INDEX}"
 
 
@@ -208,7 +212,7 @@ def _new_table(scope: Construct, construct_id: str, given: Mapping[str, Any], na
 
 
 def _specifications(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the CDK wants in structures of their own."""
+    """Return the options that the CDK takes as structures."""
     found: dict[str, Any] = {}
     if (recovery := given.get("point_in_time_recovery")) is not None:
         found["point_in_time_recovery_specification"] = PointInTimeRecoverySpecification(
@@ -220,18 +224,18 @@ def _specifications(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _checked_table(workflow: Construct, table: ITable) -> ITable:
-    """`table`, if it can hold a workflow's state; what an imported table is like cannot be known.
+    """Return `table`; the schema of an imported table is unknown.
 
     Raises:
-        ConstructError: its keys or its expiry are others, or it is elsewhere.
+        ConstructError: keys, time to live, account or region do not fit.
     """
     check_table(workflow, table)
     resource = table.node.default_child
     if isinstance(resource, CfnTable | CfnGlobalTable):
         found = _schema(resource)
-        if found != _WANTED:
+        if found != _SCHEMA:
             remedy = "make the table so, or leave out `table` for one that is"
-            raise ConstructError(workflow, f"store: table {table.node.path}: expected {_WANTED}, got {found}; {remedy}")
+            raise ConstructError(workflow, f"store: table {table.node.path}: expected {_SCHEMA}, got {found}; {remedy}")
     return table
 
 

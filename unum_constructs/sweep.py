@@ -1,4 +1,4 @@
-"""Looking for executions that stand still, from time to time: in workflows that want it."""
+"""Periodic search for stalled executions."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,29 +13,29 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_compiler.lambda_settings import DEFAULT_TIMEOUT_S
-from unum_constructs.cdk.argument_checks import check_kinds, seconds
+from unum_constructs.cdk.argument_checks import check_types, seconds
 from unum_constructs.cdk.lookup import resource_of
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.host import Host, async_configuration
 from unum_constructs.resources import permissions
 from unum_constructs.resources.failure_handler import FailureHandler
-from unum_constructs.store import may_list
+from unum_constructs.store import has_list_index
 from unum_runtime.protocol.control.sweep import Sweep as Request
 
 MINUTE_S = 60
 
 SILENT_FOR_S = 3600
-"""A function that is killed after 15 minutes, as often as Lambda delivers an event, takes less."""
+"""Longer than the retries of a function that Lambda kills after 15 minutes in each attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """How often, and for what, a workflow looks through its executions; made by `Sweep.every`.
+    """Options of the search for stalled executions; made by `Sweep.every`.
 
     Attributes:
-        interval: between two sweeps.
-        silent_for: for how long nothing must have happened that should have.
-        nudge: whether what was lost is sent once more, or only reported.
+        interval: time between two sweeps.
+        silent_for: time after which overdue progress counts as a stall.
+        nudge: True resends lost events; False only reports them.
     """
 
     interval: Duration
@@ -44,34 +44,39 @@ class Sweep:
 
     @classmethod
     def every(cls, interval: Duration, *, nudge: bool = True, silent_for: Duration | None = None) -> "Sweep":
-        """A sweep every `interval`, which finds executions that wait for an event that was lost.
+        """Search every `interval` for executions whose next event was lost.
 
-        Each of them is a line in the log and counts as `WorkflowMetric.SILENT`. Waits, events that are not due and the
-        intervals of retriers are no silence. Nor are Tasks that wait for an answer or a job, as long as the execution
-        has time.
+        Each stalled execution is a log line and counts in `WorkflowMetric.SILENT`. Waits, delayed events and retry
+        intervals are no stalls; nor are Tasks that wait for a response or a job, within the execution's time limit.
 
         Args:
-            interval: one minute or more, in whole minutes.
-            nudge: whether what an execution waits for is sent once more, which is as safe as a late delivery.
-            silent_for: longer than a Task takes with all of its tries, and than any function's timeout; one hour where
-                it is not given. What was not lost, and takes longer, is found as well.
+            interval: whole minutes, at least one.
+            nudge: True resends what the execution waits for, as safely as any duplicate event.
+            silent_for: time without overdue progress; must exceed every function's timeout, and should exceed the
+                duration of a Task with all retries, because slower Tasks are reported, too. Default: 1 hour.
+
+        Returns:
+            The options, for `UnumWorkflow`; the workflow checks them.
         """
         return cls(interval=interval, silent_for=silent_for or Duration.seconds(SILENT_FOR_S), nudge=nudge)
 
     def check(self, workflow: Construct, table: dynamodb.ITable, hosts: Iterable[Host]) -> None:
-        """Stop where it would find nothing, or what is at work.
+        """Raise if the sweep could never find a stalled execution, or would report a healthy one.
 
         Raises:
-            ConstructError: the table does not list executions, a time is too short, or something is of another kind.
+            ConstructError: the table does not list executions, a time is too short, or a value has another type.
         """
-        if not may_list(table):
+        if not has_list_index(table):
             remedy = "give `store=Store.dynamodb(list_executions=True)`, or the table such an index"
             raise ConstructError(workflow, f"sweep: expected a table that lists executions, got none; {remedy}")
         interval_s = seconds(workflow, "sweep: every", self.interval)
         if interval_s < MINUTE_S or interval_s % MINUTE_S:
             raise ConstructError(workflow, f"sweep: every: expected whole minutes, at least one, got {interval_s:g} s")
-        check_kinds(workflow, bool, {"sweep: nudge": self.nudge})
-        silent_s, (timeout_s, path) = seconds(workflow, "sweep: silent_for", self.silent_for), max(map(_timeout, hosts))
+        check_types(workflow, bool, {"sweep: nudge": self.nudge})
+        silent_s, (timeout_s, path) = (
+            seconds(workflow, "sweep: silent_for", self.silent_for),
+            max(map(_known_timeout, hosts)),
+        )
         if silent_s <= timeout_s:
             raise ConstructError(
                 workflow,
@@ -81,25 +86,25 @@ class Sweep:
 
     @property
     def request(self) -> Request:
-        """What is asked for each time."""
+        """Control request of each sweep."""
         return Request(silent_ms=round(self.silent_for.to_milliseconds()), nudges=self.nudge)
 
 
 class WorkflowSweep(Construct):
-    """A schedule that has the failure handler look through the executions.
+    """Schedule that invokes the failure handler for each sweep.
 
     Args:
         scope: the workflow.
-        construct_id: its id.
-        options: how often, and for what.
-        index_arn: of what lists the executions.
-        partitions: what names the workflow's own partitions of it begin with.
-        handler: looks at them.
-        control_alias: where it is asked to.
-        dead_letters: what is told of sweeps that failed.
+        construct_id: id below `scope`.
+        options: interval and limits.
+        index_arn: ARN of the index of executions.
+        partitions: prefix of the workflow's partitions in the index.
+        handler: failure handler, which runs the sweep.
+        control_alias: alias that takes control requests.
+        dead_letters: queue for failed sweeps.
 
     Attributes:
-        schedule: asks it.
+        schedule: EventBridge Scheduler schedule.
     """
 
     def __init__(  # noqa: PLR0913 - what it is made of, by name
@@ -150,8 +155,8 @@ class WorkflowSweep(Construct):
         self.schedule.node.add_dependency(policy)
 
 
-def _timeout(host: Host) -> tuple[float, str]:
-    """How long the function may take, in seconds, as far as synth knows, and its path."""
+def _known_timeout(host: Host) -> tuple[float, str]:
+    """Return the function's timeout in seconds, 0 for a token, and its path."""
     timeout_s = host.resource.timeout
     known = 0 if Token.is_unresolved(timeout_s) else timeout_s
     return (DEFAULT_TIMEOUT_S if known is None else known), host.function.node.path

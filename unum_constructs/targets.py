@@ -1,7 +1,7 @@
-"""Workflows as targets of EventBridge: of rules, and of schedules.
+"""Workflows as targets of EventBridge rules and schedules.
 
-Every event source that can invoke a Lambda function can have `UnumWorkflow.start_alias`. These two do more: what goes
-in may be a part of the event, and the execution still has a name that is the same on every delivery of it.
+Every event source that can invoke a Lambda function works with `UnumWorkflow.start_alias`. These targets also select
+the input from the event, and give each event one execution name, so that a duplicate event starts no second execution.
 """
 
 import json
@@ -26,20 +26,20 @@ WHOLE_EVENT = "$"
 
 @jsii.implements(events.IRuleTarget)
 class UnumWorkflowTarget:
-    """Starts an execution for each event that matches a rule.
+    """Target of an EventBridge rule: starts an execution for each matching event.
 
     Args:
-        workflow: which.
-        input: the execution's input, as JSON in which `aws_events.EventField` stands for parts of the event; the whole
-            event where it is None.
-        name: the execution's name, the same: events of one name start one execution, with the input of the first. Where
-            it is None, it is made from the event's own id. A value that is no name is replaced by a digest.
-        dead_letter_queue: what EventBridge could not deliver to Lambda.
-        max_event_age: how long EventBridge tries, 1 minute to 24 hours; 24 hours where it is not given.
-        retry_attempts: how often, 0 to 185; 185 times where it is not given.
+        workflow: workflow to start.
+        input: input of the execution, as JSON with `aws_events.EventField` for parts of the event. Default: the whole
+            event.
+        name: name of the execution, also with event fields. Events of one name start one execution, with the input of
+            the first; an invalid name is replaced by its digest. Default: the event's id.
+        dead_letter_queue: queue for events that EventBridge could not deliver to Lambda.
+        max_event_age: longest time that EventBridge retries, 1 minute to 24 hours. Default: 24 hours.
+        retry_attempts: retries by EventBridge, 0 to 185. Default: 185.
 
     Raises:
-        ValueError: `input` is not JSON, or `name` no text.
+        ValueError: `input` is not JSON, or `name` is not text.
     """
 
     def __init__(
@@ -61,27 +61,27 @@ class UnumWorkflowTarget:
         )
 
     def bind(self, rule: IRuleRef, id: str | None = None) -> events.RuleTargetConfig:  # noqa: A002 - the interface's name
-        """See `aws_events.IRuleTarget`."""
+        """Return the CDK's target configuration; see `aws_events.IRuleTarget`."""
         return self._target.bind(rule, id)
 
 
 @jsii.implements(scheduler.IScheduleTarget)
 class UnumScheduleTarget:
-    """Starts an execution each time that a schedule of EventBridge Scheduler says.
+    """Target of EventBridge Scheduler: starts an execution at each scheduled time.
 
     Args:
-        workflow: which.
-        input: the execution's input, as JSON in which `aws_scheduler.ContextAttribute` stands for what Scheduler knows;
-            ``{"schedule": ARN, "time": scheduled time}`` where it is None.
-        name: the execution's name, the same; made from schedule and scheduled time where it is None, so that there is
-            one execution for each time.
-        dead_letter_queue: what Scheduler could not deliver to Lambda.
-        max_event_age: how long Scheduler tries, 1 minute to 24 hours; 24 hours where it is not given.
-        retry_attempts: how often, 0 to 185; 185 times where it is not given.
-        role: what Scheduler starts it with; made where it is None.
+        workflow: workflow to start.
+        input: input of the execution, as JSON with `aws_scheduler.ContextAttribute` for properties of the invocation.
+            Default: ``{"schedule": ARN, "time": scheduled time}``.
+        name: name of the execution, also with context attributes. Default: schedule and scheduled time, so that each
+            time starts one execution.
+        dead_letter_queue: queue for invocations that Scheduler could not deliver to Lambda.
+        max_event_age: longest time that Scheduler retries, 1 minute to 24 hours. Default: 24 hours.
+        retry_attempts: retries by Scheduler, 0 to 185. Default: 185.
+        role: role that Scheduler assumes. Default: a new role.
 
     Raises:
-        ValueError: `input` is not JSON, or `name` no text.
+        ValueError: `input` is not JSON, or `name` is not text.
     """
 
     def __init__(  # noqa: PLR0913 - the arguments of scheduler_targets.LambdaInvoke
@@ -105,41 +105,45 @@ class UnumScheduleTarget:
         )
 
     def bind(self, _schedule: scheduler.ISchedule) -> scheduler.ScheduleTargetConfig:
-        """See `aws_scheduler.IScheduleTarget`."""
+        """Return the CDK's target configuration; see `aws_scheduler.IScheduleTarget`."""
         return self._target.bind(_schedule)
 
 
 def _rule_input(value: Any, name: str | None) -> events.RuleTargetInput | None:
-    """None for the event as it is, which names its execution by itself."""
+    """Return the event that starts an execution; None passes on the event, whose own id names the execution."""
     if value is None and name is None:
         return None
     whole = events.EventField.from_path(WHOLE_EVENT)
-    started = _start(name, events.EventField.event_id, whole if value is None else value)
+    started = _named_start(name, events.EventField.event_id, whole if value is None else value)
     return events.RuleTargetInput.from_object(started)
 
 
 def _schedule_input(value: Any, name: str | None) -> scheduler.ScheduleTargetInput:
     schedule, time = scheduler.ContextAttribute.schedule_arn, scheduler.ContextAttribute.scheduled_time
     given = {"schedule": schedule, "time": time} if value is None else value
-    return scheduler.ScheduleTargetInput.from_object(_start(name, f"{schedule} {time}", given))
+    return scheduler.ScheduleTargetInput.from_object(_named_start(name, f"{schedule} {time}", given))
 
 
-def _start(name: str | None, own: str, value: Any) -> Json:
-    """The event that starts an execution called `name`, or `own`.
+def _named_start(name: str | None, own: str, value: Any) -> Json:
+    """Return the event that starts an execution named `name`. Default: `own`.
 
     Raises:
-        ValueError: `name` is no text, or `value` no JSON, for which the CDK's process would die.
+        ValueError: `name` is not text, or `value` is not JSON; other values would crash the CDK's process.
     """
     if name is not None and (not isinstance(name, str) or not name):
         raise ValueError(f"name: expected text or None, got {name!r}")
     try:
-        json.dumps(value, allow_nan=False, default=_resolved_later)
+        json.dumps(value, allow_nan=False, default=_check_resolvable)
     except (TypeError, ValueError) as error:
         raise ValueError(f"input: expected JSON: {error}") from error
     return start_event(own if name is None else name, value)
 
 
-def _resolved_later(value: object) -> None:
-    """Stand in for what the CDK makes JSON of."""
+def _check_resolvable(value: object) -> None:
+    """Accept CDK tokens, which become JSON later.
+
+    Raises:
+        TypeError: `value` is neither JSON nor a token.
+    """
     if not hasattr(value, "resolve"):
         raise TypeError(f"{type(value).__name__} is not JSON")

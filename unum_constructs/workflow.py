@@ -1,8 +1,7 @@
-"""A workflow as a construct: the table, the layer, the wrapped functions, their permissions, and the start alias."""
+"""Workflow construct: table, layer, wrapped functions, permissions, and start alias of one workflow."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from aws_cdk import Aws, Duration, Stack, Tags
 from aws_cdk import aws_dynamodb as dynamodb
@@ -20,41 +19,37 @@ from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
 from unum_compiler.payload import Payload
 from unum_constructs.assembly import cross_stack
-from unum_constructs.assembly.binding import Other, compiled
-from unum_constructs.assembly.function_settings import Assembly
+from unum_constructs.assembly.binding import OtherWorkflow, Program, compile_program
+from unum_constructs.assembly.function_settings import Assembly, State, WiredProgram
 from unum_constructs.assembly.options import (
+    ExecutionBounds,
+    RuntimeOptions,
     check_leases,
     checked_attempts,
-    checked_choice,
     checked_definition,
     checked_event_age_s,
-    checked_fusion,
     checked_history_retention_s,
-    checked_hop_budget,
     checked_name,
-    checked_payload_limit,
     checked_retention_s,
-    checked_small_results,
-    checked_timeout_s,
     options_of,
 )
 from unum_constructs.assembly.template_size import check_size
-from unum_constructs.assembly.wiring import Wiring, timer_targets, wire
-from unum_constructs.cdk.argument_checks import check_kinds, check_mappings
+from unum_constructs.assembly.wiring import timer_targets, wire
+from unum_constructs.cdk.argument_checks import check_mappings, check_types
 from unum_constructs.cdk.lookup import path_of, resource_of, stack_of
 from unum_constructs.cdk.nag import DEAD_LETTERS, acknowledge
 from unum_constructs.cdk.outputs import add_outputs
 from unum_constructs.cdk.queues import new_queue
 from unum_constructs.errors import ConstructError
 from unum_constructs.grants import IUnumWorkflow
-from unum_constructs.hosting.host import Failures
+from unum_constructs.hosting.host import DeliveryLimits, Failures
 from unum_constructs.imported import ImportedWorkflow
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.monitoring.workflow_monitoring import MonitoredWorkflow
 from unum_constructs.resources import activities
 from unum_constructs.resources.failure_handler import FailureHandler
 from unum_constructs.resources.own_functions import Provision
-from unum_constructs.resources.payload_bucket import bucket_for
+from unum_constructs.resources.payload_bucket import payload_bucket_for
 from unum_constructs.resources.service_calls import CallingWorkflow
 from unum_constructs.resources.task_response_url import new_task_response_url
 from unum_constructs.resources.timer import WorkflowTimer
@@ -67,82 +62,88 @@ from unum_runtime.model.naming import control_alias
 
 
 class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
-    """A workflow of Lambda functions without an orchestrator.
+    """Workflow of Lambda functions that orchestrate themselves, without an orchestrator service.
 
-    It puts a layer with runtime and definition on the functions, redirects their handlers to it, and lets each invoke
-    exactly those that follow it. Executions start through the start alias, by `unum_runtime.client` or by any event
-    source, whose event is then the input.
+    The construct puts a layer with runtime and definition on each function, points the handler to the runtime, and lets
+    each function invoke exactly its successors. Executions start through the start alias, by `unum_runtime.client` or
+    by any event source that invokes Lambda functions; the event is then the execution's input.
 
     Args:
-        scope: the construct around it.
-        construct_id: its id.
-        definition: what the workflow does.
-        functions: functions by the key that Tasks name them with, beside those that the definition brings along. The
-            same function may be there under several keys, and in several workflows of the stack.
-        function_options: options of functions by key, for those that are no `UnumFunction`, or that are to have others
-            in this workflow than they have by themselves.
-        workflow_name: 1 to 80 characters from ``A-Z a-z 0-9 - _``; made from the construct's path where there is none.
-        exported: whether other stacks of the account and region may find the workflow by its name, with
-            `from_workflow_name`; two stacks cannot export the same name.
-        store: where the state of executions is kept; in a table of its own by default.
-        retention: how long that is kept, more than 8 hours; an execution must end within it. 7 days where it is not
-            given.
-        history_retention: how long everything is kept but an execution's input and result, if that is less than
-            `retention`; an execution must then end within this. More than 8 hours.
-        collection: when outcomes go that nobody can need any more: with their expiry, which costs nothing, or at once.
-        guard: what is done against running user code again on a duplicate of an event, by functions that have no guard
-            of their own; ``READ`` where it is not given.
-        timeout: how long an execution may take, if the definition has no ``TimeoutSeconds``; no limit without both.
-        max_event_age: how long Lambda tries to deliver an event, 1 minute to 6 hours; 6 hours where it is not given.
-        retry_attempts: how often Lambda delivers an event again when the delivery failed, 0 to 2; twice where it is
-            not given.
-        hop_budget: how many steps may lie between the start and any other, so that a loop which never ends fails.
-        payload: whether values that are too large for the table go to a bucket, which outlives the stack: its objects
-            expire by themselves. By default if the definition shows that there may be such values.
-        payload_bucket: your own bucket for them; below the workflow's name, objects must last longer than `retention`.
-        payload_limit: how many bytes a state's output may have, as JSON; more fails it with
-            ``States.DataLimitExceeded``. For definitions that rely on the limit of Step Functions, 262,144; without, as
-            much as is stored.
-        sweep: whether executions are found that stand still because all of their events were lost, and what is done
-            about them (`Sweep.every`); they are not looked for without. It needs
-            ``store=Store.dynamodb(list_executions=True)``.
-        small_results: whether branches of Maps and Parallels are expected to come to at most 100 bytes of JSON. Where
-            a branch ends with a Task in any case, such a result is committed and completed in one write, with others in
-            one item; larger ones and failures cost as much as without, and a write more for each 7 branches.
-        log_level: which lines the runtime writes to the logs of all functions.
-        metrics: how much is counted, in these logs; CloudWatch has to be paid for each metric.
-        fusion: whether a function goes on with the next Task itself, without an invocation, where that is its own, too,
-            and enough time remains. Where it is not given, it does so under ``Collection.TTL``; under
-            ``Collection.EAGER`` it cannot.
-        architecture: of the functions that the workflow makes itself: one that goes on from failures, and where it
-            needs them, one to start in, if it begins with no Task; one that calls services, if Tasks do; one that hands
-            on events which have had to wait. What follows is about these functions, too.
-        log_retention: of their log groups.
-        tracing: by X-Ray; off where it is not given.
-        environment_encryption: another key than `encryption_key` for their environments.
-        vpc: where they run. They have to reach DynamoDB, Lambda, and where events wait SQS, and EventBridge Scheduler
-            where they may wait for long.
-        vpc_subnets: where in it; its private subnets where it is not given.
-        security_groups: in it; one for each function where it is not given.
-        encryption_key: your own key for all that the workflow makes: the table, if `store` does not say otherwise,
-            queues, log groups, and environments of functions. Who has to may use it, through the service in question;
-            its policy lets CloudWatch Logs use it. Functions of yours have arguments of their own.
-        tags: of everything that the workflow makes.
+        scope: parent construct.
+        construct_id: id below `scope`.
+        definition: states of the workflow; see `Definition.from_asl`, `from_asl_file`, `from_chainable`, `from_graph`
+            and `from_ir`.
+        functions: functions by the key that Tasks name, in addition to those that the definition contains. One function
+            may have several keys, and may belong to several workflows of the stack.
+        function_options: options of functions by key, for plain `aws_lambda.Function` constructs, or in place of a
+            `UnumFunction`'s own options.
+        workflow_name: 1 to 80 characters from ``A-Z a-z 0-9 - _``. Default: derived from the construct's path.
+        exported: True exports the workflow's ARNs by name, so that other stacks of the account and region can call
+            `from_workflow_name`. Two stacks cannot export the same name.
+        store: storage of execution state. Default: a table of the workflow's own, `Store.dynamodb()`.
+        retention: lifetime of execution state, more than 8 hours; an execution must end within it. Default: 7 days.
+        history_retention: lifetime of everything except inputs and results of executions, more than 8 hours and at most
+            `retention`; an execution must then end within it. Default: `retention`.
+        collection: deletion of outcomes that can no longer be needed: ``TTL`` leaves them to DynamoDB's expiry, which
+            is free; ``EAGER`` deletes them at once. Default: ``TTL``.
+        guard: protection against running user code again for a duplicate event, for functions without a guard of their
+            own. Default: ``READ``.
+        timeout: longest duration of an execution, 1 s to 99,999,999 s, unless the definition has ``TimeoutSeconds``.
+            Default: no limit.
+        max_event_age: longest time that Lambda retries an event, 1 minute to 6 hours. Default: 6 hours.
+        retry_attempts: retries by Lambda after a failed delivery, 0 to 2. Default: 2.
+        hop_budget: most steps between the start and any other step; more fail the execution, which ends endless loops.
+        payload: storage of values that exceed a table item: `Payload.AUTO`, `S3` or `INLINE`. Buckets outlive the
+            stack; their objects expire. Default: ``AUTO``, a bucket if the definition can produce such values.
+        payload_bucket: bucket of your own for these values; objects below the workflow's name must live longer than
+            `retention`.
+        payload_limit: largest output of a state, in bytes of JSON; larger outputs fail with
+            ``States.DataLimitExceeded``. Use 262,144 for definitions that rely on the limit of Step Functions. Default:
+            the most that is stored.
+        sweep: periodic search for stalled executions, whose events were all lost; made by `Sweep.every`. It requires
+            ``store=Store.dynamodb(list_executions=True)``. Default: no search.
+        small_results: True if results of Map and Parallel branches are expected to fit in 100 bytes of JSON. A branch
+            that always ends with a Task then commits and completes in one write, together with other branches in one
+            item. Larger results and failures cost as much as without the option, plus one write for every 7 branches.
+        log_level: lowest level of the runtime's log lines, in all functions.
+        metrics: metrics that the runtime writes to the logs; CloudWatch bills each metric.
+        fusion: True lets a function run the next Task in the same sandbox, without an invocation, if that Task belongs
+            to the same function and enough time remains. Default: True with ``Collection.TTL``; impossible with
+            ``Collection.EAGER``.
+        architecture: instruction set of the functions that the workflow makes (see below). Default: ARM64.
+        log_retention: retention of their log groups. Default: 1 month.
+        tracing: their X-Ray tracing. Default: none.
+        environment_encryption: KMS key of their environments, if not `encryption_key`.
+        vpc: their VPC. It must reach DynamoDB and Lambda; SQS, if events wait; EventBridge Scheduler, if events wait
+            for long.
+        vpc_subnets: their subnets. Default: the private subnets of `vpc`.
+        security_groups: their security groups. Default: one for each function.
+        encryption_key: customer managed KMS key for all resources of the workflow: table (unless `store` names another
+            key), bucket, queues, log groups and environments. Roles may use it through the service in question only;
+            the key policy lets CloudWatch Logs use it. Functions of yours have arguments of their own.
+        tags: tags of all resources of the workflow.
+
+    The workflow makes up to four functions without user code: a failure handler; an entry function, if no Task's
+    function can start executions; a service function, if Tasks call AWS services; a forwarder, if events wait in the
+    timer queue.
 
     Raises:
-        ConstructError: an argument cannot be used; says which and why.
-        DefinitionError: the definition cannot be compiled; carries every problem with its JSON path.
+        ConstructError: an argument is invalid; the text names the argument, the expected and the actual value.
+        DefinitionError: the definition does not compile; contains every problem with its JSON path.
 
     Attributes:
-        layer: runtime and definition, for the newest Python that its functions have.
-        failure_handler: what goes on from events that Lambda could not deliver.
-        failure_queue: what it could not go on from, for 14 days; also events that waited in `timer` and could be given
-            neither to their function nor to it.
-        failure_alarm: goes off when something is in that queue; actions may be added to it.
-        control_alias: where executions are stopped, redriven, nudged and forked; an alias of the failure handler.
-        timer: what keeps events that have to wait; None where none have to.
-        payload_bucket: where values go that are too large for the table; None where there is no bucket for them.
-        sweep: what looks for executions that stand still; None where nothing does.
+        workflow_name: name in events, keys and outputs.
+        table: table with the state of executions.
+        layer: layer with runtime and definition, for the newest Python among the functions.
+        start_alias: alias that starts executions.
+        control_alias: alias of the failure handler; stops, redrives, nudges and forks executions.
+        failure_handler: function that takes over events that Lambda could not deliver.
+        failure_queue: dead-letter queue of the failure handler and of `timer`; keeps messages for 14 days.
+        failure_alarm: alarm on messages in `failure_queue`; add actions to it.
+        activities: queues of the activities by activity name.
+        timer: timer queue with its forwarder; None if no event has to wait.
+        payload_bucket: bucket for large values; None without one.
+        sweep: schedule of the search for stalled executions; None without one.
     """
 
     start_alias: lambda_.Alias
@@ -187,11 +188,12 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         tags: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
+        # 1. Options, checked before any resource is made.
         check_mappings(self, {"functions": functions, "function_options": function_options, "tags": tags})
-        check_kinds(self, bool, {"exported": exported, "small_results": small_results, "fusion": fusion})
-        check_kinds(self, Store, {"store": store})
-        check_kinds(self, Sweep, {"sweep": sweep})
-        self._provision = Provision(
+        check_types(self, bool, {"exported": exported, "small_results": small_results, "fusion": fusion})
+        check_types(self, Store, {"store": store})
+        check_types(self, Sweep, {"sweep": sweep})
+        provision = Provision(
             architecture=architecture or lambda_.Architecture.ARM_64,
             log_retention=log_retention,
             tracing=tracing,
@@ -201,94 +203,46 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
             vpc_subnets=vpc_subnets,
             security_groups=security_groups,
         )
-        self._provision.check(self)
+        provision.check(self)
         self.workflow_name = checked_name(self, workflow_name)
         definition = checked_definition(self, definition)
-        collection = checked_choice(self, "collection", collection, Collection)
-        guard = None if guard is None else checked_choice(self, "guard", guard, Guard)
-        log_level = checked_choice(self, "log_level", log_level, LogLevel)
-        metrics = checked_choice(self, "metrics", metrics, Metrics)
-        is_fused = checked_fusion(self, collection, fusion=fusion)
-        limits = {
-            "max_event_age_s": checked_event_age_s(self, max_event_age),
-            "retry_attempts": checked_attempts(self, retry_attempts),
-        }
-        given: Mapping[str, lambda_.Function] = {**definition.functions, **(functions or {})}
-        program = compiled(
-            self,
-            definition,
-            given,
-            name=self.workflow_name,
-            options=options_of(self, given, function_options or {}, guard),
-            others=self._others(),
+        runtime = RuntimeOptions.checked(
+            self, collection=collection, guard=guard, log_level=log_level, metrics=metrics, fusion=fusion
         )
-        functions_given = [host.function for host in program.hosts.values()]
-        self._provision = self._provision.beside(functions_given)
-        configured = replace(
-            program.workflow,
-            collection=collection,
-            hop_budget=checked_hop_budget(self, hop_budget),
-            small_results=checked_small_results(self, program.workflow, small_results=small_results),
-            payload_limit=checked_payload_limit(self, payload_limit, payload),
-            timeout_s=checked_timeout_s(self, timeout, program.workflow.timeout_s),
-        )
-        program = program.with_services(self, configured, self._provision)
-        self._workflow, self._hosts = program.workflow, program.hosts
-        check_leases(self, self._workflow, **limits)
-        program.check_use(self)
-        self.metrics, self.nodes = metrics, tuple(task.name for task in self._workflow.tasks)
+        limits = DeliveryLimits(checked_event_age_s(self, max_event_age), checked_attempts(self, retry_attempts))
+        bounds = ExecutionBounds(timeout, hop_budget, payload, payload_limit, small_results)
 
-        wiring = self._wired()
-        self._known = cross_stack.known_in(self, self._hosts)
-        self.table = (store or Store.dynamodb()).table_for(
-            self, "Table", name=self._physical_name("table"), encryption_key=encryption_key
-        )
-        claim_name(self, self.table, self.workflow_name)
-        if sweep is not None:
-            sweep.check(self, self.table, self._hosts.values())
-        layers = WorkflowLayers(self, workflow=self._workflow, python=self._provision.python)
+        # 2. The definition, compiled, and bound to its functions.
+        program = self._compile(definition, functions or {}, function_options or {}, runtime.guard)
+        provision = provision.with_python_of(host.function for host in program.hosts.values())
+        program = program.with_services(self, bounds.apply(self, program.workflow, runtime.collection), provision)
+        check_leases(self, program.workflow, limits)
+        wired = self._wire(program, provision)
+        self._workflow, self._hosts = wired.program.workflow, wired.program.hosts
+        self.metrics, self.nodes = runtime.metrics, tuple(task.name for task in self._workflow.tasks)
+
+        # 3. Resources that hold state, code and events.
+        self.table = self._new_table(store or Store.dynamodb(), sweep, encryption_key)
+        layers = WorkflowLayers(self, workflow=self._workflow, python=provision.python)
         self.layer = layers.first
-        self.failure_queue = new_queue(self, "Failures", encryption_key=encryption_key)
-        acknowledge(self.failure_queue, DEAD_LETTERS)
+        self.failure_queue = self._new_failure_queue(encryption_key)
         self.activities = activities.new_activities(self, "Activities", self._workflow, encryption_key)
-        self.timer = self._timer()
-        kept_s = checked_retention_s(self, retention)
-        self.payload_bucket = bucket_for(
-            self,
-            compiled=self._workflow,
-            payload=payload,
-            bucket=payload_bucket,
-            table=self.table,
-            retention_s=kept_s,
-            name=self._bucket_name(),
-        )
-        self._assembly = Assembly(
-            workflow=self._workflow,
-            bound=program.bound,
-            hosts=self._hosts,
-            known=self._known,
-            wiring=wiring,
-            layers=layers,
-            distant_layers=cross_stack.layers_of(self, self._workflow, self._hosts.values()),
-            table=self.table,
-            payload_bucket=self.payload_bucket,
-            retention_s=checked_history_retention_s(self, history_retention, kept_s),
-            result_retention_s=kept_s,
-            log_level=log_level,
-            metrics=metrics,
-            fusion=is_fused,
-            timer=self.timer,
-            activities=self.activities,
-            started={text: other.start_alias for text, other in program.started.items()},
-        )
-        self.failure_handler = self._failure_handler()
+        self.timer = self._new_timer(wired, provision)
+        state = self._new_state(retention, history_retention, payload, payload_bucket)
+        self.payload_bucket = state.payload_bucket
+
+        # 4. Permissions and environments of all functions, and then the aliases, which make the workflow reachable.
+        assembly = self._assemble(wired, layers, state, runtime)
+        self.failure_handler = self._new_failure_handler(assembly, provision)
         self.failure_alarm = self.failure_handler.alarm
-        self.start_alias = self._start_alias(Failures(handler=self.failure_handler, **limits))
-        self.control_alias = self._control_alias()
-        self.sweep = None if sweep is None else self._sweep(sweep)
-        self._assembly.acknowledge(self, self.failure_handler)
-        self._assembly.tell_of_slow_starts()
-        self._add_outputs(exported_as=self.workflow_name if exported else None)
+        self.start_alias = self._new_start_alias(assembly, Failures(handler=self.failure_handler, limits=limits))
+        self.control_alias = self._new_control_alias()
+        self.sweep = None if sweep is None else self._new_sweep(sweep)
+
+        # 5. Acknowledgments, messages, outputs and tags.
+        assembly.acknowledge(self, self.failure_handler)
+        assembly.report_slow_starts()
+        self._add_outputs(state.result_retention_s, exported=exported)
         for key, value in (tags or {}).items():
             Tags.of(self).add(key, value)
 
@@ -305,24 +259,26 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         payload_bucket: s3.IBucket | str | None = None,
         same_environment: bool | None = None,
     ) -> IUnumWorkflow:
-        """A workflow that exists already, for grants and event targets.
+        """Import a deployed workflow by its attributes, for grants, metrics and event targets.
+
+        The stack's outputs have the attributes: ``StartAlias``, ``ControlAlias``, ``Table``, ``PayloadBucket``,
+        ``Activities``.
 
         Args:
-            scope: the construct around it.
-            construct_id: its id.
-            workflow_name: its name.
-            table: the state of executions, or that table's name or ARN. An imported table with its `encryption_key`, if
-                it has one of its own: who may use the table has to be allowed to use the key.
-            start_alias_arn: ARN of its start alias, as the stack's output ``StartAlias`` has it.
-            control_alias_arn: that of its control alias, in the output ``ControlAlias``, for `grant_stop` and
-                `grant_redrive`.
-            activities: queues of its activities by name, for `grant_activity`.
-            payload_bucket: its bucket for large values, or that bucket's name, in the output ``PayloadBucket``.
-            same_environment: whether it is of the account and region of this stack, so that event sources can be
-                allowed to start it; found out where both are known.
+            scope: parent construct.
+            construct_id: id below `scope`.
+            workflow_name: name of the workflow.
+            table: table with the state of executions, as construct, name or ARN. Import a table with a customer managed
+                key together with its `encryption_key`: grants then include the key.
+            start_alias_arn: ARN of the start alias.
+            control_alias_arn: ARN of the control alias; `grant_stop` and `grant_redrive` require it.
+            activities: queues of the activities by activity name; `grant_activity` requires them.
+            payload_bucket: bucket for large values, as construct or name.
+            same_environment: True if account and region are those of this stack, so that event sources may add
+                permissions to the alias. Default: the CDK compares the ARN, if synth knows both.
 
         Raises:
-            ConstructError: a name or an ARN is none.
+            ConstructError: a name, ARN, table, bucket or queue is malformed.
         """
         return ImportedWorkflow(
             scope,
@@ -338,50 +294,81 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
 
     @staticmethod
     def from_workflow_name(scope: Construct, construct_id: str, workflow_name: str) -> IUnumWorkflow:
-        """A workflow that another stack of the account and region has, with ``exported=True``.
+        """Import a workflow of the same account and region that was deployed with ``exported=True``.
 
-        CloudFormation keeps that stack from taking away what this one uses, or giving it another address: so give it a
-        first Task that stays. A workflow with activities, or with a table of your own key, has to be imported by
-        `from_workflow_attributes`, for its name does not tell those.
+        CloudFormation refuses to change or delete an exported value that another stack imports: the function of the
+        workflow's first Task must stay. Activities and customer managed keys are not exported; import such workflows by
+        `from_workflow_attributes`.
+
+        Source: AWS CloudFormation User Guide, "Get exported outputs from a deployed CloudFormation stack".
         """
         return ImportedWorkflow.by_name(scope, construct_id, workflow_name)
 
     def add_task_response_url(self) -> lambda_.FunctionUrl:
-        """Have a URL through which Tasks that wait are answered by signed HTTP requests.
+        """Add a function URL that takes signed HTTP responses for Tasks with a task token.
 
-        ``grant_invoke_url`` of what this returns allows that and nothing else, not even to start executions.
+        Give responders ``grant_invoke_url`` of the result; it does not let them start executions.
+
+        Returns:
+            The URL; it requires IAM authorization.
 
         Raises:
-            ConstructError: no Task of the definition waits for anybody.
+            ConstructError: no Task of the definition waits for a response.
         """
         if not activities.answered_functions(self._workflow):
             raise ConstructError(
-                self, "add_task_response_url: no Task of the definition waits for an answer; remove it"
+                self, "add_task_response_url: expected a Task that waits for a response, found none; remove the call"
             )
         url = new_task_response_url(self, "Respond", workflow_name=self.workflow_name, start_alias=self.start_alias)
         add_outputs(self, {"TaskResponseUrl": (url.url, f"Where Tasks of workflow {self.workflow_name} are answered")})
         return url
 
-    def _wired(self) -> Wiring:
-        """How functions know each other; makes one to start in, where executions can start in none of them."""
-        here = path_of(stack_of(self))
-        wiring = wire(self._workflow, self._hosts, stack=here)
-        if wiring.start == ENTRY:
-            self._hosts[ENTRY] = self._provision.entry(self, "Entry")
-        check_size(self, sum(host.stack == here for host in {*self._hosts.values()}))
-        cross_stack.deploy_after(self, self._hosts.values())
-        return wiring
-
-    def _others(self) -> Iterator[Other]:
-        """The other workflows of the app; found when they are asked for, which few workflows do."""
+    def _others(self) -> Iterator[OtherWorkflow]:
+        """Yield the other workflows of the app, lazily: few workflows need this search through all constructs."""
         for each in self.node.root.node.find_all():
             if isinstance(each, UnumWorkflow) and each is not self:
-                yield Other(each.start_alias.function_arn, {*each._hosts.values()})  # noqa: SLF001 - one of its own kind
+                yield OtherWorkflow(each.start_alias.function_arn, {*each._hosts.values()})  # noqa: SLF001 - the same class
 
     def _functions(self) -> Iterator[lambda_.Function]:
         return (host.function for host in self._hosts.values())
 
-    def _timer(self) -> WorkflowTimer | None:
+    def _compile(
+        self,
+        definition: Definition,
+        functions: Mapping[str, lambda_.Function],
+        options: Mapping[str, FunctionOptions],
+        guard: Guard | None,
+    ) -> Program:
+        every: Mapping[str, lambda_.Function] = {**definition.functions, **functions}
+        every_options = options_of(self, every, options, guard)
+        name = self.workflow_name
+        return compile_program(self, definition, every, name=name, options=every_options, others=self._others())
+
+    def _wire(self, program: Program, provision: Provision) -> WiredProgram:
+        """Plan references between functions; add an entry function if no Task's function can start executions."""
+        program.check_use(self)
+        here = path_of(stack_of(self))
+        wiring = wire(program.workflow, program.hosts, stack=here)
+        if wiring.start == ENTRY:
+            program = program.with_entry(provision.new_entry(self, "Entry"))
+        hosts = program.hosts
+        check_size(self, sum(host.stack == here for host in {*hosts.values()}))
+        cross_stack.deploy_after(self, hosts.values())
+        return WiredProgram(program=program, wiring=wiring, known=cross_stack.functions_known_to(self, hosts))
+
+    def _new_table(self, store: Store, sweep: Sweep | None, encryption_key: kms.IKey | None) -> dynamodb.ITable:
+        table = store.table_for(self, "Table", name=self._physical_name("table"), encryption_key=encryption_key)
+        claim_name(self, table, self.workflow_name)
+        if sweep is not None:
+            sweep.check(self, table, self._hosts.values())
+        return table
+
+    def _new_failure_queue(self, encryption_key: kms.IKey | None) -> sqs.Queue:
+        queue = new_queue(self, "Failures", encryption_key=encryption_key)
+        acknowledge(queue, DEAD_LETTERS)
+        return queue
+
+    def _new_timer(self, wired: WiredProgram, provision: Provision) -> WorkflowTimer | None:
         targets = timer_targets(self._workflow)
         if not targets:
             return None
@@ -389,49 +376,108 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
             self,
             "Timer",
             layer=self.layer,
-            provision=self._provision,
+            provision=provision,
             failure_queue=self.failure_queue,
-            targets=[self._known[key] for key in targets],
+            targets=[wired.known[key] for key in targets],
             queue_name=self._physical_name("timer"),
             waits_long=waits_long(self._workflow),
         )
 
+    def _new_state(
+        self,
+        retention: Duration | None,
+        history_retention: Duration | None,
+        payload: Payload | str,
+        payload_bucket: s3.IBucket | None,
+    ) -> State:
+        result_retention_s = checked_retention_s(self, retention)
+        bucket = payload_bucket_for(
+            self,
+            compiled=self._workflow,
+            payload=payload,
+            bucket=payload_bucket,
+            table=self.table,
+            retention_s=result_retention_s,
+            name=self._bucket_name(),
+        )
+        return State(
+            table=self.table,
+            payload_bucket=bucket,
+            retention_s=checked_history_retention_s(self, history_retention, result_retention_s),
+            result_retention_s=result_retention_s,
+        )
+
+    def _assemble(self, wired: WiredProgram, layers: WorkflowLayers, state: State, runtime: RuntimeOptions) -> Assembly:
+        return Assembly(
+            wired=wired,
+            layers=layers,
+            distant_layers=cross_stack.distant_layers_of(self, self._workflow, self._hosts.values()),
+            state=state,
+            runtime=runtime,
+            timer=self.timer,
+            activities=self.activities,
+        )
+
     def _physical_name(self, purpose: str) -> str | None:
-        """Where functions of other stacks have to know it."""
-        near = cross_stack.are_near(self, self._hosts.values())
-        return None if near else cross_stack.physical_name(self, purpose)
+        """Return a fixed name if functions of other stacks need one; None leaves the name to CloudFormation."""
+        is_local = cross_stack.are_in_stack_of(self, self._hosts.values())
+        return None if is_local else cross_stack.physical_name(self, purpose)
 
     def _bucket_name(self) -> str | None:
-        """The same; names of buckets are unique among all accounts."""
+        """Return the physical name of the payload bucket, if functions of other stacks need one.
+
+        Bucket names are unique across accounts, have at most 63 characters and no capitals: hence digest, account and
+        region.
+        Source: Amazon S3 User Guide, "General purpose bucket naming rules".
+        """
         name = self._physical_name("payloads")
         return name and f"{hashlib.sha256(name.encode()).hexdigest()[:16]}-{Aws.ACCOUNT_ID}-{Aws.REGION}"
 
-    def _failure_handler(self) -> FailureHandler:
+    def _new_failure_handler(self, assembly: Assembly, provision: Provision) -> FailureHandler:
         handler = FailureHandler(
             self,
             "OnFailure",
             workflow_name=self.workflow_name,
-            service=self._assembly.service_of_handler(),
+            service=assembly.service_of_handler(),
             layer=self.layer,
-            provision=self._provision,
+            provision=provision,
             dead_letters=self.failure_queue,
         )
-        self._assembly.complete(handler)
+        assembly.allow_handler(handler)
         return handler
 
-    def _control_alias(self) -> lambda_.Alias:
+    def _new_start_alias(self, assembly: Assembly, failures: Failures) -> lambda_.Alias:
+        """Connect every function to the workflow, then make the start alias.
+
+        The alias depends on all policies: an execution that started earlier could meet a function without permissions.
+        """
+        scope = Construct(self, "Permissions")
+        wiring, name = assembly.wiring, assembly.start_alias
+        policies = [assembly.connect(scope, key, failures) for key in wiring.edges]
+        if self.timer:
+            hosts = (self._hosts[key] for key in timer_targets(self._workflow))
+            self.timer.report_failures(dict.fromkeys(host.failures.handler for host in hosts if host.failures))
+        alias = lambda_.Alias(self, "Start", alias_name=name, version=self._hosts[wiring.start].version)
+        alias.node.add_dependency(*policies, self.failure_handler, *([self.timer] if self.timer else ()))
+        configuration = failures.configure(alias, function_name=alias.lambda_.function_name, qualifier=name)
+        # The configuration names the alias by text, which CloudFormation takes for no dependency.
+        configuration.node.add_dependency(resource_of(alias, lambda_.CfnAlias))
+        return alias
+
+    def _new_control_alias(self) -> lambda_.Alias:
         version = self.failure_handler.version
         alias = lambda_.Alias(
             self,
             "Control",
             alias_name=control_alias(self.workflow_name),
             version=version,
-            description=self.start_alias.function_arn,  # which is where the handler looks it up
+            # The handler reads the start alias here (GetAlias): as a variable, it would be a circular reference.
+            description=self.start_alias.function_arn,
         )
         alias.node.add_dependency(self.failure_handler)
         return alias
 
-    def _sweep(self, options: Sweep) -> WorkflowSweep:
+    def _new_sweep(self, options: Sweep) -> WorkflowSweep:
         return WorkflowSweep(
             self,
             "Sweep",
@@ -443,22 +489,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
             dead_letters=self.failure_queue,
         )
 
-    def _start_alias(self, failures: Failures) -> lambda_.Alias:
-        """Make every function a part of the workflow; the alias comes last, when everything is allowed."""
-        scope = Construct(self, "Permissions")
-        wiring, name = self._assembly.wiring, self._assembly.start_alias
-        policies = [self._assembly.join(scope, key, failures) for key in wiring.edges]
-        if self.timer:
-            hosts = (self._hosts[key] for key in timer_targets(self._workflow))
-            self.timer.report_failures(dict.fromkeys(host.failures.handler for host in hosts if host.failures))
-        alias = lambda_.Alias(self, "Start", alias_name=name, version=self._hosts[wiring.start].version)
-        alias.node.add_dependency(*policies, self.failure_handler, *([self.timer] if self.timer else ()))
-        configuration = failures.configure(alias, name)
-        configuration.node.add_dependency(resource_of(alias, lambda_.CfnAlias))  # which the name alone does not say
-        return alias
-
-    def _add_outputs(self, *, exported_as: str | None) -> None:
-        """Tell clients and the command line, by the stack's outputs, where the workflow is."""
+    def _add_outputs(self, result_retention_s: int, *, exported: bool) -> None:
+        """Add the stack outputs that clients and the command line read."""
         name = self.workflow_name
         outputs = {
             "StartAlias": (self.start_alias.function_arn, f"Start alias of workflow {name}"),
@@ -466,7 +498,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
             "Workflow": (name, "Name of the workflow"),
             "ControlAlias": (self.control_alias.function_arn, f"Control alias of workflow {name}"),
             "FailureQueue": (self.failure_queue.queue_url, f"What workflow {name} could not go on from"),
-            "Retention": (str(self._assembly.result_retention_s), f"Seconds that workflow {name} keeps results"),
+            "Retention": (str(result_retention_s), f"Seconds that workflow {name} keeps results"),
         }
         if self.payload_bucket:
             outputs["PayloadBucket"] = (self.payload_bucket.bucket_name, f"Large values of workflow {name}")
@@ -476,4 +508,4 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
                 Stack.of(self).to_json_string(urls),
                 f"Queues of the activities of workflow {name}",
             )
-        add_outputs(self, outputs, exported_as=exported_as)
+        add_outputs(self, outputs, exported_as=name if exported else None)

@@ -162,7 +162,7 @@ def test_a_url_changes_no_function() -> None:
 def test_no_url_where_nothing_is_answered() -> None:
     deployment = Deployment.new()
     flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
-    with pytest.raises(ConstructError, match="no Task of the definition waits for an answer"):
+    with pytest.raises(ConstructError, match="expected a Task that waits for a response, found none"):
         flow.add_task_response_url()
 
 

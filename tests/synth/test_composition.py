@@ -278,7 +278,7 @@ def test_a_time_limit_for_executions() -> None:
 @pytest.mark.parametrize(
     ("timeout", "defined", "reason"),
     [
-        (Duration.hours(2), {"TimeoutSeconds": 60}, "the definition has TimeoutSeconds 60 already, got 7200 s"),
+        (Duration.hours(2), {"TimeoutSeconds": 60}, "the definition already has TimeoutSeconds 60, got 7200 s"),
         (Duration.seconds(0), {}, "expected 1 to 99999999 s, got 0 s"),
     ],
 )

@@ -194,5 +194,5 @@ def test_more_workflows_than_an_environment_names() -> None:
     with pytest.raises(
         ConstructError, match=r"^Stack/AFlow/OnFailure: expected an environment .*, got \d+ for 2\d work"
     ):
-        deque((first.hand_on(f"Workflow{number}", other) for number in numbers), maxlen=0)
+        deque((first.forward_failures(f"Workflow{number}", other) for number in numbers), maxlen=0)
     assert next(numbers) > 20

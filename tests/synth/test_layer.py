@@ -22,14 +22,14 @@ from unum_constructs.layer import interpreters
 from unum_constructs.layer.bytecode import this_python
 from unum_constructs.layer.content import (
     Content,
-    compilable,
-    deployed,
+    compilable_modules,
+    deployed_files,
     digest,
     layer_content,
     runtime_folder,
 )
 from unum_constructs.layer.interpreters import FOLDERS
-from unum_constructs.layer.strip import bare
+from unum_constructs.layer.strip import strip_source
 from unum_constructs.layer.workflow_layer import WorkflowLayer
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
@@ -92,7 +92,9 @@ def test_a_workflow_may_be_in_both_languages() -> None:
 
 def made(content: Content, python: str = PYTHON) -> Content:
     """What is deployed of `content`: for functions with this Python, or all of it as sources."""
-    return deployed(content, {} if python == SOURCES else interpreters.compiled(compilable(content), python))
+    return deployed_files(
+        content, {} if python == SOURCES else interpreters.compile_modules(compilable_modules(content), python)
+    )
 
 
 @pytest.mark.parametrize("python", [PYTHON, SOURCES])
@@ -115,7 +117,7 @@ def test_what_an_interpreter_makes_runs_under_it(python: str, tmp_path: Path, mo
     monkeypatch.setenv(FOLDERS, str(executable.parent))
     sources = {**layer_of(**INTRINSIC), **layer_of(**IN_JSONATA)}
     content = made(sources, python)
-    modules = [module_name(path.removeprefix("/opt/")) for path in compilable(sources)]
+    modules = [module_name(path.removeprefix("/opt/")) for path in compilable_modules(sources)]
     code = f"""
 from importlib import import_module
 loaded = []
@@ -294,7 +296,7 @@ except FileNotFoundError as error: print(*traceback.extract_tb(error.__traceback
 
 def test_without_bytecode_there_are_sources(workflow: Workflow) -> None:
     content = layer_content(workflow, runtime_folder())
-    expected = {path: bare(data) if path.endswith(".py") else data for path, data in content.items()}
+    expected = {path: strip_source(data) if path.endswith(".py") else data for path, data in content.items()}
     assert made(content, SOURCES) == expected
 
 

@@ -13,7 +13,14 @@ from tests.synth.machines import chain
 from unum_compiler import compile_workflow
 from unum_constructs.layer import bytecode, interpreters
 from unum_constructs.layer.bytecode import this_python
-from unum_constructs.layer.content import Content, compilable, deployed, digest, layer_content, runtime_folder
+from unum_constructs.layer.content import (
+    Content,
+    compilable_modules,
+    deployed_files,
+    digest,
+    layer_content,
+    runtime_folder,
+)
 from unum_constructs.layer.interpreters import FOLDERS
 from unum_constructs.layer.workflow_layer import WorkflowLayer
 from unum_runtime.model.ir import Workflow
@@ -30,7 +37,9 @@ def workflow() -> Workflow:
 
 def files_of(content: Content, python: str) -> Content:
     """What is deployed of `content`: for functions with this Python, or all of it as sources."""
-    return deployed(content, {} if python == SOURCES else interpreters.compiled(compilable(content), python))
+    return deployed_files(
+        content, {} if python == SOURCES else interpreters.compile_modules(compilable_modules(content), python)
+    )
 
 
 def runtime_named(name: str) -> lambda_.Runtime:
@@ -69,7 +78,7 @@ def test_who_starts_more_slowly_than_needed_is_told() -> None:
     (told,) = with_pythons(A=PYTHON, B=OTHER).starts_told()
     assert {"Stack/A", "Stack/B"} & {*told.text.replace(":", ",").split(", ")} == {"Stack/B"}
     by = f"this app is synthesized by cpython {platform.python_version()}, and no {OTHER} is on {FOLDERS}"
-    assert f"their runtime is {OTHER} and nobody makes bytecode for it: {by}; have a {OTHER}" in told.text
+    assert f"without bytecode for their runtime {OTHER}: {by}; install {OTHER}" in told.text
 
 
 @pytest.fixture

@@ -156,27 +156,27 @@ def test_a_permission_for_everything_is_found() -> None:
 
 
 def any_function(patch: pytest.MonkeyPatch) -> None:
-    def invoking(_hosts: Any) -> Iterator[iam.PolicyStatement]:
+    def invoke_statements(_hosts: Any) -> Iterator[iam.PolicyStatement]:
         yield iam.PolicyStatement(
             actions=["lambda:InvokeFunction"], resources=["arn:aws:lambda:us-east-1:123456789012:function:*"]
         )
 
-    patch.setattr(permissions, "invoking", invoking)
+    patch.setattr(permissions, "invoke_statements", invoke_statements)
 
 
 def any_action(patch: pytest.MonkeyPatch) -> None:
-    def storing(table: dynamodb.ITable, _operations: Any, **_options: Any) -> Iterator[iam.PolicyStatement]:
+    def table_statements(table: dynamodb.ITable, _operations: Any, **_options: Any) -> Iterator[iam.PolicyStatement]:
         yield iam.PolicyStatement(actions=["dynamodb:*"], resources=[table.table_arn])
 
-    patch.setattr(permissions, "storing", storing)
+    patch.setattr(permissions, "table_statements", table_statements)
 
 
 def any_schedule(patch: pytest.MonkeyPatch) -> None:
-    def adding(_self: schedules.WorkflowSchedules) -> Iterator[iam.PolicyStatement]:
+    def add_schedule_statements(_self: schedules.WorkflowSchedules) -> Iterator[iam.PolicyStatement]:
         group = "arn:aws:scheduler:us-east-1:123456789012:schedule/*"
         yield iam.PolicyStatement(actions=["scheduler:CreateSchedule"], resources=[group])
 
-    patch.setattr(schedules.WorkflowSchedules, "adding", adding)
+    patch.setattr(schedules.WorkflowSchedules, "add_schedule_statements", add_schedule_statements)
 
 
 def without_tls(patch: pytest.MonkeyPatch) -> None:

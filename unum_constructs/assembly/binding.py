@@ -1,7 +1,6 @@
-"""What a workflow runs: its definition, compiled for its functions.
+"""Binding of a definition to its functions.
 
-All that can be wrong with these two together is found here, before there is any resource but the function that calls
-services.
+Problems of the two are found here, before any resource exists except the service function.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -12,11 +11,12 @@ from aws_cdk import Annotations
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from unum_compiler.analysis.edges import ENTRY
 from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import started_machine
-from unum_constructs.assembly.wiring import one_key_each
+from unum_constructs.assembly.wiring import with_one_key_each
 from unum_constructs.assembly.wrapping import hosts_of
 from unum_constructs.cdk.lookup import arn_of
 from unum_constructs.errors import ConstructError
@@ -26,8 +26,8 @@ from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Workflow
 
 
-class Other(NamedTuple):
-    """Another workflow of the app: a token of the ARN of its start alias, and its functions."""
+class OtherWorkflow(NamedTuple):
+    """Another workflow of the app: a token of its start alias ARN, and its functions."""
 
     start_alias: str
     hosts: Collection[Host]
@@ -35,40 +35,44 @@ class Other(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A definition and its functions.
+    """Compiled definition with its functions.
 
     Attributes:
-        workflow: the definition, compiled.
-        bound: the definition, for what only the deployment knows of it.
-        hosts: the functions by key.
-        started: the workflows that Tasks start, by the placeholder that stands for their start alias.
+        workflow: compiled definition.
+        bound: definition with names in place of CDK tokens, and the values of these names.
+        hosts: functions by key.
+        started: workflows that Tasks start, by the placeholder of their start alias.
     """
 
     workflow: Workflow
     bound: Definition
     hosts: dict[str, Host]
-    started: Mapping[str, Other]
+    started: Mapping[str, OtherWorkflow]
 
     def with_services(self, construct: Construct, workflow: Workflow, provision: Provision) -> "Program":
-        """`workflow` in place of the own one, with one key for each function.
+        """Replace the compiled definition, and add the service function if a Task calls a service.
 
-        The function that calls services is made if Tasks need it.
+        Each function keeps one key; see `with_one_key_each`.
         """
         hosts = self.hosts
         if any(task.function == SERVICES for task in workflow.tasks):
-            from unum_constructs.assembly.service_grants import report_wide  # noqa: PLC0415 - loads the models of all services
+            from unum_constructs.assembly.service_grants import warn_of_wide_permissions  # noqa: PLC0415 - loads all service models
 
-            hosts = {**hosts, SERVICES: provision.services(construct, "Services")}
+            hosts = {**hosts, SERVICES: provision.new_service_function(construct, "Services")}
             for other in self.started.values():
                 hosts[SERVICES].references.update(other.hosts)
-            report_wide(construct, workflow, self.started)
-        return replace(self, workflow=one_key_each(workflow, hosts), hosts=hosts)
+            warn_of_wide_permissions(construct, workflow, self.started)
+        return replace(self, workflow=with_one_key_each(workflow, hosts), hosts=hosts)
+
+    def with_entry(self, entry: Host) -> "Program":
+        """Add `entry` as the function that executions start in."""
+        return replace(self, hosts={**self.hosts, ENTRY: entry})
 
     def check_use(self, construct: Construct) -> None:
-        """Stop if a function has nothing to do, or would do it for two workflows of one name.
+        """Raise if a function has no Task, or already belongs to another workflow of the same name.
 
         Raises:
-            ConstructError: that is so.
+            ConstructError: names the key.
         """
         used, name = {self.hosts[task.function] for task in self.workflow.tasks}, self.workflow.name
         for key, host in self.hosts.items():
@@ -83,28 +87,28 @@ class Program:
                 )
 
 
-def compiled(
+def compile_program(
     construct: Construct,
     definition: Definition,
     functions: Mapping[str, lambda_.Function],
     *,
     name: str,
     options: Mapping[str, FunctionOptions],
-    others: Iterable[Other],
+    others: Iterable[OtherWorkflow],
 ) -> Program:
-    """The program of `definition` with `functions`.
+    """Compile `definition` with `functions`.
 
     Args:
         construct: the workflow.
-        definition: what it does.
-        functions: by the keys that Tasks name them with.
-        name: the workflow's.
-        options: of functions by key, of all that the definition may name.
-        others: the workflows that Tasks may start; asked for if there are any such Tasks.
+        definition: states of the workflow.
+        functions: functions by the key that Tasks name.
+        name: workflow name.
+        options: options of functions by key, for all keys that the definition may name.
+        others: workflows that Tasks may start; read only if a Task starts one.
 
     Raises:
         ConstructError: a function cannot be wrapped.
-        DefinitionError: the definition cannot be compiled.
+        DefinitionError: the definition does not compile; paths begin with the construct's path.
     """
     hosts = hosts_of(construct, functions)
     bound = definition.bind({arn_of(hosts[key].function): key for key in functions})
@@ -116,10 +120,12 @@ def compiled(
         raise DefinitionError(problems) from error
     for warned in bound.warnings():
         Annotations.of(construct).add_warning_v2(f"unum:{warned.code}[{warned.path}]", str(warned))
-    return Program(workflow=workflow, bound=bound, hosts=hosts, started=_started(workflow, bound, others))
+    return Program(workflow=workflow, bound=bound, hosts=hosts, started=_started_workflows(workflow, bound, others))
 
 
-def _started(workflow: Workflow, bound: Definition, others: Iterable[Other]) -> Mapping[str, Other]:
+def _started_workflows(
+    workflow: Workflow, bound: Definition, others: Iterable[OtherWorkflow]
+) -> Mapping[str, OtherWorkflow]:
     named = {started_machine(task) for task in workflow.tasks}
     wanted = {value: text for text, value in ((f"${{{name}}}", value) for name, value in bound.values.items())}
     wanted = {value: text for value, text in wanted.items() if text in named}

@@ -1,13 +1,13 @@
-"""Functions of other stacks as nodes: what the workflow's stack knows of them, and what they have to know of it.
+"""References between a workflow and functions of other stacks.
 
-The workflow's stack depends on theirs, as a state machine's would, and is deployed after them. It knows them by weak
-references, so nothing that they change or take away is refused because the workflow still has it. What they need of it
-has names that synth knows: references would make a circle of the stacks. So their versions are published first, and
-executions start on them when the workflow's start alias moves.
+The workflow's stack depends on the stacks of its functions, as a state machine's would, and is deployed after them. Its
+references to them are weak: their stacks may change or delete what it uses. Resources of the workflow that they need
+have names fixed at synth, because references back would make the stacks depend on each other. Versions are therefore
+published first; executions start on them when the workflow's start alias moves.
 
-A stack that is nested in the workflow's is deployed as a resource of that. So what the workflow knows of its functions
-are outputs of that resource, and what they know of the workflow are names here as well: by a parameter they would not
-notice a change, for it leaves the template as it is, and so their versions.
+A nested stack is a resource of the stack around it. The workflow reads outputs of that resource. Functions in it know
+the workflow by names, too: a parameter would change without changing their template, so no new version would be
+published.
 
 Source: AWS CloudFormation Template Reference, "Fn::GetStackOutput"; AWS CDK, "Reference strength".
 """
@@ -31,20 +31,21 @@ from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_runtime.model.ir import Workflow
 
 _LONGEST_PREFIX = 60
-"""Of the 80 characters that a queue's name may have. Source: Amazon SQS API Reference, CreateQueue."""
+"""Characters of a name before its digest; queue names have at most 80. Source: Amazon SQS API Reference, CreateQueue.
+"""
 
 
-class DistantFunction(Construct):
-    """A function of another stack, as the workflow's stack knows it.
+class CrossStackFunction(Construct):
+    """Function of another stack, as known in the workflow's stack.
 
     Args:
-        scope: in the workflow.
-        construct_id: its id.
+        scope: construct in the workflow.
+        construct_id: id below `scope`.
         host: the function.
 
     Attributes:
-        function: it, with its role, to which policies of the workflow's stack can be attached.
-        environment_key: ARN of the user's key that its environment is encrypted with, if there is one.
+        function: imported function with its role, so that the workflow's stack can attach policies.
+        environment_key: ARN of the customer managed key of its environment, if any.
     """
 
     def __init__(self, scope: Construct, construct_id: str, host: Host) -> None:
@@ -54,37 +55,37 @@ class DistantFunction(Construct):
         self.function = lambda_.Function.from_function_attributes(
             self,
             "Function",
-            function_arn=_known_here(self, host, host.resource.attr_arn),
+            function_arn=_weak_reference(self, host, host.resource.attr_arn),
             role=iam.Role.from_role_name(self, "Role", _role_name(self, host)),
             same_environment=True,
         )
 
     def send_failures(self, failures: Failures, *, after: IDependable) -> None:
-        """Have Lambda send failed events of the host's version to the workflow, as `Host.send_failures` does."""
+        """Send failed events of the host's version to the workflow's failure handler; see `Host.send_failures`."""
         arn = Fn.split(":", self._host.version_arn_in(Stack.of(self)))
-        configuration = failures.configure_named(self, function_name=Fn.select(6, arn), qualifier=Fn.select(7, arn))
+        configuration = failures.configure(self, function_name=Fn.select(6, arn), qualifier=Fn.select(7, arn))
         configuration.node.add_dependency(after)
         # Versions of functions in different stacks may have the same logical id.
         retain_with(self._host.version, configuration, suffix=f"OnFailure{self.node.addr[-8:]}")
 
 
-def known_in(workflow: Construct, hosts: Mapping[str, Host]) -> dict[str, Host | DistantFunction]:
-    """The functions of a workflow as its stack knows them."""
+def functions_known_to(workflow: Construct, hosts: Mapping[str, Host]) -> dict[str, Host | CrossStackFunction]:
+    """Return the workflow's functions by key, as known in its stack."""
     here, place = path_of(stack_of(workflow)), Construct(workflow, "Functions")
-    known: dict[Host, Host | DistantFunction] = {}
+    known: dict[Host, Host | CrossStackFunction] = {}
     for key, host in hosts.items():
         if host not in known:
-            known[host] = host if host.stack == here else DistantFunction(place, key, host)
+            known[host] = host if host.stack == here else CrossStackFunction(place, key, host)
     return {key: known[host] for key, host in hosts.items()}
 
 
-def are_near(workflow: Construct, hosts: Iterable[Host]) -> bool:
-    """Whether all functions are in the workflow's stack."""
+def are_in_stack_of(workflow: Construct, hosts: Iterable[Host]) -> bool:
+    """Return True if all functions are in the workflow's stack."""
     return {host.stack for host in hosts} <= {path_of(stack_of(workflow))}
 
 
-def layers_of(workflow: Construct, compiled: Workflow, hosts: Collection[Host]) -> dict[str, WorkflowLayers]:
-    """The workflow's layers in each other stack of its functions, by the stack's path."""
+def distant_layers_of(workflow: Construct, compiled: Workflow, hosts: Collection[Host]) -> dict[str, WorkflowLayers]:
+    """Make the workflow's layers in each other stack of its functions; return them by stack path."""
     stacks = {host.stack: stack_of(host.function) for host in hosts}
     stacks.pop(path_of(stack_of(workflow)), None)
     place = "-".join(("Unum", *workflow.node.path.split("/")))
@@ -98,8 +99,8 @@ def _in_stack(path: str, hosts: Iterable[Host]) -> list[lambda_.Function]:
     return [host.function for host in hosts if host.stack == path]
 
 
-def problems(here: Stack, function: lambda_.Function) -> Iterator[str]:
-    """Why `function`, of another stack than `here`, cannot be a node of a workflow there."""
+def placement_problems(here: Stack, function: lambda_.Function) -> Iterator[str]:
+    """Yield the reasons that exclude `function` from a workflow in the stack `here`."""
     there = stack_of(function)
     if (here.nested or there.nested) and not nested_in(here, there):
         yield (
@@ -114,7 +115,7 @@ def problems(here: Stack, function: lambda_.Function) -> Iterator[str]:
 
 
 def deploy_after(workflow: Construct, hosts: Iterable[Host]) -> None:
-    """Have the workflow's stack deployed after those of its functions, which nested ones are anyway."""
+    """Make the workflow's stack depend on the stacks of its functions, except nested ones, which already precede it."""
     here = stack_of(workflow)
     for stack in {host.stack: stack_of(host.function) for host in hosts}.values():
         if path_of(stack) != path_of(here) and not nested_in(here, stack):
@@ -124,10 +125,10 @@ def deploy_after(workflow: Construct, hosts: Iterable[Host]) -> None:
 
 
 def table_name(workflow: Construct, table: dynamodb.ITable) -> str:
-    """The name of `table` for functions of other stacks than the workflow's.
+    """Return the name of `table` for functions of other stacks.
 
     Raises:
-        ConstructError: they could know it only by a reference to the workflow's stack, which depends on theirs.
+        ConstructError: the name is known only by a reference to the workflow's stack, which depends on theirs.
     """
     resource = table.node.default_child
     named = resource.table_name if isinstance(resource, dynamodb.CfnTable | dynamodb.CfnGlobalTable) else None
@@ -143,10 +144,10 @@ def table_name(workflow: Construct, table: dynamodb.ITable) -> str:
 
 
 def bucket_name(workflow: Construct, bucket: s3.IBucket) -> str:
-    """The name of `bucket` for functions of other stacks than the workflow's.
+    """Return the name of `bucket` for functions of other stacks.
 
     Raises:
-        ConstructError: they could know it only by a reference to the workflow's stack, which depends on theirs.
+        ConstructError: the name is known only by a reference to the workflow's stack, which depends on theirs.
     """
     resource = bucket.node.default_child
     named = resource.bucket_name if isinstance(resource, s3.CfnBucket) else None
@@ -163,14 +164,14 @@ def bucket_name(workflow: Construct, bucket: s3.IBucket) -> str:
 
 
 def physical_name(workflow: Construct, purpose: str) -> str:
-    """A name for what functions of other stacks have to know before it is there; no two workflows have the same."""
+    """Return a unique name for a resource that functions of other stacks must know before its deployment."""
     path = f"{Stack.of(workflow).stack_name}/{workflow.node.path}/{purpose}"
     name = f"{workflow.node.id}-{purpose}"
     return f"{name[:_LONGEST_PREFIX]}-{hashlib.sha256(path.encode()).hexdigest()[:16]}"
 
 
 def queue_url(name: str | None) -> str:
-    """The URL of the queue of this account and region that is called `name`.
+    """Return the URL of the queue `name` in this account and region.
 
     Source: Amazon SQS Developer Guide, "Queue and message identifiers".
     """
@@ -181,11 +182,11 @@ def _role_name(scope: Construct, host: Host) -> str:
     role = host.function.role
     assert role is not None  # noqa: S101 - every function that an app creates has one
     resource = role.node.default_child
-    return _known_here(scope, host, resource.ref) if isinstance(resource, iam.CfnRole) else role.role_name
+    return _weak_reference(scope, host, resource.ref) if isinstance(resource, iam.CfnRole) else role.role_name
 
 
-def _known_here(scope: Construct, host: Host, token: str) -> str:
-    """`token`, of the stack of `host`, in that of `scope`, without an export that keeps it from changing."""
+def _weak_reference(scope: Construct, host: Host, token: str) -> str:
+    """Return `token`, from the stack of `host`, for the stack of `scope`, without an export that pins its value."""
     if nested_in(stack_of(scope), stack_of(host.function)):
         return token
     return Stack.consume_reference(token, ReferenceStrength.WEAK)

@@ -1,4 +1,4 @@
-"""What the function that calls services for a workflow's Tasks is allowed: the calls that the definition has."""
+"""Permissions of the service function: exactly the calls in the definition."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -21,20 +21,20 @@ _IN_PARTS = {
     "QueueUrl": r"https://sqs/${\1#3}/${\1#4}",
     "StateMachineArn": r"arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}:stateMachine:${\1@6}",
 }
-"""Parameters from parts of which an ARN is made. In place of a value that only the deployment knows stand its parts:
-``${Value1#3}`` is the one at index 3 between slashes, ``${Value1@6}`` the one at index 6 between colons."""
+"""Parameters whose parts make an ARN. Placeholders name parts of a value that only the deployment knows:
+``${Value1#3}`` is part 3 between slashes, ``${Value1@6}`` is part 6 between colons."""
 
 
-def calling(
+def call_statements(
     workflow: Workflow, values: Mapping[str, str], *, own_alias: str, aliases: Collection[str]
 ) -> Iterator[iam.PolicyStatement]:
-    """To make the calls of all service Tasks of `workflow`.
+    """Yield permissions for the calls of all service Tasks.
 
     Args:
-        workflow: the workflow.
-        values: CDK tokens by the name of the placeholder that stands for them in the IR.
-        own_alias: ARN of its start alias.
-        aliases: those of the placeholders that stand for start aliases of workflows.
+        workflow: compiled workflow.
+        values: CDK tokens by the name of their placeholder in the IR.
+        own_alias: ARN of the workflow's start alias.
+        aliases: placeholders of start aliases of other workflows.
     """
     known = {**values, **_DEPLOYMENT, OWN_ALIAS: own_alias}
     for actions, resources in _merged(workflow, aliases).items():
@@ -42,8 +42,8 @@ def calling(
         yield iam.PolicyStatement(actions=[*actions], resources=arns)
 
 
-def report_wide(workflow: Construct, compiled: Workflow, aliases: Collection[str]) -> None:
-    """Warn of each Task that makes `calling` allow more than its own resources; to be acknowledged Task by Task."""
+def warn_of_wide_permissions(workflow: Construct, compiled: Workflow, aliases: Collection[str]) -> None:
+    """Warn of each Task that needs permissions beyond its own resources; users acknowledge each Task by itself."""
     wide: dict[str, list[str]] = {}
     for task, statement in _statements(compiled, aliases):
         if statement.is_wide:
@@ -66,7 +66,7 @@ def _value(match: re.Match[str], known: Mapping[str, str]) -> str:
 
 
 def _merged(workflow: Workflow, aliases: Collection[str]) -> Mapping[tuple[str, ...], list[str]]:
-    """All resources by what is done to them; where something may be done to all, others need not be named."""
+    """Return all resources by actions; a wildcard replaces all other resources of the same actions."""
     resources: dict[tuple[str, ...], dict[str, None]] = {}
     for _, statement in _statements(workflow, aliases):
         resources.setdefault(statement.actions, {}).update(dict.fromkeys(statement.resources))

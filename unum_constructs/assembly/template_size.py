@@ -1,6 +1,6 @@
-"""Whether a stack with a workflow is larger than CloudFormation allows, and what is to be done about that.
+"""Check of the stack's number of resources against CloudFormation's quota.
 
-The CDK counts resources as well, but knows only how many there are of each type.
+The CDK checks the quota as well, but reports only counts by resource type, without a remedy.
 """
 
 import jsii
@@ -13,11 +13,11 @@ MOST_RESOURCES = 500
 """Source: AWS CloudFormation User Guide, "Understand CloudFormation quotas"."""
 
 MANY_FUNCTIONS = 55
-"""Of one workflow; stacks with fewer are not counted, for to list all constructs of a stack takes a moment."""
+"""Functions of one workflow from which the stack is counted; smaller ones skip the slow walk over all constructs."""
 
 
 def check_size(workflow: IConstruct, functions: int) -> None:
-    """Have the stack of `workflow`, which has that many functions, counted at the end of synthesis."""
+    """Count the resources of the workflow's stack at the end of synthesis, if the workflow has many functions."""
     if functions > MANY_FUNCTIONS:
         node_of(workflow).add_validation(_Fits(stack_of(workflow), functions))
 
@@ -38,6 +38,6 @@ class _Fits:
 
 
 def _resources(stack: Stack) -> int:
-    """How many there are in the template of `stack`, without those of stacks nested in it."""
+    """Return the number of resources in the template of `stack`, without nested stacks."""
     own = (each for each in node_of(stack).find_all() if isinstance(each, CfnResource))
     return sum(path_of(stack_of(each)) == path_of(stack) for each in own)

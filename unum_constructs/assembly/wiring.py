@@ -1,4 +1,4 @@
-"""How the functions of a workflow come to know each other's versions, without a circle of references."""
+"""References between the functions of a workflow, without circles."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -19,18 +19,18 @@ from unum_runtime.model.envelope import START
 from unum_runtime.model.ir import Task, Wait, Workflow
 
 Targets: TypeAlias = Mapping[str, tuple[str, ...]]
-"""For every function of a workflow, by key, some others."""
+"""Other functions by key, for every function of a workflow."""
 
 
 @dataclass(frozen=True)
 class Wiring:
-    """Who invokes whom, and how they find each other.
+    """Invocations and references between functions.
 
     Attributes:
-        start: the function that executions start in; may be `ENTRY`.
-        edges: for every function, and `ENTRY` if there is one, those that it can invoke.
-        references: for every function, those whose versions its environment names.
-        carried: functions whose versions travel in the envelopes; and `START`, where the workflow starts itself.
+        start: key of the function that executions start in, or `ENTRY`.
+        edges: functions that each function invokes, by key.
+        references: functions whose versions a function's environment names, by key.
+        carried: functions whose versions travel in envelopes; and `START`, if the workflow starts itself.
     """
 
     start: str
@@ -39,10 +39,10 @@ class Wiring:
     carried: tuple[str, ...]
 
 
-def one_key_each(workflow: Workflow, hosts: Mapping[str, Host]) -> Workflow:
-    """`workflow` with one key for each function, the first of those that it was passed under.
+def with_one_key_each(workflow: Workflow, hosts: Mapping[str, Host]) -> Workflow:
+    """Return `workflow` with one key for each function, the first of its keys.
 
-    Otherwise a function would refer to its own version where it follows itself under another key.
+    Under a second key, a function that follows itself would refer to its own version, which depends on its environment.
     """
     first = {host: key for key, host in reversed(list(hosts.items()))}
     states = {
@@ -53,16 +53,16 @@ def one_key_each(workflow: Workflow, hosts: Mapping[str, Host]) -> Workflow:
 
 
 def wire(workflow: Workflow, hosts: Mapping[str, Host], *, stack: str) -> Wiring:
-    """The wiring of `workflow`; notes on the hosts which references it makes.
+    """Plan the wiring of `workflow`, and record the references on the hosts.
 
-    Within one workflow `routes` avoids circles. Where functions take part in several, one workflow's references may
-    lead back along another's: then a version travels in the envelopes as well, and where even the first function is
-    led back to, the workflow gets an entry function. Where functions are in several stacks, only those in the
-    workflow's own can refer to others; the first has to be one of them.
+    `routes` avoids circles within one workflow. Functions of several workflows can close a circle by the references of
+    another workflow; such a version travels in envelopes instead. If a circle leads to the first function, the workflow
+    gets an entry function. Only functions of the workflow's own stack can refer to other stacks, so the first function
+    has to be one of them.
 
     Args:
-        workflow: with one key for each function.
-        hosts: by key; without `ENTRY`.
+        workflow: workflow with one key for each function.
+        hosts: functions by key, without `ENTRY`.
         stack: path of the workflow's stack.
     """
     planned = routes(workflow)
@@ -72,7 +72,7 @@ def wire(workflow: Workflow, hosts: Mapping[str, Host], *, stack: str) -> Wiring
         hosts[start].stack != stack or any(hosts[key].reaches(hosts[start]) for key in edges if key != start)
     ):
         edges[ENTRY], start = (start,), ENTRY
-    forward = {key: _referred(hosts, key, planned.forward[key], stack) for key in planned.forward if key != ENTRY}
+    forward = {key: _add_references(hosts, key, planned.forward[key], stack) for key in planned.forward if key != ENTRY}
     left_out = (target for key in forward for target in planned.forward[key] if target not in forward[key])
     carried = _unique((*planned.carried, *left_out))
     named = edges[start] if start == ENTRY else forward[start]
@@ -85,24 +85,24 @@ def wire(workflow: Workflow, hosts: Mapping[str, Host], *, stack: str) -> Wiring
 
 
 def operations(workflow: Workflow, wiring: Wiring, key: str) -> frozenset[Operation]:
-    """What the function `key`, which may be `ENTRY`, does in the table."""
+    """Return the table operations of the function `key`, which may be `ENTRY`."""
     own = store_operations(workflow, key)
     # Of start records, also at an entry that was added; and of the end of an execution that somebody waits for.
     return own | {Operation.READ, Operation.LIST} if key == wiring.start else own
 
 
 def timer_targets(workflow: Workflow) -> tuple[str, ...]:
-    """The functions that events for a later time may be for.
+    """Return the functions that delayed events are for.
 
-    They are those that send such events, to themselves, and those of Tasks that may come after a Wait.
+    These are functions that delay events to themselves, and functions of Tasks after a Wait.
     """
     waits = [state for state in workflow.states.values() if isinstance(state, Wait)]
     behind = (task for wait in waits if wait.next for task in reachable(workflow, wait.next))
     return _unique((*timed_functions(workflow), *(workflow.task(task).function for task in behind)))
 
 
-def _referred(hosts: Mapping[str, Host], key: str, targets: Iterable[str], stack: str) -> tuple[str, ...]:
-    """Those of `targets` that the function `key` can refer to, and from now on does."""
+def _add_references(hosts: Mapping[str, Host], key: str, targets: Iterable[str], stack: str) -> tuple[str, ...]:
+    """Record and return those of `targets` that the function `key` can refer to without a circle."""
     possible = []
     for target in targets:
         if hosts[key].stack in (stack, hosts[target].stack) and not hosts[target].reaches(hosts[key]):

@@ -1,4 +1,4 @@
-"""Which functions can become nodes, and why others cannot."""
+"""Checks of functions before and after they become workflow nodes."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from unum_constructs.hosting import environment
 from unum_constructs.hosting.host import HANDLER, IMAGE, Host
 
 MAX_LAYERS = 5
-"""Of one function. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
+"""Layers of one function. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
 
 _STARTING = "a Task starts it by `arn:aws:states:::states:startExecution`, with the ARN of its start alias"
 
@@ -35,7 +35,7 @@ _RUNTIME = re.compile(r"python3\.(1[1-9]|[2-9]\d)")
 
 
 def hosts_of(workflow: IConstruct, functions: Mapping[str, lambda_.Function]) -> dict[str, Host]:
-    """The host of each function by its key; the same one where two keys have the same function.
+    """Return the host of each function by key; keys of the same function share a host.
 
     Raises:
         ConstructError: a function cannot be wrapped.
@@ -49,12 +49,12 @@ def hosts_of(workflow: IConstruct, functions: Mapping[str, lambda_.Function]) ->
             if (host := _host(function)) is None:
                 new.append(host := _new_host(function))
             hosts[id(function)] = host
-    node_of(workflow).add_validation(_StillFit(new))
+    node_of(workflow).add_validation(_FunctionsUnchanged(new))
     return {key: hosts[id(function)] for key, function in functions.items()}
 
 
 def _host(function: lambda_.Function) -> Host | None:
-    """What another workflow has made of the function."""
+    """Return the host that another workflow has made of the function, if any."""
     host = node_of(function).try_find_child(Host.ID)
     return host if isinstance(host, Host) else None
 
@@ -66,19 +66,19 @@ def _new_host(function: lambda_.Function) -> Host:
 
 
 def _handler(function: lambda_.Function) -> str | None:
-    """The user's handler."""
+    """Return the user's handler."""
     resource = resource_of(function, lambda_.CfnFunction)
     return resource.handler if package_type_of(function) != IMAGE else str(_command(resource)[0])
 
 
 def _command(resource: lambda_.CfnFunction) -> Sequence[object]:
-    """What a container image is told to run; nothing if that is in the image alone."""
+    """Return the command of a container image; empty if only the image has one."""
     configured = resource.stack.resolve(resource.image_config) or {}
     return configured.get("command") or ()
 
 
 def _warn_of_what_remains(version: lambda_.Version) -> None:
-    """Warn of what costs by the hour, because versions are retained."""
+    """Warn of provisioned concurrency, which retained versions keep paying for."""
     if resource_of(version, lambda_.CfnVersion).provisioned_concurrency_config is not None:
         Annotations.of(version).add_warning_v2(
             "unum:provisionedConcurrency",
@@ -88,8 +88,8 @@ def _warn_of_what_remains(version: lambda_.Version) -> None:
 
 
 @jsii.implements(IValidation)
-class _StillFit:
-    """Looks at functions once more when all constructs and Aspects have done their part."""
+class _FunctionsUnchanged:
+    """Check of wrapped functions after all constructs and Aspects have run."""
 
     def __init__(self, hosts: Sequence[Host]) -> None:
         self._hosts = hosts
@@ -108,20 +108,20 @@ class _StillFit:
         return [
             f"{path_of(host.function)}: {change}"
             for (host, properties), answer in zip(found, answers, strict=True)
-            for change in _changed(host, properties.get("handler"), answer)
+            for change in _change_problems(host, properties.get("handler"), answer)
         ]
 
 
-def _changed(host: Host, handler: object, found: Mapping[str, Any]) -> Iterator[str]:
-    """What has become of a function that hosts nodes, although it must not.
+def _change_problems(host: Host, handler: object, found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield later changes that break a wrapped function.
 
     Args:
         host: the function.
-        handler: that it has now.
-        found: its environment, what is the workflows' `own` of that, and its layers, as far as there are any; resolved.
+        handler: its current handler.
+        found: its current environment, the workflows' part of it (`own`), and its layers, if present; resolved.
     """
     variables = found.get("environment", {}).get("variables", {})
-    yield from host.changes_of_environment(variables, found.get("own", {}))
+    yield from host.environment_problems(variables, found.get("own", {}))
     if not host.takes_layers:
         return
     if handler != HANDLER:
@@ -136,15 +136,15 @@ def _changed(host: Host, handler: object, found: Mapping[str, Any]) -> Iterator[
 
 def _problems(stack: Stack, function: object) -> Iterator[str]:
     if not isinstance(function, lambda_.Function):
-        yield _stranger(function)
+        yield _wrong_construct(function)
         return
-    problems = [*_placed(stack, function)]
+    problems = [*_stack_problems(stack, function)]
     if _host(function) is None:
-        problems += _unfit(function, resource_of(function, lambda_.CfnFunction))
+        problems += _function_problems(function, resource_of(function, lambda_.CfnFunction))
     yield from (f"{path_of(function)}: {problem}" for problem in problems)
 
 
-def _stranger(function: object) -> str:
+def _wrong_construct(function: object) -> str:
     expected = "expected an aws_lambda.Function that this app creates, got"
     if isinstance(function, IUnumWorkflow):
         return f"{expected} the workflow {function.node.path}; {_STARTING}"
@@ -158,20 +158,20 @@ def _stranger(function: object) -> str:
     return f"{expected} {function!r}; pass the construct"
 
 
-def _placed(stack: Stack, function: lambda_.Function) -> Iterator[str]:
+def _stack_problems(stack: Stack, function: lambda_.Function) -> Iterator[str]:
     if path_of(stack) != path_of(stack_of(function)):
-        yield from cross_stack.problems(stack, function)
+        yield from cross_stack.placement_problems(stack, function)
 
 
-def _unfit(function: lambda_.Function, resource: lambda_.CfnFunction) -> Iterator[str]:
-    """What is wrong with a function that no workflow has wrapped yet."""
+def _function_problems(function: lambda_.Function, resource: lambda_.CfnFunction) -> Iterator[str]:
+    """Yield the problems of a function that no workflow has wrapped yet."""
     given = properties_of(resource)
     if given.get("durableConfig") is not None:
         yield "is a durable function, which Lambda calls in its own way; remove `durable_config`"
     if package_type_of(function) == IMAGE:
-        yield from _unfit_image(_command(resource))
+        yield from _image_problems(_command(resource))
     else:
-        yield from _unfit_archive(runtime_of(function), given.get("handler"))
+        yield from _archive_problems(runtime_of(function), given.get("handler"))
     if node_of(version_of(function)).try_find_child("EventInvokeConfig") is not None:
         yield (
             "its current version has an asynchronous configuration, but failed events must reach the workflow's queue; "
@@ -180,7 +180,7 @@ def _unfit(function: lambda_.Function, resource: lambda_.CfnFunction) -> Iterato
         )
 
 
-def _unfit_image(command: Sequence[object]) -> Iterator[str]:
+def _image_problems(command: Sequence[object]) -> Iterator[str]:
     match command:
         case [str() as handler] if "." in handler and not is_token(handler):
             return
@@ -190,7 +190,7 @@ def _unfit_image(command: Sequence[object]) -> Iterator[str]:
     )
 
 
-def _unfit_archive(runtime: str | None, handler: str | None) -> Iterator[str]:
+def _archive_problems(runtime: str | None, handler: str | None) -> Iterator[str]:
     if not _RUNTIME.fullmatch(str(runtime)):
         yield f"expected the runtime Python 3.11 or newer, got {runtime!r}; change `runtime`"
     if handler is not None and is_token(handler):

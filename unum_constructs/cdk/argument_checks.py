@@ -1,4 +1,4 @@
-"""What options are made of, before anything is asked of them: Python takes whatever it is given."""
+"""Type checks of arguments: Python accepts any value for a keyword."""
 
 from collections.abc import Mapping
 
@@ -8,11 +8,11 @@ from constructs import Construct
 from unum_constructs.errors import ConstructError
 
 
-def check_kinds(construct: Construct, kind: type, options: Mapping[str, object]) -> None:
-    """Stop if one of `options`, by name, is neither a `kind` nor None.
+def check_types(construct: Construct, kind: type, options: Mapping[str, object]) -> None:
+    """Raise if one of `options`, by name, is neither a `kind` nor None.
 
     Raises:
-        ConstructError: says which, and what it is.
+        ConstructError: names the option, the expected type and the value.
     """
     for option, value in options.items():
         if value is not None and not isinstance(value, kind):
@@ -20,12 +20,12 @@ def check_kinds(construct: Construct, kind: type, options: Mapping[str, object])
 
 
 def check_mappings(construct: Construct, options: Mapping[str, Mapping[str, object] | None]) -> None:
-    """Stop if one of `options`, by name, is no mapping of texts; or a value of `tags`, which are nothing but text.
+    """Raise if one of `options`, by name, is no mapping with text keys; values of `tags` must be text, too.
 
     Raises:
-        ConstructError: says which, and what it is.
+        ConstructError: names the option and the key or value.
     """
-    check_kinds(construct, Mapping, options)
+    check_types(construct, Mapping, options)
     for option, given in options.items():
         for key, value in (given or {}).items():
             if not isinstance(key, str) or not key:
@@ -35,10 +35,10 @@ def check_mappings(construct: Construct, options: Mapping[str, Mapping[str, obje
 
 
 def seconds(construct: Construct, option: str, given: object) -> float:
-    """How many seconds `given` has.
+    """Return the seconds in `given`.
 
     Raises:
-        ConstructError: it is no `Duration`, or none that synth knows.
+        ConstructError: it is no `Duration`, or a token.
     """
     if not isinstance(given, Duration):
         raise ConstructError(construct, f"{option}: expected an aws_cdk.Duration, got {given!r}")
@@ -48,10 +48,10 @@ def seconds(construct: Construct, option: str, given: object) -> float:
 
 
 def whole_seconds(construct: Construct, option: str, given: object) -> int:
-    """The same, if it is an integer.
+    """Return the seconds in `given` as an integer.
 
     Raises:
-        ConstructError: it is none.
+        ConstructError: it is no `Duration`, a token, or a fraction of seconds.
     """
     found = seconds(construct, option, given)
     if found % 1:

@@ -1,7 +1,7 @@
-"""What a key of the user's own has to allow, and to whom: the use through one service, and nothing else.
+"""Permissions for customer managed KMS keys, through one AWS service each.
 
-Functions have what they need of a key in their own policies, so the key's policy changes for CloudWatch Logs alone,
-which has no role.
+Functions get their permissions by policies of their own. The key policy changes for CloudWatch Logs alone, which has no
+role.
 """
 
 from typing import TypeAlias
@@ -22,8 +22,8 @@ WRITING_ITEMS: Actions = (
     "kms:ReEncryptFrom",
     "kms:ReEncryptTo",
 )
-"""Those of "Authorizing use of your customer managed key" in the Amazon DynamoDB Developer Guide but for grants, which
-only whoever makes a table needs."""
+"""Source: Amazon DynamoDB Developer Guide, "Authorizing use of your customer managed key"; without grants, which only
+the creator of a table needs."""
 
 SENDING: Actions = ("kms:Decrypt", "kms:GenerateDataKey")
 RECEIVING: Actions = ("kms:Decrypt",)
@@ -40,8 +40,8 @@ _LOGGING: Actions = ("kms:Decrypt*", "kms:Describe*", "kms:Encrypt*", "kms:Gener
 """Source: Amazon CloudWatch Logs User Guide, "Encrypt log data in CloudWatch Logs using AWS KMS"."""
 
 
-def using(key: kms.IKey, actions: Actions, *, through: str) -> iam.PolicyStatement:
-    """To have the service `through` do `actions` with `key`.
+def key_statement(key: kms.IKey, actions: Actions, *, through: str) -> iam.PolicyStatement:
+    """Return permission for `actions` with `key` through the service `through`.
 
     Source: AWS KMS Developer Guide, "kms:ViaService".
     """
@@ -49,8 +49,8 @@ def using(key: kms.IKey, actions: Actions, *, through: str) -> iam.PolicyStateme
     return iam.PolicyStatement(actions=[*actions], resources=[key.key_arn], conditions={"StringEquals": service})
 
 
-def decrypting(key: kms.IKey, schedules: str) -> iam.PolicyStatement:
-    """To have EventBridge Scheduler decrypt `schedules`, an ARN that may have wildcards, with `key` as their role.
+def schedule_key_statement(key: kms.IKey, schedules: str) -> iam.PolicyStatement:
+    """Return permission for EventBridge Scheduler to decrypt `schedules`, an ARN pattern, with `key`.
 
     Source: Amazon EventBridge Scheduler User Guide, "Encryption at rest".
     """
@@ -59,7 +59,7 @@ def decrypting(key: kms.IKey, schedules: str) -> iam.PolicyStatement:
 
 
 def allow_logs(key: kms.IKey, scope: Construct) -> None:
-    """Let CloudWatch Logs use `key` for log groups of the key's account and region; warn where only the user can."""
+    """Let CloudWatch Logs use `key` for log groups of its account and region; warn if the key's policy is not ours."""
     groups = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:*"
     statement = iam.PolicyStatement(
         actions=[*_LOGGING],

@@ -1,4 +1,4 @@
-"""Which Python functions have, by the names of Lambda's runtimes."""
+"""Python versions of functions, by the names of Lambda runtimes."""
 
 from collections.abc import Iterable
 
@@ -7,11 +7,11 @@ from aws_cdk import aws_lambda as lambda_
 from unum_constructs.cdk.lookup import runtime_of
 
 DEFAULT_PYTHON = "python3.13"
-"""The newest that the runtime in the layer is known to run on."""
+"""Newest runtime that the layer is tested on."""
 
 
 def newest_python(functions: Iterable[lambda_.Function]) -> str:
-    """The newest that any of `functions` has, or the default where all are container images."""
+    """Return the newest Python among `functions`. Default, if all are container images: `DEFAULT_PYTHON`."""
     runtimes = [runtime for runtime in map(runtime_of, functions) if runtime is not None]
     return max(runtimes, key=_minor, default=DEFAULT_PYTHON)
 

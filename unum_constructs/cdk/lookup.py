@@ -1,6 +1,7 @@
-"""What is asked of constructs again and again, kept.
+"""Cached properties of constructs.
 
-Each question is a call from Python to the CDK's process, of about half a millisecond; none of these answers changes.
+Each property is a call from Python to the CDK's process, of about 0.5 ms; these values never change. Source: AWS CDK
+Developer Guide, "Working with the AWS CDK in Python", jsii.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,8 +18,8 @@ Asked = TypeVar("Asked", bound=IConstruct)
 Answer = TypeVar("Answer")
 
 
-def _kept(ask: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
-    """`ask`, which asks each construct once."""
+def _cached(ask: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
+    """Return `ask`, called once for each construct."""
     answers: WeakKeyDictionary[Asked, Answer] = WeakKeyDictionary()
 
     @wraps(ask)
@@ -30,39 +31,39 @@ def _kept(ask: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
     return asked
 
 
-@_kept
+@_cached
 def node_of(construct: IConstruct) -> Node:
-    """Its place in the tree of constructs."""
+    """Return the construct's node in the tree."""
     return construct.node
 
 
-@_kept
+@_cached
 def path_of(construct: IConstruct) -> str:
-    """Its path."""
+    """Return the construct's path."""
     return node_of(construct).path
 
 
-@_kept
+@_cached
 def stack_of(construct: IConstruct) -> Stack:
-    """The stack that it is in."""
+    """Return the construct's stack."""
     return Stack.of(construct)
 
 
-@_kept
+@_cached
 def arn_of(function: lambda_.IFunction) -> str:
-    """A token of the ARN of a function, or that of an alias with its name."""
+    """Return a token of the function's ARN; for an alias, with the alias name."""
     return function.function_arn
 
 
-@_kept
+@_cached
 def version_of(function: lambda_.Function) -> lambda_.Version:
-    """Its version in this deployment."""
+    """Return the function's version in this deployment."""
     return function.current_version
 
 
 @cache
 def is_token(text: str) -> bool:
-    """Whether only the deployment knows what stands in `text`."""
+    """Return True if only the deployment knows (a part of) `text`."""
     return Token.is_unresolved(text)
 
 
@@ -70,10 +71,10 @@ _found: WeakKeyDictionary[IConstruct, CfnResource] = WeakKeyDictionary()
 
 
 def resource_of(construct: IConstruct, kind: type[Resource]) -> Resource:
-    """The CloudFormation resource of type `kind` that `construct` is made of.
+    """Return the CloudFormation resource of type `kind` behind `construct`.
 
     Raises:
-        TypeError: it is made of another; somebody replaced its default child.
+        TypeError: the default child has another type, because the app replaced it.
     """
     resource = _found.get(construct) or node_of(construct).default_child
     if not isinstance(resource, kind):
@@ -83,18 +84,18 @@ def resource_of(construct: IConstruct, kind: type[Resource]) -> Resource:
 
 
 def properties_of(resource: CfnResource) -> Mapping[str, Any]:
-    """What `resource` has been given until now, under the names that JavaScript has for it; asked in one call."""
+    """Return all current properties of `resource`, by their names in JavaScript, in one call to the CDK's process."""
     found: Mapping[str, Any] = resource._cfn_properties  # noqa: SLF001 - what the CDK has for those who extend it
     return found
 
 
-@_kept
+@_cached
 def runtime_of(function: lambda_.Function) -> str | None:
-    """Its runtime, such as ``python3.13``; None for container images."""
+    """Return the function's runtime, such as ``python3.13``; None for container images."""
     return resource_of(function, lambda_.CfnFunction).runtime
 
 
-@_kept
+@_cached
 def package_type_of(function: lambda_.Function) -> str | None:
-    """``Image`` for container images."""
+    """Return the function's package type: ``Image`` for container images."""
     return resource_of(function, lambda_.CfnFunction).package_type

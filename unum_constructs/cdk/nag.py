@@ -1,7 +1,7 @@
-"""Rules of cdk-nag that our constructs break for a reason, which is recorded beside them.
+"""Acknowledged cdk-nag rules: rules that our constructs break, each with the reason.
 
-They are recorded as the CDK records acknowledged rules, which cdk-nag 3 reads; so nothing of it is needed to
-synthesize. What is up to the user is not acknowledged: where a function of theirs runs, and how much of it.
+The CDK stores acknowledgments in its own format, which cdk-nag 3 reads; synthesis does not need cdk-nag. Rules that are
+the user's decision stay open: network and concurrency of the user's functions, for example.
 """
 
 import json
@@ -14,7 +14,7 @@ from aws_cdk import Acknowledgment, Stack, Validations
 from constructs import Construct, IConstruct, IValidation
 
 Reasons: TypeAlias = Mapping[str, str]
-"""Why rules are broken, by their names."""
+"""Reasons by rule name."""
 
 _NIST = "NIST.800.53.R5"
 _INLINE = f"{_NIST}-IAMNoInlinePolicy"
@@ -24,7 +24,7 @@ OWN_FUNCTION: Reasons = {
     "the account's concurrency for what runs at any width",
     f"{_NIST}-LambdaInsideVPC": "It talks to AWS alone, by TLS and as a role; `vpc` puts it into a VPC",
 }
-"""Of functions without user code."""
+"""Reasons for functions without user code."""
 
 SAME_RUNTIME: Reasons = {"AwsSolutions-L1": "The newest Python that the workflow's functions have"}
 
@@ -58,7 +58,7 @@ LARGE_VALUES: Reasons = dict.fromkeys(
     ),
     "Parts of the state of executions, which expires; `payload_bucket` may be one of your own that has all this",
 ) | {f"{_NIST}-S3DefaultEncryptionKMS": "Encrypted with a key of S3; `encryption_key` sets another"}
-"""Of the bucket for what items are too small for."""
+"""Reasons for the payload bucket."""
 
 DEAD_LETTERS: Reasons = {"AwsSolutions-SQS3": "It is where the workflow's dead letters end; an alarm watches it"}
 ACTIVITIES: Reasons = {
@@ -77,7 +77,7 @@ TRACES: Reasons = {"AwsSolutions-IAM5[Resource::*]": "X-Ray takes traces for no 
 
 
 def acknowledge(construct: IConstruct, reasons: Reasons) -> None:
-    """Record that what is beneath `construct` breaks rules, and why."""
+    """Record that resources below `construct` break rules, and the reasons."""
     notes = [Acknowledgment(id=rule, reason=why) for rule, why in reasons.items()]
     try:
         Validations.of(construct).acknowledge(*notes)
@@ -89,29 +89,29 @@ def acknowledge(construct: IConstruct, reasons: Reasons) -> None:
 
 
 def acknowledge_policies(workflow: Construct, versions_of: Iterable[str], named_at_run_time: Iterable[str]) -> None:
-    """Record the wildcards in the policies of `workflow`, each by itself: any other is found.
+    """Record each wildcard in the policies of `workflow` by itself, so that cdk-nag still reports any other.
 
     Args:
-        workflow: the policies lie beneath it.
-        versions_of: ARNs of functions, of which all versions are allowed.
+        workflow: construct above the policies.
+        versions_of: ARNs of functions with permission for all versions.
         named_at_run_time: resources of services that Tasks call.
     """
     versions, named = Stack.of(workflow).resolve([[f"{arn}:*" for arn in versions_of], [*named_at_run_time]])
-    partly = [text for text in map(_flat, named) if "*" in text and text != "*"]
-    found = dict.fromkeys(map(_flat, versions), VERSIONS) | dict.fromkeys(partly, RUN_TIME_NAMES)
+    partly = [text for text in map(_finding_text, named) if "*" in text and text != "*"]
+    found = dict.fromkeys(map(_finding_text, versions), VERSIONS) | dict.fromkeys(partly, RUN_TIME_NAMES)
     acknowledge(workflow, {**ROLE, **{f"AwsSolutions-IAM5[Resource::{text}]": why for text, why in found.items()}})
 
 
 def acknowledge_when_resolved(
     workflow: Construct, versions_of: Iterable[str], named_at_run_time: Iterable[str]
 ) -> None:
-    """The same once more at the end of synthesis, when references to other stacks have become what is deployed."""
-    workflow.node.add_validation(_Resolved(workflow, [*versions_of], [*named_at_run_time]))
+    """Record the wildcards again at the end of synthesis, when references to other stacks have their final form."""
+    workflow.node.add_validation(_AcknowledgeResolved(workflow, [*versions_of], [*named_at_run_time]))
 
 
 @jsii.implements(IValidation)
-class _Resolved:
-    """The CDK validates constructs after it has resolved references, and before cdk-nag looks at them."""
+class _AcknowledgeResolved:
+    """Validation that runs after the CDK has resolved references, and before cdk-nag reads the tree."""
 
     def __init__(self, workflow: Construct, versions_of: Sequence[str], named_at_run_time: Sequence[str]) -> None:
         self._arguments = workflow, versions_of, named_at_run_time
@@ -121,17 +121,17 @@ class _Resolved:
         return []
 
 
-def _flat(value: Any) -> str:
-    """A resource as cdk-nag writes it in the name of a finding: references in angle brackets."""
+def _finding_text(value: Any) -> str:
+    """Return a resource in the form of cdk-nag's finding names, with references in angle brackets."""
     match value:
         case str():
             return value.replace("${", "<").replace("}", ">")
         case {"Fn::Join": [separator, parts]}:
-            return str(separator).join(map(_flat, parts))
+            return str(separator).join(map(_finding_text, parts))
         case {"Fn::Sub": text} | {"Fn::ImportValue": text}:
-            return _flat(text)
+            return _finding_text(text)
         case {"Fn::GetAtt": [resource, attribute]}:
-            return f"<{_flat(resource)}.{_flat(attribute)}>"
+            return f"<{_finding_text(resource)}.{_finding_text(attribute)}>"
         case {"Ref": name}:
-            return f"<{_flat(name)}>"
+            return f"<{_finding_text(name)}>"
     return json.dumps(value, separators=(",", ":"))

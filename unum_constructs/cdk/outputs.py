@@ -1,4 +1,4 @@
-"""What a stack says of its workflows, for clients and the command line."""
+"""Stack outputs of a workflow, for clients and the command line."""
 
 import re
 from collections.abc import Mapping
@@ -9,27 +9,27 @@ from constructs import Construct
 from unum_constructs.errors import ConstructError
 
 EXPORTED = ("StartAlias", "ControlAlias", "Table")
-"""What other stacks have to know of a workflow."""
+"""Outputs that other stacks import."""
 
 
 def export_name(workflow_name: str, kind: str) -> str:
-    """The name under which the account has one of `EXPORTED` for all stacks of a region.
+    """Return the export name of one of `EXPORTED`, unique in the account and region.
 
-    It has no ``_``, which names of workflows may have. Source: AWS CloudFormation User Guide, "Outputs".
+    Workflow names may contain ``_``, which export names may not. Source: AWS CloudFormation User Guide, "Outputs".
     """
     return f"unum:{workflow_name.replace('_', '::')}:{kind}"
 
 
 def add_outputs(workflow: Construct, outputs: Mapping[str, tuple[str, str]], *, exported_as: str | None = None) -> None:
-    """Add outputs of the stack: value and description by what each is, which ends the output's name.
+    """Add stack outputs.
 
     Args:
         workflow: the workflow.
-        outputs: what is told.
-        exported_as: name of the workflow, where other stacks are to find it by that.
+        outputs: value and description by kind, which is the suffix of the output's logical id.
+        exported_as: workflow name in the exports; None exports nothing.
 
     Raises:
-        ConstructError: another workflow of the stack is exported under that name.
+        ConstructError: another workflow of the stack has the same export name.
     """
     if exported_as:
         _claim_export(workflow, exported_as)

@@ -1,4 +1,4 @@
-"""The queues of a workflow: encrypted, reached by TLS alone, and keeping what they have for as long as SQS allows."""
+"""Queues of a workflow: encrypted, TLS only, with the longest retention."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ KEPT_DAYS = 14
 def new_queue(
     scope: Construct, construct_id: str, *, encryption_key: kms.IKey | None = None, **options: Any
 ) -> sqs.Queue:
-    """A queue, encrypted with a key of SQS where none is given; `options` are those of `aws_sqs.Queue`."""
+    """Make a queue, encrypted with a key of SQS by default; `options` are arguments of `aws_sqs.Queue`."""
     return sqs.Queue(
         scope,
         construct_id,

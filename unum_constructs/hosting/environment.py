@@ -1,4 +1,4 @@
-"""The environments of functions that host nodes: which variables are the workflows', and how much fits in."""
+"""Environment variables of workflow functions: variables of the workflows, and the size limit."""
 
 import json
 import re
@@ -9,19 +9,19 @@ from aws_cdk import TreeInspector
 from aws_cdk import aws_lambda as lambda_
 
 HANDLER, WORKFLOWS = "UNUM_HANDLER", "UNUM_WORKFLOWS"
-"""The variables that workflows set."""
+"""Variables that workflows set."""
 
 CHOICES: Mapping[str, tuple[str, ...]] = {"UNUM_CLIENT": ("wire", "botocore", ""), "UNUM_MAINTAIN_LEASES": ("0", "1")}
-"""Those that are the user's to set, and what they may say."""
+"""Variables that users may set, with their allowed values."""
 
-MOST_BYTES = 4096
-"""The most that Lambda allows. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
+MAX_BYTES = 4096
+"""Size limit of all variables together. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
 
-LEAST_ARN_BYTES = 50
-"""Of the ARN of a version, in the region with the shortest name and with a function's name of one character."""
+MIN_ARN_BYTES = 50
+"""Shortest ARN of a version: shortest region, function name of 1 character."""
 
-MOST_ARN_BYTES = 140
-"""Of the ARN of a version, with a function's name of 64 characters; the URL of a queue, with 80, may be as long."""
+MAX_ARN_BYTES = 140
+"""Longest ARN of a version: function name of 64 characters. The URL of a queue with 80 characters is as long."""
 
 _TOKEN = re.compile(r"\$\{Token\[[^]]*\]\}")
 
@@ -29,9 +29,9 @@ _PROPERTIES = "aws:cdk:cloudformation:props"
 
 
 def environment_of(resource: lambda_.CfnFunction, properties: Mapping[str, Any]) -> Any:
-    """What has to be resolved for the environment of `resource`, which has these `properties`.
+    """Return the environment of `resource` in a form that `resolve` accepts.
 
-    Once anybody has asked for it, jsii makes of it what has no variables, so that it has to be inspected.
+    After a read of the property, jsii returns an object without the variables; the CDK's inspector still shows them.
     """
     found = properties.get("environment")
     if not isinstance(found, lambda_.CfnFunction.EnvironmentProperty):
@@ -41,8 +41,8 @@ def environment_of(resource: lambda_.CfnFunction, properties: Mapping[str, Any])
     return resource.stack.resolve(inspector)["attributes"][_PROPERTIES].get("environment")
 
 
-def overwritten(variables: Mapping[str, Any], own: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with the variables of a function, if the workflow's are `own`; all resolved."""
+def variable_problems(variables: Mapping[str, Any], own: Mapping[str, Any]) -> Iterator[str]:
+    """Yield problems of a function's variables; `own` are the workflows' variables, all resolved."""
     for name, value in own.items():
         if variables.get(name) != value:
             yield (
@@ -55,18 +55,18 @@ def overwritten(variables: Mapping[str, Any], own: Mapping[str, Any]) -> Iterato
             yield f"{name}: expected one of {[*choices]}, got {given!r}"
 
 
-def least_bytes(variables: Mapping[str, Any]) -> int:
-    """How large an environment is at least: what only the deployment knows counts as nothing.
+def min_bytes(variables: Mapping[str, Any]) -> int:
+    """Return the least size of an environment in bytes; values that only the deployment knows count as empty.
 
-    Lambda measures all names and values as one JSON object, so that a quotation mark in a value counts twice; its error
-    message shows what it has measured.
+    Lambda measures all names and values as one JSON object, as its error message shows: a quotation mark in a value
+    counts twice.
     """
     known = {name: _known(value) for name, value in variables.items()}
     return len(json.dumps(known, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def _known(value: Any) -> str:
-    """What is known of a value, with tokens in it or resolved."""
+    """Return the known part of a value that has tokens or is resolved."""
     match value:
         case str():
             return _TOKEN.sub("", value)

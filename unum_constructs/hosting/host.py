@@ -1,9 +1,9 @@
-"""A Lambda function as the host of workflow nodes."""
+"""Lambda functions as hosts of workflow nodes."""
 
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from aws_cdk import Stack
 from aws_cdk import aws_lambda as lambda_
@@ -17,75 +17,80 @@ from unum_constructs.hosting import environment
 from unum_constructs.hosting.version_ids import retain_with, version_arn, version_output
 from unum_constructs.layer.workflow_layer import WorkflowLayer, WorkflowLayers
 
-_TOKEN = "x" * environment.MOST_ARN_BYTES
-"""As long as what stands for a token may be."""
+_TOKEN = "x" * environment.MAX_ARN_BYTES
+"""Text as long as the longest value of a token."""
 
 IMAGE = "Image"
-"""The package type of container images."""
+"""Package type of container images."""
 
 HANDLER = "unum_runtime.handler.handle"
-"""What Lambda calls in a function that hosts nodes."""
+"""Handler of functions that host nodes."""
 
 
 class FailureDestination(Protocol):
-    """Where Lambda sends failed events: `unum_constructs.resources.failure_handler.FailureHandler`."""
+    """On-failure destination: `unum_constructs.resources.failure_handler.FailureHandler`."""
 
     @property
     def function(self) -> lambda_.Function:
-        """The function that gets them."""
+        """Function that receives failed events."""
 
     @property
     def version_arn(self) -> str:
-        """A token of the qualified ARN of its version."""
+        """Token of the qualified ARN of its version."""
 
-    def hand_on(self, workflow_name: str, other: "FailureDestination") -> None:
-        """Have `other` do what is for another workflow."""
+    def forward_failures(self, workflow_name: str, other: "FailureDestination") -> None:
+        """Forward failures of another workflow to `other`."""
+
+
+class DeliveryLimits(NamedTuple):
+    """Limits of Lambda's retries of one event.
+
+    Attributes:
+        max_event_age_s: longest time in seconds; None for Lambda's default of 6 hours.
+        retry_attempts: retries after an error; None for Lambda's default of 2.
+    """
+
+    max_event_age_s: int | None = None
+    retry_attempts: int | None = None
+
+
+LAMBDA_LIMITS = DeliveryLimits()
+"""Lambda's own limits. Source: AWS Lambda Developer Guide, "How Lambda handles errors and retries with asynchronous
+invocation"."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failures:
-    """What becomes of events that a function could not work on.
+    """Destination of events that a function could not process.
 
     Attributes:
-        handler: where Lambda sends them in the end.
-        max_event_age_s: how long Lambda tries, in seconds; None for 6 hours.
-        retry_attempts: how often it tries again after an error; None for twice.
+        handler: on-failure destination.
+        limits: retries before that.
     """
 
     handler: FailureDestination
-    max_event_age_s: int | None
-    retry_attempts: int | None
+    limits: DeliveryLimits
 
-    @property
-    def limits(self) -> tuple[int | None, int | None]:
-        """Age and attempts."""
-        return self.max_event_age_s, self.retry_attempts
-
-    def configure(self, qualified: lambda_.Version | lambda_.Alias, qualifier: str) -> lambda_.CfnEventInvokeConfig:
-        """Have Lambda treat the failed events of a version or alias so."""
-        return self.configure_named(qualified, function_name=qualified.lambda_.function_name, qualifier=qualifier)
-
-    def configure_named(self, scope: Construct, *, function_name: str, qualifier: str) -> lambda_.CfnEventInvokeConfig:
-        """The same, for a version or alias that is known by its names."""
+    def configure(self, scope: Construct, *, function_name: str, qualifier: str) -> lambda_.CfnEventInvokeConfig:
+        """Configure asynchronous invocation of one version or alias with this destination."""
         return async_configuration(
             scope,
             function_name=function_name,
             qualifier=qualifier,
             destination=self.handler.version_arn,
-            max_event_age_s=self.max_event_age_s,
-            retry_attempts=self.retry_attempts,
+            limits=self.limits,
         )
 
 
 class Host(Construct):
-    """Beneath a function: what workflows have made of it. It is one for each function, however many its workflows.
+    """State that workflows share about one function; the construct is a child of the function.
 
     Attributes:
         function: the function.
-        version: its version in this deployment; retained, for running executions stay on it.
-        version_arn: a token of the version's qualified ARN.
-        references: functions whose versions its environment names.
-        failures: what becomes of its failed events; None before the first workflow says it.
+        version: version of this deployment; retained, because running executions stay on it.
+        version_arn: token of the version's qualified ARN.
+        references: functions whose versions the environment names.
+        failures: destination of failed events; None before the first workflow sets it.
     """
 
     ID = "Unum"
@@ -94,8 +99,8 @@ class Host(Construct):
         """Make `function` a host.
 
         Args:
-            function: checked by `unum_constructs.assembly.wrapping`.
-            handler: the user's handler; None where there is no user code.
+            function: function that passed the checks of `unum_constructs.assembly.wrapping`.
+            handler: the user's handler; None without user code.
         """
         super().__init__(function, self.ID)
         self.function = function
@@ -112,37 +117,37 @@ class Host(Construct):
 
     @property
     def resource(self) -> lambda_.CfnFunction:
-        """The function's resource."""
+        """CloudFormation resource of the function."""
         return resource_of(self.function, lambda_.CfnFunction)
 
     @property
     def takes_layers(self) -> bool:
-        """Whether it is no container image, which has to have the runtime in it."""
+        """True unless the function is a container image, which has to contain the runtime itself."""
         return package_type_of(self.function) != IMAGE
 
     @property
     def environment_key(self) -> str | None:
-        """ARN of the user's key that its environment is encrypted with, if there is one."""
+        """ARN of the customer managed key of the environment, if any."""
         return self.resource.kms_key_arn
 
     @property
     def stack(self) -> str:
-        """Path of the stack that it is in."""
+        """Path of the function's stack."""
         return path_of(stack_of(self.function))
 
     def version_arn_in(self, stack: Stack) -> str:
-        """A token of the version's qualified ARN, for functions of `stack`."""
+        """Return a token of the version's qualified ARN, for functions of `stack`."""
         return self.version_arn if path_of(stack) == self.stack else version_output(self.version, stack)
 
     def _redirect(self) -> None:
-        """Have Lambda call the runtime."""
+        """Set the runtime's handler."""
         if self.takes_layers:
             self.resource.handler = HANDLER
         else:
             self.resource.add_property_override("ImageConfig.Command", [HANDLER])
 
     def reaches(self, other: "Host") -> bool:
-        """Whether this function's environment refers to the version of `other`, directly or by way of others."""
+        """Return True if the environment refers to the version of `other`, directly or through other functions."""
         seen: set[Host] = set()
         ahead = {self}
         while ahead:
@@ -151,31 +156,31 @@ class Host(Construct):
         return other in seen
 
     def serve(self, workflow: str, layers: WorkflowLayers, service: Mapping[str, Any]) -> None:
-        """Take part in a workflow.
+        """Add a workflow to the function.
 
         Args:
-            workflow: its name.
-            layers: its layers, of this function's stack.
-            service: what `unum_runtime.functions.task_function.Service` says.
+            workflow: workflow name.
+            layers: the workflow's layers in the function's stack.
+            service: fields of `unum_runtime.functions.task_function.Service`.
 
         Raises:
-            ConstructError: Lambda would refuse an environment with that many routes, or another layer.
+            ConstructError: the environment would be too large, or the function would have too many layers.
         """
         self._services[workflow] = service
         self._check_environment()
         self._set(environment.WORKFLOWS, stack_of(self.function).to_json_string(self._services))
-        layer = self._take_one(layers) if self.takes_layers else layers.first
+        layer = self._add_layer(layers) if self.takes_layers else layers.first
         # A layer keeps its logical id when its content changes, so the CDK would see the same function.
         self.function.invalidate_version_based_on(layer.digest)
 
     def serves(self, workflow: str) -> bool:
-        """Whether it takes part in a workflow of that name already."""
+        """Return True if the function belongs to a workflow of that name."""
         return workflow in self._services
 
-    def _take_one(self, layers: WorkflowLayers) -> WorkflowLayer:
+    def _add_layer(self, layers: WorkflowLayers) -> WorkflowLayer:
         # The CDK counts them. To ask for them before would fix their list, in older versions of the CDK.
         try:
-            return layers.give(self.function)
+            return layers.add_to(self.function)
         except (JSIIError, RuntimeError) as error:
             raise ConstructError(
                 self.function, f"Lambda allows 5 layers, and each workflow needs one: merge some of them ({error})"
@@ -186,50 +191,52 @@ class Host(Construct):
         self.function.add_environment(variable, value)
 
     def _check_environment(self) -> None:
-        """Stop if what we put into the environment does not fit, with ARNs and names as long as they may be."""
-        deployed = {name: _as_deployed(service) for name, service in self._services.items()}
-        size = environment.least_bytes({**self._variables, environment.WORKFLOWS: _compact(deployed)})
-        if size > environment.MOST_BYTES:
+        """Raise if the workflows' variables could exceed the limit, with ARNs and names of the greatest length."""
+        deployed = {name: _longest_values(service) for name, service in self._services.items()}
+        size = environment.min_bytes({**self._variables, environment.WORKFLOWS: _compact(deployed)})
+        if size > environment.MAX_BYTES:
             raise ConstructError(
                 self.function,
-                f"routes: expected an environment of at most {environment.MOST_BYTES} bytes, got {size} for "
+                f"routes: expected an environment of at most {environment.MAX_BYTES} bytes, got {size} for "
                 f"{sum(len(service['routes']) for service in self._services.values())} functions that may follow this "
                 "one; let one function host several of them, or put a function between",
             )
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What workflows have put into the environment; with tokens."""
+        """Variables that workflows have set; with tokens."""
         return self._variables
 
-    def changes_of_environment(self, variables: Mapping[str, Any], own: Mapping[str, Any]) -> Iterator[str]:
-        """What the user has done to the environment that it cannot be deployed or would not work with.
+    def environment_problems(self, variables: Mapping[str, Any], own: Mapping[str, Any]) -> Iterator[str]:
+        """Yield problems of the user's changes to the environment.
 
         Args:
-            variables: the environment, resolved.
-            own: `variables` of this, resolved.
+            variables: current environment, resolved.
+            own: `Host.variables`, resolved.
         """
-        yield from environment.overwritten(variables, own)
-        least_own = {**self._variables, environment.WORKFLOWS: _compact(self._least_services())}
-        size, least = environment.least_bytes({**variables, **least_own}), environment.least_bytes(least_own)
-        if size > environment.MOST_BYTES:
+        yield from environment.variable_problems(variables, own)
+        least_own = {**self._variables, environment.WORKFLOWS: _compact(self._shortest_services())}
+        size, least = environment.min_bytes({**variables, **least_own}), environment.min_bytes(least_own)
+        if size > environment.MAX_BYTES:
             yield (
                 f"its environment has at least {size} bytes, {least} of which are the workflow's; Lambda allows "
-                f"{environment.MOST_BYTES}, as JSON: keep large values elsewhere, such as in Parameter Store"
+                f"{environment.MAX_BYTES}, as JSON: keep large values elsewhere, such as in Parameter Store"
             )
 
-    def _least_services(self) -> Any:
-        """What workflows say, with ARNs as short as they may be."""
+    def _shortest_services(self) -> Any:
+        """Return the workflows' fields with ARNs of the least length."""
         return {
-            name: {**service, "routes": {key: _least_arn(arn) for key, arn in service["routes"].items()}}
+            name: {**service, "routes": {key: _shortest_arn(arn) for key, arn in service["routes"].items()}}
             for name, service in self._services.items()
         }
 
     def allow_recursion(self) -> None:
-        """Have Lambda accept that the function is invoked again as a consequence of its own invocation.
+        """Let Lambda invoke the function as a consequence of its own invocation, as loops and retries do.
+
+        Source: AWS Lambda Developer Guide, "Use Lambda recursive loop detection to prevent infinite loops".
 
         Raises:
-            ConstructError: the user wants the opposite.
+            ConstructError: the user has set ``TERMINATE``.
         """
         if self.resource.recursive_loop == "Terminate":
             raise ConstructError(
@@ -240,10 +247,10 @@ class Host(Construct):
         self.resource.recursive_loop = "Allow"
 
     def claim_failures(self, failures: Failures) -> Failures:
-        """What becomes of its failed events: `failures`, if they are the first that are wanted, else those.
+        """Return the function's destination of failed events: `failures`, unless another workflow came first.
 
         Raises:
-            ConstructError: another workflow wants other limits, or is in another stack.
+            ConstructError: the other workflow has other limits, or belongs to another stack.
         """
         if self.failures is None:
             self.failures = failures
@@ -259,21 +266,22 @@ class Host(Construct):
         if self.failures.limits != failures.limits:
             raise ConstructError(
                 self.function,
-                f"expected max_event_age and retry_attempts as in its first workflow, {self.failures.limits}, "
-                f"got {failures.limits}: a function has one of each; give both workflows the same, or two functions",
+                f"expected max_event_age and retry_attempts as in its first workflow, {tuple(self.failures.limits)}, "
+                f"got {tuple(failures.limits)}: a function has one of each; give both workflows the same, or "
+                "make two functions",
             )
         return self.failures
 
     def send_failures(self, failures: Failures, *, after: IDependable) -> None:
-        """Have Lambda send failed events of the version to the handler of failures.
+        """Let Lambda send failed events of the version to the failure handler.
 
-        The configuration hangs on the version, and is retained with it; a new version has one of its own.
+        The configuration is retained with the version; a new version gets its own.
 
         Args:
-            failures: where to, and when.
-            after: what allows it; Lambda refuses a destination that the function's role may not send to.
+            failures: destination and limits.
+            after: permission; Lambda refuses a destination without it.
         """
-        configuration = failures.configure_named(
+        configuration = failures.configure(
             self.version, function_name=self.function.function_name, qualifier=self.version.version
         )
         configuration.node.add_dependency(after)
@@ -286,10 +294,9 @@ def async_configuration(
     function_name: str,
     qualifier: str,
     destination: str,
-    max_event_age_s: int | None = None,
-    retry_attempts: int | None = None,
+    limits: DeliveryLimits = LAMBDA_LIMITS,
 ) -> lambda_.CfnEventInvokeConfig:
-    """How Lambda treats asynchronous events that a version or alias could not work on, as a construct in `scope`."""
+    """Configure asynchronous invocation of a version or alias: limits and on-failure destination."""
     on_failure = lambda_.CfnEventInvokeConfig.OnFailureProperty(destination=destination)
     return lambda_.CfnEventInvokeConfig(
         scope,
@@ -297,8 +304,8 @@ def async_configuration(
         function_name=function_name,
         qualifier=qualifier,
         destination_config=lambda_.CfnEventInvokeConfig.DestinationConfigProperty(on_failure=on_failure),
-        maximum_event_age_in_seconds=max_event_age_s,
-        maximum_retry_attempts=retry_attempts,
+        maximum_event_age_in_seconds=limits.max_event_age_s,
+        maximum_retry_attempts=limits.retry_attempts,
     )
 
 
@@ -306,15 +313,15 @@ def _compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def _least_arn(arn: str) -> str:
-    return "x" * environment.LEAST_ARN_BYTES if is_token(arn) else arn
+def _shortest_arn(arn: str) -> str:
+    return "x" * environment.MIN_ARN_BYTES if is_token(arn) else arn
 
 
-def _as_deployed(value: Any) -> Any:
-    """`value` with texts in place of tokens."""
+def _longest_values(value: Any) -> Any:
+    """Return `value` with texts of the greatest length in place of tokens."""
     match value:
         case Mapping():
-            return {key: _as_deployed(item) for key, item in value.items()}
+            return {key: _longest_values(item) for key, item in value.items()}
         case str() if is_token(value):
             return _TOKEN
     return value

@@ -1,9 +1,9 @@
 """Logical ids that change with a function's version.
 
-The CDK computes a version's logical id from everything that makes up the function, anew for each reference to it. Our
-functions refer to their successors' versions, so that would be exponential in the length of a workflow with conditions.
-Here each id is computed once, when the CDK first asks for it in the synthesis, when functions change no more; and once
-more when the references between stacks have become what stands in the templates, for that changes the ids.
+The CDK computes a version's logical id from all properties of the function, again for each reference. Functions refer
+to the versions of their successors, so the cost would grow exponentially with the length of a workflow with choices.
+Here each id is computed once, on the CDK's first request during synthesis, when functions no longer change; and once
+more after references between stacks have their final form, which changes the ids.
 """
 
 from typing import ClassVar
@@ -20,13 +20,13 @@ MAX_LOGICAL_ID = 255
 
 
 class _Synthesis:
-    """How far it is; ids that were computed before hold no more."""
+    """Phase of the synthesis; ids of an earlier phase are obsolete."""
 
     phase: ClassVar[int] = 0
 
 
 class _VersionId:
-    """The logical id of one version.
+    """Logical id of one version.
 
     Attributes:
         resource: the version.
@@ -36,71 +36,76 @@ class _VersionId:
         self._stack = stack_of(version)
         self.resource = resource_of(version, lambda_.CfnVersion)
         self._token = self.resource.logical_id
-        self._known: tuple[int, str] | None = None
+        self._cached: tuple[int, str] | None = None
 
-    def followed_by(self, suffix: str) -> str:
-        """It as it is now, and `suffix`."""
-        _noticed(self._stack).compute()
-        return self.now()[len(suffix) - MAX_LOGICAL_ID :] + suffix
+    def with_suffix(self, suffix: str) -> str:
+        """Return the current id with `suffix`, shortened in front to the limit of 255 characters."""
+        _assignment_in(self._stack).compute()
+        return self.current()[len(suffix) - MAX_LOGICAL_ID :] + suffix
 
-    def now(self) -> str:
-        """It as it is now; the CDK asks for those of the versions that the function refers to meanwhile."""
-        if self._known is None or self._known[0] != _Synthesis.phase:
-            self._known = _Synthesis.phase, self._stack.resolve(self._token)
-        return self._known[1]
+    def current(self) -> str:
+        """Return the current id; the CDK then requests the ids of all versions that the function refers to."""
+        if self._cached is None or self._cached[0] != _Synthesis.phase:
+            self._cached = _Synthesis.phase, self._stack.resolve(self._token)
+        return self._cached[1]
 
 
 @jsii.implements(IValidation)
-class _ReferencesAreResolved:
-    """Notices it, once for each stack: the CDK validates constructs after that, and before it writes templates."""
+class _IdAssignment:
+    """Validation that assigns ids, once for each stack.
+
+    The CDK validates after it has resolved references, and before it writes templates.
+    """
 
     def __init__(self) -> None:
-        self._named: list[tuple[CfnResource, _VersionId, str]] = []
+        self._assigned: list[tuple[CfnResource, _VersionId, str]] = []
         self._computed: int | None = None
 
-    def name(self, resource: CfnResource, version_id: _VersionId, suffix: str) -> None:
-        """Give `resource` an id then."""
-        self._named.append((resource, version_id, suffix))
+    def assign_later(self, resource: CfnResource, version_id: _VersionId, suffix: str) -> None:
+        """Assign the id of `version_id` with `suffix` to `resource` during validation."""
+        self._assigned.append((resource, version_id, suffix))
 
     def compute(self) -> None:
-        """Compute ids in the order in which none needs another that is not known.
+        """Compute all ids, successors first.
 
-        What executions come to later is named later. From first to last, the CDK and Python would ask each other for
-        the next one until their stacks are full.
+        Later states are registered later. In the other order, the CDK and Python would recurse through the whole
+        workflow, and large ones would exceed their stacks.
         """
         if self._computed != _Synthesis.phase:
             self._computed = _Synthesis.phase
-            for _, version_id, _ in reversed(self._named):
-                version_id.now()
+            for _, version_id, _ in reversed(self._assigned):
+                version_id.current()
 
     def validate(self) -> list[str]:
         _Synthesis.phase += 1
-        for resource, version_id, suffix in self._named:
-            resource.override_logical_id(version_id.followed_by(suffix))
+        for resource, version_id, suffix in self._assigned:
+            resource.override_logical_id(version_id.with_suffix(suffix))
         for each in self._retained():
             each.apply_removal_policy(RemovalPolicy.RETAIN)
         return []
 
     def _retained(self) -> dict[CfnResource, None]:
-        return dict.fromkeys(each for named, version_id, _ in self._named for each in (version_id.resource, named))
+        return dict.fromkeys(
+            each for resource, version_id, _ in self._assigned for each in (version_id.resource, resource)
+        )
 
 
 _ids: WeakKeyDictionary[lambda_.Version, _VersionId] = WeakKeyDictionary()
-_noticing: WeakKeyDictionary[Stack, _ReferencesAreResolved] = WeakKeyDictionary()
+_assignments: WeakKeyDictionary[Stack, _IdAssignment] = WeakKeyDictionary()
 
 
 def _id_of(version: lambda_.Version) -> _VersionId:
     if version not in _ids:
         _ids[version] = _VersionId(version)
-        _noticed(stack_of(version))
+        _assignment_in(stack_of(version))
     return _ids[version]
 
 
-def _noticed(stack: Stack) -> _ReferencesAreResolved:
-    if stack not in _noticing:
-        _noticing[stack] = _ReferencesAreResolved()
-        node_of(stack).add_validation(_noticing[stack])
-    return _noticing[stack]
+def _assignment_in(stack: Stack) -> _IdAssignment:
+    if stack not in _assignments:
+        _assignments[stack] = _IdAssignment()
+        node_of(stack).add_validation(_assignments[stack])
+    return _assignments[stack]
 
 
 @jsii.implements(IStringProducer)
@@ -110,33 +115,32 @@ class _LogicalId:
         self._suffix = suffix
 
     def produce(self, _context: IResolveContext) -> str:
-        return self._version_id.followed_by(self._suffix)
+        return self._version_id.with_suffix(self._suffix)
 
 
 def logical_id(version: lambda_.Version, suffix: str = "") -> str:
-    """A token of the logical id of `version`, followed by `suffix`."""
+    """Return a token of the logical id of `version` with `suffix`."""
     return Lazy.uncached_string(_LogicalId(_id_of(version), suffix))
 
 
 def retain_with(version: lambda_.Version, resource: CfnResource, suffix: str) -> None:
-    """Retain `version` and `resource`, which gets the logical id of `version`, followed by `suffix`.
+    """Retain `version` and `resource`; `resource` gets the logical id of `version` with `suffix`.
 
-    Not before synthesis: so the CDK does not ask for the id each time that it comes by.
+    The id is assigned during synthesis, so that the CDK does not compute it on each earlier visit.
     """
-    _noticed(stack_of(version)).name(resource, _id_of(version), suffix)
+    _assignment_in(stack_of(version)).assign_later(resource, _id_of(version), suffix)
 
 
 def version_arn(version: lambda_.Version) -> str:
-    """A token of the qualified ARN of `version`, for functions of the same stack."""
+    """Return a token of the version's qualified ARN, for functions of the same stack."""
     return Fn.ref(logical_id(version))
 
 
 def version_output(version: lambda_.Version, stack: Stack) -> str:
-    """A token of the same for another stack, `stack`, which has to be deployed later or is around the version's.
+    """Return a token of the version's ARN for `stack`, which is deployed later or contains the version's stack.
 
-    It is an output of the version's stack that nobody exports: so a version that is not the current one any more may go
-    from that stack's template, although others were deployed with it. The output's name changes with the version, for
-    otherwise the other stacks would not see that they have to change.
+    It is an output without an export: CloudFormation lets the version's stack drop an old version while other stacks
+    still use it. The output's name changes with the version, because other stacks would not notice a changed value.
     """
     name, own = logical_id(version, suffix="Arn"), stack_of(version)
     if version.node.try_find_child(_OUTPUT) is None:
@@ -150,7 +154,7 @@ def version_output(version: lambda_.Version, stack: Stack) -> str:
 
 
 def nested_in(around: Stack, stack: Stack) -> bool:
-    """Whether `stack` is nested directly in `around`."""
+    """Return True if `stack` is nested directly in `around`."""
     parent = stack.nested_stack_parent
     return parent is not None and path_of(parent) == path_of(around)
 

@@ -1,6 +1,6 @@
-"""Bytecode for the Python of functions, made by this interpreter, or by one of that version that the machine has.
+"""Bytecode for the Python of functions, by this interpreter or another one on this machine.
 
-Bytecode is good for one minor version of CPython; its releases, from the first final one on, share a format.
+Bytecode belongs to one minor version of CPython; all its releases since the first final one share the format.
 """
 
 import json
@@ -15,38 +15,38 @@ from typing import TypeAlias
 from unum_constructs.layer import bytecode
 
 FOLDERS = "UNUM_PYTHONS"
-"""The variable of the environment with the folders, written as in PATH, whose interpreters may be asked. Without it,
-these are the ones of PATH; where it is empty, nobody is asked."""
+"""Environment variable with the folders to search for interpreters, in the format of PATH. Default: PATH; empty
+disables the search."""
 
 LIMIT_S = 30
-"""What an interpreter may take for an answer; half a second is usual."""
+"""Time limit of an interpreter's answer; half a second is usual."""
 
 _LONGEST_REASON = 300
 
 Modules: TypeAlias = Mapping[str, bytes]
-"""Sources or bytecode by path, as tracebacks say it."""
+"""Sources or bytecode by the path in tracebacks."""
 
 
 class NoBytecodeError(Exception):
-    """Nobody on this machine makes bytecode for a Python; the text says why."""
+    """Missing bytecode for a Python; the text has the reason."""
 
 
-def compiled(sources: Modules, python: str) -> Modules:
-    """The bytecode of `sources` for functions with the runtime `python`, such as ``python3.13``.
+def compile_modules(sources: Modules, python: str) -> Modules:
+    """Compile `sources` for functions with the runtime `python`, such as ``python3.13``.
 
     Raises:
-        NoBytecodeError: this Python is another one, and no interpreter of that name answers.
+        NoBytecodeError: this Python has another version, and no interpreter of that name answers.
     """
     if python == bytecode.this_python():
-        return {path: _compiled_here(source, path) for path, source in sources.items()}
-    return _interpreter(python, _found(python)).compiled(sources)
+        return {path: _compile_here(source, path) for path, source in sources.items()}
+    return _interpreter(python, _find(python)).compile(sources)
 
 
-_compiled_here = cache(bytecode.compiled)
+_compile_here = cache(bytecode.compile_source)
 
 
-def _found(python: str) -> str:
-    """The interpreter that a shell would run.
+def _find(python: str) -> str:
+    """Return the interpreter that a shell would run.
 
     Raises:
         NoBytecodeError: there is none.
@@ -59,18 +59,18 @@ def _found(python: str) -> str:
 
 
 class _Interpreter:
-    """Another Python, which compiles each module once; if it fails once, nobody waits for it again."""
+    """Another Python, which compiles each module once, and is not called again after a failure."""
 
     def __init__(self, python: str, executable: str) -> None:
         self._python, self._executable = python, executable
         self._made: dict[tuple[str, bytes], bytes] = {}
         self._failure = ""
 
-    def compiled(self, sources: Modules) -> Modules:
-        """The bytecode of `sources`.
+    def compile(self, sources: Modules) -> Modules:
+        """Return the bytecode of `sources`.
 
         Raises:
-            NoBytecodeError: it has failed, now or before.
+            NoBytecodeError: the interpreter failed, now or before.
         """
         new = {path: source for path, source in sources.items() if (path, source) not in self._made}
         if new and not self._failure:
@@ -80,7 +80,7 @@ class _Interpreter:
         return {path: self._made[path, source] for path, source in sources.items()}
 
     def _ask(self, sources: Modules) -> None:
-        """Learn of the bytecode of `sources`, or of why it is not to be had."""
+        """Run the interpreter; store bytecode or the reason of its failure."""
         question = json.dumps({path: source.hex() for path, source in sources.items()})
         # Isolated: neither the environment nor packages change what the program imports.
         command = [self._executable, "-I", "-S", bytecode.__file__, self._python]

@@ -1,6 +1,6 @@
-"""Sources without what only their readers ask for: docstrings and comments, in whose place lines are empty.
+"""Removal of docstrings and comments from sources; their lines become empty.
 
-So tracebacks name the same lines, and what is compiled is the same but for docstrings.
+Tracebacks keep their line numbers, and the compiled code is equal except for docstrings.
 """
 
 import ast
@@ -9,8 +9,8 @@ import tokenize
 from collections.abc import Iterator
 
 
-def bare(source: bytes) -> bytes:
-    """The module `source`, in UTF-8, without docstrings and comments."""
+def strip_source(source: bytes) -> bytes:
+    """Remove docstrings and comments from the module `source`, in UTF-8."""
     lines = source.decode().splitlines(keepends=True)
     for text, is_alone in _texts(ast.parse(source)):
         first, last = text.lineno - 1, text.end_lineno or text.lineno
@@ -25,7 +25,7 @@ def bare(source: bytes) -> bytes:
 
 
 def _texts(module: ast.Module) -> Iterator[tuple[ast.Expr, bool]]:
-    """Statements that are a text and nothing else, each with whether nothing else is where it stands."""
+    """Yield statements that consist of a text, each with True if its block has no other statement."""
     for node in ast.walk(module):
         statements = getattr(node, "body", None)
         for each in statements if isinstance(statements, list) else ():

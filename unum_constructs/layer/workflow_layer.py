@@ -1,6 +1,6 @@
-"""The layers of a workflow: the runtime and the workflow's IR, from the same sources on every machine.
+"""Layers of a workflow: runtime and IR, equal on every machine.
 
-There is one for each version of Python that functions of the workflow have, and for each stack that they are in.
+There is one layer for each Python of the workflow's functions, in each stack with functions.
 """
 
 from collections.abc import Sequence
@@ -18,38 +18,38 @@ from unum_constructs.cdk.lookup import path_of, resource_of, runtime_of
 from unum_constructs.layer.bytecode import name_of_this_python
 from unum_constructs.layer.content import (
     Content,
-    compilable,
-    deployed,
+    compilable_modules,
+    deployed_files,
     digest,
     layer_content,
     runtime_folder,
 )
-from unum_constructs.layer.interpreters import NoBytecodeError, compiled
+from unum_constructs.layer.interpreters import NoBytecodeError, compile_modules
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
 SLOWER_STARTS = "unum:slowerStarts"
-"""The information that functions compile the runtime whenever they start; no warning, for `cdk deploy --strict` takes
-those for errors, and nothing is wrong."""
+"""Id of the message about functions without bytecode. It is an info: ``cdk deploy --strict`` fails on warnings, and
+slow starts are no error."""
 
 
-MOST_NAMED = 3
-"""Functions that a message names."""
+MAX_NAMED = 3
+"""Most functions that a message names."""
 
 
 class WorkflowLayer(lambda_.LayerVersion):
-    """The layer version of one workflow, for functions with one version of Python.
+    """Layer version of one workflow, for functions with one Python.
 
     Attributes:
-        digest: changes when any byte of the layer does; versions of functions depend on it.
-        python: the runtime of the functions that it is for, such as ``python3.13``.
+        digest: digest of all bytes in the layer; versions of functions depend on it.
+        python: runtime of its functions, such as ``python3.13``.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, workflow: Workflow, python: str) -> None:
         content = layer_content(workflow, runtime_folder())
         self.digest = digest(content, python)
         self.python = python
-        files = deployed(content, self._bytecode(content))
+        files = deployed_files(content, self._bytecode(content))
         folder = Path(_stage(scope).asset_outdir) / f"unum-{self.digest}"
         was_there = folder.exists()
         _write(files, folder)
@@ -62,58 +62,58 @@ class WorkflowLayer(lambda_.LayerVersion):
         if was_there:
             self._stage_again(files)
         self._definition = folder / "python" / WORKFLOWS_FOLDER / f"{workflow.name}.json"
-        self._takers: list[lambda_.Function] = []
-        self.node.add_validation(_StillThatPython(python, self._takers))
+        self._functions: list[lambda_.Function] = []
+        self.node.add_validation(_RuntimeUnchanged(python, self._functions))
 
     @cached_property
     def definition(self) -> s3_assets.Asset:
-        """The IR alone, for functions that take no layer; an asset as soon as it is asked for."""
+        """IR alone, for container images; uploaded only if used."""
         return s3_assets.Asset(self, "Definition", path=str(self._definition))
 
-    def taken_by(self, function: lambda_.Function) -> None:
-        """Have it said in time if `function` gets another Python later, by which it could not load the layer."""
-        self._takers.append(function)
+    def check_runtime_of(self, function: lambda_.Function) -> None:
+        """Check at the end of synthesis that `function` still has the Python that can load the layer."""
+        self._functions.append(function)
 
-    def tell_of_slow_starts(self) -> None:
-        """Say so if nobody has made bytecode for its functions."""
-        if self._takers and self._lacking:
+    def report_slow_starts(self) -> None:
+        """Report functions of this layer if it has no bytecode."""
+        if self._functions and self._missing_bytecode:
             Annotations.of(self).add_info_v2(
                 SLOWER_STARTS,
-                f"{_some(self._takers)}: cold starts take longer, because their runtime is {self.python} and nobody "
-                f"makes bytecode for it: this app is synthesized by {name_of_this_python()}, and {self._lacking}; "
-                f"have a {self.python} that answers, synthesize with it, or give functions the `runtime` of yours",
+                f"{_first_paths(self._functions)}: cold starts take longer without bytecode for their runtime "
+                f"{self.python}: this app is synthesized by {name_of_this_python()}, and {self._missing_bytecode}; "
+                f"install {self.python}, synthesize with it, or set the functions' `runtime` to this Python",
             )
 
     def _stage_again(self, files: Content) -> None:
-        """Have the assembly get `files` in place of what another Python may have made by the same digest.
+        """Replace the staged copy and archive by `files`; another Python may have made them under the same digest.
 
-        The CDK leaves a copy that it finds as it is, and its command line the archive of that.
+        The CDK keeps a copy that exists, and its command line keeps the archive of that copy.
         """
         asset, assembly = self.node.find_child("Code"), Path(_stage(self).outdir)
-        assert isinstance(asset, s3_assets.Asset)  # noqa: S101 - what `Code.from_asset` makes
+        assert isinstance(asset, s3_assets.Asset)  # noqa: S101 - `Code.from_asset` makes one
         _write(files, assembly / asset.asset_path)
         (assembly / ".cache" / f"{asset.asset_hash}.zip").unlink(missing_ok=True)
 
     def _bytecode(self, content: Content) -> Content:
-        """That of the modules in `content`; nothing, and why, where nobody makes it."""
-        self._lacking = ""
+        """Return the bytecode of the modules in `content`; empty, with the reason stored, if no Python can make it."""
+        self._missing_bytecode = ""
         try:
-            return compiled(compilable(content), self.python)
+            return compile_modules(compilable_modules(content), self.python)
         except NoBytecodeError as error:
-            self._lacking = str(error)
+            self._missing_bytecode = str(error)
             return {}
 
 
 class WorkflowLayers:
-    """The layers of a workflow in one stack.
+    """Layers of a workflow in one stack.
 
     Args:
-        scope: where they are made.
-        workflow: the workflow, compiled.
-        python: the runtime of functions that the first one is made for.
+        scope: parent construct of the layers.
+        workflow: compiled workflow.
+        python: runtime of the first layer's functions.
 
     Attributes:
-        first: its logical id is the same whatever other versions there are.
+        first: first layer; its logical id does not depend on the Python.
     """
 
     def __init__(self, scope: Construct, *, workflow: Workflow, python: str) -> None:
@@ -121,19 +121,19 @@ class WorkflowLayers:
         self.first = WorkflowLayer(scope, "Layer", workflow=workflow, python=python)
         self._layers = {python: self.first}
 
-    def give(self, function: lambda_.Function) -> WorkflowLayer:
-        """Have `function` take the one for its Python."""
-        layer = self._for(str(runtime_of(function)))
+    def add_to(self, function: lambda_.Function) -> WorkflowLayer:
+        """Add the layer for its Python to `function`."""
+        layer = self._layer_for(str(runtime_of(function)))
         function.add_layers(layer)
-        layer.taken_by(function)
+        layer.check_runtime_of(function)
         return layer
 
-    def tell_of_slow_starts(self) -> None:
-        """Say which functions start more slowly than they could."""
+    def report_slow_starts(self) -> None:
+        """Report functions of layers without bytecode."""
         for layer in self._layers.values():
-            layer.tell_of_slow_starts()
+            layer.report_slow_starts()
 
-    def _for(self, python: str) -> WorkflowLayer:
+    def _layer_for(self, python: str) -> WorkflowLayer:
         if python not in self._layers:
             made = WorkflowLayer(self._scope, f"Layer-{python}", workflow=self._workflow, python=python)
             self._layers[python] = made
@@ -141,26 +141,26 @@ class WorkflowLayers:
 
 
 @jsii.implements(IValidation)
-class _StillThatPython:
-    """Looks at functions that take a layer once more when all constructs and Aspects have done their part."""
+class _RuntimeUnchanged:
+    """Check of functions with a layer after all constructs and Aspects have run."""
 
-    def __init__(self, python: str, takers: list[lambda_.Function]) -> None:
-        self._python, self._takers = python, takers
+    def __init__(self, python: str, functions: list[lambda_.Function]) -> None:
+        self._python, self._functions = python, functions
 
     def validate(self) -> list[str]:
-        found = ((each, resource_of(each, lambda_.CfnFunction).runtime) for each in self._takers)
+        found = ((each, resource_of(each, lambda_.CfnFunction).runtime) for each in self._functions)
         return [
-            f"{path_of(each)}: expected the runtime {self._python!r}, for which the workflow's layer is made, got "
-            f"{runtime!r}, which was set later; give it to the function when it is made"
+            f"{path_of(each)}: expected the runtime {self._python!r}, which the workflow's layer is made for, got "
+            f"{runtime!r}, set later; pass the runtime to the function's constructor"
             for each, runtime in found
             if runtime != self._python
         ]
 
 
-def _some(functions: Sequence[lambda_.Function]) -> str:
-    """Where the first of `functions` are, and how many others there are."""
-    others = len(functions) - MOST_NAMED
-    return ", ".join(map(path_of, functions[:MOST_NAMED])) + (f" and {others} more" if others > 0 else "")
+def _first_paths(functions: Sequence[lambda_.Function]) -> str:
+    """Return the paths of the first `functions`, and the number of the others."""
+    others = len(functions) - MAX_NAMED
+    return ", ".join(map(path_of, functions[:MAX_NAMED])) + (f" and {others} more" if others > 0 else "")
 
 
 def _stage(scope: Construct) -> Stage:
@@ -170,7 +170,7 @@ def _stage(scope: Construct) -> Stage:
 
 
 def _write(content: Content, folder: Path) -> None:
-    """Let `folder` have `content` in it and nothing else, also where another Python has synthesized there before."""
+    """Replace `folder` by `content`; another Python may have synthesized there before."""
     rmtree(folder, ignore_errors=True)
     for path, data in content.items():
         file = folder / path

@@ -1,4 +1,4 @@
-"""Alarms on what happens to a workflow's executions."""
+"""Alarms on a workflow's executions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -11,21 +11,21 @@ from unum_constructs.errors import ConstructError
 AT_LEAST = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
 
 TIMER_AGE_MIN = 20
-"""Minutes. An event that waits is looked at every 15 at the latest; one that is older is not looked at any more.
-Source: Amazon SQS Developer Guide, "Amazon SQS delay queues"."""
+"""Minutes. The forwarder receives a waiting event every 15 minutes at the latest; an older message is stuck. Source:
+Amazon SQS Developer Guide, "Amazon SQS delay queues"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarms:
-    """The alarms of a workflow; None for those that were not wanted, or have nothing to watch.
+    """Alarms of a workflow; None for alarms without a threshold or without anything to watch.
 
     Attributes:
-        failed: executions failed.
-        timed_out: executions took longer than they may.
-        throttled: events have to be delivered again.
-        timer_age: events that wait are not handed on.
-        silent: executions stand still, as a sweep has found.
-        dead_letters: events need somebody, because nothing could go on from them.
+        failed: failed executions.
+        timed_out: executions past their time limit.
+        throttled: events that Lambda has to retry.
+        timer_age: waiting events that the forwarder does not receive.
+        silent: stalled executions that a sweep found.
+        dead_letters: events in the failure queue; they need an operator.
     """
 
     failed: cloudwatch.Alarm | None
@@ -36,7 +36,7 @@ class Alarms:
     dead_letters: cloudwatch.Alarm
 
     def act(self, actions: Sequence[cloudwatch.IAlarmAction]) -> None:
-        """Have all of them do `actions` when they go off."""
+        """Add `actions` to all alarms."""
         for each in self._all:
             each.add_alarm_action(*actions)
 
@@ -46,15 +46,15 @@ class Alarms:
         return [each for each in every if each is not None]
 
 
-def alarm(
+def new_alarm(
     scope: Construct, construct_id: str, metric: cloudwatch.IMetric, threshold: float | None, description: str
 ) -> cloudwatch.Alarm | None:
-    """An alarm that goes off when `metric` reaches `threshold` in one period; none without a threshold.
+    """Make an alarm for `metric` at or above `threshold` in one period; None without a threshold.
 
-    Where nothing happens nothing is counted, so that missing data is no reason for an alarm.
+    Missing data is no breach, because idle workflows write no metrics.
 
     Raises:
-        ConstructError: it would always have gone off.
+        ConstructError: the threshold is no number above 0, so the alarm would always be on.
     """
     if threshold is None:
         return None

@@ -1,4 +1,4 @@
-"""What a workflow's dashboard shows: executions, functions, Tasks, what waits, and what it costs."""
+"""Dashboard of a workflow: executions, functions, Tasks, queues, table, and cost."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ Functions: TypeAlias = Mapping[str, lambda_.Function]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """What a workflow is made of, as far as CloudWatch knows it.
+class MonitoredParts:
+    """Parts of a workflow with CloudWatch metrics.
 
     Attributes:
-        functions: by the name that graphs give them.
-        table: the state of executions.
-        dead_letters: what nothing could go on from.
-        waiting: events that are not due yet; None where none have to wait.
-        is_swept: whether executions are found that stand still.
+        functions: functions by their name in graphs.
+        table: table with execution state.
+        dead_letters: failure queue.
+        waiting: timer queue; None without one.
+        is_swept: True if a sweep finds stalled executions.
     """
 
     functions: Functions
@@ -42,17 +42,17 @@ class Parts:
     is_swept: bool
 
 
-def rows(workflow: MeteredWorkflow, parts: Parts) -> list[Row]:
-    """The rows of the dashboard."""
+def dashboard_rows(workflow: MeteredWorkflow, parts: MonitoredParts) -> list[Row]:
+    """Return the rows of the dashboard."""
     of_nodes = [_nodes(workflow)] if workflow.metrics is Metrics.NODES else []
     return [_executions(workflow, parts), _functions(parts.functions), *of_nodes, _resources(workflow, parts)]
 
 
-def cost(workflow: MeteredWorkflow, parts: Parts) -> cloudwatch.MathExpression:
-    """What 1,000 executions cost, in US dollars: the functions' requests and time, and the table's requests.
+def cost_per_thousand(workflow: MeteredWorkflow, parts: MonitoredParts) -> cloudwatch.MathExpression:
+    """Return the cost of 1,000 executions in US dollars: requests and duration of functions, requests of the table.
 
-    Of what was used in a period, divided by the executions that were started in it. List prices of us-east-1; without
-    free tiers, storage, queues, logs and initialization. What a function does for others is in it as well.
+    It divides usage of a period by executions started in the period, at list prices of us-east-1, without free tiers,
+    storage, queues, logs and initialization. Usage by other workflows of a shared function or table is included.
     """
     usd = list_prices().usd
     metrics: dict[str, cloudwatch.IMetric] = {
@@ -71,7 +71,7 @@ def cost(workflow: MeteredWorkflow, parts: Parts) -> cloudwatch.MathExpression:
     )
 
 
-def _executions(workflow: MeteredWorkflow, parts: Parts) -> Row:
+def _executions(workflow: MeteredWorkflow, parts: MonitoredParts) -> Row:
     counts = {
         "started": workflow.metric_started,
         "succeeded": workflow.metric_succeeded,
@@ -112,15 +112,15 @@ def _nodes(workflow: MeteredWorkflow) -> Row:
     )
 
 
-def _resources(workflow: MeteredWorkflow, parts: Parts) -> Row:
+def _resources(workflow: MeteredWorkflow, parts: MonitoredParts) -> Row:
     units = [
         parts.table.metric_consumed_write_capacity_units(label="write units"),
         parts.table.metric_consumed_read_capacity_units(label="read units"),
     ]
-    return _row(("Events in queues", _queued(parts)), ("Table", units), ("Cost", [cost(workflow, parts)]))
+    return _row(("Events in queues", _queued(parts)), ("Table", units), ("Cost", [cost_per_thousand(workflow, parts)]))
 
 
-def _queued(parts: Parts) -> list[cloudwatch.IMetric]:
+def _queued(parts: MonitoredParts) -> list[cloudwatch.IMetric]:
     dead = parts.dead_letters.metric_approximate_number_of_messages_visible(label="dead letters", statistic="Maximum")
     if parts.waiting is None:
         return [dead]
@@ -135,7 +135,7 @@ def _row(*graphs: tuple[str, Iterable[cloudwatch.IMetric]]) -> Row:
 
 
 def _usd_per_ms(function: lambda_.Function, usd: Mapping[str, float]) -> str:
-    """What a millisecond of `function` costs, as a term."""
+    """Return the price of a millisecond of `function`, as a term."""
     is_arm = function.architecture.name == lambda_.Architecture.ARM_64.name
     memory_mb = resource_of(function, lambda_.CfnFunction).memory_size or DEFAULT_MEMORY_MB
     per_gb_s = usd["lambda_gb_s" if is_arm else "lambda_gb_s_x86"]
@@ -144,5 +144,5 @@ def _usd_per_ms(function: lambda_.Function, usd: Mapping[str, float]) -> str:
 
 
 def _decimal(usd: float) -> str:
-    """`usd` without an exponent, which expressions do not have."""
+    """Return `usd` without an exponent, which metric math does not accept."""
     return f"{usd:.12f}".rstrip("0")

@@ -1,7 +1,7 @@
-"""What a workflow needs for Tasks that wait until somebody hands in their result: callbacks and activities.
+"""Resources of Tasks that wait for a response: activities and callbacks.
 
-The way back is the start alias, so that whoever answers needs no access to the table. An activity is a queue in which
-its Tasks wait for a worker.
+Responses arrive through the start alias, so responders need no access to the table. An activity is a queue in which its
+Tasks wait for a worker.
 """
 
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ from unum_runtime.model.ir import Pattern, Workflow
 
 
 def answered_functions(workflow: Workflow) -> tuple[str, ...]:
-    """The functions that are invoked again when somebody hands in the result of one of their Tasks."""
+    """Return the functions that are invoked again with the response of one of their Tasks."""
     return tuple(dict.fromkeys(task.function for task in workflow.tasks if task.pattern is Pattern.CALLBACK))
 
 
 def new_activities(
     scope: Construct, construct_id: str, workflow: Workflow, encryption_key: kms.IKey | None
 ) -> Mapping[str, sqs.Queue]:
-    """A queue for each activity of `workflow`, by name."""
+    """Make a queue for each activity of `workflow`; return the queues by activity name."""
     names = activities(workflow)
     place = Construct(scope, construct_id) if names else scope
     if names:

@@ -1,10 +1,8 @@
-"""What goes on from events that Lambda has given up, and does what people ask for; every workflow has it.
+"""Failure handler of a workflow: takes over events that Lambda gave up, and runs control requests.
 
-It costs nothing as long as there is nothing to do.
-
-It is the on-failure destination of the workflow's functions, as a version, because a running execution stays on the
-definition that it began with. It refers to no function, and no function to it: destinations are resources of their own,
-which hang on versions. So it makes no circle, whatever the workflow is like.
+It costs nothing while idle. It is the on-failure destination of the workflow's functions, as a version, because running
+executions stay on their definition. On-failure destinations are resources of their own, attached to versions: no
+function refers to the handler and it refers to no function, so no workflow makes the references circular.
 """
 
 import json
@@ -32,26 +30,26 @@ from unum_constructs.resources.own_functions import Provision
 HANDLER = "unum_runtime.failure_handler.handle"
 
 OTHERS = "UNUM_OTHERS"
-"""The variable that names the handlers of other workflows."""
+"""Environment variable with the handlers of other workflows."""
 
 
 class FailureHandler(Construct):
-    """A function that commits what the invocations of such events came to, and plans from it.
+    """Function that commits failed invocations and continues the execution.
 
     Args:
         scope: the workflow.
-        construct_id: its id.
-        workflow_name: the workflow's name.
-        service: what `unum_runtime.functions.task_function.Service` says, but for what each function has of its own.
+        construct_id: id below `scope`.
+        workflow_name: workflow name.
+        service: shared fields of `unum_runtime.functions.task_function.Service`.
         layer: runtime and definition.
-        provision: how the function is made.
-        dead_letters: where records end that it could not work on.
+        provision: options of the function.
+        dead_letters: queue for events that the handler could not process.
 
     Attributes:
         function: the function.
-        version: its version in this deployment.
-        version_arn: a token of the version's qualified ARN.
-        alarm: goes off when there are dead letters; it has no actions but those that are added to it.
+        version: version of this deployment.
+        version_arn: token of the version's qualified ARN.
+        alarm: alarm on dead letters, without actions of its own.
     """
 
     def __init__(  # noqa: PLR0913 - what it is made of, by name
@@ -68,7 +66,7 @@ class FailureHandler(Construct):
         super().__init__(scope, construct_id)
         self._dead_letters = dead_letters
         self._others: dict[str, str] = {}
-        self.function = provision.function(
+        self.function = provision.new_function(
             self,
             "Handler",
             handler=HANDLER,
@@ -78,7 +76,7 @@ class FailureHandler(Construct):
             description="Goes on from the events of a workflow that Lambda has given up",
         )
         self.function.add_environment("UNUM_WORKFLOWS", self.function.stack.to_json_string({workflow_name: service}))
-        layer.taken_by(self.function)
+        layer.check_runtime_of(self.function)
         # A layer keeps its logical id when its content changes, so the CDK would see the same function.
         self.function.invalidate_version_based_on(layer.digest)
         self.version = self.function.current_version
@@ -86,17 +84,17 @@ class FailureHandler(Construct):
         self.alarm = self._alarm()
 
     def allow(self, hosts: Collection[permissions.HasEnvironment], statements: Iterable[iam.PolicyStatement]) -> None:
-        """Let it take the place of `hosts`, for which it needs `statements` too; what it cannot do is reported."""
+        """Let the handler act in place of `hosts`, with `statements`; its own failures go to the dead-letter queue."""
         policy = permissions.attach_for_all(
             self,
             "Permissions",
             self.function,
             [*hosts],
-            actions=permissions.STANDING_IN,
+            actions=permissions.PLAN_ACTIONS,
             statements=[
-                *permissions.standing_in(hosts),
+                *permissions.environment_key_statements(hosts),
                 *statements,
-                *permissions.sending([self._dead_letters]),
+                *permissions.send_statements([self._dead_letters]),
             ],
         )
         configuration = async_configuration(
@@ -108,28 +106,28 @@ class FailureHandler(Construct):
         configuration.node.add_dependency(policy)  # Lambda refuses a queue that the function's role may not send to
         retain_with(self.version, configuration, suffix="OnFailure")
         # Waits come back to it, and executions of another version have another version of it.
-        own = [*permissions.invoking([self]), permissions.reading_aliases(self)]
+        own = [*permissions.invoke_statements([self]), permissions.read_aliases_statement(self)]
         permissions.attach(self, "Control", self.function, own)
 
-    def hand_on(self, workflow_name: str, other: FailureDestination) -> None:
-        """Have `other` do what is for another workflow, one that has functions of this workflow.
+    def forward_failures(self, workflow_name: str, other: FailureDestination) -> None:
+        """Forward failures of another workflow, which shares functions with this one, to `other`.
 
         Raises:
-            ConstructError: Lambda would refuse an environment with that many workflows.
+            ConstructError: the environment would be too large.
         """
         if workflow_name not in self._others:
             self._others[workflow_name] = other.version_arn
             self._check_environment()
             self.function.add_environment(OTHERS, self.function.stack.to_json_string(self._others))
-            permissions.attach(self, workflow_name, self.function, permissions.invoking([other]))
+            permissions.attach(self, workflow_name, self.function, permissions.invoke_statements([other]))
 
     def _check_environment(self) -> None:
-        longest = json.dumps(dict.fromkeys(self._others, "x" * environment.MOST_ARN_BYTES))
-        size = environment.least_bytes({OTHERS: longest})
-        if size > environment.MOST_BYTES:
+        longest = json.dumps(dict.fromkeys(self._others, "x" * environment.MAX_ARN_BYTES))
+        size = environment.min_bytes({OTHERS: longest})
+        if size > environment.MAX_BYTES:
             raise ConstructError(
                 self,
-                f"expected an environment of at most {environment.MOST_BYTES} bytes, got {size} for "
+                f"expected an environment of at most {environment.MAX_BYTES} bytes, got {size} for "
                 f"{len(self._others)} workflows that share functions with this one; give some of them functions of "
                 "their own",
             )
@@ -151,6 +149,6 @@ class FailureHandler(Construct):
         return alarm
 
 
-def operations(of_functions: Iterable[frozenset[Operation]]) -> frozenset[Operation]:
-    """What it does in the table: what any of the functions does, and for people it looks how far executions are."""
+def handler_operations(of_functions: Iterable[frozenset[Operation]]) -> frozenset[Operation]:
+    """Return the handler's table operations: those of any function, and reads for control requests."""
     return frozenset({Operation.CREATE, Operation.READ, Operation.LIST}).union(*of_functions)

@@ -1,4 +1,4 @@
-"""The functions that a workflow brings along: they have no user code, what they do is in the layer."""
+"""Functions that a workflow makes: without user code, with all code in the layer."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,18 +22,18 @@ from unum_constructs.hosting.host import HANDLER, Host
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provision:
-    """What such functions of one workflow have in common; each is an argument of `aws_lambda.Function`.
+    """Common options of these functions, as arguments of `aws_lambda.Function`.
 
     Attributes:
-        architecture: of all.
-        log_retention: of their log groups.
-        tracing: by X-Ray.
-        encryption_key: the user's key for log groups and environments; AWS's own keys without.
-        environment_encryption: another one for environments.
-        vpc: where they run; outside of any VPC without.
-        vpc_subnets: where in it.
-        security_groups: in it.
-        python: the runtime of all, such as ``python3.13``.
+        architecture: instruction set.
+        log_retention: retention of log groups.
+        tracing: X-Ray tracing.
+        encryption_key: customer managed KMS key of log groups and environments; None for keys of AWS.
+        environment_encryption: another key for environments.
+        vpc: VPC; None for no VPC.
+        vpc_subnets: subnets in `vpc`.
+        security_groups: security groups in `vpc`.
+        python: runtime, such as ``python3.13``.
     """
 
     architecture: lambda_.Architecture
@@ -46,22 +46,24 @@ class Provision:
     security_groups: Sequence[ec2.ISecurityGroup] | None
     python: str = DEFAULT_PYTHON
 
-    def beside(self, functions: Iterable[lambda_.Function]) -> "Provision":
-        """The same, with the newest Python that the user's `functions` have: so most workflows need one layer."""
+    def with_python_of(self, functions: Iterable[lambda_.Function]) -> "Provision":
+        """Use the newest Python of the user's `functions`: most workflows then need a single layer."""
         return replace(self, python=newest_python(functions))
 
     def check(self, workflow: Construct) -> None:
-        """Stop if something is said of a VPC that there is not, or of a key that cannot be used.
+        """Raise if VPC options lack a VPC, or a key cannot be used.
 
         Raises:
-            ConstructError: that is so.
+            ConstructError: names the option.
         """
         check_key(workflow, "encryption_key", self.encryption_key)
         if self.vpc is None and (self.vpc_subnets is not None or self.security_groups is not None):
             raise ConstructError(workflow, "vpc: expected the VPC of `vpc_subnets` and `security_groups`, got None")
 
-    def function(self, scope: Construct, construct_id: str, *, handler: str = HANDLER, **options: Any) -> UnumFunction:
-        """A function without user code; `options` are those of `UnumFunction`."""
+    def new_function(
+        self, scope: Construct, construct_id: str, *, handler: str = HANDLER, **options: Any
+    ) -> UnumFunction:
+        """Make a function without user code; `options` are arguments of `UnumFunction`."""
         function = UnumFunction(
             scope,
             construct_id,
@@ -71,7 +73,7 @@ class Provision:
             memory_size=OWN_FUNCTION_MB,
             architecture=self.architecture,
             log_retention=self.log_retention,
-            **self._where_given(),
+            **self._given_options(),
             **options,
         )
         acknowledge(function, {**SAME_RUNTIME, **OWN_FUNCTION, **FAILURES_HANDLED})
@@ -79,14 +81,14 @@ class Provision:
             acknowledge(function.role, TRACES)
         return function
 
-    def entry(self, scope: Construct, construct_id: str) -> Host:
-        """The function of a workflow that begins with no Task."""
-        function = self.function(scope, construct_id, description="Starts executions of a workflow")
+    def new_entry(self, scope: Construct, construct_id: str) -> Host:
+        """Make the entry function of a workflow in which no Task's function can start executions."""
+        function = self.new_function(scope, construct_id, description="Starts executions of a workflow")
         return Host(function, handler=None)
 
-    def services(self, scope: Construct, construct_id: str) -> Host:
-        """The function of a workflow's Tasks that call services."""
-        function = self.function(
+    def new_service_function(self, scope: Construct, construct_id: str) -> Host:
+        """Make the service function."""
+        function = self.new_function(
             scope,
             construct_id,
             timeout=Duration.seconds(SERVICES_TIMEOUT_S),
@@ -94,8 +96,8 @@ class Provision:
         )
         return Host(function, handler=None)
 
-    def _where_given(self) -> dict[str, Any]:
-        """Arguments that a function does not get where nobody gave them: for it, a VPC that is None is one."""
+    def _given_options(self) -> dict[str, Any]:
+        """Return optional arguments, omitted when unset: `lambda_.Function` treats ``vpc=None`` as a value."""
         given = {
             "tracing": self.tracing,
             "encryption_key": self.encryption_key,

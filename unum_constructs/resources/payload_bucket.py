@@ -1,4 +1,4 @@
-"""The bucket for values that are too large for the table."""
+"""Bucket for values that exceed a table item."""
 
 from aws_cdk import Annotations, Duration, RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
@@ -12,7 +12,7 @@ from unum_runtime.model.ir import Workflow
 from unum_runtime.store.large_items import object_lifetime_days
 
 
-def bucket_for(  # noqa: PLR0913 - all but the first have names
+def payload_bucket_for(  # noqa: PLR0913 - keywords, but for the first
     workflow: Construct,
     *,
     compiled: Workflow,
@@ -22,21 +22,21 @@ def bucket_for(  # noqa: PLR0913 - all but the first have names
     retention_s: int,
     name: str | None,
 ) -> s3.IBucket | None:
-    """The bucket of `workflow` for large values; made where it needs one and has none.
+    """Return the bucket of `workflow` for large values; make one if the workflow needs it and the user gave none.
 
     Args:
         workflow: the workflow.
-        compiled: its definition.
-        payload: whether it has one.
-        bucket: the user's own.
-        table: of the workflow; a bucket that is made has the same key.
-        retention_s: how long items are kept at most that refer to objects, in seconds.
-        name: of a bucket that is made, where it needs one.
+        compiled: its compiled definition.
+        payload: the option `payload`.
+        bucket: bucket of the user.
+        table: the workflow's table; a new bucket uses the same key.
+        retention_s: longest lifetime of items that refer to objects, in seconds.
+        name: name of a new bucket; None leaves it to CloudFormation.
 
     Raises:
         ConstructError: the arguments contradict each other.
     """
-    if not _is_wanted(workflow, compiled, payload, bucket):
+    if not _needs_bucket(workflow, compiled, payload, bucket):
         return None
     days = Duration.days(object_lifetime_days(retention_s))
     if bucket is None:
@@ -52,7 +52,7 @@ def bucket_for(  # noqa: PLR0913 - all but the first have names
     return bucket
 
 
-def _is_wanted(workflow: Construct, compiled: Workflow, payload: Payload | str, bucket: s3.IBucket | None) -> bool:
+def _needs_bucket(workflow: Construct, compiled: Workflow, payload: Payload | str, bucket: s3.IBucket | None) -> bool:
     if payload not in [*Payload]:
         raise ConstructError(workflow, f"payload: expected one of {[str(each) for each in Payload]}, got {payload!r}")
     if payload == Payload.INLINE and bucket is not None:

@@ -1,4 +1,4 @@
-"""What a workflow's functions are allowed to do: nothing that the workflow does not need."""
+"""Least-privilege permissions of a workflow's functions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
@@ -13,67 +13,66 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_compiler.analysis.edges import Operation
-from unum_constructs.cdk.encryption import RECEIVING, SENDING, WRITING_ITEMS, WRITING_OBJECTS, Actions, using
+from unum_constructs.cdk.encryption import RECEIVING, SENDING, WRITING_ITEMS, WRITING_OBJECTS, Actions, key_statement
 from unum_constructs.cdk.lookup import arn_of
-from unum_constructs.store import ACTIONS, within
+from unum_constructs.store import ACTIONS, partition_condition
 from unum_runtime.model.naming import control_alias, partition_prefixes
 
 INVOKE = "lambda:InvokeFunction"
 UNPUBLISHED = "$LATEST"
 FIND_HANDLER = "lambda:GetFunctionEventInvokeConfig"
-"""To look up where the failed events of a version go."""
+"""Action that reads the destination of a version's failed events."""
 
-HANDING_ON = (FIND_HANDLER, INVOKE)
-"""To invoke functions, and to look up where their failed events go."""
+FORWARD_ACTIONS = (FIND_HANDLER, INVOKE)
+"""Actions to invoke functions, and to find the destination of their failed events."""
 
-STANDING_IN = ("lambda:GetFunctionConfiguration", *HANDING_ON)
-"""To plan in place of functions: to read the addresses in their configuration, and to invoke any of them.
+PLAN_ACTIONS = ("lambda:GetFunctionConfiguration", *FORWARD_ACTIONS)
+"""Actions to plan in place of functions: read routes in their configuration, and invoke any of them.
 
-Also to look where their failed events go, for people ask what executions wait for.
-"""
+Control requests also report the destination of failed events."""
 
 _MOST_INLINE = 60
 _MOST_MANAGED = 45
-"""Functions with names as long as may be that fit into the 10,240 characters of a role's inline policies, with what
-else is there, and into the 6,144 of a managed policy. Source: IAM User Guide, "IAM and AWS STS quotas"."""
+"""Function ARNs of the greatest length that fit into a role's inline policies, 10,240 characters in total with all
+other statements, and into a managed policy of 6,144. Source: IAM User Guide, "IAM and AWS STS quotas"."""
 
 _ANY_UNPUBLISHED = f"arn:{Aws.PARTITION}:lambda:{Aws.REGION}:{Aws.ACCOUNT_ID}:function:*:{UNPUBLISHED}"
 
 
 class HasFunction(Protocol):
-    """Stands for a function."""
+    """Object with a function."""
 
     @property
     def function(self) -> lambda_.IFunction: ...  # noqa: D102 - says it all
 
 
 class HasEnvironment(HasFunction, Protocol):
-    """Stands for a function with an environment."""
+    """Object with a function that has an environment."""
 
     @property
     def environment_key(self) -> str | None:
-        """ARN of the user's key that the environment is encrypted with, if there is one."""
+        """ARN of the customer managed key of the environment, if any."""
 
 
 def attach(
     scope: Construct, construct_id: str, function: lambda_.IFunction, statements: Iterable[iam.PolicyStatement]
 ) -> iam.Policy:
-    """A policy of `statements` for one function, attached to its role.
+    """Attach a policy of `statements` to the role of `function`.
 
-    It is a construct that no function depends on: so functions that invoke each other in a circle do not depend on
-    each other.
+    The policy is a construct that no function depends on, so functions that invoke each other in a circle can be
+    deployed.
     """
     return iam.Policy(scope, construct_id, statements=[*statements], roles=[_role(function)])
 
 
-def invoking(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
-    """To invoke functions; any of their versions, for an execution stays on those it began with."""
-    yield from _invoking(hosts, but=[UNPUBLISHED])
+def invoke_statements(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
+    """Yield permission to invoke all versions of functions: executions stay on the versions that they started with."""
+    yield from _invoke_statements(hosts, but=[UNPUBLISHED])
 
 
-def reporting(handlers: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
-    """To give failed events to `handlers`, any of their versions; not to control executions as people do."""
-    yield from _invoking(handlers, but=[UNPUBLISHED, control_alias("*")])
+def report_statements(handlers: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
+    """Yield permission to send failed events to `handlers`, all versions, without their control aliases."""
+    yield from _invoke_statements(handlers, but=[UNPUBLISHED, control_alias("*")])
 
 
 def attach_for_all(
@@ -85,10 +84,10 @@ def attach_for_all(
     actions: Sequence[str],
     statements: Iterable[iam.PolicyStatement],
 ) -> iam.Policy:
-    """The same, for `actions` on versions of `hosts`, which may be many, and for `statements`.
+    """Attach permission for `actions` on versions of `hosts`, possibly many, and `statements`.
 
-    IAM counts the characters of a role's policies: so those of the first functions are in one statement, one denies
-    what is not published, and where there are too many, managed policies allow it for the rest.
+    IAM limits the characters of a role's policies. The first functions share one statement, one wildcard denies
+    unpublished versions, and managed policies allow the remaining functions.
     """
     first, rest = hosts[:_MOST_INLINE], hosts[_MOST_INLINE:]
     allowed = [_on_versions(actions, first), _not_invoking([_ANY_UNPUBLISHED])]
@@ -104,59 +103,59 @@ def _on_versions(actions: Sequence[str], hosts: Iterable[HasFunction]) -> iam.Po
     return iam.PolicyStatement(actions=[*actions], resources=[f"{arn_of(host.function)}:*" for host in hosts])
 
 
-def standing_in(hosts: Iterable[HasEnvironment]) -> Iterator[iam.PolicyStatement]:
-    """What it takes beside `STANDING_IN` to plan in place of functions.
+def environment_key_statements(hosts: Iterable[HasEnvironment]) -> Iterator[iam.PolicyStatement]:
+    """Yield permission to decrypt environments, in addition to `PLAN_ACTIONS`.
 
-    Where an environment is encrypted with a key of the user's, Lambda shows it to those alone who may use the key.
+    Lambda shows an environment with a customer managed key only to principals that may use the key.
     """
     keys = dict.fromkeys(host.environment_key for host in hosts)
     if arns := [key for key in keys if key is not None]:
         yield iam.PolicyStatement(actions=["kms:Decrypt"], resources=arns)
 
 
-def reading_aliases(of: HasFunction) -> iam.PolicyStatement:
-    """To look up what the aliases of a function say."""
+def read_aliases_statement(of: HasFunction) -> iam.PolicyStatement:
+    """Return permission to read the aliases of a function."""
     return iam.PolicyStatement(actions=["lambda:GetAlias"], resources=[arn_of(of.function)])
 
 
-def storing(
+def table_statements(
     table: dynamodb.ITable, operations: Iterable[Operation], *, workflow_name: str
 ) -> Iterator[iam.PolicyStatement]:
-    """To do `operations` in `table` with what is stored for one workflow; it may be one of several there."""
+    """Yield permission for `operations` on one workflow's items in `table`, which workflows may share."""
     actions = sorted({action for operation in operations for action in ACTIONS[operation]})
-    own = within(partition_prefixes(workflow_name))
+    own = partition_condition(partition_prefixes(workflow_name))
     yield iam.PolicyStatement(actions=actions, resources=[table.table_arn], conditions=own)
     if table.encryption_key is not None:
-        yield using(table.encryption_key, WRITING_ITEMS, through="dynamodb")
+        yield key_statement(table.encryption_key, WRITING_ITEMS, through="dynamodb")
 
 
-def keeping_objects(bucket: s3.IBucket, workflow_name: str) -> Iterator[iam.PolicyStatement]:
-    """To store and read the large values of a workflow, and nothing else in `bucket`."""
+def object_statements(bucket: s3.IBucket, workflow_name: str) -> Iterator[iam.PolicyStatement]:
+    """Yield permission to store and read one workflow's large values in `bucket`."""
     yield iam.PolicyStatement(actions=["s3:GetObject", "s3:PutObject"], resources=[objects_of(bucket, workflow_name)])
     if bucket.encryption_key is not None:
-        yield using(bucket.encryption_key, WRITING_OBJECTS, through="s3")
+        yield key_statement(bucket.encryption_key, WRITING_OBJECTS, through="s3")
 
 
 def objects_of(bucket: s3.IBucket, workflow_name: str) -> str:
-    """ARN of the objects with the large values of a workflow."""
+    """Return the ARN of one workflow's objects with large values."""
     return bucket.arn_for_objects(f"{workflow_name}/*")
 
 
-def reading(asset: s3_assets.Asset) -> iam.PolicyStatement:
-    """To read `asset`, and nothing else in its bucket."""
+def read_asset_statement(asset: s3_assets.Asset) -> iam.PolicyStatement:
+    """Return permission to read `asset`, but no other object in its bucket."""
     return iam.PolicyStatement(actions=["s3:GetObject"], resources=[asset.bucket.arn_for_objects(asset.s3_object_key)])
 
 
-def sending(queues: Iterable[sqs.IQueue]) -> Iterator[iam.PolicyStatement]:
-    """To send messages to `queues`, which have one key if any."""
+def send_statements(queues: Iterable[sqs.IQueue]) -> Iterator[iam.PolicyStatement]:
+    """Yield permission to send messages to `queues`, which share one key if any."""
     queues = [*queues]
     if queues:
         yield iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[queue.queue_arn for queue in queues])
         yield from _with_key(queues[0], SENDING)
 
 
-def receiving(queue: sqs.IQueue) -> Iterator[iam.PolicyStatement]:
-    """To have Lambda deliver messages of `queue`.
+def receive_statements(queue: sqs.IQueue) -> Iterator[iam.PolicyStatement]:
+    """Yield permission for Lambda to receive messages of `queue`.
 
     Source: AWS Lambda Developer Guide, "Configuring execution role permissions" of SQS event source mappings.
     """
@@ -167,11 +166,11 @@ def receiving(queue: sqs.IQueue) -> Iterator[iam.PolicyStatement]:
 
 def _with_key(queue: sqs.IQueue, actions: Actions) -> Iterator[iam.PolicyStatement]:
     if queue.encryption_master_key is not None:
-        yield using(queue.encryption_master_key, actions, through="sqs")
+        yield key_statement(queue.encryption_master_key, actions, through="sqs")
 
 
-def _invoking(hosts: Iterable[HasFunction], *, but: Iterable[str]) -> Iterator[iam.PolicyStatement]:
-    """To invoke versions of functions, but not what has one of the qualifiers `but`, which the pattern includes.
+def _invoke_statements(hosts: Iterable[HasFunction], *, but: Iterable[str]) -> Iterator[iam.PolicyStatement]:
+    """Yield permission to invoke versions of functions, and deny the qualifiers `but`, which the pattern includes.
 
     Source: AWS Lambda Developer Guide, "Fine-tuning the Resources and Conditions sections of policies".
     """

@@ -1,6 +1,6 @@
-"""What keeps the events of a workflow that have to wait for long, in workflows in which any may.
+"""Schedules for events that wait for long, in workflows with such events.
 
-The schedules are made at run time. With the stack goes their group, and with it all of them.
+The runtime makes the schedules; their group is deleted with the stack, and all schedules with it.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from unum_constructs.cdk.encryption import SCHEDULING, decrypting, using
+from unum_constructs.cdk.encryption import SCHEDULING, key_statement, schedule_key_statement
 from unum_constructs.resources import permissions
 from unum_runtime.aws.schedules import LONG_S
 
@@ -20,19 +20,19 @@ SCHEDULER = "scheduler.amazonaws.com"
 
 
 class WorkflowSchedules(Construct):
-    """A group of schedules that send to one queue, and the role that they do it with.
+    """Group of schedules that send to one queue, with their role.
 
     Args:
         scope: the timer.
-        construct_id: its id.
-        queue: where they send to.
-        dead_letters: what they cannot send.
-        encryption_key: the user's key, which both queues have; then the schedules have it, too.
+        construct_id: id below `scope`.
+        queue: target queue.
+        dead_letters: queue for messages that Scheduler could not send.
+        encryption_key: customer managed KMS key of both queues, also used for the schedules.
 
     Attributes:
-        group: of the schedules.
-        role: may send to the two queues, and nothing else; taken by schedules of the group alone.
-        arns: of all that may be in the group: they are named by what they send, which run time alone knows.
+        group: schedule group.
+        role: role that may send to the two queues only; only schedules of the group can assume it.
+        arns: ARN pattern of the group's schedules, whose names depend on run time.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class WorkflowSchedules(Construct):
 
     @property
     def settings(self) -> str:
-        """What the forwarder has to know, as JSON: fields of `unum_runtime.aws.schedules.Schedules`."""
+        """Fields of `unum_runtime.aws.schedules.Schedules` for the forwarder, as JSON."""
         fields = {
             "group": self.group.ref,
             "queue": self._queue.queue_arn,
@@ -68,8 +68,8 @@ class WorkflowSchedules(Construct):
         key = {"key": self._key.key_arn} if self._key else {}
         return Stack.of(self).to_json_string({**fields, **key})
 
-    def adding(self) -> Iterator[iam.PolicyStatement]:
-        """To add schedules to the group, with this role and with no other."""
+    def add_schedule_statements(self) -> Iterator[iam.PolicyStatement]:
+        """Yield permission to add schedules to the group, with this role and no other."""
         yield iam.PolicyStatement(actions=["scheduler:CreateSchedule"], resources=[self.arns])
         yield iam.PolicyStatement(
             actions=["iam:PassRole"],
@@ -77,14 +77,14 @@ class WorkflowSchedules(Construct):
             conditions={"StringEquals": {"iam:PassedToService": SCHEDULER}},
         )
         if self._key is not None:
-            yield using(self._key, SCHEDULING, through="scheduler")
+            yield key_statement(self._key, SCHEDULING, through="scheduler")
 
     @property
     def _source(self) -> dict[str, str]:
-        """Who takes the role. Source: EventBridge Scheduler User Guide, "Confused deputy prevention"."""
+        """Condition on the assuming service. Source: EventBridge Scheduler User Guide, "Confused deputy prevention"."""
         return {"aws:SourceAccount": Aws.ACCOUNT_ID, "aws:SourceArn": self.group.attr_arn}
 
     def _sending(self) -> Iterator[iam.PolicyStatement]:
-        yield from permissions.sending([self._queue, self._dead_letters])
+        yield from permissions.send_statements([self._queue, self._dead_letters])
         if self._key is not None:
-            yield decrypting(self._key, self.arns)
+            yield schedule_key_statement(self._key, self.arns)

@@ -1,4 +1,4 @@
-"""What a workflow may do beside the calls that its definition names: grants for the function that calls services."""
+"""Grants for the service function, beyond the calls in the definition."""
 
 import jsii
 from aws_cdk import aws_iam as iam
@@ -11,19 +11,19 @@ from unum_constructs.hosting.host import Host
 
 @jsii.implements(iam.IGrantable)
 class CallingWorkflow(Construct):
-    """A workflow that may be granted something, as ``key.grant_decrypt(workflow)`` does, if its Tasks call services.
+    """Workflow as a grantee, as in ``key.grant_decrypt(workflow)``, if its Tasks call services.
 
-    What the definition names is allowed without; but not, for example, the key of a queue that it sends to.
+    The definition's own calls are allowed without a grant; the customer managed key of a queue, for example, needs one.
     """
 
     _hosts: dict[str, Host]
 
     @property
     def grant_principal(self) -> iam.IPrincipal:
-        """The role of the function that calls services.
+        """Role of the service function.
 
         Raises:
-            ConstructError: no Task calls a service; functions of the user's are granted what they need by themselves.
+            ConstructError: no Task calls a service; grant permissions to the user's functions directly.
         """
         if SERVICES not in self._hosts:
             raise ConstructError(
@@ -34,7 +34,7 @@ class CallingWorkflow(Construct):
         return self._hosts[SERVICES].function.grant_principal
 
     def add_to_role_policy(self, statement: iam.PolicyStatement) -> None:
-        """Add `statement` to what the function that calls services may do.
+        """Add `statement` to the service function's permissions.
 
         Raises:
             ConstructError: no Task calls a service.

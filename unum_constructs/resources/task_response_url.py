@@ -1,4 +1,4 @@
-"""A function URL for those who answer for Tasks that wait, and do not call Lambda."""
+"""Function URL for responders that cannot invoke Lambda functions."""
 
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -9,10 +9,10 @@ from unum_runtime.model.naming import response_alias
 def new_task_response_url(
     scope: Construct, construct_id: str, *, workflow_name: str, start_alias: lambda_.Alias
 ) -> lambda_.FunctionUrl:
-    """The URL, for requests that IAM allows; they reach the version that executions start in.
+    """Make a function URL with IAM authorization; it invokes the version behind the start alias.
 
-    It has an alias of its own, by which the runtime tells its requests from events that start executions: those of
-    other APIs look the same.
+    It uses an alias of its own: by that alias the runtime tells responses from the start events of other HTTP APIs,
+    which have the same format.
     """
     alias = lambda_.Alias(scope, construct_id, alias_name=response_alias(workflow_name), version=start_alias.version)
     alias.node.add_dependency(start_alias)  # which comes when everything is allowed

@@ -1,6 +1,6 @@
-"""What keeps the events of a workflow that have to wait, in workflows in which any have to.
+"""Timer queue for delayed events, in workflows with such events.
 
-Queue and forwarder are the same for all versions of the workflow's functions: a message says which version it is for.
+Queue and forwarder serve all versions of the workflow's functions: a message names the version of its target.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,30 +25,30 @@ VISIBILITY_S = 6 * FORWARDER_TIMEOUT_S
 """Source: AWS Lambda Developer Guide, "Creating and configuring an Amazon SQS event source mapping"."""
 
 MAX_RECEIVES = 10
-"""How often SQS delivers a message that cannot be handed on; with `VISIBILITY_S` between, for half an hour."""
+"""Deliveries of a message that cannot be forwarded; half an hour, with `VISIBILITY_S` between them."""
 
 BATCH = 10
-"""The most that Lambda hands over without waiting for more."""
+"""Most messages that Lambda delivers without a batching window."""
 
 
 class WorkflowTimer(Construct):
-    """A queue, and a function behind it that hands on what is due.
+    """Timer queue, with a function that forwards due events.
 
     Args:
         scope: the workflow.
-        construct_id: its id.
-        layer: has the forwarder's code.
-        provision: how the forwarder is made.
-        failure_queue: where messages end that can neither be handed on nor given to a failure handler.
-        targets: the functions that events may be for.
-        queue_name: of the queue, where functions have to know it before it is there.
-        waits_long: whether events may have to wait for so long that schedules are worth it.
+        construct_id: id below `scope`.
+        layer: layer with the forwarder's code.
+        provision: options of the forwarder.
+        failure_queue: queue for messages that can be sent neither to their target nor to a failure handler.
+        targets: functions that events may be for.
+        queue_name: queue name, if functions of other stacks need it; None leaves it to CloudFormation.
+        waits_long: True if events may wait long enough for schedules to be cheaper than repeated messages.
 
     Attributes:
-        queue: keeps the events.
-        forwarder: hands them on.
-        queue_name: the queue's name, if synth knows it.
-        schedules: keep what has to wait for long; None where nothing does.
+        queue: timer queue.
+        forwarder: function that forwards events.
+        queue_name: queue name, if synth knows it.
+        schedules: schedules of events that wait for long; None without such events.
     """
 
     def __init__(  # noqa: PLR0913 - what it is made of, by name
@@ -75,7 +75,7 @@ class WorkflowTimer(Construct):
             dead_letter_queue=sqs.DeadLetterQueue(queue=failure_queue, max_receive_count=MAX_RECEIVES),
         )
         self.schedules = self._new_schedules(failure_queue, provision.encryption_key) if waits_long else None
-        self.forwarder = provision.function(
+        self.forwarder = provision.new_function(
             self,
             "Forwarder",
             handler=HANDLER,
@@ -85,13 +85,13 @@ class WorkflowTimer(Construct):
             recursive_loop=lambda_.RecursiveLoop.ALLOW,  # what has to wait for long comes back many times
             description="Hands on the events of a workflow when they are due",
         )
-        layer.taken_by(self.forwarder)
+        layer.check_runtime_of(self.forwarder)
         policy = permissions.attach_for_all(
             self,
             "Permissions",
             self.forwarder,
             self._targets,
-            actions=permissions.HANDING_ON,
+            actions=permissions.FORWARD_ACTIONS,
             statements=self._statements(),
         )
         if self.schedules is not None:
@@ -112,17 +112,17 @@ class WorkflowTimer(Construct):
         )
 
     def _environment(self) -> dict[str, str]:
-        """The forwarder's."""
+        """Return the forwarder's environment."""
         found = {"UNUM_TIMER": self.queue.queue_url, "UNUM_MAX_RECEIVES": str(MAX_RECEIVES)}
         return found if self.schedules is None else {**found, "UNUM_SCHEDULES": self.schedules.settings}
 
     def _statements(self) -> Iterator[iam.PolicyStatement]:
-        """What the forwarder needs beside functions."""
-        yield from permissions.receiving(self.queue)
-        yield from permissions.sending([self.queue])
+        """Yield the forwarder's permissions, except for its targets."""
+        yield from permissions.receive_statements(self.queue)
+        yield from permissions.send_statements([self.queue])
         if self.schedules is not None:
-            yield from self.schedules.adding()
+            yield from self.schedules.add_schedule_statements()
 
     def report_failures(self, handlers: Iterable[permissions.HasFunction]) -> None:
-        """Have `handlers`, which the targets' failed events go to, go on from what cannot be handed on."""
-        permissions.attach(self, "Failures", self.forwarder, permissions.reporting(handlers))
+        """Let the forwarder send undeliverable events to `handlers`, the failure handlers of its targets."""
+        permissions.attach(self, "Failures", self.forwarder, permissions.report_statements(handlers))

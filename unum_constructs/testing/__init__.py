@@ -1,6 +1,6 @@
-"""For tests of stacks that have workflows: templates that can be compared, and questions about what was synthesized.
+"""Test helpers for stacks with workflows: comparable templates, and questions about synthesized resources.
 
-`unum_constructs.testing.snapshots` has a serializer for syrupy; only who imports it needs that package.
+`unum_constructs.testing.snapshots` has a serializer for syrupy, and needs that package.
 """
 
 from unum_constructs.testing.matchers import assert_workflow

@@ -1,4 +1,4 @@
-"""Templates without what changes whenever code changes."""
+"""Templates without values that change with every code change."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 Json: TypeAlias = Any
 
 HASH = "<hash>"
-"""What stands in place of an asset's hash."""
+"""Replacement of an asset's hash."""
 
 _ASSET = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _VERSION = re.compile(r"(?P<kept>.+?)[0-9a-f]{32}")
@@ -15,16 +15,16 @@ _METADATA = "AWS::CDK::Metadata"
 
 
 class HasTemplate(Protocol):
-    """What `aws_cdk.assertions.Template` is."""
+    """Interface of `aws_cdk.assertions.Template`."""
 
     def to_json(self) -> Mapping[str, Any]: ...  # noqa: D102 - the CDK's
 
 
-def plain(template: HasTemplate | Mapping[str, Any]) -> Mapping[str, Any]:
-    """`template` as JSON.
+def template_json(template: HasTemplate | Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return `template` as JSON.
 
     Raises:
-        TypeError: it is none.
+        TypeError: it is no template.
     """
     if isinstance(template, Mapping):
         return template
@@ -35,26 +35,32 @@ def plain(template: HasTemplate | Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def normalize_template(template: HasTemplate | Mapping[str, Any]) -> dict[str, Any]:
-    """`template` without what changes with code alone, or with the version of the CDK.
+    """Return `template` without values that change with code alone, or with the version of the CDK.
 
-    A snapshot of it changes when what is deployed changes its form: resources, permissions, options, edges. It does
-    not when a function's code, the workflow's definition or our runtime do.
+    Use it for snapshots: they change with resources, permissions, options and edges, but not with a function's code,
+    the workflow's definition, or the runtime.
 
-    * The hash of an asset, which is 64 hexadecimal digits, becomes ``<hash>``.
-    * The logical id of a function's version loses its digest, wherever it stands: ``SplitCurrentVersion4F9A…`` of
-      another code is another resource, by intention.
-    * The resource ``AWS::CDK::Metadata``, with which the CDK counts its users, goes.
+    * An asset's hash, 64 hexadecimal digits, becomes ``<hash>``.
+    * The logical id of a function's version loses its digest everywhere: ``SplitCurrentVersion4F9A…`` is another
+      resource for other code, by design.
+    * The resource ``AWS::CDK::Metadata``, the CDK's usage counter, is removed.
 
     Args:
-        template: an `aws_cdk.assertions.Template`, or a template as JSON; it is not changed.
+        template: `aws_cdk.assertions.Template`, or a template as JSON; it stays unchanged.
+
+    Returns:
+        A template as JSON.
+
+    Raises:
+        TypeError: `template` is no template.
     """
-    content = plain(template)
+    content = template_json(template)
     resources = {name: each for name, each in content.get("Resources", {}).items() if each.get("Type") != _METADATA}
-    return dict(_Normalization(resources).of({**content, "Resources": resources}))
+    return dict(_Normalization(resources).apply({**content, "Resources": resources}))
 
 
 class _Normalization:
-    """Replaces hashes, and the logical ids of versions."""
+    """Replacement of asset hashes and of logical ids of versions."""
 
     def __init__(self, resources: Mapping[str, Mapping[str, Any]]) -> None:
         names = (name for name, each in resources.items() if each.get("Type") == "AWS::Lambda::Version")
@@ -62,14 +68,14 @@ class _Normalization:
         longest_first = sorted(self._versions, key=len, reverse=True)
         self._names = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
 
-    def of(self, value: Json) -> Json:
+    def apply(self, value: Json) -> Json:
         match value:
             case str():
                 return self._text(value)
             case Mapping():
-                return {self._text(key): self.of(item) for key, item in value.items()}
+                return {self._text(key): self.apply(item) for key, item in value.items()}
             case list():
-                return [self.of(item) for item in value]
+                return [self.apply(item) for item in value]
         return value
 
     def _text(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""What a template has for one workflow, found by what the functions' environments say."""
+"""Resources of one workflow in a template, found by the functions' environments."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from unum_compiler.analysis.edges import ENTRY
-from unum_constructs.testing.normalization import HasTemplate, plain
+from unum_constructs.testing.normalization import HasTemplate, template_json
 from unum_runtime.model.naming import start_alias
 
 Resources: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -17,11 +17,11 @@ _HANDLER = "unum_runtime.handler.handle"
 
 @dataclass(frozen=True)
 class WorkflowResources:
-    """The resources of a workflow in a template, by logical id.
+    """Resources of a workflow in a template, by logical id.
 
     Attributes:
-        workflow_name: the workflow's name.
-        template: the template as JSON.
+        workflow_name: workflow name.
+        template: template as JSON.
     """
 
     workflow_name: str
@@ -29,12 +29,13 @@ class WorkflowResources:
 
     @classmethod
     def find(cls, template: HasTemplate | Mapping[str, Any], workflow_name: str | None = None) -> "WorkflowResources":
-        """Those of the workflow `workflow_name`, or of the only one.
+        """Find the workflow `workflow_name`. Default: the only workflow.
 
         Raises:
-            AssertionError: there is none of that name, or there are several to choose from.
+            AssertionError: no workflow has this name, or the template has several workflows.
+            TypeError: `template` is no template.
         """
-        content = plain(template)
+        content = template_json(template)
         names = sorted({name for each in _functions(content).values() for name in _services(each)})
         if workflow_name is None and len(names) == 1:
             return cls(names[0], content)
@@ -45,7 +46,7 @@ class WorkflowResources:
 
     @cached_property
     def functions(self) -> Mapping[str, str]:
-        """Logical id of the function that hosts nodes, by each key that Tasks name it with; `ENTRY` for an entry."""
+        """Logical ids of the functions, by each key of their Tasks; ``$entry`` is the entry function."""
         found: dict[str, str] = {}
         for logical_id, function in _functions(self.template).items():
             service = _services(function).get(self.workflow_name)
@@ -55,7 +56,7 @@ class WorkflowResources:
 
     @cached_property
     def edges(self) -> Mapping[str, frozenset[str]]:
-        """For each function, by key, those of the workflow that its role may invoke, itself included."""
+        """Keys of the functions that each function's role may invoke, itself included, by key."""
         keys: dict[str, set[str]] = {}
         for key, logical_id in self.functions.items():
             keys.setdefault(logical_id, set()).add(key)
@@ -66,10 +67,10 @@ class WorkflowResources:
 
     @property
     def table(self) -> str:
-        """Logical id of the table that the functions store in; its name where it is not of this stack.
+        """Logical id of the table, or its name if another stack has it.
 
         Raises:
-            AssertionError: they do not agree.
+            AssertionError: functions name different tables.
         """
         tables = {
             _services(function)[self.workflow_name]["table"]
@@ -80,7 +81,7 @@ class WorkflowResources:
 
     @property
     def start_aliases(self) -> Resources:
-        """The aliases through which the workflow is started; there should be one."""
+        """Aliases that start the workflow; a correct template has one."""
         name = start_alias(self.workflow_name)
         aliases = _of_type(self.template, "AWS::Lambda::Alias")
         return {each: alias for each, alias in aliases.items() if alias["Properties"]["Name"] == name}
@@ -90,7 +91,7 @@ class WorkflowResources:
         """Logical id of the function behind the start alias.
 
         Raises:
-            AssertionError: there is not one alias.
+            AssertionError: the template has no start alias, or several.
         """
         alias = self._only("start alias", self.start_aliases)
         return _text(self.start_aliases[alias]["Properties"]["FunctionName"])
@@ -101,7 +102,7 @@ class WorkflowResources:
         return next(iter(found))
 
     def _invoked(self, function: str) -> Iterator[str]:
-        """Logical ids of the functions whose versions a function's role may invoke."""
+        """Yield logical ids of functions whose versions a function's role may invoke."""
         role = _text(self.template["Resources"][function]["Properties"]["Role"]).removesuffix(".Arn")
         for statement in self._statements(role):
             if statement["Effect"] == "Allow" and "lambda:InvokeFunction" in _as_list(statement["Action"]):
@@ -109,7 +110,7 @@ class WorkflowResources:
                 yield from (each.removesuffix(":*").removesuffix(".Arn") for each in targets)
 
     def _statements(self, role: str) -> Iterator[Mapping[str, Any]]:
-        """What the policies say that are attached to a role."""
+        """Yield the statements of all policies of a role."""
         for policy in _of_type(self.template, "AWS::IAM::Policy").values():
             if {"Ref": role} in policy["Properties"].get("Roles", ()):
                 yield from policy["Properties"]["PolicyDocument"]["Statement"]
@@ -124,19 +125,19 @@ def _of_type(template: Mapping[str, Any], kind: str) -> Resources:
 
 
 def _handlers(properties: Mapping[str, Any]) -> list[Any]:
-    """What a function calls: its handler, or what its container image is told to run."""
+    """Return a function's handler, or the command of its container image."""
     return [properties.get("Handler"), *properties.get("ImageConfig", {}).get("Command", ())]
 
 
 def _services(function: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a function's environment says of its workflows, by name."""
+    """Return the workflows in a function's environment, by name."""
     variables = function["Properties"].get("Environment", {}).get("Variables", {})
     services: Mapping[str, Any] = json.loads(_text(variables.get("UNUM_WORKFLOWS", "{}")))
     return services
 
 
 def _text(value: Any) -> str:
-    """An intrinsic function as text: references as logical ids, attributes behind a dot."""
+    """Return an intrinsic function as text: references as logical ids, attributes after a dot."""
     match value:
         case str():
             return value

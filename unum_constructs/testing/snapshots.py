@@ -1,4 +1,4 @@
-"""Snapshots of templates, by syrupy: install ``unum-constructs[testing]``."""
+"""Snapshots of templates with syrupy; install ``unum-constructs[testing]``."""
 
 from typing import Any
 
@@ -8,11 +8,12 @@ from unum_constructs.testing.normalization import normalize_template
 
 
 class TemplateSnapshotExtension(JSONSnapshotExtension):
-    """Serializes an `aws_cdk.assertions.Template`, or a template as JSON, in the form that `normalize_template` gives.
+    """Serializer of a template, in the form of `normalize_template`.
 
-    Use it by ``snapshot.use_extension(TemplateSnapshotExtension)``. A snapshot is a file of JSON of its own.
+    It accepts an `aws_cdk.assertions.Template`, or a template as JSON. Use it with
+    ``snapshot.use_extension(TemplateSnapshotExtension)``; each snapshot is a JSON file.
     """
 
     def serialize(self, data: Any, **options: Any) -> str | bytes:
-        """`data` as text."""
+        """Return `data` as text."""
         return super().serialize(normalize_template(data), **options)

@@ -15,7 +15,7 @@ from unum_runtime.cold_start.bundle import bundled
 FILES = {
     "package/inner/__init__.py": b"",
     "package/inner/source.py": b"from package.other import VALUE\n\n\ndef fail():\n    raise ValueError(VALUE)\n",
-    "package/other.pyc": bytecode.compiled(b"VALUE = 1\n", "/far/package/other.py"),
+    "package/other.pyc": bytecode.compile_source(b"VALUE = 1\n", "/far/package/other.py"),
 }
 
 

@@ -12,7 +12,7 @@ from tests import pythons
 from unum_constructs.layer import bytecode, interpreters
 from unum_constructs.layer.bytecode import this_python
 from unum_constructs.layer.content import runtime_folder
-from unum_constructs.layer.interpreters import FOLDERS, NoBytecodeError, _Interpreter, compiled
+from unum_constructs.layer.interpreters import FOLDERS, NoBytecodeError, _Interpreter, compile_modules
 
 PYTHON, UNKNOWN = str(this_python()), "python3.99"
 SOURCES = {f"/opt/{file}": file.read_bytes() for file in (runtime_folder() / "protocol").rglob("*.py")}
@@ -35,9 +35,9 @@ def another(folder: Path, *, before: str = "") -> _Interpreter:
 
 def test_another_process_makes_the_same(tmp_path: Path) -> None:
     """The very bytes depend on what else a process has done, and one that is asked does nothing else."""
-    made = another(tmp_path).compiled(SOURCES)
-    assert made == another(tmp_path).compiled(SOURCES)
-    assert loaded(made) == loaded(compiled(SOURCES, PYTHON))
+    made = another(tmp_path).compile(SOURCES)
+    assert made == another(tmp_path).compile(SOURCES)
+    assert loaded(made) == loaded(compile_modules(SOURCES, PYTHON))
     assert len(made) > 20
 
 
@@ -49,32 +49,32 @@ def loaded(made: interpreters.Modules) -> dict[str, tuple[bytes, CodeType]]:
 @pytest.mark.parametrize("python", pythons.PYTHONS)
 def test_each_python_makes_its_own(python: str) -> None:
     executable = str(pythons.installed(python))
-    made = _Interpreter(python, executable).compiled(SOURCES)
+    made = _Interpreter(python, executable).compile(SOURCES)
     code = "import sys, importlib.util as u; sys.stdout.buffer.write(u.MAGIC_NUMBER)"
     magic = subprocess.run([executable, "-c", code], capture_output=True, check=True).stdout  # noqa: S603
     assert {data[: len(magic)] for data in made.values()} == {magic}
     assert made.keys() == SOURCES.keys()
-    assert made == _Interpreter(python, executable).compiled(SOURCES)
+    assert made == _Interpreter(python, executable).compile(SOURCES)
 
 
 def test_it_is_asked_for_what_it_has_not_made(tmp_path: Path, asked: Callable[[], int]) -> None:
     interpreter = another(tmp_path, before=ASKED)
-    one = interpreter.compiled(ONE)
-    assert (interpreter.compiled(ONE), asked()) == (one, 1)
-    assert (interpreter.compiled(TWO | ONE), asked()) == (interpreter.compiled(TWO) | one, 2)
-    assert interpreter.compiled({"/opt/one.py": b"changed = 1\n"}) != one
+    one = interpreter.compile(ONE)
+    assert (interpreter.compile(ONE), asked()) == (one, 1)
+    assert (interpreter.compile(TWO | ONE), asked()) == (interpreter.compile(TWO) | one, 2)
+    assert interpreter.compile({"/opt/one.py": b"changed = 1\n"}) != one
 
 
 def test_many_layers_ask_one_process(tmp_path: Path, asked: Callable[[], int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bytecode, "this_python", lambda: UNKNOWN)
     monkeypatch.setenv(FOLDERS, str(pythons.this_one(tmp_path / "bin", PYTHON, before=ASKED).parent))
-    assert compiled(ONE, PYTHON) == compiled(ONE, PYTHON)
+    assert compile_modules(ONE, PYTHON) == compile_modules(ONE, PYTHON)
     assert asked() == 1
 
 
 def test_this_python_asks_nobody(tmp_path: Path, asked: Callable[[], int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FOLDERS, str(pythons.this_one(tmp_path / "bin", PYTHON, before=ASKED).parent))
-    assert len(compiled(ONE, PYTHON)) == 1
+    assert len(compile_modules(ONE, PYTHON)) == 1
     assert asked() == 0
 
 
@@ -83,7 +83,7 @@ def test_nothing_around_changes_what_it_is(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("PYTHONOPTIMIZE", "2")
     monkeypatch.chdir(tmp_path)
-    assert loaded(another(tmp_path).compiled(ONE)) == loaded(compiled(ONE, PYTHON))
+    assert loaded(another(tmp_path).compile(ONE)) == loaded(compile_modules(ONE, PYTHON))
 
 
 FAILING = {
@@ -107,7 +107,7 @@ def test_who_fails_is_not_asked_again(
     monkeypatch.setenv(FOLDERS, str(executable.parent))
     for _ in range(2):
         with pytest.raises(NoBytecodeError, match=f"^{executable} {FAILING[script]}"):
-            compiled(ONE, UNKNOWN)
+            compile_modules(ONE, UNKNOWN)
     assert asked() == 1
 
 
@@ -116,13 +116,13 @@ def test_what_is_no_program_fails(tmp_path: Path) -> None:
     executable.write_bytes(b"\0")
     executable.chmod(0o700)
     with pytest.raises(NoBytecodeError, match="cannot be run: Exec format error"):
-        _Interpreter(UNKNOWN, str(executable)).compiled(ONE)
+        _Interpreter(UNKNOWN, str(executable)).compile(ONE)
 
 
 def test_another_version_under_that_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FOLDERS, str(pythons.this_one(tmp_path / "bin", UNKNOWN).parent))
     with pytest.raises(NoBytecodeError, match=rf"fails: it is cpython 3\.\S+, no final release of CPython's {UNKNOWN}"):
-        compiled(ONE, UNKNOWN)
+        compile_modules(ONE, UNKNOWN)
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_where_nobody_may_be_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PATH", str(pythons.this_one(tmp_path / "bin", UNKNOWN).parent))
     monkeypatch.setenv(FOLDERS, "")
     with pytest.raises(NoBytecodeError, match=f"^no {UNKNOWN} is on {FOLDERS}$"):
-        compiled(ONE, UNKNOWN)
+        compile_modules(ONE, UNKNOWN)
     monkeypatch.delenv(FOLDERS)
     with pytest.raises(NoBytecodeError, match="fails: it is cpython"):
-        compiled(ONE, UNKNOWN)
+        compile_modules(ONE, UNKNOWN)
     with pytest.raises(NoBytecodeError, match=r"^no python3\.98 is on PATH$"):
-        compiled(ONE, "python3.98")
+        compile_modules(ONE, "python3.98")
