@@ -14,7 +14,7 @@ _ENVELOPE: dict[str, Json] = {"Items": []}
 def batches(
     items: Iterable[Json], *, most_items: float | None, most_bytes: float | None, extra: dict[str, Json]
 ) -> list[Json]:
-    """Return branch inputs, each with as many consecutive `items` as fit, and at least one.
+    """Return branch inputs with maximal batches of consecutive `items`, at least one item each.
 
     Args:
         items: items to distribute.

@@ -1,4 +1,4 @@
-"""Values that the expressions of a state may refer to, besides the state's own data."""
+"""Values visible to a state's expressions besides the state's own data."""
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExpressionContext:
-    """Context of one visit of a state, identical in every delivery that computes the visit.
+    """Expression context of one state visit, identical in every delivery of the visit.
 
     Attributes:
         context_object: the context object (``$$``, ``$states.context``).

@@ -57,7 +57,7 @@ def is_number(value: Json) -> bool:
 
 
 def read_number(fields: Mapping[str, Json], field: str, select: Callable[[str], Json]) -> float | None:
-    """Return the number in `field`, or the number at the path in the field with suffix ``Path``; None without both.
+    """Return the number in `field`, or at the path in the same field with suffix ``Path``; None without both fields.
 
     Args:
         fields: fields of a state, or of its ``ItemBatcher``.
@@ -103,7 +103,7 @@ def _number_at_path(field: str, path: str, value: Json) -> float:
 
 
 def _to_number(value: Json, *, is_whole: bool) -> float | None:
-    """Return `value` as a number, also from a string such as "1", as AWS does; None if it is not a number."""
+    """Convert a number, or a string such as "1" as AWS does; return None for other values."""
     if not is_number(value) and not isinstance(value, str):
         return None
     try:

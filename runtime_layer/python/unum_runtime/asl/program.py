@@ -68,7 +68,7 @@ class Program(Protocol):
         ...
 
     def number(self, field: str, raw: Json, context: ExpressionContext) -> float | None:
-        """Return the number of ``field`` or ``fieldPath``, such as ``TimeoutSeconds``; None without both."""
+        """Return the number of a field such as ``TimeoutSeconds`` or ``TimeoutSecondsPath``; None without both."""
         ...
 
     def until_ms(self, raw: Json, context: ExpressionContext) -> int:

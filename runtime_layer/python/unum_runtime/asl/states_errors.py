@@ -22,7 +22,7 @@ class DataFlowError(StatesError):
 
 
 class RuntimeFailure(DataFlowError):
-    """``States.Runtime``: a path without a value, or a value that its field does not allow.
+    """``States.Runtime``: path without value, or invalid value of a field.
 
     The specification names ``States.ParameterPathFailure`` for templates; AWS records ``States.Runtime`` there too.
     """
@@ -46,7 +46,7 @@ class IntrinsicFailure(DataFlowError):
 
 
 class NoChoiceMatched(DataFlowError):
-    """``States.NoChoiceMatched``: no rule of a Choice holds, and the Choice has no Default."""
+    """``States.NoChoiceMatched``: Choice without matching rule and without Default."""
 
     NAME = "States.NoChoiceMatched"
 

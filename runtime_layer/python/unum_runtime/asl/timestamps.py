@@ -16,7 +16,7 @@ Digits keep any precision. Recorded executions have nanoseconds; a datetime woul
 
 
 def parse_timestamp(value: object) -> "Instant | None":
-    """Return the instant of a timestamp, or None if `value` is not a timestamp."""
+    """Parse a timestamp; return None for other values."""
     match = _RFC3339.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return None

@@ -77,7 +77,7 @@ class Store(Protocol):
         ...
 
     def extend(self, key: Key, item: Item, *, unless: str, expires_at_s: int) -> tuple[bool, Item]:
-        """Add the attributes of `item` to the item at `key` unless that item has the attribute `unless`.
+        """Add `item`'s attributes to the item at `key` unless the stored item has attribute `unless`.
 
         An absent item counts as empty. Exactly one of several concurrent calls with equal `unless` wins. Each call
         sees all additions of earlier calls, so at least one caller sees the completed item.
@@ -138,7 +138,7 @@ class Store(Protocol):
         ...
 
     def release(self, key: Key, owner: str) -> None:
-        """End the lease of `owner` on `key`; do nothing without one.
+        """End `owner`'s lease on `key`, if present.
 
         Raises:
             StoreError: the store refused or did not answer; the lease may be released or not.
@@ -155,7 +155,7 @@ class Index(Protocol):
     def list_items(
         self, partition: str, *, oldest: str = FIRST, newest: str = LAST, limit: int | None = None
     ) -> list[Item]:
-        """Return the items of one index partition, newest first, each with at least the projected attributes.
+        """Return items of one index partition, newest first, with all projected attributes.
 
         Args:
             partition: see `unum_runtime.model.list_index.partition`.

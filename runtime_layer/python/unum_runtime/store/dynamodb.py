@@ -39,7 +39,7 @@ class DynamoClient(Protocol):
 
 @dataclass(frozen=True)
 class DynamoStore:
-    """Store in a DynamoDB table; also an `Index` if the table has the global secondary index.
+    """Store in one DynamoDB table; with a global secondary index also an `Index`.
 
     Attributes:
         client: DynamoDB client.
@@ -282,7 +282,7 @@ class DynamoStore:
 
 
 def _is_index_missing(error: Exception) -> bool:
-    """Return True if DynamoDB found no index of this name, or an index with other keys."""
+    """Return True if the table lacks an index with the expected name and keys."""
     return error_code(error) == "ValidationException" or "index" in str(error)
 
 

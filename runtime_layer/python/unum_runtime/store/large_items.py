@@ -1,4 +1,4 @@
-"""Items with texts of any size: a text too large or too expensive for an item becomes an object of its own.
+"""Items with texts of any size: large or expensive texts become separate objects.
 
 The item then has a reference to the object, under the attribute's name plus `REFERENCE`. Only this module writes and
 resolves references. Objects are written before the item that refers to them, so a stored reference always resolves. The
@@ -36,7 +36,7 @@ def object_lifetime_days(retention_s: int) -> int:
 
 @dataclass(frozen=True)
 class LargeItems:
-    """Store for one workflow and one delivery whose items may have texts of any size.
+    """Store of items with texts of any size, for one workflow and one delivery.
 
     Attributes:
         store: store of the items.
@@ -99,7 +99,7 @@ class LargeItems:
         self.store.release(key, owner)
 
     def store_text(self, partition: str, text: str) -> str:
-        """Store `text` as an object of the execution with `partition` and return the reference.
+        """Store `text` as an object of the execution with partition key `partition`; return the reference.
 
         Raises:
             StoreError: the object store did not answer.

@@ -54,8 +54,8 @@ class MemoryStore:
     ) -> list[Item]:
         """See `Index.list_items`."""
         with self._lock:
-            found = [dict(item) for key, (item, _) in self._items.items() if self._is_listed(key, item, partition)]
-        chosen = [item for item in found if oldest <= str(item[PLACE]) <= newest]
+            found = [dict(item) for key in self._items if (item := self._live(key)) is not None]
+        chosen = [item for item in found if item.get(PARTITION) == partition and oldest <= str(item[PLACE]) <= newest]
         return sorted(chosen, key=lambda item: str(item[PLACE]), reverse=True)[:limit]
 
     def collect(self, keys: Iterable[Key]) -> None:
@@ -117,15 +117,12 @@ class MemoryStore:
         owner, expires_at_ms = self._leases.get(key, (None, 0))
         return owner if self.clock.now_ms() < expires_at_ms else None
 
-    def _is_listed(self, key: Key, item: Item, partition: str) -> bool:
-        return item.get(PARTITION) == partition and self._live(key) is not None
-
     def _live(self, key: Key) -> Item | None:
         item, expires_at_s = self._items.get(key, (None, 0))
         return None if item is None or self._has_expired(expires_at_s) else item
 
     def _set_item(self, key: Key) -> Item | None:
-        """Return the item that `read` shows for a set, None if expired."""
+        """Return a set as an item, as in `read`; None if expired."""
         members, expires_at_s = self._sets[key]
         if self._has_expired(expires_at_s):
             return None

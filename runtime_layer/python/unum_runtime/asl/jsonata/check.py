@@ -1,4 +1,4 @@
-"""Checks of JSONata fields for the compiler, and the variables that they read."""
+"""Compiler checks of JSONata fields, and lists of their variables."""
 
 from collections.abc import Iterator
 

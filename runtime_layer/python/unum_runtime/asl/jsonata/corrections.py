@@ -46,7 +46,7 @@ class _Builtin(Jsonata.JFunction):  # type: ignore[misc] # the library has no ty
         return _Validated(super().validate(args, context))
 
     def call(self, input: Any, args: Any) -> Any:  # noqa: A002 - the library's parameter name
-        """Validate arguments first, if `validate` has not, as in calls by ``$map`` and other functions."""
+        """Call the function, after validation of arguments that come from ``$map`` and other functions."""
         return self._native.call(input, args if isinstance(args, _Validated) else self.validate(args, None))
 
     def get_number_of_args(self) -> int:
@@ -58,7 +58,7 @@ class _Validated(list[Any]):
 
 
 class _Signature(Signature):  # type: ignore[misc] # the library has no types
-    """Copy of a parsed signature of the library, with null as a value of its own type."""
+    """Copy of a parsed library signature with null as a separate type."""
 
     def __init__(self, parsed: Signature) -> None:
         self.__dict__.update(vars(parsed))
@@ -68,7 +68,7 @@ class _Signature(Signature):  # type: ignore[misc] # the library has no types
 
 
 def builtin(name: str) -> Any:
-    """Return the function `name` (without ``$``) of the language; None if it does not exist."""
+    """Return JSONata's function `name`, without ``$``; None for unknown names."""
     if name in CORRECTED:
         return CORRECTED[name]
     native = Jsonata.static_frame.bindings.get(name)

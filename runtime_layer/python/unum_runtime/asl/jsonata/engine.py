@@ -92,14 +92,14 @@ class Expression:
 
 
 class _Engine(Jsonata):  # type: ignore[misc] # the library has no types
-    """The library's evaluator, corrected where it deviates from the language or is unsafe."""
+    """The library's evaluator with corrections of language deviations and unsafe behaviour."""
 
     def run(self, frame: "_Frame") -> Any:
         Jsonata.CURRENT.jsonata = self
         return self.eval(self.ast, None, frame)
 
     def evaluate_group_expression(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - the library's name
-        """Group a copy of an empty array, because the library would add an item to the array."""
+        """Group a copy of an empty array: the library would add an item to the original."""
         return super().evaluate_group_expression(expr, Utils.create_sequence() if input == [] else input, environment)
 
     def apply_inner(self, proc: Any, args: Any, input: Any, environment: Any) -> Any:  # noqa: A002 - the library's name
@@ -126,7 +126,7 @@ class _Engine(Jsonata):  # type: ignore[misc] # the library has no types
         return (to_string(lhs) or "") + (to_string(rhs) or "")
 
     def evaluate_range_expression(self, lhs: Any, rhs: Any) -> Any:
-        """Raise an error for ranges that would fill the memory; the library's own limit is too high."""
+        """Raise an error for ranges larger than the sandbox's memory; the library's own limit is too high."""
         if isinstance(lhs, int) and isinstance(rhs, int) and rhs - lhs >= states_functions.MAX_ITEMS:
             raise JException(_RANGE_TOO_LONG, -1, rhs - lhs + 1)
         return super().evaluate_range_expression(lhs, rhs)
@@ -149,7 +149,7 @@ _ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
 
 
 class _Base(Jsonata.Frame):  # type: ignore[misc] # the library has no types
-    """Functions that depend on their arguments only; each is created at its first lookup."""
+    """Pure functions, created at their first lookup."""
 
     def lookup(self, name: str) -> Any:
         if name not in self.bindings:

@@ -1,4 +1,4 @@
-"""Imports from the package jsonata-python; the only module that imports it, itself never imported at a top level.
+"""Imports from the package jsonata-python; only this module imports it, and no module imports this one at top level.
 
 At import, the package raises the recursion limit of the process. It also stores the current expression of a thread in a
 variable that all its users share. Neither may affect user code in the same process.

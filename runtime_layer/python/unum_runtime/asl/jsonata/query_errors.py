@@ -21,7 +21,7 @@ class QueryEvaluationError(DataFlowError):
 
     @classmethod
     def unsupported(cls, text: str, field: str) -> "QueryEvaluationError":
-        """Return the error of a result without JSON form, such as a function."""
+        """Return the error of a result without JSON form, for example a function."""
         return cls(f"{_subject(text, field)} returned an unsupported result type.")
 
     @classmethod
@@ -34,7 +34,7 @@ class QueryEvaluationError(DataFlowError):
 
     @classmethod
     def out_of_range(cls, text: str, field: str, expected: str, value: Json) -> "QueryEvaluationError":
-        """Return the error of a result beyond the limits of the field."""
+        """Return the error of a result beyond the field's limits."""
         return cls(f"{_subject(text, field)} returned a value out of range. Expected {expected}, but was {value}")
 
 

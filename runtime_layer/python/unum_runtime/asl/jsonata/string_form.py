@@ -18,7 +18,7 @@ _INDENT = "  "
 
 
 def to_string(value: Any, is_pretty: bool | None = None) -> str | None:  # noqa: FBT001 - a parameter of ``$string``
-    """Return a text unchanged, other values as JSON, and None (undefined) as None.
+    """Return JSON text for all values except strings and None (undefined), which stay unchanged.
 
     Raises:
         ValueError: `value` contains an infinite number.

@@ -41,17 +41,17 @@ class Analysis:
             case "variable":
                 self._variable(node, (), scope, inner=inner)
             case "name":
-                self._name(node, inner=inner)
+                if not inner:
+                    remedy = f"use $states.input.{node.value}"
+                    self.faults.append(f"the name {node.value!r} has no value to be a field of; {remedy}")
             case "path":
                 self._path(node, scope, inner=inner)
             case "bind":
                 self._bind(node, scope, inner=inner)
             case "lambda":
                 self._lambda(node, scope, inner=inner)
-            case "block":
-                self._parts(node, scope, inner=inner)
             case _:
-                self._parts(node, bound, inner=inner)
+                self._parts(node, scope if node.type == "block" else bound, inner=inner)
         self._filters(node, scope)
 
     def _parts(self, node: Node, bound: _Bound, *, inner: bool) -> None:
@@ -80,10 +80,6 @@ class Analysis:
             self.faults.append("the function $eval is not available in Step Functions; for JSON texts use $parse")
         elif name not in bound and name not in BUILT_IN:
             self.names.add(".".join((name, *fields)))
-
-    def _name(self, node: Node, *, inner: bool) -> None:
-        if not inner:
-            self.faults.append(f"the name {node.value!r} has no value to be a field of; use $states.input.{node.value}")
 
     def _path(self, node: Node, bound: _Bound, *, inner: bool) -> None:
         for position, step in enumerate(node.steps):

@@ -46,7 +46,7 @@ class Template:
 
 
 def inside(raw: Json) -> str | None:
-    """Return the expression between ``{%`` and ``%}``; None for a literal."""
+    """Return the expression text between ``{%`` and ``%}``; None for literals."""
     is_expression = isinstance(raw, str) and raw.startswith(_OPEN) and raw.endswith(_CLOSE) and raw != "{%}"
     return raw.removeprefix(_OPEN).removesuffix(_CLOSE).strip() if is_expression else None
 
@@ -58,19 +58,13 @@ def is_half_open(raw: str) -> bool:
 
 def _compile(raw: Json, field: str) -> _Evaluate:
     if isinstance(raw, dict):
-        return _object({name: _compile(value, f"{field}/{name}") for name, value in raw.items()})
+        members = {name: _compile(value, f"{field}/{name}") for name, value in raw.items()}
+        return lambda names: {name: evaluate(names) for name, evaluate in members.items()}
     if isinstance(raw, list):
-        return _array([_compile(value, f"{field}/{index}") for index, value in enumerate(raw)])
+        items = [_compile(value, f"{field}/{index}") for index, value in enumerate(raw)]
+        return lambda names: [evaluate(names) for evaluate in items]
     text = inside(raw)
     return _expression(text, field) if text is not None else lambda _names: raw
-
-
-def _object(members: dict[str, _Evaluate]) -> _Evaluate:
-    return lambda names: {name: evaluate(names) for name, evaluate in members.items()}
-
-
-def _array(items: list[_Evaluate]) -> _Evaluate:
-    return lambda names: [evaluate(names) for evaluate in items]
 
 
 def _expression(text: str, field: str) -> _Evaluate:

@@ -14,7 +14,7 @@ _LONGEST = 10**21
 
 
 class NotJson(TypeError):
-    """Result that is or contains a function."""
+    """Result with a function inside."""
 
 
 def to_library(value: Json) -> Any:

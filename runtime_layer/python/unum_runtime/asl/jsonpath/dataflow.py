@@ -103,17 +103,17 @@ def select_or_empty(path: str | None, data: Json, context: ExpressionContext) ->
 
 
 def check_path(text: Json, where: str) -> list[Problem]:
-    """Return the problems of a field that must be a path or null."""
+    """Return problems of a field with a path or null."""
     return _check(text, where, lambda _path: None)
 
 
 def check_reference(text: Json, where: str) -> list[Problem]:
-    """Return the problems of a field that must be a reference path or null."""
+    """Return problems of a field with a reference path or null."""
     return _check(text, where, _reference_fault)
 
 
 def check_result_path(text: Json, where: str) -> list[Problem]:
-    """Return the problems of a field that must be a reference path into the input, or null."""
+    """Return problems of a field with a null or a reference path into the input."""
     return _check(text, where, _result_path_fault)
 
 

@@ -44,7 +44,7 @@ def exists(keys: Sequence[Key]) -> Filter:
 
 
 def compare(keys: Sequence[Key], relation: str, literal: Json) -> Filter:
-    """Return ``@.a == 1``; a missing value is unequal to every literal, and neither less nor greater."""
+    """Return ``@.a == 1``; a missing value differs from every literal, and has no order."""
     holds = RELATIONS[relation]
 
     def passes(item: Mapping[str, Json]) -> bool:

@@ -51,13 +51,13 @@ def branch_inputs(
 
 
 def _item_context(context: ExpressionContext, index: int, item: dict[str, Json]) -> ExpressionContext:
-    """Return the context of one item, with random numbers of its own."""
+    """Return the context of one item with separate random numbers."""
     shown = {**context.context_object, "Map": {"Item": {"Index": index, **item}}}
     return replace(context, context_object=shown, seed=f"{context.seed}/{index}")
 
 
 def batch_inputs(values: list[Json], batcher: Mapping[str, Json], data: Json, context: ExpressionContext) -> list[Json]:
-    """Return `values` in batches according to ``ItemBatcher``; an item beyond the size limit is a batch of its own.
+    """Return `values` in batches according to ``ItemBatcher``; items beyond the size limit form single batches.
 
     Raises:
         RuntimeFailure: a path of the batcher has no value or no valid number.

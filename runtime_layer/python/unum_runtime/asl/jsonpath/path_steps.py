@@ -1,4 +1,4 @@
-"""Steps of a path, each from one JSON value to values inside it.
+"""Path steps: functions from one JSON value to selected values inside it.
 
 The rules are Jayway JsonPath's, as the specification requires ("Paths"). A step that does not fit the type of a value
 selects None, a step that fits but finds nothing selects an empty sequence: Jayway fails on the first and skips the
@@ -73,7 +73,7 @@ def wildcard() -> Step:
 
 
 def filter_items(condition: Filter) -> Step:
-    """Return ``[?(...)]``: the passing items of an array, or an object itself if it passes.
+    """Return ``[?(...)]``: all passing items of an array, or a passing object itself.
 
     Only objects pass, because ``@`` never refers to a scalar. Source: Step Functions Developer Guide, "Paths".
     """
@@ -88,7 +88,7 @@ def filter_items(condition: Filter) -> Step:
 
 
 def filter_itself(condition: Filter) -> Step:
-    """Return ``[?(...)]`` after ``..``: an object itself if it passes; its array must not select it a second time."""
+    """Return ``[?(...)]`` after ``..``: a passing object itself; its array must not select it a second time."""
 
     def select(node: Json) -> Sequence[Json]:
         return (node,) if isinstance(node, dict) and condition.passes(node) else ()

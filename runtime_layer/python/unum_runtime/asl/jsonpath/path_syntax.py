@@ -74,12 +74,9 @@ class PathParser(Reader):
 
     def _step(self) -> Step:
         if self._accept(".."):
-            return self._descent()
-        self._accept(".")
+            return path_steps.descend(self._bracket(descending=True) if self._accept("[") else self._dotted())
+        self._accept(".")  # optional before a bracket: ``$.[0]``
         return self._bracket() if self._accept("[") else self._dotted()
-
-    def _descent(self) -> Step:
-        return path_steps.descend(self._bracket(descending=True) if self._accept("[") else self._dotted())
 
     def _dotted(self) -> Step:
         if self._accept("*"):

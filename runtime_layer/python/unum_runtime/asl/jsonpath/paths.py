@@ -54,7 +54,7 @@ class Path:
 
     @cached_property
     def keys(self) -> tuple[Key, ...] | None:
-        """Names and indexes of the steps; None with any other kind of step."""
+        """Names and indexes of the steps; None if a step has neither."""
         keys = tuple(step.key for step in self.steps if step.key is not None)
         return keys if len(keys) == len(self.steps) else None
 
@@ -124,7 +124,7 @@ def read(path: Path, data: Json, context: ExpressionContext) -> Json:
 
 
 def path_reader(path: Path, subject: str) -> Expression:
-    """Return an expression for the value at `path`; its failure has the cause "`subject` could not be found in ..."."""
+    """Return an expression for the value at `path`; without value, the cause begins with `subject`."""
 
     def evaluate(data: Json, context: ExpressionContext) -> Json:
         try:
@@ -165,16 +165,12 @@ def put(path: Path, root: Json, value: Json) -> Json:
         ValueError: `path` is not a reference path into the input.
         ResultPathMatchFailure: the path has an index outside of its array, or a key of a value without such keys.
     """
+    if path.keys is None or not path.is_reference or path.root_text != "$":
+        raise ValueError(f"{path.text}: expected a reference path into the input, like $.result")
     try:
-        return _put(_result_keys(path), root, value)
+        return _put(path.keys, root, value)
     except LookupError:  # the cause is AWS's, as recorded
         raise ResultPathMatchFailure(f"Unable to apply ReferencePath {path.text} to input {excerpt(root)}") from None
-
-
-def _result_keys(path: Path) -> tuple[Key, ...]:
-    if path.is_reference and path.root_text == "$" and path.keys is not None:
-        return path.keys
-    raise ValueError(f"{path.text}: expected a reference path into the input, like $.result")
 
 
 def _put(keys: Sequence[Key], node: Json, value: Json) -> Json:

@@ -68,7 +68,7 @@ class JsonPathProgram:
         return StateOutput(output(self._flow, raw, result, context), _assigned(self._assign, result, context))
 
     def choose(self, raw: Json, context: ExpressionContext) -> tuple[str, StateOutput]:
-        """Return the target of the first rule that holds, with its Assign; the state's Assign is for the Default."""
+        """Return target and Assign of the first matching rule, or Default with the state's Assign."""
         effective = effective_input(self._flow, raw, context)
         target, assign = choose(self._rules, self._default, effective, context)
         return target, StateOutput(output(self._flow, raw, effective, context), _assigned(assign, effective, context))
@@ -90,11 +90,11 @@ class JsonPathProgram:
         return values if batcher is None else batch_inputs(values, batcher, data, context)
 
     def number(self, field: str, raw: Json, context: ExpressionContext) -> float | None:
-        """Return the number of the field, or the number at its path in the input after InputPath."""
+        """Return the field's number, or the number at its path in the input after InputPath."""
         return read_number(self._data, field, lambda path: self._select(path, raw, context))
 
     def until_ms(self, raw: Json, context: ExpressionContext) -> int:
-        """Return the end of the seconds, or the timestamp."""
+        """Return ``now_ms`` plus seconds, or the timestamp in milliseconds."""
         seconds = self.number("Seconds", raw, context)
         if seconds is not None:
             return context.now_ms + int(seconds * 1000)

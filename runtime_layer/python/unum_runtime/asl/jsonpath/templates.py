@@ -69,28 +69,12 @@ def _compile(raw: Json, where: str) -> Expression:
 
 def _value(raw: Json, where: str, problems: list[Problem]) -> Expression:
     if isinstance(raw, dict):
-        return _object(raw, where, problems)
+        members = tuple(_member(raw, key, member(where, key), problems) for key in raw)
+        return lambda data, context: {name: value(data, context) for name, value in members}
     if isinstance(raw, list):
-        return _array(raw, where, problems)
+        items = tuple(_value(item, element(where, index), problems) for index, item in enumerate(raw))
+        return lambda data, context: [value(data, context) for value in items]
     return lambda _data, _context: raw
-
-
-def _object(raw: dict[str, Json], where: str, problems: list[Problem]) -> Expression:
-    members = tuple(_member(raw, key, member(where, key), problems) for key in raw)
-
-    def evaluate(data: Json, context: ExpressionContext) -> dict[str, Json]:
-        return {name: value(data, context) for name, value in members}
-
-    return evaluate
-
-
-def _array(raw: list[Json], where: str, problems: list[Problem]) -> Expression:
-    items = tuple(_value(item, element(where, index), problems) for index, item in enumerate(raw))
-
-    def evaluate(data: Json, context: ExpressionContext) -> list[Json]:
-        return [value(data, context) for value in items]
-
-    return evaluate
 
 
 def _member(raw: dict[str, Json], key: str, where: str, problems: list[Problem]) -> tuple[str, Expression]:

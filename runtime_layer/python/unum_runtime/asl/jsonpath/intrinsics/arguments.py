@@ -50,7 +50,7 @@ class Signature:
     is_open: bool = False
 
     def find_fault(self, position: int, value: Json) -> str | None:
-        """Return the problem of `value` as the argument at `position`, counted from 0; None without problem."""
+        """Return the problem of `value` as argument number `position`, counted from 0; None for a valid value."""
         kind = self.kinds[min(position, len(self.kinds) - 1)]
         return None if kind.fits(value) else f"argument {position + 1} must be {kind.name}"
 

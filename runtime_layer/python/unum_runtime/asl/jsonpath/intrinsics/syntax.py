@@ -92,7 +92,7 @@ class _Parser(PathParser):
         return name[0], FUNCTIONS[name[0]]
 
     def _arguments(self, depth: int) -> Sequence[tuple[int, Argument]]:
-        """Parse the arguments; return each with its position in the text."""
+        """Parse the arguments and return them with their text positions."""
         self._accept("(")
         self._skip_space()
         if self._accept(")"):

@@ -36,7 +36,7 @@ def count_placeholders(template: str) -> int:
 
 
 def fill(template: str, values: Sequence[Json]) -> str:
-    """Return `template` with the text of one value for each ``{}``.
+    """Replace each ``{}`` in `template` by the text of one value.
 
     Raises:
         ValueError: `template` has a single brace without backslash, or another number of placeholders than `values`.
