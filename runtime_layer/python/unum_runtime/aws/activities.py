@@ -3,21 +3,13 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.errors import InvokeError, StatesError
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Json
 from unum_runtime.wire.call_errors import call_errors
-
-
-class SqsClient(Protocol):
-    """Operations of ``boto3.client("sqs")`` for activity queues; arguments as in boto3."""
-
-    def send_message(self, **parameters: Any) -> Any: ...  # noqa: D102 - boto3 documents it
-    def receive_message(self, **parameters: Any) -> Any: ...  # noqa: D102 - the same
-    def delete_message(self, **parameters: Any) -> Any: ...  # noqa: D102 - the same
 
 
 class Offer(NamedTuple):
@@ -43,7 +35,7 @@ class Activities:
         queues: queue URLs by activity name.
     """
 
-    client: SqsClient
+    client: Any
     queues: Mapping[str, str]
 
     def offer(self, activity: str, token: str, value: Json) -> None:

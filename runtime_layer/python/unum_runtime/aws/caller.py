@@ -2,14 +2,11 @@
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.ir import Json
 from unum_runtime.wire.call_errors import call_errors
-
-if TYPE_CHECKING:
-    from unum_runtime.aws.invoker import LambdaClient
 
 LONGEST_CALL_S = 310
 """Read timeout in seconds, above the failure handler's function timeout of 300 s."""
@@ -23,7 +20,7 @@ class LambdaCaller:
         client: Lambda client.
     """
 
-    client: "LambdaClient"
+    client: Any
 
     def call(self, address: str, payload: bytes) -> Json:
         """Invoke the function at `address` and return its JSON response.

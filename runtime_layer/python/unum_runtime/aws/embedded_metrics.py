@@ -16,9 +16,7 @@ from unum_runtime.model.metrics import NAMESPACE, NODE, TIMES, WORKFLOW, Metrics
 
 THROTTLED = "Lambda.TooManyRequestsException"
 """Error name of an event that Lambda dropped because the function had no concurrency left.
-
-Source: AWS Step Functions Developer Guide, "Handle Lambda service exceptions".
-"""
+Source: AWS Step Functions Developer Guide, "Handle Lambda service exceptions"."""
 
 _ENDS = {
     "SUCCEEDED": WorkflowMetric.SUCCEEDED,

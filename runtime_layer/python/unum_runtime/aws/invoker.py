@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import InvokeError
@@ -15,12 +15,6 @@ PARALLEL_CALLS = 16
 """Maximum of concurrent calls; a call takes about 30 ms, with less than 1 ms of CPU time."""
 
 
-class LambdaClient(Protocol):
-    """Operations of ``boto3.client("lambda")`` for invocations; arguments as in boto3."""
-
-    def invoke(self, **parameters: Any) -> Any: ...  # noqa: D102 - boto3 documents it
-
-
 @dataclass(frozen=True)
 class LambdaInvoker:
     """Asynchronous invocations: Lambda queues each event and delivers it at least once.
@@ -29,7 +23,7 @@ class LambdaInvoker:
         client: Lambda client with at least `PARALLEL_CALLS` connections.
     """
 
-    client: LambdaClient
+    client: Any
 
     def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
         """Send each (address, payload) to Lambda, several in parallel; return after Lambda accepted all.
@@ -44,6 +38,7 @@ class LambdaInvoker:
             self._invoke(*events[0])
             return
         calls = [self._pool.submit(self._invoke, *event) for event in events]
+        # In order and to the end: `result` raises the error of the first rejected event.
         for call in calls:
             call.result()
 

@@ -6,7 +6,7 @@ covers the rest. Scheduler deletes a schedule after it has sent its event.
 
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from unum_runtime.aws.timer import MAX_DELAY_S, Delayed
 from unum_runtime.cold_start.digest import sha256
@@ -27,9 +27,7 @@ LONGEST_IN_QUEUE_S = MAX_DELAY_S + LONG_S
 
 EARLY_S = 300
 """Seconds between a schedule's time and the event's due time: Scheduler's precision of one minute, plus its retries.
-
-A turn in the queue costs the same for any delay up to 15 minutes.
-"""
+A turn in the queue costs the same for any delay up to 15 minutes."""
 
 MAX_AGE_S = 3_600
 """Seconds during which Scheduler retries a send. Events live for 8 hours: 6 remain for Lambda's own retries."""
@@ -42,15 +40,7 @@ MAX_INPUT_BYTES = 256 * 1024
 
 _KEYWORD = "<aws."
 """Prefix of keywords that Scheduler replaces, such as ``<aws.scheduler.attempt-number>``.
-
-Source: Amazon EventBridge Scheduler User Guide, "Adding context attributes".
-"""
-
-
-class SchedulerClient(Protocol):
-    """Operations of ``boto3.client("scheduler")`` for long waits; arguments as in boto3."""
-
-    def create_schedule(self, **parameters: Any) -> Any: ...  # noqa: D102 - boto3 documents it
+Source: Amazon EventBridge Scheduler User Guide, "Adding context attributes"."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +57,7 @@ class Schedules:
         longer_than_s: minimum wait for a schedule, in seconds.
     """
 
-    client: Callable[[], SchedulerClient]
+    client: Callable[[], Any]
     group: str
     queue: str
     role: str

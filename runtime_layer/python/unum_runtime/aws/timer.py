@@ -7,7 +7,7 @@ of its function version, so one queue and one forwarder serve all versions.
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from unum_runtime.clock import Clock
 from unum_runtime.cold_start.records import NamedTuple, dataclass
@@ -27,12 +27,6 @@ MAX_BATCH_BYTES = 1024 * 1024
 
 _REFUSED_CHARACTERS = re.compile("[\ufffe\uffff]")
 """Characters valid in JSON but rejected by SQS. Source: Amazon SQS API Reference, SendMessage."""
-
-
-class SqsClient(Protocol):
-    """Operations of ``boto3.client("sqs")`` for the timer queue; arguments as in boto3."""
-
-    def send_message_batch(self, **parameters: Any) -> Any: ...  # noqa: D102 - boto3 documents it
 
 
 class Delayed(NamedTuple):
@@ -76,7 +70,7 @@ class SqsTimer:
         clock: source of the current time.
     """
 
-    client: SqsClient
+    client: Any
     queue_url: str
     clock: Clock
 

@@ -17,9 +17,7 @@ from unum_runtime.wire.call_errors import call_errors, error_code
 
 NO_ANSWER = "SdkClientException"
 """Step Functions' error name, after ``Lambda.``, for a Lambda API that does not answer.
-
-Source: AWS Step Functions Developer Guide, "Handle Lambda service exceptions".
-"""
+Source: AWS Step Functions Developer Guide, "Handle Lambda service exceptions"."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +48,7 @@ class Undelivered:
             config = self.functions().get_function_event_invoke_config(FunctionName=address)
         except call_errors() as error:
             raise InvokeError(f"{address}: cannot read its on-failure destination: {error}") from error
-        destination: str = config.get("DestinationConfig", {}).get("OnFailure", {}).get("Destination", "")
-        return destination
+        return str(config.get("DestinationConfig", {}).get("OnFailure", {}).get("Destination", ""))
 
 
 def _record(delayed: Delayed, message_id: str, error: InvokeError) -> Json:

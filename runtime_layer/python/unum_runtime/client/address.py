@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict
 
 from unum_runtime.errors import ClientError
-from unum_runtime.model.naming import control_alias, start_alias
-from unum_runtime.protocol.history.start_records import is_name
+from unum_runtime.model.naming import NAME_RULE, control_alias, is_name, start_alias
 
 if TYPE_CHECKING:
     from typing import Required
@@ -45,7 +44,7 @@ _UNQUALIFIED = re.compile(r"arn:[^:]+:lambda:[^:]*:[^:]*:function:[^:]+")
 
 
 def check_address(
-    *, table: object, workflow: object, retention_s: object, payload_bucket: object = None, **aliases: object
+    table: object, workflow: object, retention_s: object, payload_bucket: object = None, **aliases: object
 ) -> None:
     """Raise ClientError if the arguments cannot be a workflow's address.
 
@@ -62,7 +61,7 @@ def check_address(
     if not isinstance(table, str) or not table:
         raise ClientError(f"table: expected the name or ARN of the workflow's table, got {table!r}")
     if not is_name(workflow):
-        raise ClientError(f"workflow: expected 1 to 80 characters from A-Z a-z 0-9 - _, got {workflow!r}")
+        raise ClientError(f"workflow: expected {NAME_RULE}, got {workflow!r}")
     if type(retention_s) is not int or retention_s < 1:
         raise ClientError(f"retention_s: expected at least 1 second, got {retention_s!r}")
     if payload_bucket is not None and (not isinstance(payload_bucket, str) or not payload_bucket):
@@ -71,7 +70,7 @@ def check_address(
         if arn is not None:
             check_alias(option, arn)
             name = _ALIAS_NAMES[option](str(workflow))
-            # Lambda also accepts NAME:ALIAS, which may be any workflow's function.
+            # Only full ARNs: Lambda also accepts other forms, such as NAME:ALIAS.
             if str(arn).startswith("arn:") and not str(arn).endswith(f":{name}"):
                 raise ClientError(f"{option}: expected the alias {name!r} of workflow {workflow!r}, got {arn!r}")
 

@@ -26,11 +26,11 @@ class AwsConnection:
         self.session = session or boto3.Session()
 
     def open_stores(self, table: str, workflow: str, payload_bucket: str | None) -> tuple[Store, DynamoStore]:
-        """Return the workflow's store, and the table with its index."""
+        """Return the workflow's store, and its table as index."""
         index = DynamoStore(self._pooled("dynamodb"), table)
         if payload_bucket is None:
             return index, index
-        objects = self._pooled("s3")
+        objects = self._pooled("s3")  # created once: clients are thread-safe, their creation is not
         return LargeItems(index, S3Objects(lambda: objects, payload_bucket), workflow), index
 
     def invoker(self) -> LambdaInvoker:
@@ -42,7 +42,7 @@ class AwsConnection:
         return LambdaCaller(self._client("lambda", attempts=attempts, **config))
 
     def activities(self, queues: Mapping[str, str] | None) -> Activities | None:
-        """Return activities by their queue URLs; None without any."""
+        """Return activities with their queues; None without any."""
         return Activities(self._client("sqs"), queues) if queues else None
 
     def _pooled(self, service: str) -> Any:

@@ -25,7 +25,7 @@ from unum_runtime.model.envelope import Writer, start_request
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution, Name, lease_key, start_key
 from unum_runtime.protocol.delivery.lease import Lease, maintain_by_default
-from unum_runtime.protocol.history.start_records import checked_input, checked_name, recorded
+from unum_runtime.protocol.history.start_records import checked_input, checked_name, record_start
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Invoker
 from unum_runtime.store.base import Index, Store
 
@@ -95,14 +95,8 @@ class Client:
         Raises:
             ClientError: an argument cannot belong to a workflow; the text names it.
         """
-        check_address(
-            table=table,
-            workflow=workflow,
-            retention_s=retention_s,
-            payload_bucket=payload_bucket,
-            start_alias=start_alias,
-            control_alias=control_alias,
-        )
+        aliases = {"start_alias": start_alias, "control_alias": control_alias}
+        check_address(table, workflow, retention_s, payload_bucket, **aliases)
         check_queues(activities)
         from unum_runtime.client.aws_connection import AwsConnection  # noqa: PLC0415 - boto3 is optional
 
@@ -209,7 +203,7 @@ class Client:
         return self._describe(self._record(name))
 
     def redriven_at(self, name: str) -> "tuple[datetime, ...]":
-        """Return the times of all redrives. No index has them, so this reads all steps of the top level.
+        """Return the times of all redrives, read from all steps of the top level: no index has them.
 
         Raises:
             ExecutionDoesNotExist: no execution of that name.
@@ -246,7 +240,7 @@ class Client:
         return map(Step.of, self._steps(execution))
 
     def progress(self, name: str, definition: Workflow) -> Mapping[str, Progress]:
-        """Return the progress of an execution in each state, for a diagram.
+        """Return an execution's progress by state, for a diagram.
 
         Args:
             name: execution name.
@@ -287,6 +281,7 @@ class Client:
         for pauses in self._polls(record, timeout_s):
             fresh = [checkpoint for checkpoint in self._steps(record.name.execution) if checkpoint.name not in seen]
             seen.update(checkpoint.name for checkpoint in fresh)
+            # By time: the store lists steps by name, fan-out after fan-out.
             yield from map(Step.of, sorted(fresh, key=lambda checkpoint: checkpoint.committed_ms))
             if fresh:
                 pauses.restart()
@@ -294,7 +289,7 @@ class Client:
     def watch_progress(
         self, name: str, definition: Workflow, *, timeout_s: float | None = None
     ) -> Iterator[Mapping[str, Progress]]:
-        """Yield the progress in each state, first now and then after each change, until the execution has ended.
+        """Yield progress by state: first now, then after each change, until the execution has ended.
 
         Args:
             name: execution name.
@@ -317,7 +312,7 @@ class Client:
     def wait(
         self, name: str, *, timeout_s: float | None = None, on_step: Callable[[Step], None] | None = None
     ) -> Description:
-        """Wait for the end of an execution and return its description.
+        """Wait until the execution has ended; return its description.
 
         Args:
             name: execution name.
@@ -398,6 +393,7 @@ class Client:
 
     def _sharing(self, record: Checkpoint) -> Sharing:
         key = lease_key(start_key(self.workflow, record.name.execution.name))
+        # A random owner: two clients in one process must not share a claim.
         lease = Lease(store=self.store, clock=self.clock, key=key, owner=uuid.uuid4().hex, duration_ms=START_LEASE_MS)
         return Sharing(
             lease=lease,
@@ -407,9 +403,9 @@ class Client:
         )
 
     def _create_record(self, draft: Checkpoint) -> Checkpoint:
-        """Store the start record `draft` and return it, or the earlier one of that name."""
+        """Store the start record `draft`; return it, or an earlier record with that name."""
         expires_at_s = draft.committed_ms // 1000 + self.retention_s
-        return recorded(self.store, self.workflow, draft, expires_at_s=expires_at_s)
+        return record_start(self.store, self.workflow, draft, expires_at_s=expires_at_s)
 
     def _record(self, name: str) -> Checkpoint:
         return stored_steps.start_record(self.store, self.workflow, name)

@@ -37,6 +37,7 @@ _ERRORS = (
     VersionGone,
 )
 
+# A value of its own, because None is a valid input.
 _UNCHANGED = object()
 
 
@@ -178,7 +179,7 @@ class Control:
         input: object = _UNCHANGED,  # noqa: A002 - as in `Client.start`
         visit: int = 1,
     ) -> Started:
-        """Start an execution from a state of another execution, with its results before that state.
+        """Fork an execution: start another from one of its states, with the results before that state.
 
         The new execution runs on the functions deployed now. A repeated call finds the existing fork.
 
@@ -197,6 +198,7 @@ class Control:
             InvalidName: `new_name` is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
             InvokeError: unknown whether the fork exists; call again.
         """
+        # Checked here, because the error names the argument; the workflow checks again.
         entry = {} if input is _UNCHANGED else {"input": checked_input(input)}
         content = {"node": from_node, "name": checked_name(new_name), "visit": visit, **entry}
         answer = self._request(Operation.FORK, name, **content)

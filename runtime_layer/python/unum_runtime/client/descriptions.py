@@ -52,6 +52,7 @@ class Description:
     def of(cls, start: Checkpoint, last: Checkpoint | None) -> Self:
         """Build the description from start record `start` and the last step `last` at the top level."""
         ending = last.ending if last else None
+        # A neutral success gives a running execution neither output nor error.
         outcome = ending.outcome if ending else Success(None)
         failure = outcome if isinstance(outcome, Failure) else Failure(None, None)
         return cls(

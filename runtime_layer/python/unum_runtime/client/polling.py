@@ -1,4 +1,4 @@
-"""Polling with pauses that grow while nothing changes, up to a deadline."""
+"""Polling: growing pauses while nothing changes, up to a deadline."""
 
 import time
 from collections.abc import Callable
@@ -51,7 +51,7 @@ class Pauses:
         self._next_s = FIRST_PAUSE_S
 
     def pause(self) -> None:
-        """Sleep longer than the last time, but not beyond the deadline.
+        """Sleep, each time longer, but not beyond the deadline.
 
         Raises:
             WaitTimedOut: the deadline has passed.

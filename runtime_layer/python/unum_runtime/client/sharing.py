@@ -29,7 +29,7 @@ class Sharing:
     maintain: bool
 
     def begin(self, pauses: Pauses, *, is_new: bool) -> AbstractContextManager[None]:
-        """Start the execution unless another client does; return after either has happened.
+        """Start the execution, or wait until another client has started it.
 
         Args:
             pauses: pauses between attempts to find a result or a free lease.
@@ -43,6 +43,7 @@ class Sharing:
             InvokeError: Lambda rejected the start request; the lease is released.
             WaitTimedOut: another client held the lease until the deadline.
         """
+        # The lease alone does not suffice: it is free again after the first step of an execution.
         while is_new or not self.has_begun():
             if self.lease.acquire():
                 return self._invoke_and_renew()

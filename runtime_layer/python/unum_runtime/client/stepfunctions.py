@@ -67,6 +67,7 @@ class StepFunctionsClient:
         self._client = client
         here = home or home_of(client.start_alias)
         self._arns = Arns(client.workflow, here)
+        # The context object of histories contains ARNs, so its home must match.
         self._definition = definition and replace(definition, home=here or definition.home)
 
     @classmethod
@@ -247,6 +248,7 @@ class StepFunctionsClient:
             ExecutionDoesNotExist: the workflow has no such execution.
             ClientError: the client has no definition, or one of another version.
         """
+        # No map run is stored: its ARN contains the execution, whose runs are computed and compared.
         name = self._arns.execution_of_map_run(mapRunArn)
         for run in self._map_runs(name):
             if self._arns.map_run(name, run.state, run.id) == mapRunArn:

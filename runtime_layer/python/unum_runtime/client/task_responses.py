@@ -128,7 +128,7 @@ class Tasks:
         self._send(task_token, heartbeat=True)
 
     def get_activity_task(self, name: str, worker_name: str = "") -> ActivityTask:
-        """Take a waiting Task of the activity `name`; wait up to a minute for one.
+        """Take a waiting Task of activity `name`, or wait up to a minute for one.
 
         The worker keeps the Task for good: if it dies, HeartbeatSeconds or TimeoutSeconds of the Task end the wait.
 
@@ -148,6 +148,7 @@ class Tasks:
             raise ActivityDoesNotExist(f"activity {name!r}: this client knows {known}")
         end_s = self.waiter.now_s() + POLL_S
         while (left_s := end_s - self.waiter.now_s()) > 0:
+            # At least 1 s: with 0, SQS asks only some of its servers (Developer Guide, "Short and long polling").
             offer = self.activities.next(name, max(1, min(LONGEST_RECEIVE_S, round(left_s))))
             if offer is not None:
                 # The queue may deliver a message twice; the claim in the table decides which worker gets the Task.
@@ -159,7 +160,7 @@ class Tasks:
         return {}
 
     def _claim(self, token: str, worker_name: str) -> bool:
-        """Claim the Task; return False if another worker has it, or it no longer waits."""
+        """Claim the Task; return False for a Task of another worker or one that no longer waits."""
         try:
             self._send(token, worker=worker_name)
         except (InvalidToken, TaskTimedOut):

@@ -57,10 +57,6 @@ def parse_json(text: str | bytes) -> Json:
     return json.loads(text, parse_constant=_refuse)
 
 
-def _rows(stream: BinaryIO, config: ReaderConfig) -> Iterator[Json]:
-    return rows(stream, config.delimiter, config.headers)
-
-
 def _lines(stream: BinaryIO, _config: ReaderConfig) -> Iterator[Json]:
     """Yield one item for each line; skip blank lines."""
     for line in io.TextIOWrapper(stream, encoding="utf-8-sig"):
@@ -93,4 +89,8 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-_FORMATS: Mapping[str, _Format] = {"CSV": _rows, "JSON": _array, "JSONL": _lines}
+_FORMATS: Mapping[str, _Format] = {
+    "CSV": lambda stream, config: rows(stream, config.delimiter, config.headers),
+    "JSON": _array,
+    "JSONL": _lines,
+}

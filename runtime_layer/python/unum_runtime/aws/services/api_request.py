@@ -58,6 +58,7 @@ def _fit_token(token: str, limits: dict[str, int]) -> str:
 def _to_json(resource: Resource, response: dict[str, Any], shape: Any) -> Json:
     optimized = resource.integration is not None
     result = to_result(response, shape, optimized=optimized) if shape else {}
+    # Recorded: optimized integrations pass on the HTTP metadata of the SDK for Java, SDK integrations do not.
     if optimized and resource.name not in WITHOUT_ENVELOPE:
         result |= _envelope(response.get("ResponseMetadata", {}))
     return result

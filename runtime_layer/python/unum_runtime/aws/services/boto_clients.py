@@ -41,6 +41,7 @@ class Clients:
         self._options = dict(options or {})
         self._send = send
         self._keys = keys
+        # Cached per instance: creation parses a service model, which takes tens of milliseconds.
         self.client: Callable[[str], Any] = cache(self._create)
 
     @cached_property

@@ -23,12 +23,11 @@ def failure(resource: Resource, service_id: str, error: ClientError | BotoCoreEr
     # No response at all, for example a timeout or a connection error.
     if isinstance(error, BotoCoreError):
         return StatesError(f"{prefix}.SdkClientException", str(error))
-    name = _modelled_name(error, service_id, is_sdk=resource.integration is None)
-    if resource.integration is None:
+    integration = resource.integration
+    name = _modelled_name(error, service_id, is_sdk=integration is None)
+    if integration is None:
         return StatesError(f"{prefix}.{name or f'{prefix}Exception'}", _sdk_cause(error, prefix))
-    return StatesError(
-        f"{prefix}.{name or resource.integration.unmodelled}", _cause(error, resource.integration.client)
-    )
+    return StatesError(f"{prefix}.{name or integration.unmodelled}", _cause(error, integration.client))
 
 
 def _modelled_name(error: ClientError, service_id: str, *, is_sdk: bool) -> str | None:
@@ -42,29 +41,20 @@ def _modelled_name(error: ClientError, service_id: str, *, is_sdk: bool) -> str 
 
 def _sdk_cause(error: ClientError, service: str) -> str:
     """Return the error text of the AWS SDK for Java 2.x."""
-    metadata = error.response.get("ResponseMetadata", {})
-    details = [
-        f"Service: {service}",
-        f"Status Code: {metadata.get('HTTPStatusCode')}",
-        f"Request ID: {metadata.get('RequestId')}",
-    ]
-    if metadata.get("HostId"):
-        details.append(f"Extended Request ID: {metadata['HostId']}")
-    return f"{_message(error)} ({', '.join(details)})"
+    text, status, request_id, host = _response_details(error)
+    extended = f", Extended Request ID: {host}" if host else ""
+    return f"{text} (Service: {service}, Status Code: {status}, Request ID: {request_id}{extended})"
 
 
 def _cause(error: ClientError, service: str) -> str:
     """Return the error text of the AWS SDK for Java 1.x."""
+    text, status, request_id, _host = _response_details(error)
+    code = f"Error Code: {error.response['Error'].get('Code')}"
+    return f"{text} (Service: {service}; Status Code: {status}; {code}; Request ID: {request_id}; Proxy: null)"
+
+
+def _response_details(error: ClientError) -> tuple[Any, Any, Any, Any]:
+    """Return error text, HTTP status, request ID and, for S3, the extended request ID."""
     metadata = error.response.get("ResponseMetadata", {})
-    details = (
-        f"Service: {service}",
-        f"Status Code: {metadata.get('HTTPStatusCode')}",
-        f"Error Code: {error.response['Error'].get('Code')}",
-        f"Request ID: {metadata.get('RequestId')}",
-        "Proxy: null",
-    )
-    return f"{_message(error)} ({'; '.join(details)})"
-
-
-def _message(error: ClientError) -> Any:
-    return error.response["Error"].get("Message") or "null"
+    text = error.response["Error"].get("Message") or "null"
+    return text, metadata.get("HTTPStatusCode"), metadata.get("RequestId"), metadata.get("HostId")

@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.aws.services.adjust import parse_if_json
 from unum_runtime.aws.services.boto_clients import Clients
-from unum_runtime.aws.services.eventbridge_connection import Authorization, authorize
+from unum_runtime.aws.services.eventbridge_connection import authorize
 from unum_runtime.aws.services.shapes import BadParameter
 from unum_runtime.errors import StatesError
 from unum_runtime.model.ir import Json
@@ -59,15 +59,12 @@ def invoke_endpoint(parameters: Mapping[str, Json], clients: Clients) -> Json:
     if not url.startswith("https://"):
         raise BadParameter("$.ApiEndpoint", f"expected a URL that begins with https://, got {url!r}")
     headers = {name: _header_value(value) for name, value in (parameters.get("Headers") or {}).items()}
+    # The connection's values come last and win: workflow data must not replace credentials.
     query = [*_query_pairs(parameters.get("QueryParameters") or {}), *authorization.query]
     body = _encode_body(parameters.get("RequestBody"), parameters.get("Transform") or {}, headers)
-    request = _request(
-        _required(parameters, "Method"),
-        url,
-        query,
-        {**headers, **authorization.headers},
-        _with_fields(body, authorization),
-    )
+    if isinstance(body, dict):
+        body = {**body, **authorization.body}
+    request = _request(_required(parameters, "Method"), url, query, {**headers, **authorization.headers}, body)
     return _send(request, clients, unreachable="States.Http.Socket", refused="States.Http.StatusCode")
 
 
@@ -128,10 +125,6 @@ def _query_pairs(table: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     for name, value in table.items():
         for item in value if isinstance(value, list) else [value]:
             yield name, "" if item is None else _to_text(item)
-
-
-def _with_fields(body: Json, authorization: Authorization) -> Json:
-    return {**body, **authorization.body} if isinstance(body, dict) else body
 
 
 def _encode_body(body: Json, transform: Mapping[str, Json], headers: Mapping[str, str]) -> Json:

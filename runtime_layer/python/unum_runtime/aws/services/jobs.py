@@ -37,13 +37,14 @@ class Job:
     result: str = ""
     wrapped: str = ""
     is_broken: Callable[[Json], bool] = lambda _job: False
-    first_ms: int = 2_000
+    first_ms: int = 10_000
     stop: str = ""
     stop_parameters: Mapping[str, Json] = field(default_factory=dict)
 
 
 def _has_failed_container(task: Json) -> bool:
     """Return True for a stopped ECS task with a failure: only its containers' exit codes tell."""
+    # ExitCode is missing for a container that never ran (ECS API Reference, Container).
     codes = [container.get("ExitCode") for container in task.get("Containers", ())]
     return task.get("StopCode") == "TaskFailedToStart" or any(code != 0 for code in codes)
 
@@ -69,6 +70,7 @@ def _emr_application(*succeeded: str) -> Job:
         # For ``deleteApplication`` the end of the application is the success.
         failed=() if "TERMINATED" in succeeded else ("TERMINATED",),
         result="Application",
+        first_ms=2_000,
     )
 
 
@@ -82,7 +84,6 @@ def _emr_run(succeeded: tuple[str, ...], failed: tuple[str, ...]) -> Job:
         succeeded=succeeded,
         failed=failed,
         result="JobRun",
-        first_ms=10_000,
     )
 
 
@@ -97,7 +98,6 @@ def _build(many: str, one: str) -> Job:
         failed=("FAILED", "FAULT", "TIMED_OUT", "STOPPED"),
         result=f"{many}.0",
         wrapped=one,
-        first_ms=10_000,
     )
 
 
@@ -129,7 +129,6 @@ JOBS: Mapping[str, Job] = {
         succeeded=("SUCCEEDED",),
         failed=("FAILED",),
         result="Jobs.0",
-        first_ms=10_000,
     ),
     "bedrock:createModelCustomizationJob": Job(
         describe="GetModelCustomizationJob",
@@ -173,7 +172,6 @@ JOBS: Mapping[str, Job] = {
         succeeded=("COMPLETED",),
         failed=("FAILED", "CANCELLED"),
         result="JobRun",
-        first_ms=10_000,
     ),
     "emr-serverless:createApplication": _emr_application("CREATED", "STARTING", "STARTED", "STOPPING", "STOPPED"),
     "emr-serverless:startApplication": _emr_application("STARTED"),
@@ -190,7 +188,6 @@ JOBS: Mapping[str, Job] = {
         succeeded=("SUCCEEDED",),
         failed=("FAILED", "TIMEOUT", "ERROR", "STOPPED", "EXPIRED"),
         result="JobRun",
-        first_ms=10_000,
     ),
     "mediaconvert:createJob": Job(
         describe="GetJob",
@@ -199,7 +196,6 @@ JOBS: Mapping[str, Job] = {
         status="Job.Status",
         succeeded=("COMPLETE",),
         failed=("CANCELED", "ERROR"),
-        first_ms=10_000,
     ),
     "sagemaker:createHyperParameterTuningJob": _sagemaker("HyperParameterTuningJob"),
     "sagemaker:createLabelingJob": _sagemaker("LabelingJob"),

@@ -49,6 +49,7 @@ class Roles:
         session = f"unum-{_NOT_IN_NAMES.sub('-', execution)}"[:_LONGEST_NAME]
         current = self._sessions.get((role_arn, session))
         if current is None or current.until_ms <= now_ms:
+            # Removed first, so that the new session counts as the newest in insertion order.
             self._sessions.pop((role_arn, session), None)
             current = self._sessions[role_arn, session] = self._assume(role_arn, session)
             self._drop_oldest()

@@ -150,6 +150,7 @@ def _structure_result(value: Mapping[str, Any], shape: Any, *, optimized: bool) 
 
 
 def _time_result(value: datetime, *, optimized: bool) -> Json:
+    # Recorded from AWS for both kinds of integrations.
     instant = value.astimezone(UTC)
     if optimized:
         return round(instant.timestamp() * 1000)

@@ -92,6 +92,7 @@ def stop(resource: str, handle: Json, *, clients: Clients) -> None:
 
 def delay_ms(resource: str, polls: int) -> int:
     """Return the delay before the next poll, after `polls` polls."""
+    # The bound of the exponent prevents an overflow for jobs that run for days.
     return min(LONGEST_MS, int(JOBS[parse(resource).name].first_ms * GROWTH ** min(polls, 20)))
 
 

@@ -1,4 +1,4 @@
-"""ARNs of a workflow and its executions, in the format of Step Functions."""
+"""ARNs of workflows and executions, formatted like those of Step Functions."""
 
 import re
 from dataclasses import dataclass
@@ -63,12 +63,13 @@ class Arns:
         parts = match["rest"].split(":") if match is not None and match["kind"] == "mapRun" else []
         if match is None or len(parts) != MAP_RUN_PARTS:
             raise InvalidArn(f"mapRunArn: expected {self.map_run('EXECUTION', 'STATE', 'RUN')}, got {map_run!r}")
+        # The state name may contain slashes, the workflow name none.
         if parts[0].partition("/")[0] != self.workflow or not self._is_here(match):
             raise ResourceNotFound(f"mapRunArn: this is a client of {self.state_machine}, got {map_run!r}")
         return parts[1]
 
     def name_of(self, execution: str) -> str:
-        """Return the name of an execution, given as an ARN or a name.
+        """Return an execution's name, given its ARN or name.
 
         Raises:
             InvalidArn: neither an ARN nor a name.
@@ -85,7 +86,7 @@ class Arns:
         return name
 
     def check_state_machine(self, state_machine: str | None) -> None:
-        """Raise unless `state_machine`, an ARN, a name or None, is this workflow.
+        """Raise an error unless `state_machine` (ARN, name or None) is this workflow.
 
         Raises:
             InvalidArn: neither an ARN nor a name.
@@ -93,6 +94,7 @@ class Arns:
         """
         if state_machine is None or state_machine == self.workflow:
             return
+        # Names contain no colon (API Reference, CreateStateMachine, name), so a text with one must be an ARN.
         match, is_name = _match(state_machine), isinstance(state_machine, str) and ":" not in state_machine
         if not is_name and (match is None or match["kind"] != "stateMachine"):
             raise InvalidArn(f"stateMachineArn: expected {self.state_machine}, or nothing, got {state_machine!r}")
@@ -105,7 +107,7 @@ class Arns:
         return (self.home or Home()).arn(f"{kind}:{self.workflow}")
 
     def _is_here(self, arn: re.Match[str]) -> bool:
-        """Return True if the ARN has the workflow's region and account, or if these are unknown."""
+        """Return True if region and account match the workflow's, or are unknown."""
         here = self.home
         return here is None or (here.partition, here.region, here.account) == arn.group(
             "partition", "region", "account"
@@ -113,7 +115,7 @@ class Arns:
 
 
 def activity_name(activity: object) -> str:
-    """Return the name of an activity, given as an ARN or a name; region and account are ignored, as in definitions.
+    """Return an activity's name, given its ARN or name; ignore region and account, like definitions.
 
     Raises:
         InvalidArn: neither an ARN nor a name.
@@ -128,11 +130,11 @@ def activity_name(activity: object) -> str:
 
 
 def _match(arn: object) -> re.Match[str] | None:
-    """Match `arn`; return None for anything else, also for a value that is not a string."""
+    """Match `arn`; return None for anything but an ARN of Step Functions."""
     return _ARN.fullmatch(arn) if isinstance(arn, str) else None
 
 
 def home_of(start_alias: str | None) -> Home | None:
-    """Return the location of the workflow with that start alias; None if unknown."""
+    """Return region and account in a start alias; None if unknown."""
     match = _ALIAS.fullmatch(start_alias or "")
     return None if match is None else Home(**match.groupdict())

@@ -1,60 +1,37 @@
 """Errors of the boto3-shaped client, under boto3's names."""
 
+from unum_runtime import errors
 from unum_runtime.client.boto3_shapes.arns import InvalidArn, ResourceNotFound, StateMachineDoesNotExist
-from unum_runtime.errors import (
-    ActivityDoesNotExist,
-    ClientError,
-    ExecutionAlreadyExists,
-    ExecutionDoesNotExist,
-    ExecutionNotRedrivable,
-    InvalidExecutionInput,
-    InvalidName,
-    InvalidOutput,
-    InvalidToken,
-    TaskTimedOut,
-)
 from unum_runtime.protocol.control.operator_requests import ValidationException
 
 
-class NeverRaised(ClientError):
+class NeverRaised(errors.ClientError):
     """Error that only Step Functions raises; defined for existing ``except`` clauses."""
 
 
 class Exceptions:
     """Equivalent of boto3's ``client.exceptions``."""
 
-    ClientError = ClientError
-    ActivityDoesNotExist = ActivityDoesNotExist
-    ExecutionAlreadyExists = ExecutionAlreadyExists
-    ExecutionDoesNotExist = ExecutionDoesNotExist
-    ExecutionNotRedrivable = ExecutionNotRedrivable
+    ClientError = errors.ClientError
+    ActivityDoesNotExist = errors.ActivityDoesNotExist
+    ExecutionAlreadyExists = errors.ExecutionAlreadyExists
+    ExecutionDoesNotExist = errors.ExecutionDoesNotExist
+    ExecutionNotRedrivable = errors.ExecutionNotRedrivable
     InvalidArn = InvalidArn
-    InvalidExecutionInput = InvalidExecutionInput
-    InvalidName = InvalidName
-    InvalidOutput = InvalidOutput
-    InvalidToken = InvalidToken
+    InvalidExecutionInput = errors.InvalidExecutionInput
+    InvalidName = errors.InvalidName
+    InvalidOutput = errors.InvalidOutput
+    InvalidToken = errors.InvalidToken
     ResourceNotFound = ResourceNotFound
     StateMachineDoesNotExist = StateMachineDoesNotExist
-    TaskTimedOut = TaskTimedOut
+    TaskTimedOut = errors.TaskTimedOut
     ValidationException = ValidationException
 
-    ActivityAlreadyExists = NeverRaised
-    ActivityLimitExceeded = NeverRaised
-    ActivityWorkerLimitExceeded = NeverRaised
-    ConflictException = NeverRaised
-    ExecutionLimitExceeded = NeverRaised
-    InvalidDefinition = NeverRaised
-    InvalidEncryptionConfiguration = NeverRaised
-    InvalidLoggingConfiguration = NeverRaised
-    InvalidTracingConfiguration = NeverRaised
-    KmsAccessDeniedException = NeverRaised
-    KmsInvalidStateException = NeverRaised
-    KmsThrottlingException = NeverRaised
-    MissingRequiredParameter = NeverRaised
-    ServiceQuotaExceededException = NeverRaised
-    StateMachineAlreadyExists = NeverRaised
-    StateMachineDeleting = NeverRaised
-    StateMachineLimitExceeded = NeverRaised
-    StateMachineTypeNotSupported = NeverRaised
-    TaskDoesNotExist = NeverRaised
-    TooManyTags = NeverRaised
+    ActivityAlreadyExists = ActivityLimitExceeded = ActivityWorkerLimitExceeded = ConflictException = NeverRaised
+    ExecutionLimitExceeded = InvalidDefinition = InvalidEncryptionConfiguration = InvalidLoggingConfiguration = (
+        NeverRaised
+    )
+    InvalidTracingConfiguration = KmsAccessDeniedException = KmsInvalidStateException = NeverRaised
+    KmsThrottlingException = MissingRequiredParameter = ServiceQuotaExceededException = NeverRaised
+    StateMachineAlreadyExists = StateMachineDeleting = StateMachineLimitExceeded = NeverRaised
+    StateMachineTypeNotSupported = TaskDoesNotExist = TooManyTags = NeverRaised

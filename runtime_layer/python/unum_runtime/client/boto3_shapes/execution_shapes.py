@@ -70,7 +70,7 @@ class GetExecutionHistoryOutput(TypedDict):
 
 
 def execution_item(execution: ListedExecution, arns: Arns) -> ExecutionListItem:
-    """Return the list item of `execution`."""
+    """Return `execution` in the shape of `list_executions`."""
     item: ExecutionListItem = {
         "executionArn": arns.execution(execution.name),
         "stateMachineArn": arns.state_machine,
@@ -82,7 +82,7 @@ def execution_item(execution: ListedExecution, arns: Arns) -> ExecutionListItem:
 
 
 def execution_description(execution: Description, arns: Arns, *, with_data: bool = True) -> DescribeExecutionOutput:
-    """Return the description of `execution`, with or without input and output."""
+    """Return `execution` in the shape of `describe_execution`, optionally without data."""
     description: DescribeExecutionOutput = {
         "executionArn": arns.execution(execution.name),
         "stateMachineArn": arns.state_machine,
@@ -95,6 +95,7 @@ def execution_description(execution: Description, arns: Arns, *, with_data: bool
         description["stopDate"] = execution.stopped_at
     if execution.status is Status.SUCCEEDED:
         description["outputDetails"] = {"included": with_data}
+    # Absent, not null, as in boto3: callers test with ``in``.
     if execution.error is not None:
         description["error"] = execution.error
     if execution.cause is not None:

@@ -8,7 +8,7 @@ from unum_runtime.client.reading.map_runs import Counts, MapRun
 
 
 class MapRunCounts(TypedDict):
-    """Items or branches by status; `timedOut` is 0, because branches have no time limit of their own."""
+    """Numbers of items or branches by status; `timedOut` is 0, as branches have no own time limit."""
 
     pending: int
     running: int
@@ -74,6 +74,7 @@ def map_run_description(run: MapRun, execution: str, arns: Arns) -> DescribeMapR
         "toleratedFailurePercentage": run.tolerance.percentage,
         "toleratedFailureCount": run.tolerance.count,
         "itemCounts": _counts(run.items, run.results_written),
+        # Branches count as child executions, which AWS has instead.
         "executionCounts": _counts(run.branches, run.branches.succeeded if run.results_written else 0),
     }
     return description if run.stopped_at is None else {**description, "stopDate": run.stopped_at}

@@ -9,7 +9,7 @@ from unum_runtime.errors import ClientError
 
 @dataclass(frozen=True)
 class Paginator:
-    """Iterator over the pages of an operation, as in boto3.
+    """Page iterator for one operation, as in boto3.
 
     Attributes:
         operation: method that returns one page.

@@ -12,7 +12,7 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[str]) -> list[str]:
     """
     cleaned = [[*map(printable, row)] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cleaned, strict=True)]
-    return [_line(row, cleaned[0], widths, right) for row in cleaned]
+    return [padded_line(row, cleaned[0], widths, right) for row in cleaned]
 
 
 def printable(text: str) -> str:
@@ -20,7 +20,8 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
-def _line(row: Sequence[str], headings: Sequence[str], widths: Sequence[int], right: Collection[str]) -> str:
+def padded_line(row: Sequence[str], headings: Sequence[str], widths: Sequence[int], right: Collection[str]) -> str:
+    """Return one line of a table, each cell padded to its column's width."""
     cells = (
         cell.rjust(width) if heading in right else cell.ljust(width)
         for heading, cell, width in zip(headings, row, widths, strict=True)

@@ -8,7 +8,7 @@ from typing import TextIO
 
 from unum_runtime.client.descriptions import Step, StepStatus
 from unum_runtime.client.terminal.amounts import duration_text, size_text
-from unum_runtime.client.terminal.columns import printable
+from unum_runtime.client.terminal.columns import padded_line, printable
 
 HEADINGS = ("STATE", "INDEX", "ATTEMPT", "DURATION", "BYTES", "STATUS")
 _FIRST_WIDTHS = (24, 9, 7, 10, 9, 9)
@@ -63,11 +63,7 @@ class LiveTable:
     def _line(self, cells: tuple[str, ...]) -> str:
         """Pad `cells` to columns, which widen permanently for wider cells."""
         self._widths = [max(width, len(cell)) for width, cell in zip(self._widths, cells, strict=True)]
-        padded = (
-            cell.rjust(width) if heading in _RIGHT else cell.ljust(width)
-            for heading, cell, width in zip(HEADINGS, cells, self._widths, strict=True)
-        )
-        return "  ".join(padded).rstrip()
+        return padded_line(cells, HEADINGS, self._widths, _RIGHT)
 
     def _write(self, line: str, colour: str) -> None:
         if not self._is_terminal:
