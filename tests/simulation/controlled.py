@@ -103,7 +103,7 @@ IN_PLACE = Graph(
 def carries_after_the_commit(patch: pytest.MonkeyPatch) -> None:
     """What succeeded is carried over when the execution runs already."""
     kept: list[Any] = []
-    committing = redrive.committed
+    committing = redrive.commit_step
 
     def commit_first(rt: Any, checkpoint: Any, listed: Any) -> Any:
         found = committing(rt, checkpoint, listed)
@@ -113,7 +113,7 @@ def carries_after_the_commit(patch: pytest.MonkeyPatch) -> None:
         return found
 
     patch.setattr(redrive, "carry", lambda *what: kept.append(what))
-    patch.setattr(redrive, "committed", commit_first)
+    patch.setattr(redrive, "commit_step", commit_first)
 
 
 def carries_nothing(patch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,7 @@ from unum_compiler.frontends.files import read_file
 from unum_compiler.parsing.document import parse
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.ir import Json, Workflow
-from unum_runtime.protocol.history.start_records import is_name
-
-LONGEST_NAME = 80
-"""Characters of a workflow name. Source: AWS Step Functions API Reference, "CreateStateMachine"."""
+from unum_runtime.model.naming import MAX_NAME, NAME_RULE, is_name
 
 
 def workflow_name(file: str, given: str | None) -> str:
@@ -25,9 +22,9 @@ def workflow_name(file: str, given: str | None) -> str:
         UsageError: a workflow name has other characters or length.
     """
     if given is None:
-        return re.sub(r"[^A-Za-z0-9_-]+", "-", Path(file).name.split(".")[0])[:LONGEST_NAME] or "workflow"
+        return re.sub(r"[^A-Za-z0-9_-]+", "-", Path(file).name.split(".")[0])[:MAX_NAME] or "workflow"
     if not is_name(given):
-        raise UsageError(f"--name: expected 1 to {LONGEST_NAME} characters from A-Z a-z 0-9 - _, got {given!r}")
+        raise UsageError(f"--name: expected {NAME_RULE}, got {given!r}")
     return given
 
 

@@ -4,16 +4,14 @@ Services may deliver one event several times, each time under another Lambda req
 Guide, "Using Lambda with ..." of each service; Amazon EventBridge User Guide, "Events".
 """
 
-import re
 from collections.abc import Callable, Mapping
 
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.model.envelope import is_start_event
 from unum_runtime.model.ir import Json
+from unum_runtime.model.naming import is_name
 
 _EVENTBRIDGE_FIELDS = frozenset({"version", "id", "detail-type", "source", "account", "time", "region", "detail"})
-
-_EXECUTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 
 def started_by(event: Json) -> tuple[str | None, Json]:
@@ -72,7 +70,7 @@ def _given_name(given: Json) -> str | None:
     if given is None or given == "":
         return None
     text = str(given)
-    return text if _EXECUTION_NAME.fullmatch(text) else _name("named", [text])
+    return text if is_name(text) else _name("named", [text])
 
 
 def _name(kind: str, identity: list[Json]) -> str:

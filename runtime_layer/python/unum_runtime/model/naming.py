@@ -9,11 +9,23 @@ Text is made of it only here, for keys. Every free text is escaped first, so tha
 the scope that fan-out N opened in branch 7 of fan-out M.
 """
 
+import re
 from functools import lru_cache
 from typing import TypeAlias
 
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.cold_start.records import NamedTuple, dataclass
+
+MAX_NAME = 80
+"""Longest name of an execution or a workflow, in characters.
+
+Source: AWS Step Functions API Reference, "StartExecution" and "CreateStateMachine".
+"""
+
+NAME_PATTERN = rf"[A-Za-z0-9_-]{{1,{MAX_NAME}}}"
+NAME_RULE = f"1 to {MAX_NAME} characters from A-Z a-z 0-9 - _"
+
+_NAME = re.compile(NAME_PATTERN)
 
 WORKFLOWS_FOLDER = "unum_workflows"
 """Folder of a layer with the workflow's IR, beside the package `unum_runtime`."""
@@ -181,6 +193,11 @@ class Scope:
         """How many branches `pack` has."""
         shard, _ = divmod(pack, _packs_in_shard())
         return min(PACK_SIZE, shard * SHARD_SIZE + self.shard_size(shard) - first_of(pack))
+
+
+def is_name(name: object) -> bool:
+    """Return True if an execution or a workflow may have the name `name`."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def scopes_around(execution: Execution, frames: Frames) -> tuple[Scope, ...]:

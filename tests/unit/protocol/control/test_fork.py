@@ -12,7 +12,7 @@ from unum_runtime.client.reading.progress import progress
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, NodeNotForkable
 from unum_runtime.model.checkpoint import Began, Success
 from unum_runtime.model.ir import Collection
-from unum_runtime.protocol.control.fork import Wish, fork
+from unum_runtime.protocol.control.fork import ForkRequest, fork
 
 
 def done(definition: dict[str, Any], value: Any, **functions: Any) -> Platform:
@@ -24,9 +24,9 @@ def done(definition: dict[str, Any], value: Any, **functions: Any) -> Platform:
     return platform
 
 
-def forked(platform: Platform, node: str, **wish: Any) -> Any:
+def forked(platform: Platform, node: str, **request: Any) -> Any:
     """What the fork comes to."""
-    fork(platform.runtime(), Wish(**{"execution": "e", "name": "f", "node": node} | wish))
+    fork(platform.runtime(), ForkRequest(**{"execution": "e", "name": "f", "node": node} | request))
     deliver_all(platform)
     return result(platform, "f")
 
@@ -96,7 +96,7 @@ def test_the_same_again_is_the_same_and_another_is_refused() -> None:
 
 def test_it_runs_on_the_versions_of_whoever_forks_it() -> None:
     platform = done(chain("A", "B"), 0, **ADDING)
-    fork(platform.runtime(), Wish(execution="e", name="f", node="B"), Began("v2", {}))
+    fork(platform.runtime(), ForkRequest(execution="e", name="f", node="B"), Began("v2", {}))
     assert [step.began for step in platform.steps("f")] == [None, Began("v2", {})]
 
 
@@ -177,7 +177,7 @@ def test_what_was_taken_over_from_another_version_is_shown_and_no_input(
     forked(after, "C", value=Success([5]))
     told = progress(after.workflow, after.steps("f"))
     assert (told["C"].succeeded, told["C"].over) == (1, True)
-    with pytest.raises(NodeNotForkable, match=r"not known, for it ran on another version.*give an input"):
+    with pytest.raises(NodeNotForkable, match=r"expected a known input, but it ran on another version.*give an input"):
         forked(after, "C", execution="f", name="g")
     forked(after, "C", execution="f", name="g", value=Success(7))
     assert result(after, "g") == 7

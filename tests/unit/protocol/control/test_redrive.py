@@ -14,7 +14,7 @@ from unum_runtime.model.checkpoint import Began, Checkpoint, Ending, Failure, Ph
 from unum_runtime.model.ir import Collection
 from unum_runtime.model.naming import Name, checkpoint_key
 from unum_runtime.protocol.control import redrive_fan_out
-from unum_runtime.protocol.control.fork import Wish, fork
+from unum_runtime.protocol.control.fork import ForkRequest, fork
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.delivery.start import start
 from unum_runtime.protocol.planning import advance
@@ -390,7 +390,7 @@ def test_a_fork_was_never_redriven() -> None:
     platform = failed(chain("A", "B", "C", B=counting(), C=counting()), 1, 1, B=told, C=told)
     go_on(platform)
     assert result(platform) == 1
-    fork(platform.runtime(), Wish(execution="e", name="f", node="C", visit=1, value=None), None)
+    fork(platform.runtime(), ForkRequest(execution="e", name="f", node="C", visit=1, value=None), None)
     deliver_all(platform)
     assert platform.ending("f") == Ending(Status.SUCCEEDED, Success(0))
 

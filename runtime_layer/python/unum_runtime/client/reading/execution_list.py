@@ -17,10 +17,11 @@ from unum_runtime.client.reading.page_tokens import LARGEST_PAGE, new_token, tok
 from unum_runtime.errors import ClientError, InvalidToken
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.list_index import LAST, Kind, execution_at
+from unum_runtime.model.naming import NAME_PATTERN
 from unum_runtime.protocol.history.list_entries import Entry, Listed
 from unum_runtime.store.base import Index
 
-_PLACE = re.compile(r"\d{13}/[A-Za-z0-9_-]{1,80}")
+_PLACE = re.compile(rf"\d{{13}}/{NAME_PATTERN}")
 
 
 def checked_status(given: str | None, parameter: str = "status") -> Status | None:

@@ -25,7 +25,7 @@ from unum_runtime.model.checkpoint import (
 )
 from unum_runtime.model.naming import Execution, Name
 from unum_runtime.protocol.control.nudge import is_own, nudge
-from unum_runtime.protocol.control.redrive import Entry, committed, entered, entering
+from unum_runtime.protocol.control.redrive import Entry, commit_step, entered, entering
 from unum_runtime.protocol.delivery.commit import create, draft, limit_outcome
 from unum_runtime.protocol.delivery.join import join_results
 from unum_runtime.protocol.history.timeline import from_start, nested_steps
@@ -35,7 +35,7 @@ from unum_runtime.protocol.runtime import Runtime
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class ForkRequest:
     """What is to be forked.
 
     Attributes:
@@ -53,12 +53,12 @@ class Wish:
     value: Success | None = None
 
 
-def fork(rt: Runtime, wish: Wish, began: Began | None = None) -> Execution:
-    """Start an execution as `wish` says; the same again goes on with the one that is there.
+def fork(rt: Runtime, request: ForkRequest, began: Began | None = None) -> Execution:
+    """Start an execution as `request` says; the same again goes on with the one that is there.
 
     Args:
         rt: a runtime that knows the addresses of all functions.
-        wish: what is to be forked.
+        request: what is to be forked.
         began: the versions that it is to run on.
 
     Returns:
@@ -71,42 +71,42 @@ def fork(rt: Runtime, wish: Wish, began: Began | None = None) -> Execution:
             then nothing is written.
         UnumError: something did not answer; fork again.
     """
-    steps = from_start(rt.store, rt.workflow.name, wish.execution)
-    kept = _closed(steps[: _visited(rt, steps, wish)], wish.node)
-    entry, step = _entry(rt, kept[-1], wish), kept[-1].name.step + 1
-    fresh = replace(start_record(Execution(wish.name, rt.clock.now_ms()), None), outcome=steps[0].outcome)
+    steps = from_start(rt.store, rt.workflow.name, request.execution)
+    kept = _closed(steps[: _visited(rt, steps, request)], request.node)
+    entry, step = _entry(rt, kept[-1], request), kept[-1].name.step + 1
+    fresh = replace(start_record(Execution(request.name, rt.clock.now_ms()), None), outcome=steps[0].outcome)
     _entering(rt, Name(fresh.name.execution, (), step), entry)  # what is refused is refused before anything is written
     execution = _started(rt, fresh)
     for checkpoint in nested_steps(rt.store, rt.workflow.name, kept[1:]):
         copy = _taken_over(rt, checkpoint, execution)
-        if committed(rt, copy) != copy:  # not into packs: no fan-out among these will be joined again
-            raise _taken(rt, wish.name)
+        if commit_step(rt, copy) != copy:  # not into packs: no fan-out among these will be joined again
+            raise _taken(rt, request.name)
     checkpoint = _entering(rt, Name(execution, (), step), entry)
-    winner = committed(rt, replace(checkpoint, began=began))
+    winner = commit_step(rt, replace(checkpoint, began=began))
     if (winner.state, winner.phase, winner.outcome) != (checkpoint.state, checkpoint.phase, checkpoint.outcome):
-        raise _taken(rt, wish.name)
-    nudge(rt, wish.name)
+        raise _taken(rt, request.name)
+    nudge(rt, request.name)
     return execution
 
 
-def _visited(rt: Runtime, steps: list[Checkpoint], wish: Wish) -> int:
+def _visited(rt: Runtime, steps: list[Checkpoint], request: ForkRequest) -> int:
     """How many of `steps` come before the visit.
 
     Raises:
         NodeNotForkable: there is no such visit.
     """
-    state = rt.workflow.states.get(wish.node)
+    state = rt.workflow.states.get(request.node)
     if state is None:
-        raise NodeNotForkable(f"state {wish.node!r}: workflow {rt.workflow.name!r} has none of that name")
+        raise NodeNotForkable(f"state {request.node!r}: workflow {rt.workflow.name!r} has none of that name")
     if state.scope is not None:
-        raise NodeNotForkable(f"state {wish.node!r}: is inside {state.scope!r}; fork at that, as a whole")
-    visits = [number for number, pair in enumerate(pairwise(steps), start=1) if _is_visit(wish.node, *pair)]
-    if not 0 < wish.visit <= len(visits):
+        raise NodeNotForkable(f"state {request.node!r}: is inside {state.scope!r}; fork at that, as a whole")
+    visits = [number for number, pair in enumerate(pairwise(steps), start=1) if _is_visit(request.node, *pair)]
+    if not 0 < request.visit <= len(visits):
         raise NodeNotForkable(
-            f"state {wish.node!r}: expected one of its visits, of which execution {wish.execution!r} has "
-            f"{len(visits)}, got {wish.visit}; only what has committed can be forked at: a Task, Map or Parallel"
+            f"state {request.node!r}: expected one of its visits, of which execution {request.execution!r} has "
+            f"{len(visits)}, got {request.visit}; only what has committed can be forked at: a Task, Map or Parallel"
         )
-    return visits[wish.visit - 1]
+    return visits[request.visit - 1]
 
 
 def _closed(kept: list[Checkpoint], node: str) -> list[Checkpoint]:
@@ -123,28 +123,28 @@ def _is_visit(node: str, before: Checkpoint, after: Checkpoint) -> bool:
     return before.ending is None and not is_inside and (opened or after.state == node)
 
 
-def _entry(rt: Runtime, before: Checkpoint, wish: Wish) -> Entry:
+def _entry(rt: Runtime, before: Checkpoint, request: ForkRequest) -> Entry:
     """What the node is entered with after `before`.
 
     Raises:
-        NodeNotForkable: that is not known, and the wish does not say it.
+        NodeNotForkable: that is not known, and the request does not say it.
     """
-    found = _entry_before(rt, before, wish.node)
-    if wish.value is not None:
+    found = _entry_before(rt, before, request.node)
+    if request.value is not None:
         found = Entry(
-            wish.node,
-            wish.value,
+            request.node,
+            request.value,
             found.continuation if found else Continuation(variables=before.continuation.variables),
         )
     if found is None:
         raise NodeNotForkable(
-            f"state {wish.node!r}: what it was entered with is not known, for it ran on another version, or its input "
-            "was collected; give an input"
+            f"state {request.node!r}: expected a known input, but it ran on another version, or its input was collected; "
+            "give an input"
         )
     found = replace(found, continuation=_not_redriven(found.continuation))
     outcome = limit_outcome(rt, found.value, found.continuation, what="input")
     if isinstance(outcome, Failure):
-        raise NodeNotForkable(f"state {wish.node!r}: {outcome.cause}")
+        raise NodeNotForkable(f"state {request.node!r}: {outcome.cause}")
     return found
 
 

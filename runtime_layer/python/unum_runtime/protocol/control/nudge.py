@@ -17,7 +17,7 @@ from unum_runtime.protocol.delivery.perform import perform
 from unum_runtime.protocol.delivery.start import execution_routes
 from unum_runtime.protocol.fanout.neighbours import record_arrival
 from unum_runtime.protocol.history.overdue import is_silent
-from unum_runtime.protocol.history.pending import Gap, Missing, Resend, Settled, WaitsFor, gaps
+from unum_runtime.protocol.history.pending import EndedBranches, Gap, Missing, Resend, WaitsFor, gaps
 from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.planning.plan import Commit, Effect, JoinNeighbour
 from unum_runtime.protocol.runtime import Runtime
@@ -98,8 +98,8 @@ def _missing(found: Iterable[Gap]) -> list[Missing]:
 def _effects(rt: Runtime, gap: Gap, names: set[Name]) -> list[Effect]:
     """What to do about `gap`; of other branches' Tasks only those whose `names` are missing."""
     match gap.effect if isinstance(gap, Missing) else gap:
-        case Settled() as settled:
-            return _settle(rt, settled)
+        case EndedBranches() as ended:
+            return _settle(rt, ended)
         case Resend(envelope, address):
             rt.invoker.invoke([(address, envelope.to_bytes())])
             return []
@@ -110,14 +110,14 @@ def _effects(rt: Runtime, gap: Gap, names: set[Name]) -> list[Effect]:
             return [effect]
 
 
-def _settle(rt: Runtime, settled: Settled) -> list[Effect]:
+def _settle(rt: Runtime, ended: EndedBranches) -> list[Effect]:
     """What follows if the branches that have ended decide their scope."""
     effects: list[Effect] = []
     with suppress(RefusedDelivery):  # of results that are collected, because what they led to is committed
-        effects += complete_again(rt, settled.scope, settled.done)
-    for each in settled.failed:
+        effects += complete_again(rt, ended.scope, ended.done)
+    for each in ended.failed:
         found = fail(rt, each, DeliveryState({}))
-        effects += [effect for effect in found if isinstance(effect, Commit) and effect.name == settled.scope.join]
+        effects += [effect for effect in found if isinstance(effect, Commit) and effect.name == ended.scope.join]
     return effects
 
 

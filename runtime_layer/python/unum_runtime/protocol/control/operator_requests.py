@@ -3,7 +3,6 @@
 A request names things that exist, and has at most an input; nothing of it becomes internal state.
 """
 
-import re
 from collections.abc import Mapping
 from enum import StrEnum
 
@@ -12,7 +11,8 @@ from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Began, Failure, Success
 from unum_runtime.model.envelope import MARK, WIRE_VERSION, other_version
 from unum_runtime.model.ir import Json
-from unum_runtime.protocol.control.fork import Wish, fork
+from unum_runtime.model.naming import NAME_RULE, is_name
+from unum_runtime.protocol.control.fork import ForkRequest, fork
 from unum_runtime.protocol.control.nudge import missing, nudge
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
@@ -30,8 +30,6 @@ SILENT = "silent_ms"
 
 MOST_SHOWN = 100
 """How many commits that an execution waits for are told one by one."""
-
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 
 class ValidationException(ClientError):
@@ -60,7 +58,7 @@ class Request:
         control: what.
         execution: of which execution.
         failure: with which error and cause it is stopped.
-        wish: what is forked; None for anything else.
+        fork: what is forked; None for anything else.
         handed_on: whether another version of the handler has handed it on.
         silent_ms: to nudge and to tell why, only of what should have come so many milliseconds ago; 0 for all.
     """
@@ -68,7 +66,7 @@ class Request:
     control: Control
     execution: str
     failure: Failure
-    wish: Wish | None
+    fork: ForkRequest | None
     handed_on: bool
     silent_ms: int = 0
 
@@ -133,7 +131,7 @@ def parse(event: Json) -> Request:
         control=control,
         execution=execution,
         failure=Failure(error, cause),
-        wish=_wish(execution, event) if control is Control.FORK else None,
+        fork=_fork_request(execution, event) if control is Control.FORK else None,
         handed_on=event.get(HANDED_ON) is True,
         silent_ms=checked_silent_ms(event.get(SILENT, 0)),
     )
@@ -183,8 +181,8 @@ def answer(rt: Runtime, asked: Request, began: Began | None) -> Json:
         case Request(control=Control.STOP):
             execution = start_record(rt.store, rt.workflow.name, asked.execution).name.execution
             return {"stopped_ms": stop(rt, execution, asked.failure).committed_ms}
-        case Request(wish=Wish() as wish):
-            name, started_ms = fork(rt, wish, began)
+        case Request(fork=ForkRequest() as forked):
+            name, started_ms = fork(rt, forked, began)
             return {"execution": name, "started_ms": started_ms}
     raise ValidationException(f"control: this version cannot {asked.control}")
 
@@ -200,7 +198,7 @@ def checked_silent_ms(value: Json) -> int:
     return value
 
 
-def _wish(execution: str, event: Mapping[str, Json]) -> Wish:
+def _fork_request(execution: str, event: Mapping[str, Json]) -> ForkRequest:
     """What is to be forked.
 
     Raises:
@@ -208,11 +206,11 @@ def _wish(execution: str, event: Mapping[str, Json]) -> Wish:
     """
     value = Success(event["input"]) if "input" in event else None
     match event.get("node"), event.get("name"), event.get("visit", 1):
-        case str() as node, str() as name, int() as visit if _NAME.fullmatch(name):
-            return Wish(execution=execution, name=name, node=node, visit=visit, value=value)
+        case str() as node, str() as name, int() as visit if is_name(name):
+            return ForkRequest(execution=execution, name=name, node=node, visit=visit, value=value)
     raise ValidationException(
-        'expected "node", the name of a state; "name", that of the new execution, 1 to 80 characters from '
-        f'A-Z a-z 0-9 - _; and "visit", a number from 1 on; got {sorted(event)}'
+        f'expected "node", the name of a state; "name", that of the new execution, {NAME_RULE}; '
+        f'and "visit", a number from 1 on; got {sorted(event)}'
     )
 
 

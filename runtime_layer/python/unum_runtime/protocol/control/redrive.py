@@ -131,7 +131,7 @@ def _begin_again(rt: Runtime, steps: list[Checkpoint], began: Began | None) -> C
             raise still_fails(was)
         carry(rt, was, again)
     listed = list_entry(rt.workflow.name, checkpoint.name.execution, Kind.REDRIVEN)
-    return committed(rt, replace(checkpoint, began=began), listed)
+    return commit_step(rt, replace(checkpoint, began=began), listed)
 
 
 def _waiting_on(entry: Entry, was: Effect) -> Entry:
@@ -176,7 +176,7 @@ def _is_too_late(rt: Runtime, execution: Execution) -> bool:
     return now_ms // 1000 >= rt.last_s(execution) or (deadline_ms is not None and now_ms >= deadline_ms)
 
 
-def committed(rt: Runtime, checkpoint: Checkpoint, listed: Item = NOT_LISTED) -> Checkpoint:
+def commit_step(rt: Runtime, checkpoint: Checkpoint, listed: Item = NOT_LISTED) -> Checkpoint:
     """What is committed under the name of `checkpoint`, after this at the latest; `listed` is what lists tell of it."""
     key = checkpoint_key(rt.workflow.name, checkpoint.name)
     winner = rt.store.create(key, checkpoint.to_item() | listed, expires_at_s=rt.expires_at_s())

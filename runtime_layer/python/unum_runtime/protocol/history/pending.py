@@ -49,7 +49,7 @@ class WaitsFor(StrEnum):
 
 
 @dataclass(frozen=True)
-class Settled:
+class EndedBranches:
     """Branches of a scope that have ended.
 
     Attributes:
@@ -91,7 +91,7 @@ class Missing:
     waits_for: WaitsFor
     until_ms: int | None = None
     job: Json = None
-    effect: "Effect | Settled | Resend"
+    effect: "Effect | EndedBranches | Resend"
 
     @property
     def due_ms(self) -> int:
@@ -102,7 +102,7 @@ class Missing:
         return self.since_ms
 
 
-Gap: TypeAlias = Missing | Settled
+Gap: TypeAlias = Missing | EndedBranches
 """Something that may have been lost: a commit; or that branches which have ended are counted as such."""
 
 
@@ -156,15 +156,15 @@ class _Survey:
         for index, course in enumerate(branches(self.rt.store, self.rt.workflow.name, scope)):
             found += self._begun(index, course[-1]) if course else self._next(index)
         failed = self.failed if self.opened.arrival.state.quorum is not None else self.failed[:1]  # one is enough
-        settled = Settled(scope, tuple(self.done), tuple(failed))
+        ended = EndedBranches(scope, tuple(self.done), tuple(failed))
         if not self._is_decided:
-            return [*found, settled]
-        return [self._joined(settled, max(self.over.values(), default=self.since_ms))]
+            return [*found, ended]
+        return [self._joined(ended, max(self.over.values(), default=self.since_ms))]
 
-    def _joined(self, settled: Settled, since_ms: int) -> Missing:
+    def _joined(self, ended: EndedBranches, since_ms: int) -> Missing:
         """What follows the branches that have ended: a Task that joins them by itself may have begun to wait."""
-        scope, follower = settled.scope, self.opened.arrival.state.join
-        lost = _delivery(scope.join, scope.state, since_ms, settled)
+        scope, follower = ended.scope, self.opened.arrival.state.join
+        lost = _delivery(scope.join, scope.state, since_ms, ended)
         if follower is None:
             return lost
         invoke = Invoke(scope.join, follower, Results(scope))
@@ -245,5 +245,5 @@ def _going_on(rt: Runtime, tried: Try, by: By) -> Envelope:
     return replace(envelope, job=job, not_after_s=rt.not_after_s(envelope.name.execution))
 
 
-def _delivery(name: Name, state: str, since_ms: int, effect: Effect | Settled) -> Missing:
+def _delivery(name: Name, state: str, since_ms: int, effect: Effect | EndedBranches) -> Missing:
     return Missing(name=name, state=state, since_ms=since_ms, waits_for=WaitsFor.DELIVERY, effect=effect)

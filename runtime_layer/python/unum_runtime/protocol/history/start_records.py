@@ -1,20 +1,17 @@
 """The start record: what may be asked to start, what is stored of it, and how far the execution has come since."""
 
 import json
-import re
 
 from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, InvalidExecutionInput, InvalidName
 from unum_runtime.model.checkpoint import Checkpoint, Success, read_start_record
 from unum_runtime.model.ir import Json
 from unum_runtime.model.list_index import stored_item
-from unum_runtime.model.naming import Execution, Name, execution_partition, start_key
+from unum_runtime.model.naming import NAME_RULE, Execution, Name, execution_partition, is_name, start_key
 from unum_runtime.protocol.planning.evaluation import timestamp
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 from unum_runtime.store.base import Store
 from unum_runtime.store.large_items import LargeItems
-
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 
 def checked_name(name: str) -> str:
@@ -25,13 +22,8 @@ def checked_name(name: str) -> str:
     """
     if not is_name(name):
         amount = f"{len(name)}: " if isinstance(name, str) else ""
-        raise InvalidName(f"name: expected 1 to 80 characters from A-Z a-z 0-9 - _, got {amount}{name!r}")
+        raise InvalidName(f"name: expected {NAME_RULE}, got {amount}{name!r}")
     return name
-
-
-def is_name(name: object) -> bool:
-    """Whether an execution may be called so."""
-    return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def checked_input(value: object, store: Store | None = None) -> Json:
@@ -59,7 +51,7 @@ def checked_input(value: object, store: Store | None = None) -> Json:
     return json.loads(text)
 
 
-def recorded(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s: int) -> Checkpoint:
+def record_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s: int) -> Checkpoint:
     """The start record that is stored: `draft` itself, or the one that was first.
 
     Raises:

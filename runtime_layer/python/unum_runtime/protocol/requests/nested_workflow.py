@@ -27,12 +27,13 @@ def register(rt: Runtime, name: str, text: str) -> dict[str, Json]:
     """
     execution = Execution(start_records.checked_name(name), rt.clock.now_ms())
     draft = start_record(execution, start_records.checked_input(_parsed(text), rt.store))
-    stored = start_records.recorded(rt.store, rt.workflow.name, draft, expires_at_s=rt.result_expires_at_s())
+    # A repeated request with the same name and input finds the record: StartExecution is idempotent in that way.
+    stored = start_records.record_start(rt.store, rt.workflow.name, draft, expires_at_s=rt.result_expires_at_s())
     return {"ExecutionArn": _arn(rt, name), "StartDate": stored.committed_ms}
 
 
 def describe(rt: Runtime, name: str) -> dict[str, Json]:
-    """Return the state of the execution `name` as ``DescribeExecution`` does.
+    """Describe execution `name` in ``DescribeExecution``'s response format.
 
     Raises:
         ExecutionDoesNotExist: there is no execution of that name.
