@@ -1,6 +1,6 @@
 """Retriers and catchers: matching of error names, and retry delays. Source: specification, "Errors".
 
-Names in ``ErrorEquals`` match exactly, except four names that stand for several errors.
+Names in ``ErrorEquals`` match exactly, except four names that cover several errors.
 """
 
 import math
@@ -46,7 +46,7 @@ def matches(errors: Sequence[str], error: str | None) -> bool:
     Sources: Step Functions Developer Guide, "Handling errors"; specification, Appendix A.
     """
     if error == RUNTIME:
-        return False  # always fails the execution, whatever ErrorEquals says
+        return False  # always fails the execution, even if ErrorEquals names it
     # Step Functions reports ``Lambda.Unknown`` for several errors that Lambda itself distinguishes. Source: Step
     # Functions Developer Guide, "Handle Lambda service exceptions".
     if error in errors or (error in KILLED and UNKNOWN in errors):

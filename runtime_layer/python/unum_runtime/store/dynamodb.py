@@ -119,7 +119,7 @@ class DynamoStore:
         """See `Store.extend`."""
         while True:
             added = item | {EXPIRY: expires_at_s}
-            is_added, found = self._extend(key, added, unless)
+            is_added, found = self._try_extend(key, added, unless)
             if is_added:
                 return True, _from_attributes(found)
             for present in self._live([found] if found else []).values():
@@ -132,7 +132,7 @@ class DynamoStore:
     def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
         """See `Store.add`."""
         while True:
-            grown = self._update(
+            grown = self._update_set(
                 key,
                 member,
                 expires_at_s,
@@ -143,9 +143,9 @@ class DynamoStore:
                 return grown
             # An expired set is still in the table: replace it, unless a concurrent call just did. ADD would keep its
             # old members, which belong to an execution of the same name before.
-            replaced = self._update(key, member, expires_at_s, "SET #members = :members, #ttl = :ttl", "#ttl <= :now")
-            if replaced is not None:
-                return replaced
+            begun = self._update_set(key, member, expires_at_s, "SET #members = :members, #ttl = :ttl", "#ttl <= :now")
+            if begun is not None:
+                return begun
 
     def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
         """See `Store.acquire`."""
@@ -187,7 +187,7 @@ class DynamoStore:
         )
         return None if is_written else _from_attributes(found)
 
-    def _update(
+    def _update_set(
         self, key: Key, member: int, expires_at_s: int, expression: str, condition: str
     ) -> frozenset[int] | None:
         """Update the set and return it, or return None if `condition` failed."""
@@ -196,7 +196,7 @@ class DynamoStore:
         is_updated, found = self._update_item(key, expression, condition, {"#members": MEMBERS, "#ttl": EXPIRY}, values)
         return frozenset(map(int, found[MEMBERS]["NS"])) if is_updated else None
 
-    def _extend(self, key: Key, item: Item, unless: str) -> tuple[bool, Attributes]:
+    def _try_extend(self, key: Key, item: Item, unless: str) -> tuple[bool, Attributes]:
         """Return True and the extended item, or False and the present item, empty if absent."""
         names = {"#ttl": EXPIRY, **{f"#{name}": name for name in item}}
         values: Item = {":now": self._now_s(), **{f":{name}": value for name, value in item.items()}}

@@ -160,7 +160,7 @@ def read_texts(references: Iterable[str], get: Callable[[Iterable[str]], Mapping
     """
     names = list(dict.fromkeys(references))
     found = get(names) if names else {}
-    return {name: _verified(name, found.get(name)) for name in names}
+    return {name: _verify(name, found.get(name)) for name in names}
 
 
 def _replace_references(item: Item, texts: Mapping[str, str]) -> Item:
@@ -172,7 +172,7 @@ def _digest(content: bytes) -> str:
     return sha256(content)
 
 
-def _verified(name: str, content: bytes | None) -> str:
+def _verify(name: str, content: bytes | None) -> str:
     if content is None:
         raise StoreError(f"object {name}: expected content, got none, although an item refers to it; was it deleted?")
     if _digest(content) != name.rpartition("/")[2]:

@@ -32,7 +32,7 @@ def endpoint(service: str, region: str, environment: Mapping[str, str]) -> str:
     """
     dual_stack = _is_true(environment, "AWS_USE_DUALSTACK_ENDPOINT")
     fips = _is_true(environment, "AWS_USE_FIPS_ENDPOINT")
-    configured = _configured(service, environment)
+    configured = _custom_endpoint(service, environment)
     if configured is None:
         return _regional(service, region, dual_stack=dual_stack, fips=fips)
     if dual_stack or fips:
@@ -40,7 +40,7 @@ def endpoint(service: str, region: str, environment: Mapping[str, str]) -> str:
     return configured
 
 
-def _configured(service: str, environment: Mapping[str, str]) -> str | None:
+def _custom_endpoint(service: str, environment: Mapping[str, str]) -> str | None:
     if _is_true(environment, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"):
         return None
     return environment.get(f"AWS_ENDPOINT_URL_{service.upper()}") or environment.get("AWS_ENDPOINT_URL") or None

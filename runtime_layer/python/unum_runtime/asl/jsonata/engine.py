@@ -56,7 +56,7 @@ class Expression:
             except RecursionError:
                 raise ExpressionSyntaxError("nested too deeply; use fewer parentheses") from None
             except JException as error:
-                raise ExpressionSyntaxError(_located(error)) from None
+                raise ExpressionSyntaxError(_with_location(error)) from None
             except re.error as error:
                 raise ExpressionSyntaxError(f"the regular expression {error.pattern!r} is wrong: {error}") from None
             except Exception as error:  # noqa: BLE001 - the library's parser raises many types on odd texts
@@ -182,7 +182,7 @@ class _Frame(Jsonata.Frame):  # type: ignore[misc] # the library has no types
     def lookup(self, name: str) -> Any:
         if name not in self.bindings:
             if self._names.has(name):
-                self.bindings[name] = _converted(self._names, name)
+                self.bindings[name] = _convert(self._names, name)
             elif name in _IMPURE:
                 self.bindings.update(self._impure())
         return super().lookup(name)
@@ -205,7 +205,7 @@ class _Frame(Jsonata.Frame):  # type: ignore[misc] # the library has no types
         self._depth -= 1
 
 
-def _converted(names: Names, name: str) -> Any:
+def _convert(names: Names, name: str) -> Any:
     """Return the value of `name` in the library's form; conversion happens once per visit, not per expression."""
     if name not in names.converted:
         names.converted[name] = to_library(names.value(name))
@@ -215,7 +215,7 @@ def _converted(names: Names, name: str) -> Any:
     return value | {"context": value["context"] | {"Map": {"Item": to_library(names.item)}}}
 
 
-def _located(error: JException) -> str:
+def _with_location(error: JException) -> str:
     place = f" at character {error.location}" if error.location >= 0 else ""
     return f"{error}{place} ({error.error})"
 

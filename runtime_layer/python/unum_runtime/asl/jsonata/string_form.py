@@ -39,13 +39,13 @@ def _json(value: Any, line: str | None) -> str:
     inner = None if line is None else line + _INDENT
     if isinstance(value, dict):
         colon = ":" if line is None else ": "
-        return _joined("{}", (_quoted(key) + colon + _json(item, inner) for key, item in value.items()), line, inner)
+        return _join("{}", (_quoted(key) + colon + _json(item, inner) for key, item in value.items()), line, inner)
     if isinstance(value, list):
-        return _joined("[]", (_json(item, inner) for item in value), line, inner)
+        return _join("[]", (_json(item, inner) for item in value), line, inner)
     return _scalar(value)
 
 
-def _joined(brackets: str, parts: Iterable[str], line: str | None, inner: str | None) -> str:
+def _join(brackets: str, parts: Iterable[str], line: str | None, inner: str | None) -> str:
     inside = f",{inner or ''}".join(parts)
     return brackets[0] + (f"{inner or ''}{inside}{line or ''}" if inside else "") + brackets[1]
 

@@ -111,7 +111,7 @@ def _equal(value: Json, literal: Json) -> bool:
     return bool(value == literal) and isinstance(value, bool) == isinstance(literal, bool)
 
 
-def _ordered(relation: Callable[[Json, Json], bool]) -> Callable[[Json, Json], bool]:
+def _order_relation(relation: Callable[[Json, Json], bool]) -> Callable[[Json, Json], bool]:
     def holds(value: Json, literal: Json) -> bool:
         kind = _order_kind(value)
         return kind is not None and kind is _order_kind(literal) and relation(value, literal)
@@ -128,9 +128,9 @@ def _order_kind(value: Json) -> type | None:
 RELATIONS: dict[str, Callable[[Json, Json], bool]] = {
     "==": _equal,
     "!=": lambda value, literal: not _equal(value, literal),
-    "<": _ordered(operator.lt),
-    "<=": _ordered(operator.le),
-    ">": _ordered(operator.gt),
-    ">=": _ordered(operator.ge),
+    "<": _order_relation(operator.lt),
+    "<=": _order_relation(operator.le),
+    ">": _order_relation(operator.gt),
+    ">=": _order_relation(operator.ge),
 }
 """Comparison operators of filters; values of different types are unequal and have no order."""

@@ -47,7 +47,7 @@ def _boolean(value: Json) -> bool | None:
 
 def _comparison(kind: _Kind, relation: Callable[[Json, Json], bool], allowed: str) -> Operator:
     def against(literal: Json) -> ValueTest:
-        right = _required(kind, literal, allowed)
+        right = _require(kind, literal, allowed)
 
         def holds(value: Json) -> bool:
             left = kind(value)
@@ -64,18 +64,18 @@ def _comparison(kind: _Kind, relation: Callable[[Json, Json], bool], allowed: st
 
 def _type_test(holds: ValueTest) -> Operator:
     def against(literal: Json) -> ValueTest:
-        expected = _required(_boolean, literal, "true or false")
+        expected = _require(_boolean, literal, "true or false")
         return lambda value: holds(value) is expected
 
     return Operator(against)
 
 
 def _string_matches(literal: Json) -> ValueTest:
-    matches = matcher(_required(_string, literal, "a string"))
+    matches = matcher(_require(_string, literal, "a string"))
     return lambda value: isinstance(value, str) and matches(value)
 
 
-def _required(kind: _Kind, literal: Json, allowed: str) -> Json:
+def _require(kind: _Kind, literal: Json, allowed: str) -> Json:
     value = kind(literal)
     if value is None:
         raise ValueError(f"expected {allowed}, got {literal!r}")

@@ -74,16 +74,16 @@ class PathParser(Reader):
 
     def _step(self) -> Step:
         if self._accept(".."):
-            return path_steps.descend(self._bracket(descending=True) if self._accept("[") else self._dotted())
+            return path_steps.descend(self._bracket_step(descending=True) if self._accept("[") else self._dot_step())
         self._accept(".")  # optional before a bracket: ``$.[0]``
-        return self._bracket() if self._accept("[") else self._dotted()
+        return self._bracket_step() if self._accept("[") else self._dot_step()
 
-    def _dotted(self) -> Step:
+    def _dot_step(self) -> Step:
         if self._accept("*"):
             return path_steps.wildcard()
-        return self._named(_NAME)
+        return self._name_step(_NAME)
 
-    def _named(self, pattern: re.Pattern[str]) -> Step:
+    def _name_step(self, pattern: re.Pattern[str]) -> Step:
         name = self._match(pattern)
         if name is None:
             self._refuse("expected a field name or *; write names with other characters in brackets: ['my name']")
@@ -91,7 +91,7 @@ class PathParser(Reader):
             self._refuse(f"the function {name[0]}() is not supported: paths have no functions in Step Functions")
         return child(_unescape(name[0], controls=False))
 
-    def _bracket(self, *, descending: bool = False) -> Step:
+    def _bracket_step(self, *, descending: bool = False) -> Step:
         self._skip_space()
         step = self._inside_bracket(descending=descending)
         self._skip_space()
@@ -103,7 +103,7 @@ class PathParser(Reader):
         if self._accept("*"):
             return path_steps.wildcard()
         if self._accept("?"):
-            condition = self._parenthesized()
+            condition = self._filter()
             return path_steps.filter_itself(condition) if descending else path_steps.filter_items(condition)
         if from_end := self._match(_FROM_END):
             return child(-int(from_end[1]))
@@ -112,7 +112,7 @@ class PathParser(Reader):
         return self._indexes()
 
     def _names(self, *, descending: bool) -> Step:
-        names = self._separated(",", self._quoted)
+        names = self._read_list(",", self._quoted_text)
         if len(names) == 1:
             return child(names[0])
         if descending:
@@ -129,7 +129,7 @@ class PathParser(Reader):
             self._refuse("expected 'name', an index, a slice like 1:3, *, or a filter ?(...)")
         if not self._accept(","):
             return child(int(start[0]))
-        return path_steps.items((int(start[0]), *self._separated(",", self._integer)))
+        return path_steps.items((int(start[0]), *self._read_list(",", self._integer)))
 
     def _slice(self, start: int | None) -> Step:
         self._skip_space()
@@ -141,7 +141,7 @@ class PathParser(Reader):
             self._refuse("a slice needs a start or an end; write [*] for all items")
         return path_steps.slice_items(start, int(stop[0]) if stop else None)
 
-    def _parenthesized(self) -> Filter:
+    def _filter(self) -> Filter:
         self._skip_space()
         if not self._accept("("):
             self._refuse("expected (: a filter has the form [?(@.field == 'value')]")
@@ -151,17 +151,17 @@ class PathParser(Reader):
         return condition
 
     def _any_of(self) -> Filter:
-        return any_of(self._separated("||", self._all_of))
+        return any_of(self._read_list("||", self._all_of))
 
     def _all_of(self) -> Filter:
-        return all_of(self._separated("&&", self._test))
+        return all_of(self._read_list("&&", self._test))
 
     def _test(self) -> Filter:
         if self._accept("!"):
             self._skip_space()
             return negate(self._test())
         if self._peek() == "(":
-            return self._parenthesized()
+            return self._filter()
         if not self._accept("@"):
             self._refuse("expected @.field, alone or compared with a literal on its right")
         keys = self._relative_keys()
@@ -176,7 +176,7 @@ class PathParser(Reader):
         keys: list[Key] = []
         while self._peek() in {".", "["}:
             start = self._position
-            step = self._bracket() if self._accept("[") else self._step_in_filter()
+            step = self._bracket_step() if self._accept("[") else self._step_in_filter()
             if step.key is None:
                 self._position = start
                 self._refuse("expected names and indexes only after @ in a filter")
@@ -187,12 +187,12 @@ class PathParser(Reader):
 
     def _step_in_filter(self) -> Step:
         self._accept(".")
-        return self._bracket() if self._accept("[") else self._named(_NAME_IN_FILTER)
+        return self._bracket_step() if self._accept("[") else self._name_step(_NAME_IN_FILTER)
 
     def _literal(self) -> Json:
         self._skip_space()
         if self._peek() in {"'", '"'}:
-            return self._quoted()
+            return self._quoted_text()
         if self._peek() in {"$", "@"}:
             self._refuse("Step Functions has no filters that refer to another value; compare with a literal")
         word = self._match(_WORD)
@@ -202,7 +202,7 @@ class PathParser(Reader):
             return json.loads(word[0])
         return _CONSTANTS.get(word[0], word[0])
 
-    def _quoted(self) -> str:
+    def _quoted_text(self) -> str:
         quoted = self._match(_QUOTED)
         if quoted is None:
             self._refuse("expected a name or text between quotes, closed by the same quote")

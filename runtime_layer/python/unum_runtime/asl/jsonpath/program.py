@@ -65,20 +65,20 @@ class JsonPathProgram:
     def output(self, raw: Json, result: Json, context: ExpressionContext) -> StateOutput:
         """Return `result` after ResultSelector, ResultPath and OutputPath, and the variables after Assign."""
         result = self._data.get("Result", result)
-        return StateOutput(output(self._flow, raw, result, context), _assigned(self._assign, result, context))
+        return StateOutput(output(self._flow, raw, result, context), _variables(self._assign, result, context))
 
     def choose(self, raw: Json, context: ExpressionContext) -> tuple[str, StateOutput]:
         """Return target and Assign of the first matching rule, or Default with the state's Assign."""
         effective = effective_input(self._flow, raw, context)
         target, assign = choose(self._rules, self._default, effective, context)
-        return target, StateOutput(output(self._flow, raw, effective, context), _assigned(assign, effective, context))
+        return target, StateOutput(output(self._flow, raw, effective, context), _variables(assign, effective, context))
 
     def catch(self, position: int, raw: Json, error: Mapping[str, str], context: ExpressionContext) -> StateOutput:
         """Return `raw` with `error` at the catcher's ResultPath; the state's own paths do not apply."""
         result_path, assign = self._catchers[position]
         error_output = dict(error)
         value = apply_result_path(result_path, raw, error_output)
-        return StateOutput(value, _assigned(assign, error_output, context))
+        return StateOutput(value, _variables(assign, error_output, context))
 
     def items(self, raw: Json, context: ExpressionContext, read: list[Json] | None = None) -> list[Json]:
         """Return the branch inputs for the value at ItemsPath, or for `read`."""
@@ -121,7 +121,7 @@ class JsonPathProgram:
         return value
 
 
-def _assigned(assign: Template | None, data: Json, context: ExpressionContext) -> Mapping[str, Json]:
+def _variables(assign: Template | None, data: Json, context: ExpressionContext) -> Mapping[str, Json]:
     return context.variables if assign is None else {**context.variables, **assign.render(data, context)}
 
 

@@ -31,7 +31,7 @@ class Reader:
         self._text = text
         self._position = 0
 
-    def _separated(self, separator: str, part: Callable[[], _Part]) -> tuple[_Part, ...]:
+    def _read_list(self, separator: str, part: Callable[[], _Part]) -> tuple[_Part, ...]:
         parts: list[_Part] = []
         while not parts or self._accept(separator):
             self._skip_space()

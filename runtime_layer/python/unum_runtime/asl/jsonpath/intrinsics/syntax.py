@@ -97,7 +97,7 @@ class _Parser(PathParser):
         self._skip_space()
         if self._accept(")"):
             return ()
-        placed = self._separated(",", lambda: (self._position, self._argument(depth)))
+        placed = self._read_list(",", lambda: (self._position, self._argument(depth)))
         if not self._accept(")"):
             self._refuse("expected , or )")
         return placed
