@@ -1,4 +1,4 @@
-"""Where workflows come from: definitions, before and after their functions are known."""
+"""Definitions of workflows, before and after their functions are known."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from unum_compiler import compile_workflow, warnings_of
 from unum_compiler.checks.warnings import Warned
-from unum_compiler.frontends.extensions import extended
+from unum_compiler.frontends.extensions import with_extensions
 from unum_compiler.frontends.files import read_file
 from unum_compiler.frontends.from_ir import read_ir
 from unum_compiler.frontends.substitutions import substitute
@@ -30,13 +30,12 @@ class Definition:
     """A workflow as it is written, immutable and not checked yet.
 
     Attributes:
-        text: a state machine in the Amazon States Language, as JSON.
-        functions: the functions that it brings along, by the key that Tasks name them with: constructs, as CDK state
-            machines and Python graphs have them.
-        values: what is known when the workflow is deployed, by name: CDK tokens of texts that take the place of
-            ``${name}``.
-        statements: what its Tasks must be allowed beside invoking functions: objects of `aws_iam.PolicyStatement`.
-        extensions: fields of the IR, for which the Amazon States Language has no words, by the name of their state.
+        text: state machine in the Amazon States Language, as JSON.
+        functions: functions of the definition itself, by the key in its Tasks: constructs, from CDK state machines and
+            Python graphs.
+        values: values that are known at deployment, by name: CDK tokens that replace ``${name}`` in texts.
+        statements: permissions of its Tasks, besides invoking functions: objects of `aws_iam.PolicyStatement`.
+        extensions: fields of the IR that the Amazon States Language lacks, by the name of their state.
     """
 
     text: str
@@ -49,61 +48,60 @@ class Definition:
     def from_asl(
         cls, definition: Mapping[str, Any] | str, *, substitutions: Mapping[str, str] | None = None
     ) -> "Definition":
-        """A definition in the Amazon States Language, as Python objects or as JSON text.
+        """Return a definition in the Amazon States Language, from Python objects or JSON text.
 
         Args:
-            definition: the state machine.
-            substitutions: text or CDK token for every ``${Name}`` in it. Without, only Tasks may have such names,
-                and each is a function's key.
+            definition: state machine.
+            substitutions: text or CDK token for every ``${Name}``. Without substitutions, only Tasks may have such
+                names, as keys of functions.
 
         Raises:
-            DefinitionError: it is no JSON, or names and substitutions do not fit; what it says is checked by
-                `compile`.
+            DefinitionError: the text is no JSON, or names and substitutions do not match; `compile` checks the rest.
         """
         value = parse(definition) if isinstance(definition, str) else copy_json(definition)
         return cls._of(value, substitutions)
 
     @classmethod
     def from_asl_file(cls, path: str | Path, *, substitutions: Mapping[str, str] | None = None) -> "Definition":
-        """The definition in a file of JSON, or of YAML where the name ends in ``.yaml`` or ``.yml``, in UTF-8.
+        """Return the definition in a file, in UTF-8: YAML with a name in ``.yaml`` or ``.yml``, else JSON.
 
         Args:
-            path: of the file.
+            path: path of the file.
             substitutions: as in `from_asl`.
 
         Raises:
             OSError: the file cannot be read.
-            DefinitionError: its content is neither, with file, line and column; or as in `from_asl`.
+            DefinitionError: syntax error, with file, line and column; or as in `from_asl`.
         """
         return cls._of(read_file(path), substitutions)
 
     @classmethod
     def from_chainable(cls, chainable: Any, **options: Any) -> "Definition":
-        """What `aws_cdk.aws_stepfunctions` has built, with its functions and with what its Tasks must be allowed.
+        """Return a definition built with `aws_cdk.aws_stepfunctions`, with its functions and its Tasks' permissions.
 
         The states cannot be part of a `StateMachine` as well, because the CDK gives each state to one graph.
 
         Args:
             chainable: a state, a chain, or the `DefinitionBody` of either.
-            options: `query_language`, `timeout` and `comment`, as `StateMachine` has them.
+            options: `query_language`, `timeout` and `comment`, as in `StateMachine`.
 
         Raises:
-            DefinitionError: it is none of these.
+            DefinitionError: `chainable` has another type.
         """
-        # By name, because the compiler and the command line must not load the CDK.
+        # Loaded by name: the compiler and the command line must work without the CDK.
         built = import_module("unum_compiler.frontends.chainable").read_chainable(chainable, **options)
         bound = cls._of(built.machine).bind(built.keys)
         return replace(bound, functions=built.functions, statements=built.statements)
 
     @classmethod
     def from_graph(cls, graph: "Piece") -> "Definition":
-        """A workflow built with `unum_compiler.graph`.
+        """Return the workflow built with `unum_compiler.graph`.
 
         Raises:
-            DefinitionError: it cannot be written in the Amazon States Language; says where and why.
-            TypeError: it is no graph.
+            DefinitionError: the Amazon States Language cannot express the graph; says where and why.
+            TypeError: `graph` is no graph.
         """
-        from unum_compiler.frontends.graph.nodes import nodes_of  # noqa: PLC0415 - not for whoever has a file
+        from unum_compiler.frontends.graph.nodes import nodes_of  # noqa: PLC0415 - faster start for files
         from unum_compiler.frontends.graph.render import render  # noqa: PLC0415 - the same
 
         rendered = render(nodes_of(graph))
@@ -111,20 +109,20 @@ class Definition:
 
     @classmethod
     def from_ir(cls, ir: Mapping[str, Any] | str) -> "Definition":
-        """A workflow in the intermediate representation, written by hand or by ``unum compile``.
+        """Return a workflow in the intermediate representation, written by hand or by ``unum compile``.
 
         Raises:
-            DefinitionError: with every problem that it has, each with its JSON path.
+            DefinitionError: with every problem and its JSON path.
         """
         value = parse(ir) if isinstance(ir, str) else copy_json(ir)
         read_ir(value)
         return _Compiled(json.dumps(value, ensure_ascii=False))
 
     def bind(self, functions: Mapping[str, str]) -> "Definition":
-        """The definition with Tasks that name their functions by key, and with names for all other CDK tokens.
+        """Return the definition with keys for functions in its Tasks, and placeholders for all other CDK tokens.
 
         Args:
-            functions: key of each function, by its ARN or by the CDK token that stands for the ARN.
+            functions: key of each function, by its ARN or by the CDK token of the ARN.
         """
         machine, values = take_values(self._json(), functions)
         return replace(self, text=_text(machine), values={**self.values, **values})
@@ -132,21 +130,21 @@ class Definition:
     def compile(
         self, name: str, functions: Collection[str] | None, options: Mapping[str, FunctionOptions] = _NOTHING
     ) -> Workflow:
-        """The compiled workflow.
+        """Return the compiled workflow.
 
         Args:
-            name: of the workflow.
+            name: name of the workflow.
             functions: keys of the workflow's functions, which Tasks may name; None accepts every name.
-            options: of functions by key; others have the default.
+            options: options of functions by key; other functions have the default.
 
         Raises:
-            DefinitionError: with every problem of the definition, in its order.
+            DefinitionError: with every problem, in the order of the definition.
         """
         workflow = compile_workflow(self._json(), name=name, functions=functions, options=options)
-        return extended(workflow, self.extensions)
+        return with_extensions(workflow, self.extensions)
 
     def warnings(self) -> tuple[Warned, ...]:
-        """What the definition, if it compiles, says and most likely does not mean; see ``docs/asl.md``."""
+        """Return warnings about valid parts that most likely mean something else; see ``docs/asl.md``."""
         return warnings_of(self._json())
 
     @classmethod
@@ -159,7 +157,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class _Compiled(Definition):
-    """A definition whose text is the IR."""
+    """A definition whose text is an IR."""
 
     def bind(self, functions: Mapping[str, str]) -> Definition:  # noqa: ARG002 - it has keys already
         return self
@@ -170,7 +168,7 @@ class _Compiled(Definition):
         return replace(read_ir(self._json(), functions, options), name=name)
 
     def warnings(self) -> tuple[Warned, ...]:
-        """None: the IR is what was meant, as far as its text tells."""
+        """Return no warnings: an IR has no text that could be mistaken."""
         return ()
 
 

@@ -1,13 +1,13 @@
-"""Workflows as Python expressions: nodes in sequences, with choices, fan-outs and folds between them.
+"""Workflows as Python expressions: nodes in sequences, with choices, fan-outs and folds.
 
-Everything is immutable, and can be used again. A node's input is the output of the node before it, `out`::
+Everything is immutable and reusable. The input of a node is the output of the node before it, `out`::
 
     small, big = task("small", reply), task("big", review)
     flow = task("price", price) >> choose((out["total"] > 100, big), default=small) >> task("send", send)
     definition = Definition.from_graph(flow)
 
-A function is a construct, or the key of one that is passed to the workflow. What comes out is a definition in the
-Amazon States Language, in JSONPath, so that nothing more is needed at run time.
+A function is a construct, or the key of a function that is passed to the workflow. The result is a definition in the
+Amazon States Language with JSONPath, which needs no further library at run time.
 """
 
 from collections.abc import Mapping
@@ -69,13 +69,13 @@ __all__ = [
 ]
 
 context = Reference("$$")
-"""The context object; the execution's input is ``context["Execution"]["Input"]``."""
+"""The context object; ``context["Execution"]["Input"]`` is the execution's input."""
 
 item = Reference("$$.Map.Item.Value")
-"""In `select` of a map: the item."""
+"""The item, in `select` of a map."""
 
 index = Reference("$$.Map.Item.Index")
-"""In `select` of a map: the item's number, from 0."""
+"""The item's index from 0, in `select` of a map."""
 
 
 def task(
@@ -86,17 +86,17 @@ def task(
     timeout_s: int | Reference | None = None,
     heartbeat_s: int | Reference | None = None,
 ) -> Task:
-    """Runs user code.
+    """Return a node that runs user code.
 
     Args:
-        name: of the node.
-        function: a construct, or the key of one; the node's name if it is not given.
-        input: what the function gets: a place in the node's input, or an object with expressions in it.
-        timeout_s: how long it may take, in seconds.
-        heartbeat_s: how long it may be silent, in seconds.
+        name: name of the node.
+        function: construct or key; by default the node's name is the key.
+        input: input of the function: a place in the node's input, or an object with expressions.
+        timeout_s: time limit, in seconds.
+        heartbeat_s: time limit between heartbeats, in seconds.
 
     Raises:
-        TypeError: `function` is neither.
+        TypeError: `function` is neither construct nor key.
     """
     if not (function is None or isinstance(function, str) or hasattr(function, "node")):
         raise TypeError(f"{name!r}: expected a function of the CDK, or the key of one, got {function!r}")
@@ -116,14 +116,14 @@ def map(  # noqa: A001 - what it is called in every language of workflows
     at_once: int | Reference | None = None,
     name: str = "map",
 ) -> Map:
-    """Runs `branch` for every item, side by side; its output is the array of theirs.
+    """Return a node that runs `branch` for every item, side by side; its output is the array of the branches' outputs.
 
     Args:
         branch: a node or a sequence.
-        items: where the array is.
-        select: input of each branch, with expressions in it; the item alone if it is not given.
-        at_once: how many branches run at the same time; no limit if it is not given.
-        name: of the node.
+        items: place of the array.
+        select: input of each branch, with expressions; by default the item alone.
+        at_once: number of branches that run at the same time; no limit by default.
+        name: name of the node.
     """
     selector = {} if select is None else {"ItemSelector": payload(dict(select))}
     fields = {"ItemsPath": _place(items).text, **selector, **_number("MaxConcurrency", at_once)}
@@ -131,32 +131,33 @@ def map(  # noqa: A001 - what it is called in every language of workflows
 
 
 def parallel(*branches: Piece, name: str = "parallel") -> Parallel:
-    """Runs `branches` side by side, each with the node's input; its output is the array of theirs."""
+    """Return a node that runs `branches` side by side with its input; its output is the array of their outputs."""
     return Parallel(name=name, branches=tuple(nodes_of(branch) for branch in branches))
 
 
 def choose(*ways: tuple[Condition, Piece | None], default: Piece | None = None, name: str = "choose") -> Choose:
-    """Goes the first way whose condition holds; then the sequence goes on.
+    """Return a node that runs the nodes of the first condition that holds; the sequence continues after them.
 
     Args:
-        ways: condition and nodes; None for no nodes.
-        default: nodes where no condition holds; without, the sequence goes on at once.
-        name: of the node.
+        ways: conditions with nodes; None for no nodes.
+        default: nodes if no condition holds; by default the sequence continues at once.
+        name: name of the node.
     """
     checked = tuple((_condition(condition), None if then is None else nodes_of(then)) for condition, then in ways)
     return Choose(name=name, ways=checked, default=None if default is None else nodes_of(default))
 
 
 def fold(body: Piece, *, items: Reference, initial: Any, name: str = "fold") -> Fold:
-    """Runs `body` for one item after the other; its output is what the last one gives.
+    """Return a node that runs `body` for one item after the other; its output is the last output of `body`.
 
-    The array travels from item to item in a variable: put large items by reference into it.
+    A variable carries the array from item to item: store large items elsewhere, and put references into the array.
 
     Args:
-        body: its input is ``{"item": ..., "accumulated": ...}``, and its output is accumulated for the next item.
-        items: where the array is.
-        initial: accumulated for the first item, and the output where there are no items.
-        name: of the node.
+        body: nodes with the input ``{"item": ..., "accumulated": ...}``; the next item gets their output as
+            `accumulated`.
+        items: place of the array.
+        initial: `accumulated` of the first item, and the output for an empty array.
+        name: name of the node.
     """
     return Fold(name=name, items=_place(items), initial=initial, body=nodes_of(body))
 
@@ -164,12 +165,12 @@ def fold(body: Piece, *, items: Reference, initial: Any, name: str = "fold") -> 
 def wait(
     seconds: int | Reference | None = None, *, until: datetime | Reference | None = None, name: str = "wait"
 ) -> Simple:
-    """Passes its input after some time.
+    """Return a node that passes its input after some time.
 
     Args:
-        seconds: how long.
-        until: the time, instead.
-        name: of the node.
+        seconds: duration.
+        until: time, instead of a duration.
+        name: name of the node.
 
     Raises:
         ValueError: both are given, or none.
@@ -184,42 +185,42 @@ def wait(
 
 
 def shape(value: Any, *, name: str = "shape") -> Simple:
-    """Gives a part of its input, or an object with expressions in it."""
+    """Return a node whose output is a part of its input, or an object with expressions."""
     return Simple(name=name, fields={"Type": "Pass", **input_fields(value)})
 
 
 def let(name: str = "let", /, **variables: Any) -> Simple:
-    """Passes its input, and sets variables, which `var` names; `name` is the node's."""
+    """Return a node that passes its input and sets variables for `var`; `name` is the node's name."""
     return Simple(name=name, fields={"Type": "Pass"}).assign(**variables)
 
 
 def succeed(name: str = "succeed") -> Ending:
-    """Ends the sequence, and the branch or the execution that it belongs to, with its input."""
+    """Return a node that ends its branch or the execution with its input."""
     return Ending(name=name, fields={"Type": "Succeed"})
 
 
 def fail(error: str | Reference, cause: str | Reference | None = None, *, name: str = "fail") -> Ending:
-    """Fails with an error.
+    """Return a node that fails with an error.
 
     Args:
-        error: its name.
+        error: name of the error.
         cause: text for humans.
-        name: of the node.
+        name: name of the node.
 
     Raises:
-        TypeError: one of these is neither text nor a place.
+        TypeError: an argument is neither text nor a place.
     """
     fields = {**_text("Error", error), **({} if cause is None else _text("Cause", cause))}
     return Ending(name=name, fields={"Type": "Fail", **fields})
 
 
 def goto(name: str) -> Goto:
-    """Goes on with the node called `name`, before or after this one in the same branch: so loops are made."""
+    """Return a node that continues with the node called `name` in the same branch; a loop if that node is before it."""
     return Goto(name=name)
 
 
 def seq(first: Piece, *others: Piece) -> Piece:
-    """One after the other, as with ``>>``."""
+    """Return a sequence of nodes, as with ``>>``."""
     return reduce(lambda before, after: before >> nodes_of(after), others, nodes_of(first))
 
 

@@ -1,8 +1,8 @@
-"""What executions cost, here and elsewhere: from what one execution uses, counted in a simulation, and list prices.
+"""Estimated costs of executions, here and on AWS's own services.
 
-`estimate` runs the workflow once in this process, on the real runtime and a store that counts. What user code is paid
-is the same everywhere, so it is only in the bills if its duration is given. Free tiers, discounts for large amounts,
-data transfer, logs, failures and retries are in none.
+`estimate` runs the workflow once in this process, on the real runtime and a store that counts, and multiplies with list
+prices. User code costs the same everywhere: bills include it only with a given duration. Bills exclude free tiers,
+volume discounts, data transfer, logs, failures and retries.
 """
 
 from collections import Counter
@@ -31,51 +31,51 @@ GB = 2**30
 MONTH_S = 30 * 24 * 3600
 
 EXPRESS_LIMIT_S = 300
-"""How long an Express execution may take. Source: AWS Step Functions Developer Guide, "Choosing workflow type"."""
+"""Maximal duration of an Express execution. Source: AWS Step Functions Developer Guide, "Choosing workflow type"."""
 
 _EXPRESS_STEP_MS = 100
-"""What the duration of an Express execution is rounded up to. Source: AWS Step Functions pricing."""
+"""Billing increment of an Express execution's duration. Source: AWS Step Functions pricing."""
 
 _EXPRESS_CHUNK_MB = 64
 _EXPRESS_BASE_MB = 50
-"""Memory of an Express execution beside its definition and its data, and the chunks that memory is billed in. Source of
-both: AWS Step Functions pricing, example 4."""
+"""Memory of an Express execution besides its definition and data, and the billing increment of memory. Source: AWS Step
+Functions pricing, example 4."""
 
 _PROCESSOR_MB = 1_769
-"""With how much memory a function has a whole processor; with less, a share of one. Source: AWS Lambda Developer Guide,
+"""Memory of a function with one whole processor; less memory has a share of one. Source: AWS Lambda Developer Guide,
 "Configure Lambda function memory"."""
 
 _QUEUE_REQUESTS = 3
-"""Of SQS for an event that waits: it is sent, received and deleted."""
+"""SQS requests for a delayed event: send, receive, delete."""
 
 Bill: TypeAlias = Mapping[str, float]
-"""US dollars for a million executions, by what they are paid for."""
+"""US dollars for a million executions, by item."""
 
 
 class NoResult(Exception):
-    """The simulated execution failed, so what it used says nothing of executions that succeed."""
+    """The simulated execution failed, so that its usage is not that of successful executions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What one execution uses, from which bills are made.
+    """Usage of one execution, the base of its bills.
 
     Attributes:
-        usage: of the store, of events, of functions.
-        tasks: how often Tasks ran.
-        functions_called: how many of them were Lambda functions, and no calls of other services: those wait in a
-            function here and as a durable function, but not in Step Functions.
-        fan_outs: how often one was entered.
-        waits: how often a Wait was.
-        transitions: of states, as Step Functions Standard counts them.
-        result_bytes: of all that Tasks and fan-outs came to.
-        definition_bytes: of the workflow's compiled form.
-        task_ms: how long each Task's user code, or the service that it calls, runs, in milliseconds.
-        longest_path: Tasks one after the other on the way that takes longest.
-        memory_mb: of each function.
-        retention_s: how long items are kept, in seconds.
-        prices: where and when the bills hold.
-        beyond_express: what of the definition Express does not have; None where it has all.
+        usage: usage of store, events and functions.
+        tasks: number of Tasks that ran.
+        functions_called: number of Tasks that ran Lambda functions. Calls of other services wait in a function here and
+            in a durable function, but not in Step Functions.
+        fan_outs: number of fan-outs.
+        waits: number of Waits.
+        transitions: state transitions as Step Functions Standard counts them.
+        result_bytes: size of the results of all Tasks and fan-outs.
+        definition_bytes: size of the compiled workflow.
+        task_ms: duration of each Task's user code or service call, in milliseconds.
+        longest_path: Tasks in sequence on the longest path.
+        memory_mb: memory of each function.
+        retention_s: lifetime of items, in seconds.
+        prices: region and date of the bills.
+        beyond_express: part of the definition that Express lacks; None without such a part.
     """
 
     usage: Usage
@@ -95,23 +95,23 @@ class Receipt:
 
     @property
     def runtime_ms(self) -> float:
-        """How long the functions run for what the runtime does: it computes, and waits for answers."""
+        """Return the functions' time for the runtime itself: computation, and waiting for responses."""
         return _runtime_ms(self.usage, self.tasks, self.memory_mb, self.prices)
 
     @property
     def lasts_s(self) -> float:
-        """How long an execution lasts at least, in seconds: for its user code and its waits."""
+        """Return the minimal duration of an execution, in seconds: user code and waits."""
         return self._lasts_ms / 1000
 
     @property
     def not_express(self) -> str | None:
-        """Why Express does not run it; None if it does."""
+        """Return why Express cannot run the workflow; None if it can."""
         if self.lasts_s > EXPRESS_LIMIT_S:
-            return f"it lasts {self.lasts_s:g} s, and at most {EXPRESS_LIMIT_S} s are allowed"
+            return f"it lasts {self.lasts_s:g} s, and Express allows at most {EXPRESS_LIMIT_S} s"
         return self.beyond_express
 
     def here(self) -> Bill:
-        """What this library's executions cost."""
+        """Return the bill of executions with this library."""
         usd, usage = self.prices.usd, self.usage
         items_gb = (usage.stored_bytes + usage.items * STORED_OVERHEAD_BYTES) / GB
         items_usd = items_gb * self.retention_s / MONTH_S * usd["dynamodb_gb_month"]
@@ -130,18 +130,19 @@ class Receipt:
         )
 
     def standard(self) -> Bill:
-        """What the same executions cost on Step Functions Standard."""
+        """Return the bill of the same executions on Step Functions Standard."""
         return self._called(transitions=self.transitions * self.prices.usd["standard_transition"])
 
     def express(self) -> Bill:
-        """What they cost on Step Functions Express, if they last no longer than user code and waits do."""
+        """Return the bill on Step Functions Express, for executions without delays besides user code and waits."""
         usd = self.prices.usd
         return self._called(start=usd["express_request"], duration=self._express_s() * self.express_usd_per_s())
 
     def durable(self) -> Bill:
-        """What they cost as a durable function: an operation for the start, each step, each fan-out and each wait.
+        """Return the bill of a durable function: one operation for the start, each step, each fan-out and each wait.
 
-        It ends when it waits, and is invoked anew after that. Source: AWS Lambda Developer Guide, "Durable functions".
+        The function ends at a wait, and is invoked again afterwards.
+        Source: AWS Lambda Developer Guide, "Durable functions".
         """
         usd = self.prices.usd
         return _bill(
@@ -152,15 +153,15 @@ class Receipt:
         )
 
     def express_usd_per_s(self) -> float:
-        """What a second of an Express execution costs."""
+        """Return the price of one second of an Express execution."""
         used_mb = _EXPRESS_BASE_MB + (self.definition_bytes + self.usage.payload_bytes) / 2**20
         chunks = -(-used_mb // _EXPRESS_CHUNK_MB)
         return chunks * _EXPRESS_CHUNK_MB / 1024 * self.prices.usd["express_gb_s"]
 
     def express_is_cheaper_below_s(self) -> float:
-        """How long an Express execution may last until it costs as much as one here, in seconds; 0 if it always does.
+        """Return the duration at which an Express execution costs as much as here, in seconds; 0 if it never does.
 
-        Both with the same user code, for which both pay the same.
+        Both run the same user code, at the same price.
         """
         fixed = total(self.express()) - self._express_s() * self.express_usd_per_s() * MILLION
         paid_ms = 1000 * (total(self.here()) - fixed) / MILLION / self.express_usd_per_s()
@@ -171,7 +172,7 @@ class Receipt:
         return self.longest_path * self.task_ms + self.usage.waited_ms
 
     def _express_s(self) -> float:
-        """What is paid of the time that it lasts, in seconds."""
+        """Return the billed duration, in seconds."""
         return -(-self._lasts_ms // _EXPRESS_STEP_MS) * _EXPRESS_STEP_MS / 1000
 
     def _called(self, **items: float) -> Bill:
@@ -182,7 +183,7 @@ class Receipt:
         return ms / 1000 * self.memory_mb / 1024 * self.prices.usd["lambda_gb_s"]
 
     def _forwarding(self) -> float:
-        """For the function behind the queue, which makes a request for each event."""
+        """Return the price of the function behind the queue, which makes a request for each event."""
         waited_s = self.usage.waits * self.prices.times_ms["invoke"] / 1000
         return waited_s * OWN_FUNCTION_MB / 1024 * self.prices.usd["lambda_gb_s"]
 
@@ -205,15 +206,15 @@ def _bill(**usd: float) -> Bill:
 
 
 def least_object_bytes(prices: Prices, memory_mb: int = DEFAULT_MEMORY_MB) -> int:
-    """From how many bytes on a value that is written once and read once costs less as an object than in its item.
+    """Return the size from which a value, written and read once, costs less as an object than in its item.
 
-    An item costs a write unit for each KB and a read unit for each 4 KB; an object costs two requests of any size, two
-    units for the item that refers to it, and the time that a function waits longer for S3 than it would for DynamoDB.
-    What is stored costs next to nothing for the days that it is, and less in S3.
+    An item costs a write unit for each KB and a read unit for each 4 KB. An object costs two requests of any size, two
+    units for the item that refers to it, and the time that a function waits longer for S3 than for DynamoDB. Storage
+    for some days costs almost nothing, and less in S3.
 
     Args:
-        prices: of both.
-        memory_mb: of the function that waits.
+        prices: prices of both services.
+        memory_mb: memory of the waiting function.
     """
     usd, times = prices.usd, prices.times_ms
     waiting_s = (times["object_write"] + times["object_read"]) / 1000
@@ -228,7 +229,7 @@ def _item_usd(usd: Mapping[str, float], kilobytes: int) -> float:
 
 
 def total(bill: Bill) -> float:
-    """The sum of a bill, in US dollars for a million executions."""
+    """Return the sum of a bill, in US dollars for a million executions."""
     return sum(bill.values())
 
 
@@ -245,22 +246,22 @@ def estimate(  # noqa: PLR0913 - all but the first have defaults
     by_reference: bool = False,
     prices: Prices | None = None,
 ) -> Receipt:
-    """Execute `workflow` once in this process and count what that uses.
+    """Execute `workflow` once in this process and count its usage.
 
     Args:
-        workflow: the compiled workflow.
-        amounts: what is taken for granted where no functions are given.
+        workflow: compiled workflow.
+        amounts: assumptions about the data, without `functions`.
         functions: handlers (event, context) by function key or Task name; without them the data flow is left out.
-        value: the execution's input, if there are functions.
-        task_ms: how long each Task's user code, or the service that it calls, takes, in milliseconds.
-        memory_mb: of each function.
-        timeout_s: of each function, in seconds; one goes on with what follows in it as long as enough of that is left.
-        retention_s: how long items are kept, in seconds.
-        by_reference: whether the workflow has a bucket for large values.
-        prices: by default the list prices that come with this package.
+        value: input of the execution, with `functions`.
+        task_ms: duration of each Task's user code or service call, in milliseconds.
+        memory_mb: memory of each function.
+        timeout_s: time limit of each function, in seconds; fusion continues while enough of it is left.
+        retention_s: lifetime of items, in seconds.
+        by_reference: True if the workflow has a bucket for large values.
+        prices: prices; by default the list prices of this package.
 
     Raises:
-        NoResult: the execution failed; says with what.
+        NoResult: the execution failed; says with which error.
         KeyError: `functions` lacks a handler.
     """
     prices = prices or list_prices()
@@ -270,7 +271,7 @@ def estimate(  # noqa: PLR0913 - all but the first have defaults
     )
     run = _runner(workflow, amounts or Amounts(), functions, value, pace, by_reference=by_reference)
     metered, executed = run(workflow.collection)
-    # What was collected cannot be surveyed.
+    # Collection deletes the checkpoints that are counted below, so a second run keeps them.
     seen = metered if workflow.collection is Collection.TTL else run(Collection.TTL)[0]
     checkpoints = _checkpoints(executed, seen)
     passed = {name: each.succeeded + each.failed for name, each in progress(executed, checkpoints).items()}
@@ -301,7 +302,7 @@ def _runner(
     *,
     by_reference: bool,
 ) -> Callable[[Collection], tuple[Metered, Workflow]]:
-    """What executes the workflow, or its skeleton, under a collection policy, and tells which of both it was."""
+    """Return a function that executes the workflow, or its skeleton, and returns the run and the executed workflow."""
 
     def run(collection: Collection) -> tuple[Metered, Workflow]:
         if functions is None:
@@ -334,7 +335,10 @@ def _sum(
 
 
 def _beyond_express(workflow: Workflow) -> str | None:
-    """What Express does not have. Source: AWS Step Functions Developer Guide, "Choosing workflow type"."""
+    """Return the part of the definition that Express lacks.
+
+    Source: AWS Step Functions Developer Guide, "Choosing workflow type".
+    """
     for name, state in workflow.states.items():
         if isinstance(state, Task) and state.pattern is not Pattern.RESPONSE:
             return f"state {name!r} waits for more than a response"
@@ -348,7 +352,7 @@ def _is_function(state: State) -> bool:
 
 
 def _is_visible(state: State) -> bool:
-    """Whether the definition has the state: the Tasks for a Map's data sets are ours."""
+    """Return True if the definition has the state: it lacks the Tasks for a Map's data sets."""
     return not isinstance(state, Task) or state.resource not in DATA_SET_TASKS
 
 
@@ -357,7 +361,7 @@ def _result_bytes(checkpoint: Checkpoint) -> int:
 
 
 def _longest_path(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> int:
-    """How many Tasks ran one after the other, on the way with most of them; branches run side by side."""
+    """Return the number of Tasks in sequence on the longest path; branches run side by side."""
     lengths = Counter[Frames]()
     for checkpoint in checkpoints:
         frames = checkpoint.name.frames

@@ -1,4 +1,4 @@
-"""List prices, with their sources and their date, from one data file."""
+"""List prices from one data file, with their sources and their date."""
 
 import json
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from importlib.resources import files
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What AWS asks for, and how long its services take to answer.
+    """AWS's prices, and the response times of its services.
 
     Attributes:
-        region: where.
-        as_of: the date on which the prices were copied.
-        usd: price of one of each thing, in US dollars, by its name in ``prices.json``.
-        times_ms: how long a call takes, in milliseconds, by its name there.
+        region: region of the prices.
+        as_of: date of the prices.
+        usd: price of one unit, in US dollars, by its name in ``prices.json``.
+        times_ms: duration of a call, in milliseconds, by its name in ``prices.json``.
     """
 
     region: str
@@ -26,7 +26,7 @@ class Prices:
 
 @cache
 def list_prices() -> Prices:
-    """The prices in ``prices.json``, where their sources are."""
+    """Return the prices in ``prices.json``, which has their sources."""
     table = json.loads(files("unum_compiler.cost").joinpath("prices.json").read_text(encoding="utf-8"))
     return Prices(
         region=table["region"],

@@ -1,15 +1,16 @@
-"""A workflow without its data flow: what it does when nothing is known of its data but how much there is.
+"""A workflow without its data flow: its behaviour for assumed amounts of data.
 
-Tasks hand on texts of a given size, Maps have a given number of branches, loops a given number of rounds, and every
-other Choice takes its first way that does not fail. A loop with a fan-out right before its Choice has one round. What
-the protocol does is left as it is: guards, collection, which states are committed, what a join has to read, and how
-many branches run at once, if that is a number in the definition.
+Tasks return texts of a given size, Maps have a given number of branches, loops a given number of rounds. Every other
+Choice takes its first continuation that does not fail. A loop with a fan-out right before its Choice has one round. The
+protocol's work stays the same: guards, collection, committed states, values that a join reads, and the number of
+branches that run at once, if the definition has it.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from unum_compiler.traversal import reachable_from
 from unum_runtime.model.ir import (
     DATA_SET_TASKS,
     Choice,
@@ -29,23 +30,23 @@ from unum_runtime.model.ir import (
 from unum_runtime.simulator.local import Context, Function
 
 _ROUND = "round"
-"""Field of what a Task hands on that is above 0 where a loop behind it goes on."""
+"""Field of a Task's result; above 0 while the following loop has rounds left."""
 
 _AGAIN: Json = {
     "And": [{"Variable": f"$.{_ROUND}", "IsPresent": True}, {"Variable": f"$.{_ROUND}", "NumericGreaterThan": 0}]
 }
 _NEW: Json = {"Variable": f"$.{_ROUND}", "IsPresent": False}
-"""No Task has run since the scope began, or since a fan-out."""
+"""A condition that holds if no Task has run since the beginning of the scope, or since a fan-out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amounts:
-    """What is taken for granted of a workflow's data.
+    """Assumptions about a workflow's data.
 
     Attributes:
         items: branches of every Map.
-        rounds: how often the Tasks of a loop run.
-        result_bytes: how large what a Task hands on is, about.
+        rounds: runs of the Tasks in a loop.
+        result_bytes: approximate size of a Task's result.
     """
 
     items: int = 10
@@ -54,13 +55,13 @@ class Amounts:
 
 
 def skeleton(workflow: Workflow, amounts: Amounts) -> Workflow:
-    """`workflow` without its data flow."""
+    """Return `workflow` without its data flow."""
     states = {name: _bare(workflow, state, amounts) for name, state in workflow.states.items()}
     return replace(workflow, states=states, keeps_input=None, counts_redrives=None, timeout_s=None, payload_limit=None)
 
 
 def stand_ins(workflow: Workflow, amounts: Amounts) -> Mapping[str, Function]:
-    """A function for every Task of a skeleton; for one execution."""
+    """Return a function for every Task of a skeleton, for one execution."""
     stand_in = _StandIn(amounts)
     return dict.fromkeys((task.name for task in workflow.tasks), stand_in) | dict.fromkeys(
         (task.function for task in workflow.tasks), stand_in
@@ -73,7 +74,7 @@ class _StandIn:
     _runs: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __call__(self, _event: Json, context: Context) -> Json:
-        """A text unlike others, which would be the same object, and whether a loop goes on; branches count anew."""
+        """Return a unique text, because equal texts would be one object, and the state of a loop in this branch."""
         scope, _, _ = context.unum.invocation.rpartition("#")
         run = context.unum.state, scope
         self._runs[run] += 1
@@ -107,9 +108,9 @@ def _bare(workflow: Workflow, state: State, amounts: Amounts) -> State:
 
 
 def _bare_fan_out(fan_out: FanOut, amounts: Amounts, limit: Mapping[str, Json], *, is_own_output: bool) -> FanOut:
-    """A Map with so many items, and its `limit`.
+    """Return a Map with the assumed number of items and its `limit`, or a Parallel.
 
-    Where the original's output is made of its input too, it is so here, so that the join reads that.
+    If the original computes its output from its input as well, so does the result: its join then reads the input.
     """
     branches = amounts.items if isinstance(fan_out, Map) else 1
     output = {"Output": "x" * (branches * amounts.result_bytes)} if is_own_output else {}
@@ -122,46 +123,42 @@ def _bare_fan_out(fan_out: FanOut, amounts: Amounts, limit: Mapping[str, Json], 
 
 
 def _time_limit(state: State) -> Mapping[str, Json]:
-    """How long a Task may take, if the definition says it: with that much time left, its function may go on with it."""
+    """Return the time limit of a Task, if the definition has it: fusion requires that much time in the function."""
     limit = state.data.get("TimeoutSeconds")
     is_here = isinstance(state, Task) and state.pattern is Pattern.RESPONSE
     return {"TimeoutSeconds": limit} if is_here and isinstance(limit, int) else {}
 
 
 def _limit(state: State) -> Mapping[str, Json]:
-    """How many branches run at once, if the definition says it; what the data say is not known."""
+    """Return the number of branches that run at once, if the definition has it."""
     limit = state.data.get("MaxConcurrency")
     return {"MaxConcurrency": limit} if isinstance(limit, int) and limit > 0 else {}
 
 
 def _decided(workflow: Workflow, choice: Choice) -> Choice:
-    """The Choice as one that leads back while its loop has rounds left, and else always on the same way."""
+    """Return the Choice with rules that continue its loop while rounds are left; otherwise it has one continuation."""
     targets = [target for _, target in choice.rules] + ([] if choice.default is None else [choice.default])
     back = [target for target in targets if choice.name in _reached(workflow, target)]
-    ways = [target for target in targets if target not in back]
-    onward = next((target for target in ways if not isinstance(workflow.states[target], Fail)), (ways or back)[0])
+    others = [target for target in targets if target not in back]
+    onward = next((target for target in others if not isinstance(workflow.states[target], Fail)), (others or back)[0])
     rules = ((rule, target) for target in back[:1] for rule in _rules(workflow, choice, target))
     return replace(choice, rules=tuple(rules), default=onward)
 
 
 def _rules(workflow: Workflow, choice: Choice, back: str) -> list[Json]:
-    """When `choice` leads back: also on its first visit, if a Task in the loop counts the rounds from then on."""
+    """Return the conditions under which `choice` continues its loop.
+
+    The first visit continues, too, if a Task in the loop counts the rounds from then on.
+    """
     names = [name for name in _reached(workflow, back) if choice.name in _reached(workflow, name)]
     loop = [workflow.states[name] for name in names]
     has_task = any(isinstance(state, Task) for state in loop)
     return [_AGAIN, _NEW] if has_task and not any(isinstance(state, FanOut) for state in loop) else [_AGAIN]
 
 
-def _reached(workflow: Workflow, start: str) -> set[str]:
-    """The states of one scope that control can come to from `start`, itself included."""
-    seen: set[str] = set()
-    ahead = [start]
-    while ahead:
-        name = ahead.pop()
-        if name not in seen:
-            seen.add(name)
-            ahead.extend(_followers(workflow.states[name]))
-    return seen
+def _reached(workflow: Workflow, start: str) -> tuple[str, ...]:
+    """Return the states of one scope that control can reach from `start`, including `start`."""
+    return reachable_from([start], lambda name: _followers(workflow.states[name]))
 
 
 def _followers(state: State) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The ways that definitions come in: files, CDK state machines, Python graphs, and the IR written by hand.
+"""Sources of definitions: files, CDK state machines, Python graphs, and hand-written IR.
 
-All but the last end in the Amazon States Language, so that one compiler checks and lowers them all.
+All except the IR are converted to the Amazon States Language, so that one compiler checks and lowers them.
 """

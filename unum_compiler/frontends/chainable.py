@@ -1,7 +1,6 @@
-"""State machines that `aws_cdk.aws_stepfunctions` builds; the only module that knows its objects.
+"""State machines built with `aws_cdk.aws_stepfunctions`; the only module that knows the CDK's objects.
 
-The CDK renders them to the Amazon States Language itself. What is added here is the way back from the tokens in it to
-the functions that they stand for.
+The CDK renders them to the Amazon States Language. This module maps the tokens in the text back to functions.
 """
 
 import re
@@ -22,22 +21,22 @@ from unum_runtime.model.ir import Json
 
 _INVOKE = ["lambda:InvokeFunction"]
 _EVENTS = frozenset(("events:PutTargets", "events:PutRule", "events:DescribeRule"))
-"""For the rules by which Step Functions learns that a job has ended; here somebody asks the job."""
+"""For rules that report the end of a job to Step Functions; this library polls jobs."""
 _EXECUTIONS = frozenset(("states:StartExecution", "states:DescribeExecution", "states:StopExecution"))
-"""For starting executions; whose they are, and so what has to be allowed, the Task itself says."""
+"""For executions of other workflows; `task_permissions` derives them from the Task."""
 
 _LANGUAGES = {sfn.QueryLanguage.JSON_PATH: "JSONPath", sfn.QueryLanguage.JSONATA: "JSONata"}
 _INTRINSIC = re.compile(r"Ref|Fn::\w+")
 
 
 class Built(NamedTuple):
-    """A state machine out of constructs.
+    """A state machine from constructs.
 
     Attributes:
-        machine: in the Amazon States Language, with CDK tokens.
-        keys: what takes the place of a Task's resource, by the token of it: keys of functions, names of activities.
-        functions: the functions by key.
-        statements: what its Tasks must be allowed, without invoking the functions.
+        machine: state machine in the Amazon States Language, with CDK tokens.
+        keys: replacements of Tasks' resources by their token: keys of functions, ARNs of activities.
+        functions: functions by key.
+        statements: permissions of its Tasks, without invoking the functions.
     """
 
     machine: Json
@@ -53,16 +52,16 @@ def read_chainable(
     timeout: Duration | None = None,
     comment: str | None = None,
 ) -> Built:
-    """What `chainable` says.
+    """Return the state machine in `chainable`.
 
     Args:
         chainable: a state, a chain, or the `DefinitionBody` of either.
-        query_language: of states that name none.
-        timeout: of an execution.
-        comment: for readers.
+        query_language: default of the states.
+        timeout: time limit of an execution.
+        comment: comment of the state machine.
 
     Raises:
-        DefinitionError: it is none of these.
+        DefinitionError: `chainable` has another type.
     """
     start = _start_state(chainable)
     graph = sfn.StateGraph(start, comment or "")
@@ -70,7 +69,8 @@ def read_chainable(
         graph.timeout = timeout
     machine = _plain(graph.to_graph_json(query_language), "$", Stack.of(start))
     if query_language is not None:
-        machine = {"QueryLanguage": _LANGUAGES[query_language], **machine}  # which the graph's states now leave out
+        # The graph's states omit their query language if it is the same.
+        machine = {"QueryLanguage": _LANGUAGES[query_language], **machine}
     if comment is not None:
         machine = {"Comment": comment, **machine}
     by_text = _functions(start.node.root)
@@ -91,14 +91,14 @@ def _start_state(chainable: object) -> sfn.State:
     if isinstance(start, sfn.State):
         return start
     message = f"expected a state or a chain of aws_stepfunctions, got {chainable!r}; "
-    remedy = "definitions in files come in by Definition.from_asl_file"
+    remedy = "read definitions in files with Definition.from_asl_file"
     raise DefinitionError((Problem("chainable", message + remedy),))
 
 
 def _functions(root: IConstruct) -> dict[str, lambda_.FunctionBase]:
-    """Every function by the texts that stand for it: its ARN and its name.
+    """Return every function by its texts: ARN and name.
 
-    A singleton has the ARN of a function that is its own construct; that one counts.
+    A singleton has the ARN of an inner construct; the inner construct wins.
     """
     every = [each for each in root.node.find_all() if isinstance(each, lambda_.FunctionBase)]
     every.sort(key=lambda each: isinstance(each, lambda_.Function))
@@ -106,13 +106,13 @@ def _functions(root: IConstruct) -> dict[str, lambda_.FunctionBase]:
 
 
 def _activities(root: IConstruct) -> dict[str, str]:
-    """What stands for the ARN of every activity: no function's key, so that the compiler says what becomes of it."""
+    """Return a plain ARN for every activity's token; no function has such a key, so the compiler sees an activity."""
     activities = (each for each in root.node.find_all() if isinstance(each, sfn.Activity))
     return {each.activity_arn: f"arn:aws:states:::activity:{each.node.id}" for each in activities}
 
 
 def _is_needless(statement: iam.PolicyStatement, functions: Collection[lambda_.FunctionBase]) -> bool:
-    """Whether `statement` allows what is not done here, or what follows from the workflow's functions and Tasks."""
+    """Return True if `statement` allows calls that this library does not make, or that other grants allow."""
     if _EVENTS.issuperset(statement.actions) or _EXECUTIONS.issuperset(statement.actions):
         return True
     ours = {arn for function in functions for arn in (function.function_arn, f"{function.function_arn}:*")}
@@ -120,13 +120,12 @@ def _is_needless(statement: iam.PolicyStatement, functions: Collection[lambda_.F
 
 
 def _plain(value: Json, place: str, stack: Stack) -> Json:
-    """`value` with tokens instead of CloudFormation's intrinsic functions, which hand-written states may have.
+    """Return `value` with tokens in place of CloudFormation's intrinsic functions, which hand-written states may have.
 
-    Paths stand in it as they are, also where the CDK leaves tokens of them: `sfn.JsonPath` gives nothing else, and
-    payloads are not the only place that people write its paths in.
+    The CDK encodes paths of `sfn.JsonPath` as tokens, in payloads and elsewhere. They become plain paths again.
 
     Raises:
-        DefinitionError: an object that the CDK resolves later was lost on the way to Python.
+        DefinitionError: the CDK lost an object that it resolves later on its way to Python.
     """
     match value:
         case dict() if len(value) == 1 and _INTRINSIC.fullmatch(next(iter(value))):

@@ -1,4 +1,4 @@
-"""Definitions in files, as JSON or YAML."""
+"""Definitions in files of JSON or YAML."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ _YAML = (".yaml", ".yml")
 
 
 def read_file(path: str | Path) -> Json:
-    """The value in the file at `path`: YAML if its name says so, else JSON; both in UTF-8.
+    """Return the value in the file at `path`, in UTF-8: YAML by the file's name, else JSON.
 
     Raises:
         OSError: the file cannot be read.
-        DefinitionError: its content is neither; names file, line and column.
+        DefinitionError: syntax error; names file, line and column.
     """
     file = Path(path)
     try:

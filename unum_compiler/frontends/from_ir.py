@@ -1,4 +1,4 @@
-"""The IR as somebody has written it: its shape, and whether what it names is there."""
+"""Hand-written IR: checks of its shape and of the names in it."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -20,12 +20,12 @@ _NO_OPTIONS: Mapping[str, FunctionOptions] = MappingProxyType({})
 def read_ir(
     value: Json, functions: Collection[str] | None = None, options: Mapping[str, FunctionOptions] = _NO_OPTIONS
 ) -> Workflow:
-    """The workflow that `value` describes.
+    """Return the workflow in `value`.
 
     Args:
-        value: as `Workflow.to_json` writes it; what has a default may be missing.
+        value: IR in the form of `Workflow.to_json`; fields with a default may be missing.
         functions: keys of the workflow's functions; None accepts every name.
-        options: of functions, which must be the default ones: the IR says itself what it does at each Task.
+        options: options of functions, which must be the default: the IR has them in each Task.
 
     Raises:
         DefinitionError: with every problem, in its order.
@@ -51,8 +51,8 @@ def _function_problems(
             remedy = did_you_mean(task.function, functions)
             yield Problem(place, f"there is no function {shown(task.function)}; pass it in `functions`: {remedy}")
         if options.get(task.function, DEFAULT) != DEFAULT:
-            message = f"the options of {shown(task.function)} are not the default ones"
-            yield Problem(place, f"{message}; here the IR says guard, committed_by and memoize of each Task itself")
+            message = f"expected default options of {shown(task.function)}"
+            yield Problem(place, f"{message}; set guard, committed_by and memoize of the Task in the IR")
 
 
 _DEFAULTS = {

@@ -1,8 +1,9 @@
-"""What the states of a workflow say of each other: whether it is there, and whether it can be."""
+"""Checks of relations between the states of an IR: existing names, scopes, purity, quorums and neighbour joins."""
 
 from collections.abc import Collection, Iterator
 
 from unum_compiler.problems import did_you_mean, shown
+from unum_compiler.traversal import reachable_from
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import Problem
 from unum_runtime.model import ir
@@ -11,7 +12,7 @@ from unum_runtime.model.naming import SHARD_SIZE
 
 
 def workflow_problems(workflow: Workflow) -> Iterator[Problem]:
-    """What is wrong with what the states of `workflow` say of each other."""
+    """Yield every problem in the relations between the states of `workflow`."""
     yield from _reference(workflow, "$.start_at", workflow.start_at, None)
     for state in workflow.states.values():
         place = member("$.states", state.name)
@@ -25,14 +26,14 @@ def workflow_problems(workflow: Workflow) -> Iterator[Problem]:
             yield from _pure_problems(workflow, state, member(place, "pure"))
             yield from _quorum_problems(state, member(place, "quorum"))
         if isinstance(state, ir.Task) and state.meets_previous:
-            yield from _meeting_problems(workflow, state, member(place, "meets_previous"))
+            yield from _neighbour_problems(workflow, state, member(place, "meets_previous"))
         if isinstance(state, ir.Task) and (state.form is ir.Form.SERVICE) != (state.resource is not None):
             message = f'expected a resource with the form "service" and with no other, got {shown(state.resource)}'
             yield Problem(member(place, "resource"), f'{message} with the form "{state.form}"')
 
 
 def _targets(state: ir.State, place: str) -> Iterator[tuple[str, str, str | None]]:
-    """(place, name, scope) of every state that is to come after `state`, and the scope that it must be in."""
+    """Yield (place, name, required scope) of every state that may follow `state`."""
     if state.next is not None:
         yield member(place, "next"), state.next, state.scope
     if isinstance(state, ir.Work):
@@ -52,7 +53,7 @@ def _targets(state: ir.State, place: str) -> Iterator[tuple[str, str, str | None
 
 
 def _reference(workflow: Workflow, place: str, name: str, scope: str | None) -> Iterator[Problem]:
-    """What is wrong with `name` at `place`, if the state must be in `scope`."""
+    """Yield the problem of `name` at `place` if it is no state in `scope`."""
     if name not in workflow.states:
         yield Problem(place, f"there is no state {shown(name)}; {did_you_mean(name, workflow.states)}")
     elif workflow.states[name].scope != scope:
@@ -67,7 +68,7 @@ def _task_reference(workflow: Workflow, place: str, name: str, scope: str | None
 
 
 def _scope_problems(workflow: Workflow, state: ir.State, place: str) -> Iterator[Problem]:
-    """Whether the scopes around `state` lead to the top level."""
+    """Yield the problem of a scope that does not lead to the top level."""
     outer = workflow.states.get(state.scope) if state.scope is not None else None
     if state.scope is not None and not isinstance(outer, ir.FanOut):
         yield Problem(
@@ -78,31 +79,29 @@ def _scope_problems(workflow: Workflow, state: ir.State, place: str) -> Iterator
         passed.add(outer.name)
         outer = workflow.states.get(outer.scope) if outer.scope is not None else None
     if outer is not None:
-        yield Problem(member(place, "scope"), f"{shown(state.name)} is inside of itself; give one of its scopes null")
+        yield Problem(member(place, "scope"), f"{shown(state.name)} is inside itself; set one of its scopes to null")
 
 
 def is_pure(workflow: Workflow, fan_out: ir.FanOut) -> bool:
-    """Whether `fan_out` can be computed in place: nothing in it needs an event of its own."""
+    """Return True if `fan_out` can be computed in place: nothing in it needs an event of its own."""
     inside = (workflow.states[name] for name in _inside(workflow, {fan_out.name}))
     return not any(isinstance(state, ir.Task | ir.Wait) or _is_counted(state) for state in (fan_out, *inside))
 
 
 def _pure_problems(workflow: Workflow, state: ir.FanOut, place: str) -> Iterator[Problem]:
     if state.pure is not is_pure(workflow, state):
-        has = (
-            "has a Task, a Wait, retriers or a quorum" if state.pure else "has no Task, no Wait, no retriers, no quorum"
-        )
-        message = f"expected {shown(not state.pure)}, because the state {has} in it or of its own"
-        yield Problem(place, f"{message}; got {shown(state.pure)}")
+        has = "at least one" if state.pure else "no"
+        message = f"expected {shown(not state.pure)}, got {shown(state.pure)}"
+        yield Problem(place, f"{message}: the state, or a state in it, has {has} Task, Wait, retrier or quorum")
 
 
 def _is_counted(state: ir.State) -> bool:
-    """Whether `state` is a fan-out that cannot be computed in place, whatever is in it."""
+    """Return True if `state` is a fan-out with retriers or a quorum, which need an event."""
     return isinstance(state, ir.FanOut) and (bool(state.retry) or state.quorum is not None)
 
 
 def _inside(workflow: Workflow, outer: Collection[str]) -> set[str]:
-    """Names of the states in the branches of `outer`, at any depth."""
+    """Return the names of the states in the branches of `outer`, at any depth."""
     found = {each.name for each in workflow.states.values() if each.scope in outer}
     return found if found <= set(outer) else found | _inside(workflow, found | set(outer))
 
@@ -110,32 +109,36 @@ def _inside(workflow: Workflow, outer: Collection[str]) -> set[str]:
 def _quorum_problems(state: ir.FanOut, place: str) -> Iterator[Problem]:
     branches = len(state.branches) if isinstance(state, ir.Parallel) else SHARD_SIZE
     if state.quorum is not None and not (type(state.quorum) is int and 1 <= state.quorum <= branches):
-        yield Problem(place, f"expected 1 to {branches} branches that have to succeed, got {state.quorum!r}")
+        yield Problem(place, f"expected a quorum of 1 to {branches} branches, got {state.quorum!r}")
 
 
-def _meeting_problems(workflow: Workflow, task: ir.Task, place: str) -> Iterator[Problem]:
-    """A branch meets the one before it at the same step, with what a Task before has committed; so both come there."""
+def _neighbour_problems(workflow: Workflow, task: ir.Task, place: str) -> Iterator[Problem]:
+    """Yield the problem of a neighbour join that some branch would wait for in vain.
+
+    A branch joins the branch before it at the same step, with the checkpoint of the Task before that step. So every
+    branch must reach the step, behind such a Task.
+    """
     fan_out = workflow.states.get(task.scope or "")
     if not isinstance(fan_out, ir.Map):
         got = "each branch of a Parallel has its own" if fan_out else "at the top level there is no other branch"
         yield Problem(place, f"expected a Task in a branch of a Map; {got}")
     elif fan_out.tolerates or fan_out.quorum is not None:
-        message = f"expected that no branch of {shown(fan_out.name)} may fail, for the one after it would wait for ever"
-        yield Problem(place, f"{message}: remove its quorum or ToleratedFailure fields")
+        message = f"expected a Map that fails with any branch, got {shown(fan_out.name)}: the branch after a failed one"
+        yield Problem(place, f"{message} would wait forever; remove its quorum or ToleratedFailure fields")
     elif (found := _without_checkpoint(workflow, task)) is not None:
-        got = "the branch begins" if found == task.scope else f"there is {shown(found)}"
-        message = f"expected that before {shown(task.name)} comes a Task with a checkpoint; {got}"
-        yield Problem(place, f"{message}: put a Task between")
-    elif (turn := _turn(workflow, fan_out, task)) is not None:
-        message = f"expected that every branch comes to {shown(task.name)}; {shown(turn)} may lead elsewhere"
-        yield Problem(place, f"{message}: have only Pass states and Tasks without catchers before it")
-    elif _leads_back(workflow, task):
-        message = f"expected that every branch comes to {shown(task.name)} once; a loop leads back to it"
-        yield Problem(place, f"{message}, in some branches more often than in others")
+        got = "the start of the branch" if found == task.scope else shown(found)
+        message = f"expected a Task with a checkpoint before {shown(task.name)}, got {got}"
+        yield Problem(place, f"{message}; put a Task between")
+    elif (turn := _branching_state(workflow, fan_out, task)) is not None:
+        message = f"expected that every branch reaches {shown(task.name)}, but {shown(turn)} may lead elsewhere"
+        yield Problem(place, f"{message}; put only Pass states and Tasks without catchers before it")
+    elif _is_in_loop(workflow, task):
+        message = f"expected that every branch reaches {shown(task.name)} once, but a loop leads back to it"
+        yield Problem(place, f"{message}, as often as the branch's data say; remove the loop")
 
 
 def _without_checkpoint(workflow: Workflow, task: ir.Task) -> str | None:
-    """Name of something before `task` that is no Task with a checkpoint; None if there is only such."""
+    """Return the name of a state before `task` that is no Task with a checkpoint; None if all are."""
     for name in _before(workflow, task, set()):
         state = workflow.states[name]
         if not isinstance(state, ir.Task) or state.committed_by is not None:
@@ -143,32 +146,31 @@ def _without_checkpoint(workflow: Workflow, task: ir.Task) -> str | None:
     return None
 
 
-def _turn(workflow: Workflow, fan_out: ir.Map, task: ir.Task) -> str | None:
-    """Name of the first state from which a branch of `fan_out` may not come to `task`; None if there is none."""
+def _branching_state(workflow: Workflow, fan_out: ir.Map, task: ir.Task) -> str | None:
+    """Return the name of the first state from which a branch of `fan_out` may miss `task`; None if there is none."""
     name: str | None = fan_out.start
     for _ in workflow.states:
         state = workflow.states.get(name or "")
         if state is None or state is task:
-            return None  # what is not there is another problem
+            return None  # a missing state is another problem
         if not isinstance(state, ir.Task | ir.Pass) or (isinstance(state, ir.Task) and state.catch):
             return state.name
         name = state.next
     return task.name
 
 
-def _leads_back(workflow: Workflow, task: ir.Task) -> bool:
-    """Whether a branch may come to `task` again."""
-    passed: set[str] = set()
-    ahead: list[ir.State] = [task]
-    while ahead:
-        targets = {name for _, name, scope in _targets(ahead.pop(), "") if scope == task.scope} & workflow.states.keys()
-        ahead += [workflow.states[name] for name in targets - passed]
-        passed |= targets
-    return task.name in passed
+def _is_in_loop(workflow: Workflow, task: ir.Task) -> bool:
+    """Return True if a branch may reach `task` again."""
+
+    def followers(name: str) -> set[str]:
+        targets = _targets(workflow.states[name], "")
+        return {target for _, target, scope in targets if scope == task.scope} & workflow.states.keys()
+
+    return task.name in reachable_from(followers(task.name), followers)
 
 
 def _before(workflow: Workflow, state: ir.State, passed: set[str]) -> Iterator[str]:
-    """Names of what comes before `state`: the states that are no Pass, and its scope where it is a branch's first."""
+    """Yield the names of states before `state`, seen through Pass states; its scope's name if it begins the branch."""
     passed.add(state.name)
     for other in workflow.states.values():
         leads = any(target == state.name for _, target, _ in _targets(other, ""))

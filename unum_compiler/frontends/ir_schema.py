@@ -1,4 +1,4 @@
-"""The JSON Schema of the IR, made from the classes in `unum_runtime.model.ir`, so that the two cannot differ."""
+"""The JSON Schema of the IR, made from the classes in `unum_runtime.model.ir`, so that both always agree."""
 
 import inspect
 import re
@@ -21,10 +21,10 @@ KINDS: tuple[type[ir.State], ...] = (
     ir.Parallel,
     ir.Map,
 )
-"""The kinds of state, under the names that ``type`` has."""
+"""The kinds of state; ``type`` has the name of the class."""
 
 TOP_LEVEL = frozenset({"version", *(each.name for each in fields(ir.Workflow))} - {"home"})
-"""The fields of a workflow; where it runs is no part of its text."""
+"""The fields of a workflow; its region and account are not part of the text."""
 
 _PLAIN: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 _ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
@@ -48,7 +48,7 @@ def _object(kind: type, **more: Json) -> dict[str, Json]:
     hints = get_type_hints(kind)
     about = dict(_attributes(kind))
     own = [each for each in fields(kind) if _is_written(kind, each.name)]
-    properties = {each.name: {**_of(hints[each.name]), **_about(each, about)} for each in own}
+    properties = {each.name: {**_schema_of(hints[each.name]), **_about(each, about)} for each in own}
     required = [*more, *(each.name for each in own if not _has_default(each))]
     return {
         "description": (inspect.getdoc(kind) or "").partition("\n\n")[0],
@@ -60,12 +60,12 @@ def _object(kind: type, **more: Json) -> dict[str, Json]:
 
 
 def _is_written(kind: type, name: str) -> bool:
-    """Whether the text has the field: a state's name is its key, and where a workflow runs is no part of it."""
+    """Return True if the text has the field: the name of a state is its key, and a workflow has only `TOP_LEVEL`."""
     return name in TOP_LEVEL if kind is ir.Workflow else not (issubclass(kind, ir.State) and name == "name")
 
 
 def _attributes(kind: type) -> Iterator[tuple[str, str]]:
-    """What docstrings say of the fields, those of base classes first."""
+    """Yield (field, description) from the docstrings, base classes first."""
     for each in reversed(kind.__mro__):
         for name, text in _ATTRIBUTE.findall(inspect.cleandoc(each.__doc__ or "")):
             yield name, " ".join(text.split())
@@ -82,8 +82,8 @@ def _has_default(given: Field[Any]) -> bool:
     return given.default is not MISSING or given.default_factory is not MISSING
 
 
-def _of(hint: Any) -> dict[str, Json]:
-    """The schema of values of a type."""
+def _schema_of(hint: Any) -> dict[str, Json]:
+    """Return the schema of values of the type `hint`."""
     if hint is Any:
         return {}
     if hint in _PLAIN:
@@ -94,16 +94,16 @@ def _of(hint: Any) -> dict[str, Json]:
         return {"enum": [str(each) for each in hint]}
     if isinstance(hint, type) and is_dataclass(hint):
         return {"$ref": f"#/$defs/{hint.__name__}"}
-    return _of_generic(get_origin(hint), get_args(hint))
+    return _schema_of_generic(get_origin(hint), get_args(hint))
 
 
-def _of_generic(origin: Any, arguments: tuple[Any, ...]) -> dict[str, Json]:
+def _schema_of_generic(origin: Any, arguments: tuple[Any, ...]) -> dict[str, Json]:
     if origin is UnionType:
         return {"type": [_PLAIN[each] for each in arguments]}
     if origin is tuple and arguments[1:] == (...,):
-        return {"type": "array", "items": _of(arguments[0])}
+        return {"type": "array", "items": _schema_of(arguments[0])}
     if origin is tuple:
-        items = [_of(each) for each in arguments]
+        items = [_schema_of(each) for each in arguments]
         return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
-    inner = _of(arguments[1])
+    inner = _schema_of(arguments[1])
     return {"type": "object", "additionalProperties": inner} if inner else {"type": "object"}

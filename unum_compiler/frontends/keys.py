@@ -1,4 +1,4 @@
-"""Keys of functions that come as constructs, without the CDK: a construct is what has a node."""
+"""Keys for functions that are constructs, without loading the CDK."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -9,11 +9,11 @@ _NO_KEY = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def unique_keys(functions: Iterable[Any], taken: Collection[str] = ()) -> dict[Any, str]:
-    """A key for each of `functions`: its construct's id, or its path in the stack where ids are the same.
+    """Return a key for each of `functions`: the construct's id, or the end of its path if ids are equal.
 
     Args:
-        functions: constructs, in an order that does not change; one may be there several times.
-        taken: keys that others have.
+        functions: constructs in a stable order; repeated constructs count once.
+        taken: keys of other functions.
     """
     keys: dict[Any, str] = {}
     for function in dict.fromkeys(functions):
@@ -23,7 +23,7 @@ def unique_keys(functions: Iterable[Any], taken: Collection[str] = ()) -> dict[A
 
 
 def _names(function: Any) -> Iterable[str]:
-    """Names of `function`, the best one first."""
+    """Yield possible keys of `function`, the shortest first."""
     ids = [_NO_KEY.sub("-", scope.node.id).lstrip(".-") for scope in function.node.scopes]
     longer = ("-".join(ids[-length:]) for length in range(1, len(ids)))
     return chain(longer, (f"{ids[-1]}-{number}" for number in count(2)))

@@ -1,4 +1,4 @@
-"""``DefinitionSubstitutions``: texts that take the place of ``${Name}`` in a definition.
+"""``DefinitionSubstitutions``: texts that replace ``${Name}`` in a definition.
 
 Source: AWS CloudFormation User Guide, AWS::StepFunctions::StateMachine, DefinitionSubstitutions.
 """
@@ -15,19 +15,19 @@ from unum_runtime.model.ir import Json
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z0-9_.:-]+)\}")
 _FUNCTIONS = ("Resource", "FunctionName")
-"""Fields where a name that is no substitution may be that of a function."""
+"""Fields whose ``${Name}`` may be the key of a function instead of a substitution."""
 
 
 def substitute(document: Json, substitutions: Mapping[str, str]) -> Json:
-    """`document` with a text for every ``${Name}``.
+    """Return `document` with a text for every ``${Name}``.
 
     Args:
-        document: a definition.
+        document: definition.
         substitutions: text or CDK token by name.
 
     Raises:
-        DefinitionError: with every name that has no substitution, every substitution that nothing asks for, and every
-            one that is no text.
+        DefinitionError: with every name without a substitution, every unused substitution, and every substitution that
+            is no text.
     """
     problems = [*_no_text(substitutions), *_unknown(document, substitutions), *_unused(document, substitutions)]
     if problems:
@@ -50,7 +50,7 @@ def _substituted(value: Json, substitutions: Mapping[str, str], field: str = "")
 
 
 def _number(text: str) -> Json:
-    """The number that `text` is; else `text`, which may be a token."""
+    """Return the number in `text`; `text` itself if it is no number, such as a token."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -66,28 +66,29 @@ def _no_text(substitutions: Mapping[str, object]) -> Iterator[Problem]:
 
 
 def _unknown(document: Json, substitutions: Mapping[str, str]) -> Iterator[Problem]:
-    for place, field, name in _asked(document, "$", ""):
+    for place, field, name in _placeholders(document, "$", ""):
         if name not in substitutions and field not in _FUNCTIONS:
             remedy = did_you_mean(name, substitutions)
             yield Problem(place, f"there is no substitution for {shown(f'${{{name}}}')}; {remedy}")
 
 
 def _unused(document: Json, substitutions: Mapping[str, str]) -> Iterator[Problem]:
-    asked = {name for _, _, name in _asked(document, "$", "")}
-    for name in substitutions.keys() - asked:
-        remedy = did_you_mean(name, asked - substitutions.keys()) if asked - substitutions.keys() else "remove it"
+    names = {name for _, _, name in _placeholders(document, "$", "")}
+    for name in substitutions.keys() - names:
+        missing = names - substitutions.keys()
+        remedy = did_you_mean(name, missing) if missing else "remove it"
         yield Problem(member("substitutions", name), f"the definition has no {shown(f'${{{name}}}')}; {remedy}")
 
 
-def _asked(value: Json, place: str, field: str) -> Iterator[tuple[str, str, str]]:
-    """(place, field that holds it, name) of every placeholder."""
+def _placeholders(value: Json, place: str, field: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (place, field, name) of every placeholder."""
     match value:
         case str():
             yield from ((place, field, name) for name in _PLACEHOLDER.findall(value))
         case dict():
             for key, item in value.items():
                 yield from ((place, "", name) for name in _PLACEHOLDER.findall(key))
-                yield from _asked(item, member(place, key), key)
+                yield from _placeholders(item, member(place, key), key)
         case list():
             for index, item in enumerate(value):
-                yield from _asked(item, element(place, index), field)
+                yield from _placeholders(item, element(place, index), field)

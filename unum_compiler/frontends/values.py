@@ -1,9 +1,8 @@
-"""What CloudFormation knows only when it deploys: taken out of a definition, so that its IR has no CDK token.
+"""Values that CloudFormation knows only at deployment: removed from a definition, so that its IR has no CDK token.
 
-A Task's function becomes its key. Every other token in a text becomes a placeholder such as ``${Value1}``, and goes
-into the functions' environments under that name, to be put back when a function loads the IR. Where a token cannot
-stand, which is in a key, in place of a number or an array, and where control flow is decided, it is left for the
-compiler, which reports it.
+A Task's function becomes its key. Every other token in a text becomes a placeholder such as ``${Value1}``. The
+functions' environments have its value, which replaces the placeholder when a function loads the IR. Tokens cannot be
+keys, numbers, arrays or parts of the control flow; such tokens stay, and the compiler reports them.
 """
 
 import json
@@ -15,7 +14,7 @@ from typing import NamedTuple
 from unum_runtime.model.ir import Json
 
 TOKEN = re.compile(r"\$\{Token\[[^\]]*\]\}")
-"""How the CDK writes what it resolves later into a text."""
+"""The CDK's form of a token in a text."""
 
 _SERVICE = re.compile(rf"arn:{TOKEN.pattern}:states:::(?=[a-z])")
 _INVOKE = ":states:::lambda:invoke"
@@ -23,10 +22,10 @@ _CONTROL = ("Type", "Next", "Default", "End", "QueryLanguage")
 
 
 class Taken(NamedTuple):
-    """A definition without tokens, and what they stood for.
+    """A definition without tokens, and their values.
 
     Attributes:
-        machine: a state machine in the Amazon States Language.
+        machine: state machine in the Amazon States Language.
         values: tokens by the name of their placeholder.
     """
 
@@ -35,18 +34,18 @@ class Taken(NamedTuple):
 
 
 def take_values(machine: Json, keys: Mapping[str, str]) -> Taken:
-    """A copy of `machine` in which Tasks name their functions by key, and texts have placeholders instead of tokens.
+    """Return a copy of `machine` with keys for functions in its Tasks, and placeholders for tokens in its texts.
 
     Args:
-        machine: a state machine, or any other JSON.
-        keys: key of each function, by its ARN or the token of it.
+        machine: state machine, or any other JSON.
+        keys: key of each function, by its ARN or the token of the ARN.
     """
     taking = _Taking(machine, keys)
     return Taken(taking.machine(machine), taking.values)
 
 
 def named_functions(machine: Json) -> Iterator[str]:
-    """The texts by which Tasks of `machine` name what they run, in its order."""
+    """Yield the texts that name functions in Tasks of `machine`, in its order."""
     if not isinstance(machine, dict):
         return
     for state in machine.get("States", {}).values():
@@ -57,14 +56,14 @@ def named_functions(machine: Json) -> Iterator[str]:
 
 
 def _invoked(task: Mapping[str, Json]) -> Iterator[Json]:
-    """What names the function that `task` invokes by the integration with Lambda."""
+    """Yield the name of the function that `task` invokes with ``lambda:invoke``."""
     for field in ("Parameters", "Arguments"):
         if _INVOKE in task["Resource"] and "FunctionName" in task.get(field, ()):
             yield task[field]["FunctionName"]
 
 
 class _Taking:
-    """Remembers the names that it gave, so that one token has one name."""
+    """One pass over a definition, which gives each token one name."""
 
     def __init__(self, machine: Json, keys: Mapping[str, str]) -> None:
         self._keys = keys
@@ -118,10 +117,10 @@ class _Taking:
 
 
 def _plain_resource(value: Json) -> Json:
-    """The ARN of an integration without the token of its partition, which says nothing."""
+    """Return the ARN of an integration without the token of its partition, which has no meaning here."""
     return _SERVICE.sub("arn:aws:states:::", value) if isinstance(value, str) else value
 
 
 def _free_names(text: str) -> Iterator[str]:
-    """Names of placeholders that `text` does not have yet."""
+    """Yield names of placeholders that `text` does not contain."""
     return (name for name in (f"Value{number}" for number in count(1)) if f"${{{name}}}" not in text)

@@ -1,7 +1,7 @@
-"""YAML as another spelling of JSON: what JSON cannot say is refused, and dates stay text.
+"""YAML as another spelling of JSON: values that JSON lacks are refused, and dates stay text.
 
-The text is composed to nodes by PyYAML's safe loader, which gives each scalar its tag; what a tag means is decided
-here. PyYAML comes with the extra ``yaml``; it is loaded when a YAML file is.
+PyYAML's safe loader composes the text to nodes and tags each scalar; this module maps tags to JSON. PyYAML comes with
+the extra ``yaml``, and is loaded only for a YAML file.
 """
 
 import importlib
@@ -22,14 +22,14 @@ _REMEDY = "write ${Name} and give the value in `substitutions`"
 
 
 def parse_yaml(text: str, *, source: str) -> Json:
-    """The JSON value that `text` holds.
+    """Return the JSON value in `text`.
 
     Args:
         text: one YAML 1.1 document, without tags of its own.
-        source: what the text comes from, to begin places with.
+        source: name of the text's origin, the first part of a place.
 
     Raises:
-        DefinitionError: the text is no YAML, or says what JSON cannot; its place has line and column.
+        DefinitionError: the text is no YAML, or has values that JSON lacks; the place has line and column.
     """
     yaml = _library(source)
     try:
@@ -43,7 +43,7 @@ def parse_yaml(text: str, *, source: str) -> Json:
 
 
 class _Reader:
-    """From nodes to JSON, by PyYAML's own rules for numbers and truth values."""
+    """A converter from nodes to JSON, with PyYAML's rules for numbers and truth values."""
 
     def __init__(self, source: str, loader: Any) -> None:
         self._source = source
@@ -58,7 +58,7 @@ class _Reader:
 
     def value(self, node: Any) -> Json:
         if any(node is outer for outer in self._ahead):
-            self._refuse(node, "an alias stands inside of what it names; JSON has no circles")
+            self._refuse(node, "an alias is inside the value that it names; JSON has no cycles")
         self._ahead.append(node)
         value = self._of(node)
         self._ahead.pop()
@@ -94,7 +94,7 @@ class _Reader:
         return text
 
     def _merged(self, node: Any) -> dict[str, Json]:
-        """What ``<<`` adds: of several objects, the first that has a key gives its value."""
+        """Return the fields that ``<<`` adds; the first of several objects with a key gives its value."""
         given = self.value(node)
         objects = given if isinstance(given, list) else [given]
         if not all(isinstance(each, dict) for each in objects):

@@ -1,1 +1,1 @@
-"""Service Tasks: operations, parameters, ARNs, IAM permissions."""
+"""Service Tasks: actions, parameters, ARNs and IAM permissions."""

@@ -1,4 +1,4 @@
-"""The IAM permissions of the Tasks that read the items of a distributed Map and write its results.
+"""IAM permissions of the Tasks that read the items of a distributed Map and write its results.
 
 Source: AWS Step Functions Developer Guide, "IAM policies for using Distributed Map states".
 """
@@ -14,10 +14,10 @@ _GET, _VERSION, _LIST, _PUT = "s3:GetObject", "s3:GetObjectVersion", "s3:ListBuc
 
 
 def dataset_statements(arguments: Mapping[str, Json]) -> Iterator[Statement]:
-    """The permissions of one such Task.
+    """Yield the permissions of one such Task.
 
-    What is known only at run time makes a statement wide, and so does a manifest of Athena: its files may be anywhere.
-    Those of an inventory are in the bucket of the manifest.
+    Values that are known only at run time make a statement wide. So does a manifest of Athena, whose files may be in
+    any bucket. Files of an inventory are in the bucket of the manifest.
 
     Args:
         arguments: ``Parameters`` or ``Arguments`` of the Task in the IR.
@@ -30,7 +30,7 @@ def dataset_statements(arguments: Mapping[str, Json]) -> Iterator[Statement]:
             yield _on(read, *resources("s3", given))
             yield from _listed_in_manifest(given, settings)
         case "listObjectsV2":
-            yield _on((_LIST,), _bucket(given))
+            yield _on((_LIST,), _bucket(given))  # s3:ListBucket is an action on the bucket, not on its objects
             if settings.get("Transformation") == config.LOAD:
                 yield _on((_GET,), _within(given, separator=""))
         case "putObject":
@@ -45,7 +45,7 @@ def _listed_in_manifest(given: Json, settings: Mapping[str, Json]) -> Iterator[S
 
 
 def _within(given: Json, *, separator: str) -> str:
-    """All objects under the prefix, as far as that is known."""
+    """Return the ARN of all objects under the prefix, as far as it is known."""
     prefix = literals(given).get("prefix") or ""
     if prefix and not prefix.endswith("/"):
         prefix += separator

@@ -1,7 +1,7 @@
-"""Where the names of IAM differ from those of the APIs, and how ARNs follow from parameters.
+"""Exceptions in IAM's names of actions, and the ARNs that follow from parameters.
 
-Source: AWS Service Authorization Reference. What is not here follows from the service's model: the action has the name
-of the operation, and the prefix that requests are signed for.
+Source: AWS Service Authorization Reference, "Actions, resources, and condition keys for AWS services", a page for each
+service. Other names follow from the service's model: an action has the name of its operation and the signing prefix.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ PREFIXES: Mapping[str, str] = {
     "mturk": "mechanicalturk",
     "resourcegroupstaggingapi": "tag",
 }
-"""Prefixes of actions, by botocore's name of the service."""
+"""Prefixes of IAM actions that differ from the signing name, by botocore's name of the service."""
 
 _BY_WORDS = {
     "s3:CompleteMultipartUpload": "s3:PutObject",
@@ -73,8 +73,9 @@ _BY_WORDS = {
     "sns:PublishBatch": "sns:Publish",
 }
 ACTIONS: Mapping[str, tuple[str, ...]] = {name: tuple(actions.split()) for name, actions in _BY_WORDS.items()}
-"""The actions that an operation needs, by what its action would be called if IAM's names were the API's."""
+"""The IAM actions that an operation requires, by the operation's name in the form of an action."""
 
+# Reference pages of these services: no resource type in the row of the action.
 ANYWHERE = frozenset(
     (
         *("batch:DescribeJobs", "batch:TerminateJob", "ecs:DescribeTasks", "ecs:StopTask"),
@@ -82,13 +83,13 @@ ANYWHERE = frozenset(
         *("dynamodb:ListTables", "lambda:ListFunctions", "secretsmanager:ListSecrets", "states:ListStateMachines"),
     )
 )
-"""Actions that IAM does not restrict to a resource, or not to one that the parameters name."""
+"""Actions that IAM cannot restrict to a resource, or not to one in the parameters."""
 
 HERE = "${AWS::Region}:${AWS::AccountId}"
 
 
 def arn(service: str, rest: str) -> str:
-    """The ARN of `rest` in the account and the region of the deployment."""
+    """Return the ARN of `rest` in the account and the region of the deployment."""
     return f"arn:${{AWS::Partition}}:{service}:{HERE}:{rest}"
 
 
@@ -119,15 +120,16 @@ ARNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "trainingjobname": (arn("sagemaker", "training-job/{}"),),
         "transformjobname": (arn("sagemaker", "transform-job/{}"),),
     },
+    # Secrets Manager appends a hyphen and six random characters to the name of a secret.
     "secretsmanager": {"secretid": (arn("secretsmanager", "secret:{}-??????"),)},
     "sns": {"topicarn": ("{}",), "targetarn": ("{}",)},
     "ssm": {"name": (arn("ssm", "parameter/{}"),)},
     "states": {"statemachinearn": ("{}",), "activityarn": ("{}",), "executionarn": ("{}",)},
 }
-"""ARNs by the prefix of IAM and the parameter, folded, that names the resource; ``{}`` is the parameter."""
+"""ARNs by IAM prefix and folded name of the parameter with the resource; ``{}`` is the parameter's value."""
 
 OFTEN_ARNS = frozenset(("functionname", "jobdefinition", "jobqueue", "keyid", "modelid", "secretid", "taskdefinition"))
-"""Parameters of these that take a name or an ARN; which of them a substitution stands for cannot be known."""
+"""Parameters of `ARNS` that take a name or an ARN; a substitution could be either."""
 
 TRANSACTION: Mapping[str, str] = {
     "conditioncheck": "dynamodb:ConditionCheckItem",
@@ -135,4 +137,4 @@ TRANSACTION: Mapping[str, str] = {
     "put": "dynamodb:PutItem",
     "update": "dynamodb:UpdateItem",
 }
-"""Actions by the kinds of items of a transaction that writes."""
+"""Actions by kind of item in a writing transaction."""

@@ -1,4 +1,4 @@
-"""The resources that a service Task's parameters name, as ARNs."""
+"""ARNs of the resources in a service Task's parameters."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,19 +16,19 @@ _REGIONAL_MODEL = re.compile(r"(?:us|eu|apac|au|jp|ca|us-gov|global)\..*")
 
 
 def literals(parameters: Json) -> dict[str, str | None]:
-    """Each parameter of the first level by its folded name; None where only the run time knows it."""
+    """Return each parameter of the first level by its folded name; None for values that only the run time knows."""
     fields = parameters if isinstance(parameters, dict) else {}
     return {fold_name(key.removesuffix(".$")): literal(key, value) for key, value in fields.items()}
 
 
 def literal(key: str, value: Json) -> str | None:
-    """The text `value` of the field `key`; None if it is none, or is an expression."""
+    """Return the text `value` of the field `key`; None for other types and for expressions."""
     dynamic = key.endswith(".$") or not isinstance(value, str) or value.lstrip().startswith("{%")
     return None if dynamic else str(value)
 
 
 def resources(prefix: str, parameters: Json) -> tuple[str, ...]:
-    """The ARNs of what `parameters` of a service with the IAM prefix `prefix` name; `ANY` where they do not."""
+    """Return the ARNs in `parameters` of a service with the IAM prefix `prefix`; `ANY` if they are unknown."""
     given = literals(parameters)
     match prefix:
         case "s3":
@@ -46,7 +46,7 @@ def resources(prefix: str, parameters: Json) -> tuple[str, ...]:
 
 
 def route(given: Mapping[str, str | None]) -> str:
-    """The ARN of what ``apigateway:invoke`` calls."""
+    """Return the ARN that ``apigateway:invoke`` calls."""
     match = _ENDPOINT.fullmatch(given.get("apiendpoint") or "")
     if match is None:
         return ANY
@@ -57,6 +57,7 @@ def route(given: Mapping[str, str | None]) -> str:
 
 
 def _named(name: str, value: str | None, template: str) -> str:
+    # A cross-region inference profile reaches models in several regions, each with an ARN of its own.
     if value is None or _REGIONAL_MODEL.fullmatch(value) or (name in OFTEN_ARNS and _SUBSTITUTION.fullmatch(value)):
         return ANY
     if value.startswith("arn:"):
@@ -80,15 +81,16 @@ def _queue(url: str | None) -> str:
 
 
 def _buses(parameters: Json) -> Iterator[str]:
-    """Of ``PutEvents``: the buses of its entries."""
+    """Yield the event buses of the entries of ``PutEvents``."""
     entries = parameters.get("Entries") if isinstance(parameters, dict) else None
     for entry in entries if isinstance(entries, list) else [None]:
+        # EventBridge sends entries without a bus to the bus called "default".
         bus = literals(entry).get("eventbusname", "default") if isinstance(entry, dict) else None
         yield bus if bus and bus.startswith("arn:") else arn("events", f"event-bus/{bus}") if bus else ANY
 
 
 def _tables(value: Json) -> Iterator[str]:
-    """The tables that parameters name: alone, in items of a transaction, or as keys of ``RequestItems``."""
+    """Yield the tables in the parameters: direct, in items of a transaction, or as keys of ``RequestItems``."""
     if isinstance(value, list):
         for item in value:
             yield from _tables(item)

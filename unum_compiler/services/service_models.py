@@ -1,4 +1,4 @@
-"""botocore's models of the services' APIs, as far as the compiler asks for them; nothing goes over the network."""
+"""botocore's models of the services' APIs, loaded from its data files without network access."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -15,10 +15,10 @@ _KIND = "service-2"
 
 
 class NoSuchOperation(Exception):
-    """No service, or no operation, has that name.
+    """An unknown service or operation.
 
     Attributes:
-        remedy: one sentence that says what is missing and what there is.
+        remedy: sentence with the unknown name and its alternatives.
     """
 
     def __init__(self, remedy: str) -> None:
@@ -28,10 +28,10 @@ class NoSuchOperation(Exception):
 
 @cache
 def operation(resource: str) -> OperationModel:
-    """The model of the operation that `resource` calls.
+    """Return the model of the operation that `resource` calls.
 
     Raises:
-        NoSuchOperation: there is none.
+        NoSuchOperation: the operation is unknown.
     """
     called = parse(resource)
     model = service_model(called.service)
@@ -45,10 +45,10 @@ def operation(resource: str) -> OperationModel:
 
 @cache
 def service_model(service: str) -> ServiceModel:
-    """The model of `service`, which may be spelled without hyphens.
+    """Return the model of `service`, spelled with or without hyphens.
 
     Raises:
-        NoSuchOperation: there is no such service.
+        NoSuchOperation: the service is unknown.
     """
     name = _services().get(fold_name(service))
     if name is None:
@@ -58,13 +58,13 @@ def service_model(service: str) -> ServiceModel:
 
 
 def sdk_spellings(model: ServiceModel) -> tuple[str, ...]:
-    """What ``aws-sdk:`` calls the service of `model`: one name, but for a service that botocore has twice."""
+    """Return the names of the service in ``aws-sdk:``; botocore has some services under two names."""
     return tuple(dict.fromkeys((sdk_service(model.service_id), *sdk_names([model.service_name]))))
 
 
 @cache
 def _services() -> Mapping[str, str]:
-    """Botocore's name of each service, by its name without hyphens."""
+    """Return botocore's name of each service, by the name without hyphens."""
     return {fold_name(name): name for name in _LOADER.list_available_services(_KIND)}
 
 

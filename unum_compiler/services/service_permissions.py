@@ -1,4 +1,4 @@
-"""The IAM permissions that a service Task needs: its own actions, on the resources that its parameters name."""
+"""IAM permissions of a service Task: its actions, on the resources in its parameters."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ from unum_runtime.model.ir import Json, Pattern
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Something that is allowed.
+    """A permission.
 
     Attributes:
-        actions: of IAM.
-        resources: ARNs in which ``${AWS::Partition}``, ``${AWS::Region}`` and ``${AWS::AccountId}`` stand for those of
-            the deployment, as in ``Fn::Sub``.
-        is_wide: it holds for more than the Task's own resources, because only the run time knows which those are.
+        actions: IAM actions.
+        resources: ARNs with ``${AWS::Partition}``, ``${AWS::Region}`` and ``${AWS::AccountId}`` for those of the
+            deployment, as in ``Fn::Sub``.
+        is_wide: True if the permission includes more than the Task's resources, which only the run time knows.
     """
 
     actions: tuple[str, ...]
@@ -30,14 +30,14 @@ class Statement:
 
 
 def iam_statements(resource: str, pattern: Pattern, parameters: Json) -> list[Statement]:
-    """The permissions of one service Task.
+    """Return the permissions of one service Task.
 
-    A parameter that is known only at run time (``.$``, ``{% %}``) makes its statement wide.
+    Parameters that are known only at run time (``.$``, ``{% %}``) make a statement wide.
 
     Args:
-        resource: one that is `known`.
-        pattern: how it is called.
-        parameters: ``Parameters`` or ``Arguments`` as in the definition; None if it has none.
+        resource: a resource without a `refusal_reason`.
+        pattern: pattern of the call.
+        parameters: ``Parameters`` or ``Arguments`` as in the definition; None without that field.
     """
     match resource:
         case "http:invoke":
@@ -67,7 +67,7 @@ def _prefix(service: str) -> str:
 
 
 def _actions(prefix: str, called: Resource, parameters: Json) -> tuple[str, ...]:
-    if prefix == "apigateway":  # whose actions are the methods of HTTP
+    if prefix == "apigateway":  # its IAM actions are HTTP methods
         return (f"apigateway:{operation(called.name).http['method']}",)
     if (prefix, called.operation) == ("dynamodb", "TransactWriteItems"):
         return tuple(sorted(set(_written(parameters)))) or ACTIONS["dynamodb:TransactWriteItems"]
@@ -75,17 +75,18 @@ def _actions(prefix: str, called: Resource, parameters: Json) -> tuple[str, ...]
 
 
 def _written(parameters: Json) -> Iterator[str]:
-    """The actions of a transaction whose items the definition shows."""
+    """Yield the actions of the items in a transaction, as far as the definition shows them."""
     items = parameters.get("TransactItems") if isinstance(parameters, dict) else None
     for item in items if isinstance(items, list) else ():
         yield from (TRANSACTION[fold_name(kind)] for kind in item if fold_name(kind) in TRANSACTION)
 
 
 def _waiting(prefix: str, called: Resource, parameters: Json) -> Iterator[Statement]:
-    """Looking at the job, and stopping it."""
+    """Yield the permissions to poll the job, and to stop it."""
     job = JOBS[called.name]
     actions = tuple(f"{prefix}:{name}" for name in (job.describe, job.stop) if name)
     machine = literals(parameters).get("statemachinearn") or ""
+    # Actions of Step Functions on executions name the execution, whose ARN contains the machine's name.
     if prefix != "states":
         yield from (_own((action,), prefix, parameters) for action in actions)
     elif ":stateMachine:" in machine:
@@ -95,17 +96,18 @@ def _waiting(prefix: str, called: Resource, parameters: Json) -> Iterator[Statem
 
 
 def _passed_roles(prefix: str, called: Resource, parameters: Json) -> Iterator[Statement]:
-    """The roles that the called service is handed."""
+    """Yield the permission to pass roles to the called service."""
     shape = operation(called.name).input_shape
+    # STS assumes the role in its parameters, which needs no iam:PassRole.
     roles = list(dict.fromkeys(_roles(prefix, shape, parameters))) if prefix != "sts" else []
     if called.operation == "RunTask" and not roles:
-        roles = [ANY]  # those of the task definition
+        roles = [ANY]  # the roles of the task definition, which the parameters do not show
     if roles:
         yield _on("iam:PassRole", *((ANY,) if ANY in roles else roles))
 
 
 def _roles(prefix: str, shape: Any, value: Json) -> Iterator[str]:
-    """The ARNs of roles in `value`, wherever `shape` has a place for one."""
+    """Yield the ARNs of roles in `value`, at every place for one in `shape`."""
     match getattr(shape, "type_name", ""), value:
         case "list", list():
             for item in value:
@@ -130,12 +132,12 @@ def _role(prefix: str, key: str, value: Json) -> Iterator[str]:
         yield ANY
     elif role.startswith(("arn:", "${")):
         yield role
-    elif prefix == "glue":  # which takes the name, too
+    elif prefix == "glue":  # accepts names as well as ARNs
         yield f"arn:{PARTITION}:iam::${{AWS::AccountId}}:role/{role}"
 
 
 def _prompt(called: Resource, parameters: Json) -> Iterator[Statement]:
-    """Of ``bedrock:invokeModel``: the object in S3 that the prompt is in."""
+    """Yield the permission to read the prompt of ``bedrock:invokeModel`` from S3."""
     source = {fold_name(key): value for key, value in parameters.items()} if isinstance(parameters, dict) else {}
     if called.name == "bedrock:invokeModel" and "input" in source:
         uri = literals(source["input"]).get("s3uri")
@@ -143,7 +145,7 @@ def _prompt(called: Resource, parameters: Json) -> Iterator[Statement]:
 
 
 def _endpoint(parameters: Json) -> list[Statement]:
-    """The connection, and its secret, whose name EventBridge gives it."""
+    """Return the permissions for the connection, and for its secret with a name that EventBridge generates."""
     fields = parameters if isinstance(parameters, dict) else {}
     source = fields.get("InvocationConfig") or fields.get("Authentication")
     secret = arn("secretsmanager", "secret:events!connection/*")

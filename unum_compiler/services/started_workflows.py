@@ -1,4 +1,4 @@
-"""Tasks that start executions, and what they start, as far as the definition says it."""
+"""Tasks that start executions of other workflows, as far as the definition shows which."""
 
 import re
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ _ITSELF = re.compile(r"\$\$\.StateMachine\.Id|\{%\s*\$states\.context\.StateMach
 
 
 def arguments_of(task: Task) -> Json:
-    """``Parameters`` or ``Arguments`` of `task`; None if it has none."""
+    """Return ``Parameters`` or ``Arguments`` of `task`; None without that field."""
     return task.data.get("Arguments" if task.language is Language.JSONATA else "Parameters")
 
 
 def started_machine(task: Task) -> str | None:
-    """What `task` names as the state machine to start: an ARN, a path or an expression; None if it starts none."""
+    """Return the state machine that `task` starts: an ARN, a path or an expression; None if it starts none."""
     arguments = arguments_of(task)
     if not _START.fullmatch(task.resource or "") or not isinstance(arguments, Mapping):
         return None
@@ -24,11 +24,11 @@ def started_machine(task: Task) -> str | None:
 
 
 def starts_itself(task: Task) -> bool:
-    """Whether `task` starts an execution of the workflow that it is in, by the context object."""
+    """Return True if `task` starts an execution of its own workflow, named by the context object."""
     return _ITSELF.fullmatch(started_machine(task) or "") is not None
 
 
 def is_only_started(workflow: Workflow, text: str) -> bool:
-    """Whether `text` is nothing in `workflow` but the name of a state machine to start."""
+    """Return True if every occurrence of `text` in `workflow` names a state machine to start."""
     uses = sum(started_machine(task) == text for task in workflow.tasks)
     return workflow.to_json().count(text) == uses > 0

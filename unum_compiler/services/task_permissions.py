@@ -1,4 +1,4 @@
-"""The IAM permissions of a Task in the function that calls services, whatever it does there."""
+"""IAM permissions of a Task in the function that calls services, for every kind of Task."""
 
 from collections.abc import Collection, Iterator
 
@@ -10,18 +10,18 @@ from unum_runtime.aws.services.nested_executions import is_start_alias
 from unum_runtime.model.ir import ACTIVITY, DATA_SET_TASKS, Json, Task
 
 OWN_ALIAS = "Unum::StartAlias"
-"""In place of the ARN of the workflow's own start alias stands ``${Unum::StartAlias}``."""
+"""Placeholder, as ``${Unum::StartAlias}``, for the ARN of the workflow's own start alias."""
 
 
 def task_statements(task: Task, arguments: Json, aliases: Collection[str] = ()) -> Iterator[Statement]:
-    """What the function must be allowed for `task`; nothing where it waits in an activity, which is no service.
+    """Yield the permissions for `task`; none for a Task that waits in an activity, which is no AWS service here.
 
-    A role that is assumed has the permissions for the call itself; whose they are, only its owner knows.
+    An assumed role has the permissions of the call itself, in its owner's account.
 
     Args:
-        task: one that calls a service.
-        arguments: its own, or those with other ways to name the same resources.
-        aliases: placeholders that stand for start aliases of workflows.
+        task: Task that calls a service.
+        arguments: arguments of the Task, possibly with other names of the same resources.
+        aliases: placeholders for start aliases of workflows.
     """
     if task.resource in DATA_SET_TASKS:
         yield from dataset_statements(arguments)
@@ -37,7 +37,7 @@ def task_statements(task: Task, arguments: Json, aliases: Collection[str] = ()) 
 
 
 def _start_alias(task: Task, aliases: Collection[str]) -> str | None:
-    """The start alias through which `task` starts executions of a workflow; None if it does not."""
+    """Return the start alias through which `task` starts executions of a workflow; None if it uses none."""
     if starts_itself(task):
         return f"${{{OWN_ALIAS}}}"
     arn = started_machine(task)

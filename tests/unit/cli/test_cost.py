@@ -113,7 +113,7 @@ def test_a_limit_that_the_data_have_is_not_known(unum: Any, file: Any) -> None:
 
 def test_express_is_not_offered_where_it_does_not_run(unum: Any, file: Any) -> None:
     file("chain.json", CHAIN)
-    assert "at most 300 s are allowed" in unum("cost", "chain.json", "--duration-ms", "200000").out
+    assert "Express allows at most 300 s" in unum("cost", "chain.json", "--duration-ms", "200000").out
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_what_express_does_not_run_is_not_compared_with_it(unum: Any, file: Any)
     file("long.json", {"StartAt": "Sleep", "States": {"Sleep": wait, "One": STATES["Two"]}})
     told = json.loads(unum("cost", "long.json", "--json").out)
     assert told["express_is_cheaper_below_s"] is None
-    assert told["express_does_not_run_it"] == "it lasts 301 s, and at most 300 s are allowed"
+    assert told["express_does_not_run_it"] == "it lasts 301 s, and Express allows at most 300 s"
     assert "Express does not run it: it lasts 301 s" in unum("cost", "long.json").out
 
 

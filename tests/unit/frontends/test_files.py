@@ -74,7 +74,7 @@ def test_keys_stay_text(tmp_path: Path) -> None:
         ("a: !Sub x", ":1:4", "!Sub"),
         ("a:\n  - !GetAtt F.Arn", ":2:5", "!GetAtt"),
         ("a: !!binary eA==", ":1:4", "!!binary"),
-        ("a: &a [*a]", ":1:4", "no circles"),
+        ("a: &a [*a]", ":1:4", "no cycles"),
         ("a: {<<: 3}", ":1:9", "expected an object"),
         ("? [a]\n: 1", ":1:3", "text as key"),
         ("a: [", ":1:5", "expected YAML"),

@@ -11,7 +11,7 @@ import pytest
 from unum_compiler import compile_workflow
 from unum_compiler import graph as g
 from unum_compiler.definition import Definition
-from unum_compiler.frontends.extensions import extended
+from unum_compiler.frontends.extensions import with_extensions
 from unum_runtime.errors import DefinitionError
 from unum_runtime.model.checkpoint import Ending, Failure, Success
 from unum_runtime.model.ir import Json
@@ -242,11 +242,11 @@ def test_neighbouring_branches_meet() -> None:
     ("flow", "place", "message"),
     [
         (g.task("a").meets_previous(), "$.states.a.meets_previous", "top level"),
-        (g.map(g.task("a").meets_previous(), items=g.out), "$.states.a.meets_previous", "the branch begins"),
+        (g.map(g.task("a").meets_previous(), items=g.out), "$.states.a.meets_previous", "got the start of the branch"),
         (
             g.map(g.choose((g.out == 1, g.task("b"))) >> g.task("a").meets_previous(), items=g.out),
             "$.states.a.meets_previous",
-            'there is "choose"',
+            'got "choose"',
         ),
         (
             g.parallel(g.task("b") >> g.task("a").meets_previous(), g.task("c")),
@@ -256,7 +256,7 @@ def test_neighbouring_branches_meet() -> None:
         (
             g.map(g.task("b") >> g.task("a").meets_previous(), items=g.out).quorum(1),
             "$.states.a.meets_previous",
-            'no branch of "map" may fail',
+            'got "map": the branch after a failed one',
         ),
         (
             g.map(g.task("b").catch(then=g.task("c")) >> g.task("a").meets_previous(), items=g.out),
@@ -268,8 +268,8 @@ def test_neighbouring_branches_meet() -> None:
             "$.states.a.meets_previous",
             '"choose" may lead elsewhere',
         ),
-        (g.parallel(g.task("a")).quorum(2), "$.states.parallel.quorum", "expected 1 to 1"),
-        (g.map(g.task("a"), items=g.out).quorum(0), "$.states.map.quorum", "expected 1 to 256"),
+        (g.parallel(g.task("a")).quorum(2), "$.states.parallel.quorum", "a quorum of 1 to 1 "),
+        (g.map(g.task("a"), items=g.out).quorum(0), "$.states.map.quorum", "a quorum of 1 to 256 "),
         (g.map(g.task("a"), items=g.out).quorum(1.5), "$.states.map.quorum", "got 1.5"),  # type: ignore[arg-type]
         (g.map(g.task("a"), items=g.out).quorum("2"), "$.states.map.quorum", "got '2'"),  # type: ignore[arg-type]
         (g.map(g.task("a"), items=g.out).quorum(count=True), "$.states.map.quorum", "got True"),
@@ -293,7 +293,7 @@ def test_a_task_of_a_loop_meets_nobody() -> None:
     each = {"Type": "Map", "ItemProcessor": {"StartAt": "Before", "States": states}, "End": True}
     compiled = compile_workflow({"StartAt": "Each", "States": {"Each": each}}, name="w", functions={"F"})
     with pytest.raises(DefinitionError, match="a loop leads back to it"):
-        extended(compiled, {"Meet": {"meets_previous": True}})
+        with_extensions(compiled, {"Meet": {"meets_previous": True}})
 
 
 def fails(_event: Json) -> Json:

@@ -134,7 +134,7 @@ def test_state_is_checked_as_the_kind_that_it_names() -> None:
         ("Split", {"next": "Eahc"}, ".next", 'did you mean "Each"?'),
         ("Split", {"next": "Count"}, ".next", 'whose scope is "Each"'),
         ("Sum", {"scope": "Split", "next": None}, ".scope", "Map or Parallel"),
-        ("Each", {"scope": "Each"}, ".scope", "inside of itself"),
+        ("Each", {"scope": "Each"}, ".scope", "inside itself"),
         ("Each", {"start": "Sum"}, ".start", 'scope "Each"'),
         ("Each", {"pure": True}, ".pure", "expected false"),
         ("Both", {"pure": False}, ".pure", "expected true"),

@@ -1,1 +1,1 @@
-"""Graphs written in Python: what `unum_compiler.graph` builds, and how it becomes the Amazon States Language."""
+"""Graphs written in Python with `unum_compiler.graph`, and their conversion to the Amazon States Language."""

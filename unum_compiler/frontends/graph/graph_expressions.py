@@ -1,9 +1,9 @@
-"""Values that a graph only knows when it runs, and conditions on them, written with Python's operators.
+"""Values that a graph knows only when it runs, and conditions on them, written with Python's operators.
 
 ``out["total"] > 100`` is no truth value but a `Condition`, which becomes a rule of a Choice state. A comparison holds
-only between values of one type, and then as in Python: so the text ``"5"`` is neither equal to nor less than the number
-7, and ``True`` does not equal 1. Asking for a field that is not there fails the state with ``States.Runtime``, except
-in `Reference.exists`.
+only between values of one type, and otherwise as in Python: the text ``"5"`` is neither equal to nor less than the
+number 7, and ``True`` does not equal 1. Reading a missing field fails the state with ``States.Runtime``, except in
+`Reference.exists`.
 """
 
 import json
@@ -23,10 +23,10 @@ Literal: TypeAlias = str | int | float | bool | datetime | None
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """A rule of a Choice state, without where to go; combined with ``&``, ``|`` and ``~``.
+    """A rule of a Choice state without its target; ``&``, ``|`` and ``~`` combine conditions.
 
     Attributes:
-        rule: as in the Amazon States Language.
+        rule: rule in the Amazon States Language.
     """
 
     rule: Mapping[str, Json]
@@ -50,7 +50,7 @@ class Expression:
     """A value that is computed when a state is entered.
 
     Attributes:
-        text: as in the Amazon States Language.
+        text: expression in the Amazon States Language.
     """
 
     text: str
@@ -100,18 +100,18 @@ class Reference(Expression):
         return self._ordered("GreaterThanEquals", other)
 
     def exists(self) -> Condition:
-        """There is something, were it null."""
+        """Return a condition that holds for any value, also null."""
         return self._rule("IsPresent", value=True)
 
     def matches(self, pattern: str) -> Condition:
-        """It is text that fits `pattern`, in which ``*`` stands for any characters."""
+        """Return a condition that holds for text like `pattern`, in which ``*`` stands for any characters."""
         return self._rule("StringMatches", pattern)
 
     def one_of(self, *values: Literal) -> Condition:
-        """It equals one of `values`.
+        """Return a condition that holds for each of `values`.
 
         Raises:
-            ValueError: there are none.
+            ValueError: `values` is empty.
         """
         if not values:
             raise ValueError(f"{self.text}.one_of: expected at least one value, got none")
@@ -139,29 +139,29 @@ class Reference(Expression):
 
 
 out = Reference("$")
-"""The output of the node before: the input of the node that it is used in."""
+"""The output of the previous node, which is the input of the node that uses it."""
 
 
 def var(name: str) -> Reference:
-    """The variable called `name`, which some node before has set."""
+    """Return the variable called `name`, which a previous node must set."""
     return Reference(f"${name}")
 
 
 def call(function: str, *arguments: Expression | str | float | None) -> Expression:
-    """An intrinsic function, such as ``call("MathAdd", out["count"], 1)``.
+    """Return a call of an intrinsic function, such as ``call("MathAdd", out["count"], 1)``.
 
     Args:
-        function: its name without ``States.``.
+        function: name of the function without ``States.``.
         arguments: expressions, numbers, text, truth values or None.
     """
     return Expression(f"States.{function}({', '.join(map(_argument, arguments))})")
 
 
 def payload(value: Any) -> Json:
-    """`value` as a payload template: names of fields that have an expression end in ``.$``.
+    """Return `value` as a payload template: names of fields with an expression end in ``.$``.
 
     Raises:
-        ValueError: an expression is where none can stand.
+        ValueError: an expression is at a place that allows none.
     """
     match value:
         case dict():
@@ -226,10 +226,10 @@ def _literal(value: Any) -> Json:
 
 
 def timestamp(moment: datetime) -> str:
-    """`moment` as the Amazon States Language has it.
+    """Return `moment` as a timestamp of the Amazon States Language.
 
     Raises:
-        ValueError: it does not say in which time zone it is.
+        ValueError: `moment` has no time zone.
     """
     if moment.tzinfo is None:
         raise ValueError(f"expected a time with its time zone, such as datetime(..., tzinfo=UTC); got {moment!r}")
@@ -237,6 +237,6 @@ def timestamp(moment: datetime) -> str:
 
 
 def _all_of(connective: str, *conditions: Condition) -> Condition:
-    """`conditions` combined; what is combined in the same way already is not nested."""
+    """Return the combination of `conditions`, without nesting equal connectives."""
     rules = [inner for each in conditions for inner in each.rule.get(connective, [each.rule])]
     return Condition({connective: rules})

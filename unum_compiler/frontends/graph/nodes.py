@@ -1,7 +1,7 @@
-"""The parts of a graph: immutable, and free of names that must be unique, so that each can be used again.
+"""The parts of a graph: immutable, and without unique names, so that each can be reused.
 
-Every use of a node is a state of its own, whose name gets a number where it is taken. What is to be one state for
-several ways is named by `Goto`.
+Every use of a node becomes a state of its own; repeated names get a number. `Goto` continues with an existing state
+instead.
 """
 
 import re
@@ -14,11 +14,11 @@ from unum_runtime.model.ir import Json
 
 
 class Piece:
-    """Anything that can be put into a sequence by ``>>``."""
+    """A part of a sequence with ``>>``."""
 
     @property
     def steps(self) -> tuple["Step", ...]:
-        """The nodes that it is a sequence of."""
+        """Return the nodes of the sequence."""
         raise NotImplementedError
 
     def __rshift__(self, other: "Piece") -> "Flow":
@@ -32,7 +32,7 @@ class Flow(Piece):
     """A sequence of nodes.
 
     Raises:
-        ValueError: a node stands behind one that nothing can follow.
+        ValueError: a node follows a node that ends the sequence.
     """
 
     nodes: tuple["Step", ...]
@@ -44,7 +44,7 @@ class Flow(Piece):
 
     @property
     def steps(self) -> tuple["Step", ...]:
-        """The nodes."""
+        """Return the nodes."""
         return self.nodes
 
 
@@ -53,9 +53,9 @@ class Step(Piece):
     """A node.
 
     Attributes:
-        name: of its state, and what `Goto` names.
-        fields: of its state in the Amazon States Language, without those that say what follows.
-        extensions: of its state in the IR, for which the Amazon States Language has no words.
+        name: name of its state, and of the target of a `Goto`.
+        fields: fields of its state in the Amazon States Language, without its transitions.
+        extensions: fields of its state in the IR that the Amazon States Language lacks.
     """
 
     is_last: ClassVar[bool] = False
@@ -70,7 +70,7 @@ class Step(Piece):
 
     @property
     def steps(self) -> tuple["Step", ...]:
-        """The node alone."""
+        """Return the node alone."""
         return (self,)
 
     def _with(self, **fields: Json) -> Self:
@@ -79,34 +79,34 @@ class Step(Piece):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Simple(Step):
-    """Pass or Wait: computed without user code."""
+    """A Pass or Wait, which runs no user code."""
 
     def assign(self, **variables: Any) -> Self:
-        """The same node, which sets variables; expressions in their values see its input."""
+        """Return the node with variables that it sets; their expressions read its input."""
         return self._with(Assign={**self.fields.get("Assign", {}), **payload(variables)})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ending(Step):
-    """Succeed or Fail."""
+    """A Succeed or Fail."""
 
     is_last: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Goto(Step):
-    """Goes on with the node called `name`, in the same sequence of states; its first use, if there are several."""
+    """A continuation with the first state called `name` in the same scope."""
 
     is_last: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Handler:
-    """What happens after an error.
+    """The continuation of an error.
 
     Attributes:
-        fields: of the catcher, without where it leads.
-        then: the nodes that it leads to, and after which the way goes on; None if that is all.
+        fields: fields of the catcher, without its target.
+        then: nodes that handle the error, before the sequence continues; None for no nodes.
     """
 
     fields: Mapping[str, Json]
@@ -115,10 +115,10 @@ class Handler:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Work(Step):
-    """Task, Map or Parallel: a node that can fail, whose result can be kept beside its input.
+    """A Task, Map or Parallel: a node that can fail, and whose result can be put beside its input.
 
     Attributes:
-        handlers: for errors that no retry has mended; the first that is for an error counts.
+        handlers: handlers of errors after all retries; the first that names an error handles it.
     """
 
     handlers: tuple[Handler, ...] = ()
@@ -132,15 +132,15 @@ class Work(Step):
         max_delay_s: int | None = None,
         jitter: bool = False,
     ) -> Self:
-        """The same node, which is tried again after certain errors.
+        """Return the node with retries after certain errors.
 
         Args:
-            errors: their names; all if there are none.
-            attempts: how many retries.
-            interval_s: seconds before the first.
-            backoff_rate: by how much the interval grows with every retry.
-            max_delay_s: seconds that an interval is never longer than.
-            jitter: the interval is a random part of itself.
+            errors: names of the errors; by default all.
+            attempts: number of retries.
+            interval_s: seconds before the first retry.
+            backoff_rate: factor of the interval for every further retry.
+            max_delay_s: longest interval, in seconds.
+            jitter: use a random part of each interval.
         """
         retrier: dict[str, Json] = {
             "ErrorEquals": self._names(errors),
@@ -153,13 +153,13 @@ class Work(Step):
         return self._with(Retry=[*self.fields.get("Retry", ()), retrier])
 
     def catch(self, *errors: str, then: Piece | None = None, into: str | None = None) -> Self:
-        """The same node, after which the way leads through `then` when it fails.
+        """Return the node with a continuation through `then` for certain errors.
 
         Args:
-            errors: names of the errors that it is for; all if there are none.
-            then: nodes whose input is the error, ``{"Error": ..., "Cause": ...}``; then the way goes on. Without, the
-                error takes the place of the node's output.
-            into: field of the node's input that takes the error, so that both are the input.
+            errors: names of the errors; by default all.
+            then: nodes whose input is the error, ``{"Error": ..., "Cause": ...}``; then the sequence continues. By
+                default the error is the node's output.
+            into: field of the node's input for the error, so that the handler gets both.
         """
         fields = {"ErrorEquals": self._names(errors), **_into(into)}
         return replace(
@@ -173,67 +173,67 @@ class Work(Step):
         return [*errors] or ["States.ALL"]
 
     def into(self, name: str) -> Self:
-        """The same node, whose output is its input with its result in the field `name`."""
+        """Return the node with an output of its input, and its result in the field `name`."""
         return self._with(**_into(name))
 
     def assign(self, **variables: Any) -> Self:
-        """The same node, which sets variables; expressions in their values see its result."""
+        """Return the node with variables that it sets; their expressions read its result."""
         return self._with(Assign={**self.fields.get("Assign", {}), **payload(variables)})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task(Work):
-    """Runs a function.
+    """A call of a function.
 
     Attributes:
-        function: its key, or its construct.
+        function: key or construct.
     """
 
     function: Any
 
     def meets_previous(self) -> Self:
-        """The same node in a branch: its input is an array of two, what the branch before comes here with, and its own.
+        """Return the node, for a branch, with an array of two as its input: the neighbour's output, and its own input.
 
-        So each branch waits for its neighbour alone, and not for all. In the first branch the neighbour's part is null.
-        What comes before the node in its branch must be a Task.
+        Each branch waits for its neighbour alone. The first branch gets null for the neighbour's output. A Task must
+        come before the node in its branch.
         """
         return replace(self, extensions={**self.extensions, "meets_previous": True})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FanOut(Work):
-    """Map or Parallel."""
+    """A Map or Parallel."""
 
     def quorum(self, count: int) -> Self:
-        """The same node, which goes on when `count` branches have succeeded; its output is the array of theirs.
+        """Return the node with a quorum: it continues when `count` branches have succeeded, with their outputs.
 
-        It fails only when too few are left that could succeed. What the others come to is dropped. It may have at most
-        256 branches.
+        It fails when too few branches are left. Outcomes of other branches are dropped. At most 256 branches are
+        allowed.
         """
         return replace(self, extensions={**self.extensions, "quorum": count})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Parallel(FanOut):
-    """Runs branches side by side."""
+    """A node that runs branches side by side."""
 
     branches: tuple[Piece, ...]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Map(FanOut):
-    """Runs one branch for every item."""
+    """A node that runs one branch for every item."""
 
     branch: Piece
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Choose(Step):
-    """Takes the first way whose condition holds.
+    """A node that takes the first continuation whose condition holds.
 
     Attributes:
-        ways: condition and nodes of each; the way goes on after them. None for no nodes.
-        default: the same where no condition holds.
+        ways: condition and nodes of each continuation, after which the sequence continues. None for no nodes.
+        default: nodes if no condition holds.
     """
 
     ways: tuple[tuple[Condition, Piece | None], ...]
@@ -242,12 +242,12 @@ class Choose(Step):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fold(Step):
-    """Takes one item after the other; what each gives goes into the next.
+    """A node that processes one item after the other; each result is an input of the next.
 
     Attributes:
-        items: where they are.
-        initial: what the first gets, which may have expressions in it.
-        body: the nodes for an item.
+        items: place of the array.
+        initial: first accumulated value, possibly with expressions.
+        body: nodes for an item.
     """
 
     items: Reference
@@ -256,10 +256,10 @@ class Fold(Step):
 
 
 def nodes_of(value: Any) -> Piece:
-    """`value`, if it is one or several nodes.
+    """Return `value` if it is a node or a sequence.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: `value` is something else.
     """
     if isinstance(value, Piece):
         return value
@@ -267,14 +267,14 @@ def nodes_of(value: Any) -> Piece:
 
 
 def input_fields(value: Any) -> dict[str, Json]:
-    """The fields by which a state selects what it works on.
+    """Return the fields with which a state selects its input.
 
     Args:
-        value: None for its input as it is; a reference into that or into the context object; or an object with
-            expressions in it.
+        value: None for the whole input, a reference into the input or the context object, or an object with
+            expressions.
 
     Raises:
-        ValueError: it is anything else.
+        ValueError: `value` is something else.
     """
     if value is None:
         return {}

@@ -1,4 +1,4 @@
-"""From a graph to the Amazon States Language: every use of a node becomes a state with a name of its own."""
+"""Conversion of a graph to the Amazon States Language: every use of a node becomes a state with a unique name."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ class Rendered(NamedTuple):
     """A graph as a definition.
 
     Attributes:
-        machine: in the Amazon States Language.
-        functions: those that are constructs, by key.
-        extensions: fields of the IR, for which the Amazon States Language has no words, by state.
+        machine: state machine in the Amazon States Language.
+        functions: functions that are constructs, by key.
+        extensions: fields of the IR that the Amazon States Language lacks, by state.
     """
 
     machine: Json
@@ -26,7 +26,7 @@ class Rendered(NamedTuple):
 
 
 def render(graph: Piece) -> Rendered:
-    """The definition that `graph` stands for."""
+    """Return the definition of `graph`."""
     functions = [task.function for task in _tasks(graph)]
     keys = unique_keys(
         (each for each in functions if not isinstance(each, str)),
@@ -61,10 +61,10 @@ def _inside(step: Step) -> Iterator[Piece | None]:
 
 
 class _Shared:
-    """What all scopes of a machine share: above all its names, which are unique in the whole of it.
+    """Names and keys that all scopes of a machine share; names are unique in the machine.
 
     Args:
-        keys: of functions that are constructs.
+        keys: keys of functions that are constructs.
     """
 
     def __init__(self, keys: Mapping[Any, str]) -> None:
@@ -74,25 +74,25 @@ class _Shared:
         self._folds = count(1)
 
     def take(self, name: str) -> str:
-        """`name`, with a number if it is taken."""
+        """Return `name`, with a number if it is taken."""
         names = chain((name,), (f"{name} {number}" for number in count(2)))
         free = next(each for each in names if each not in self._taken)
         self._taken.add(free)
         return free
 
     def fold(self) -> Iterator[str]:
-        """Names of a fold's variables: no two folds share any, as inner scopes cannot set those of outer ones."""
+        """Yield names for a fold's variables, unique because inner scopes cannot set variables of outer scopes."""
         prefix = f"fold{next(self._folds)}"
         return (f"{prefix}_{part}" for part in ("items", "size", "position", "value"))
 
 
 @dataclass
 class _Scope:
-    """The states of a machine, or of one branch, while they are written.
+    """The states of a machine or of one branch, while they are written.
 
     Attributes:
-        shared: with all other scopes.
-        states: what is written so far, in the order of the graph.
+        shared: names and keys of all scopes.
+        states: written states, in the order of the graph.
     """
 
     shared: _Shared
@@ -103,17 +103,17 @@ class _Scope:
         return {"StartAt": self.lay(piece, None) or self._ending(), "States": self.states}
 
     def lay(self, piece: Piece | None, after: str | None) -> str | None:
-        """Write the states of `piece`, after which the state `after` comes, or the scope's end.
+        """Write the states of `piece`, followed by the state `after` or the end of the scope.
 
         Returns:
-            The state to begin with.
+            The first state.
         """
         steps = () if piece is None else piece.steps
         names = [step.name if isinstance(step, Goto) else self.shared.take(step.name) for step in steps]
         targets = (*names, after)
         for step, name, following in zip(steps, names, targets[1:], strict=True):
             if not isinstance(step, Goto):
-                self.states[name] = {}  # which keeps its place before the states inside
+                self.states[name] = {}  # reserves its position before nested states
                 self.states[name] = self._state(step, name, following)
                 if step.extensions:
                     self.shared.extensions[name] = step.extensions
@@ -152,7 +152,7 @@ class _Scope:
         return {**step.fields, "Type": "Choice", "Choices": rules, "Default": self._target(step.default, after)}
 
     def _fold(self, step: Fold, name: str, after: str | None) -> dict[str, Json]:
-        """Set the variables; then a loop of: is there one more, select it, the body, collect what it gave."""
+        """Return the state that sets a fold's variables, and write its loop: test, select item, body, collect."""
         items, size, position, value = self.shared.fold()
         more, select, collect, done = (self.shared.take(f"{name}: {part}") for part in _FOLD)
         begin = {items: step.items, size: call("ArrayLength", step.items), position: 0, value: step.initial}
@@ -171,7 +171,7 @@ class _Scope:
         return self.lay(piece, after) or self._ending()
 
     def _ending(self) -> str:
-        """A state that ends the scope, for ways without a node of their own."""
+        """Return the state that ends the scope, for a continuation without nodes."""
         if self._end is None:
             self._end = self.shared.take("end")
             self.states[self._end] = {"Type": "Succeed"}
