@@ -52,7 +52,7 @@ def runs(play: Stage) -> int:
 
 def begun(play: Stage) -> int:
     """How many branches the delivery has gone on with."""
-    return sum(": goes on with " in line for line in play.log)
+    return sum(": continues in the same sandbox with " in line for line in play.log)
 
 
 @pytest.mark.parametrize("guard", Guard)

@@ -209,6 +209,7 @@ class Runtime:
 
         The workflow itself has the ARN of the context object; every other workflow has a placeholder.
         """
+        # The context object knows the workflow itself by its Step Functions ARN, so parameters contain that.
         own = self.workflow.home.arn(f"stateMachine:{self.workflow.name}")
         known = {**self.routes, **carried}
         return {key.removeprefix(START) or own: known[key] for key in known if key.startswith(START)}
@@ -220,6 +221,7 @@ class Runtime:
         such event before the first expiry of the execution's items, so no delivery mistakes an expired outcome for a
         missing one.
         """
+        # A delayed event lives from its due time: a long Wait must not use up the time for retries.
         sent_ms = self.clock.now_ms() if due_ms is None else max(due_ms, self.clock.now_ms())
         return min(sent_ms // 1000 + EVENT_LIFE_S, self.last_s(execution))
 

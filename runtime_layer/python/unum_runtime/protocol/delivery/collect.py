@@ -44,7 +44,7 @@ from unum_runtime.protocol.runtime import Runtime
 
 
 def collect_input(rt: Runtime, envelope: Envelope) -> None:
-    """Collect the outcomes from which the input of `envelope` was made, after its outcome's effects are performed.
+    """Collect outcomes behind `envelope`'s input, after its own outcome's effects are performed.
 
     Callers check for `Collection.EAGER`, here and below.
     """
@@ -56,7 +56,7 @@ def collect_input(rt: Runtime, envelope: Envelope) -> None:
 
 
 def collect_commit(rt: Runtime, effect: Commit) -> None:
-    """Collect the outcomes from which the outcome of `effect` was made, after its own effects are performed."""
+    """Collect input outcomes of `effect`, committed and continued already."""
     if effect.joins is None:
         rt.store.collect(_parent_key(rt, effect.name))
     else:
@@ -64,18 +64,18 @@ def collect_commit(rt: Runtime, effect: Commit) -> None:
 
 
 def collect_scope(rt: Runtime, scope: Scope) -> None:
-    """Collect all items of a scope, after the effects of its outcome are performed."""
+    """Collect all items of a settled scope, continued already."""
     rt.store.collect(_scope_keys(rt, scope))
 
 
 def collect_last(rt: Runtime, checkpoint: Checkpoint) -> None:
-    """Collect the last outcome of a stopped execution, with a fan-out that still runs."""
+    """Collect a stopped execution's last outcome, including a running fan-out."""
     if rt.collection is Collection.EAGER:
         rt.store.collect(_tree(rt, checkpoint))
 
 
 def settled_around(rt: Runtime, delivery: DeliveryState) -> dict[Scope, Item]:
-    """Return the outermost settled scopes around the items of a delivery, each with its outcome's item."""
+    """Return outermost settled scopes around a delivery's items, with outcome items."""
     paths = list(delivery.paths())
     keys = {checkpoint_key(rt.workflow.name, scope.join): scope for path in paths for scope in path}
     found = rt.store.read(keys) if keys else {}
@@ -85,7 +85,7 @@ def settled_around(rt: Runtime, delivery: DeliveryState) -> dict[Scope, Item]:
 
 
 def take_back(rt: Runtime, delivery: DeliveryState, settled: Iterable[Scope]) -> None:
-    """Collect the items that a delivery wrote inside `settled` scopes."""
+    """Collect a delivery's own items inside `settled` scopes."""
     over = frozenset(settled)
     for checkpoint in delivery.created:
         if not over.isdisjoint(scopes_around(checkpoint.name.execution, checkpoint.name.frames)):
@@ -102,7 +102,7 @@ def _parent_key(rt: Runtime, name: Name) -> list[Key]:
 
 
 def _scope_keys(rt: Runtime, scope: Scope) -> list[Key]:
-    """Return the keys of all items of a scope, its origin last.
+    """Return all item keys of a scope, its origin last.
 
     So a tombstone at the origin proves that the rest is collected: a collector that died leaves the origin for another.
     """
@@ -111,7 +111,7 @@ def _scope_keys(rt: Runtime, scope: Scope) -> list[Key]:
 
 
 def _tree(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
-    """Return the keys of a checkpoint inside a settled scope, and of the fan-out that it opened."""
+    """Return keys of a settled scope's inner checkpoint, including its opened fan-out."""
     if isinstance(checkpoint.outcome, Collected):
         return []
     if checkpoint.opens is not None:
@@ -120,7 +120,7 @@ def _tree(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
 
 
 def _meeting_keys(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
-    """Return the keys at which a branch recorded its arrival at a neighbour join, if `checkpoint` leads to one."""
+    """Return keys of a branch's recorded neighbour-join arrivals after `checkpoint`."""
     if not any(task.meets_previous for task in rt.workflow.tasks):
         return []
     following = plan(rt.workflow, checkpoint)
@@ -133,7 +133,7 @@ def _meeting_keys(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
 
 
 def _shard_keys(rt: Runtime, scope: Scope, shard: int) -> list[Key]:
-    """Return the keys of all items of a shard's branches, without the completion sets."""
+    """Return item keys of a shard's branches, completion sets excluded."""
     items = rt.store.query(shard_partition(rt.workflow.name, scope, shard))
     packs = uncollected(items)
     own = {key: item for key, item in items.items() if pack_at(key) is None and not is_aside(key)}
@@ -146,7 +146,7 @@ def _of_branch(scope: Scope, key: Key, item: Item) -> Checkpoint:
 
 
 def _set_keys(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[Key]:
-    """Return the keys of the completion sets that contain the branches `ended` or their packs."""
+    """Return completion-set keys of branches `ended` or their packs."""
     if is_packed(rt.workflow, scope.state):
         scope, ended = replace(scope, size=scope.packs), map(pack_of, ended)
         if scope.size == 1:

@@ -1,4 +1,4 @@
-"""Commit: write an outcome at most once, and continue from the outcome that was written first."""
+"""Commit: write an outcome at most once, and continue from the first written outcome."""
 
 from collections.abc import Mapping
 
@@ -29,7 +29,7 @@ MAX_CAUSE_LENGTH = 32_768
 
 
 def commit(rt: Runtime, effect: Commit, delivery: DeliveryState) -> Effect:
-    """Create the checkpoint of `effect` if it is absent, unless another Task's commit stands for this Task.
+    """Create `effect`'s checkpoint if absent, unless another Task commits for this Task.
 
     Args:
         rt: the runtime.
@@ -67,7 +67,7 @@ def commit(rt: Runtime, effect: Commit, delivery: DeliveryState) -> Effect:
 
 
 def _write(rt: Runtime, checkpoint: Checkpoint, following: Effect, delivery: DeliveryState) -> Item | None:
-    """Commit `checkpoint` where it belongs; return None, or the item that was committed before."""
+    """Commit `checkpoint` as an item or pack entry; return None, or an earlier commit's item."""
     place = place_of(rt.workflow, checkpoint.state, checkpoint.name) if rt.workflow.small_results else None
     if place is None:
         return create(rt, checkpoint)
@@ -92,7 +92,7 @@ def create(rt: Runtime, checkpoint: Checkpoint) -> Item | None:
 
 
 def draft(rt: Runtime, effect: Commit, *, fused: bool = False) -> Checkpoint:
-    """Return the checkpoint that `effect` commits, before its continuation is planned."""
+    """Return `effect`'s checkpoint before planning its continuation."""
     continuation = effect.continuation
     if continuation.caught is not None:
         continuation = replace(continuation, caught=shorten(continuation.caught))
@@ -111,7 +111,7 @@ def draft(rt: Runtime, effect: Commit, *, fused: bool = False) -> Checkpoint:
 
 
 def parse_committed(rt: Runtime, name: Name, state: str, item: Item) -> Checkpoint:
-    """Return the checkpoint in `item`, which `state` committed under `name`; or the execution's stop record.
+    """Return `state`'s checkpoint `name`, parsed from `item`; or the execution's stop record.
 
     Raises:
         InconsistentHistory: another state or another version of the workflow committed it.
@@ -155,14 +155,14 @@ def _log_fields(checkpoint: Checkpoint) -> dict[str, Json]:
 
 
 def _with_routes(rt: Runtime, checkpoint: Checkpoint, routes: Mapping[str, str]) -> Checkpoint:
-    """Return `checkpoint` with the execution's function versions, if it is the execution's first commit."""
+    """Return `checkpoint`, with function versions if it begins its execution."""
     # An operator's request that arrives later must reach the versions on which the execution started.
     is_first = not checkpoint.name.frames and checkpoint.name.step == START_STEP + 1
     return checkpoint.saying(began=Began(rt.own_address, routes)) if is_first and rt.own_address else checkpoint
 
 
 def _with_ending(checkpoint: Checkpoint, following: Effect) -> Checkpoint:
-    """Return `checkpoint` with the size of the fan-out that follows, or with the execution's end."""
+    """Return `checkpoint` with its following fan-out's size, or with its execution's end."""
     if isinstance(following, Finish):
         return checkpoint.saying(ending=following.ending)
     return checkpoint.saying(opens=following.scope) if isinstance(following, OpenScope) else checkpoint
@@ -176,7 +176,7 @@ def limit_outcome(
     what: str = "output",
     limit: int | None = None,
 ) -> Outcome:
-    """Return `outcome`, or the failure States.DataLimitExceeded if it is too large.
+    """Return `outcome`; return States.DataLimitExceeded for oversized outcomes.
 
     Args:
         rt: the runtime; its store may accept values of any size.

@@ -1,4 +1,4 @@
-"""The protocol on one screen: the steps of one delivery.
+"""The protocol on one screen: six delivery steps.
 
 1. Ingress: refuse a late or foreign event; skip user code if the outcome is committed.
 2. Run user code on the input that it would have without Unum, under a lease if the Task has one. A failure may lead to
@@ -32,7 +32,7 @@ from unum_runtime.protocol.waiting.service_job import collect_jobs
 
 
 def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
-    """Process one delivery of `envelope`, and every following invocation that is fused with it.
+    """Process one delivery of `envelope`, including fused invocations after it.
 
     Args:
         rt: the runtime.
@@ -91,7 +91,7 @@ def _deliver(rt: Runtime, envelope: Envelope, delivery: DeliveryState, *, fresh:
 
 
 def _collect_waiting(rt: Runtime, envelope: Envelope, state: State) -> None:
-    """Collect the items that the invocation stored while it waited for a responder or a job."""
+    """Collect the invocation's stored task tokens and service jobs."""
     if rt.collection is Collection.EAGER:
         collect_tokens(rt, envelope, state)
         collect_jobs(rt, envelope, state)

@@ -1,4 +1,4 @@
-"""State of one step of a delivery: routes, outcomes written and found, and the next step if it needs no event."""
+"""Delivery state: one step's routes, created and found outcomes, ended branches, and next fused event."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class DeliveryState:
-    """One step of a delivery: everything that it may have to repair or collect at its end.
+    """State of one delivery step, which the step repairs or collects at its end.
 
     Attributes:
         routes: addresses that travel with the execution.
@@ -47,13 +47,13 @@ class DeliveryState:
         self.may_continue = may_continue
 
     def enter_lanes(self) -> Lanes:
-        """Return the open fan-outs of this delivery, which all its steps share."""
+        """Return this delivery's open fan-outs, shared by its steps."""
         if self.lanes is None:
             self.lanes = Lanes()
         return self.lanes
 
     def next_step(self, ahead: "Envelope") -> "DeliveryState":
-        """Return the state of the same delivery's next step, which runs `ahead`."""
+        """Return the next step's state in the same delivery; that step runs `ahead`."""
         delivery = DeliveryState(ahead.routes, may_continue=True)
         delivery.is_fused, delivery.lanes = True, self.lanes
         return delivery

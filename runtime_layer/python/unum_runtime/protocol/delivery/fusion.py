@@ -1,4 +1,4 @@
-"""Fusion: a delivery runs the next invocation itself, if that invocation is in the same function.
+"""Fusion: a delivery runs its next invocation itself, given the same function version.
 
 The outcome between the two is committed as usual, but no event is sent. If the sandbox dies after that, the platform
 repeats the event that it delivered, and that delivery finds the outcome. It then sends the event that fusion saved: an
@@ -45,7 +45,7 @@ class Fusion:
     given_ms: int
 
     def __call__(self, address: str, _event: Envelope, task: Task) -> bool:
-        """Return True if `task` is at this address, and enough time remains for it."""
+        """Return True if `task` has this address, and enough time remains."""
         return address == self.address and self.remaining_ms() >= self._needed_ms(task)
 
     def _needed_ms(self, task: Task) -> float:
@@ -54,7 +54,7 @@ class Fusion:
 
 
 def may_fuse(rt: Runtime, delivery: DeliveryState, name: Name, task: Task) -> bool:
-    """Return True if a delivery whose only remaining effect is the invocation `name` of `task` may run it itself."""
+    """Return True if a delivery may run invocation `name` of `task`, its only remaining effect, itself."""
     if not delivery.may_continue or not delivery.created or delivery.found:
         return False
     # Eager collection deletes an outcome as soon as the next event is sent; a repeated delivery would find nothing.
@@ -65,7 +65,7 @@ def may_fuse(rt: Runtime, delivery: DeliveryState, name: Name, task: Task) -> bo
 
 
 def _is_next(before: Name, after: Name, task: Task) -> bool:
-    """Return True if `after` is in the same branch as `before`, in a branch nested in it, or in its lane's next branch.
+    """Return True if `after` follows `before` in its branch, a nested branch, or the lane's next branch.
 
     A neighbour join is excluded from the last case: it may begin because of another branch's delivery.
     """
@@ -77,7 +77,7 @@ def _is_next(before: Name, after: Name, task: Task) -> bool:
 
 
 def fits(rt: Runtime, event: Envelope) -> bool:
-    """Return True if `event` is certainly small enough to be sent; the sender handles every other event."""
+    """Return True if `event` certainly fits Lambda's limit; senders handle larger events."""
     if rt.large is not None or not isinstance(event.input, Value):
         return True
     variables = to_text(dict(event.input.variables)) if event.input.variables else ""
@@ -85,12 +85,12 @@ def fits(rt: Runtime, event: Envelope) -> bool:
 
 
 def own_event(event: Envelope) -> Envelope:
-    """Return `event` with an input of its own, as a receiver parses it: user code may change its input."""
+    """Return `event` with a copied input, because user code may change its input."""
     return event.with_input(event.input.own()) if isinstance(event.input, Value) else event
 
 
 def is_first(rt: Runtime, delivery: DeliveryState, done: Envelope, ahead: Envelope) -> bool:
-    """Return True if `ahead`, fused after `done`, certainly has no outcome, so that no read is needed.
+    """Return True if `ahead`, fused after `done`, certainly lacks an outcome, which saves one read.
 
     That holds if the delivery has just read it, or has just created the only outcome that leads to it.
     """

@@ -1,4 +1,4 @@
-"""Ingress of a delivery: its deadline, the committed outcome if there is one, and the input of user code."""
+"""Ingress: check an event's deadline, read its committed outcome, else read user code's input."""
 
 from unum_runtime.errors import NotOurEvent, OutcomeCollected, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, is_stop_record
@@ -37,7 +37,7 @@ def admit(rt: Runtime, envelope: Envelope) -> State:
 
 
 def look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Value | Effect:
-    """Return the input of user code, or the effect of the committed outcome if there is one.
+    """Return user code's input, or the committed outcome's effect.
 
     Raises:
         RefusedDelivery: nothing depends on the event any more.
@@ -57,7 +57,7 @@ def look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Va
 
 
 def _is_unguarded(envelope: Envelope, state: State) -> bool:
-    """Return True if the event runs without a read of its outcome."""
+    """Return True if the event skips reading its outcome."""
     # A state without user code has nothing to repeat, except that in a branch only the read finds a stop.
     if not isinstance(state, Task):
         return not envelope.name.frames
@@ -66,7 +66,7 @@ def _is_unguarded(envelope: Envelope, state: State) -> bool:
 
 
 def _read_committed(rt: Runtime, envelope: Envelope) -> Checkpoint | None:
-    """Return the committed outcome of `envelope`, read in one request with the outcomes of the scopes around it.
+    """Read `envelope`'s committed outcome and its scopes' outcomes in one request.
 
     Raises:
         RefusedDelivery: the execution was stopped, or a scope around was settled without this branch.
@@ -83,7 +83,7 @@ def _read_committed(rt: Runtime, envelope: Envelope) -> Checkpoint | None:
 
 
 def _read_successor(rt: Runtime, envelope: Envelope, collected: OutcomeCollected) -> Checkpoint:
-    """Return the outcome made of a collected input: that of the Task itself, or of the fan-out with these results.
+    """Return a collected input's successor: the committed outcome of its Task or fan-out.
 
     Raises:
         OutcomeCollected: there is none, because a scope around is settled.
@@ -96,7 +96,7 @@ def _read_successor(rt: Runtime, envelope: Envelope, collected: OutcomeCollected
 
 
 def _read_input(rt: Runtime, envelope: Envelope) -> Value | Commit:
-    """Return the Task's input; if results cannot be joined to one, the failure of their fan-out, to be committed."""
+    """Return the Task's input, or a commit of the fan-out's failure if joining its results fails."""
     if isinstance(envelope.input, Value):
         return envelope.input
     if isinstance(envelope.input, Stored):

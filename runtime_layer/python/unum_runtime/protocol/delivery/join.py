@@ -1,4 +1,4 @@
-"""Join: continue a scope that is complete or has failed, and read the results of its branches.
+"""Join: continue complete or failed scopes, and join branch results.
 
 `unum_runtime.protocol.fanout.completion` decides that a scope is complete.
 """
@@ -24,7 +24,7 @@ from unum_runtime.protocol.runtime import Runtime
 
 
 def complete(rt: Runtime, effect: CompleteBranch | BranchFailed, delivery: DeliveryState) -> list[Invoke | Commit]:
-    """Add a branch to the completed ones of its scope.
+    """Add one completed branch to its scope's completion set.
 
     Returns:
         The continuation of the scope if it is complete; else the branch that waits for this one under MaxConcurrency.
@@ -37,7 +37,7 @@ def complete(rt: Runtime, effect: CompleteBranch | BranchFailed, delivery: Deliv
 
 
 def complete_again(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[Invoke | Commit]:
-    """Add the branches `ended`, in ascending order, once more; return the continuation of the scope if it is complete.
+    """Repeat completion-set additions for branches `ended`, in ascending order; return a complete scope's continuation.
 
     Branches that wait under MaxConcurrency are not started: the caller knows which of them have begun.
     """
@@ -45,7 +45,7 @@ def complete_again(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[Invo
 
 
 def fail(rt: Runtime, effect: BranchFailed, delivery: DeliveryState) -> list[Invoke | Commit]:
-    """Fail the scope of a failed branch, unless the fan-out tolerates the failure.
+    """Fail a failed branch's scope, unless its fan-out tolerates failures.
 
     A Map that tolerates failures counts them in its join, after all branches have ended. A quorum counts them at once.
     """
@@ -60,7 +60,7 @@ def fail(rt: Runtime, effect: BranchFailed, delivery: DeliveryState) -> list[Inv
 
 
 def continue_scope(rt: Runtime, scope: Scope) -> Invoke | Commit:
-    """Return the continuation of a complete scope: an event for the Task that joins its results, or their commit."""
+    """Return a complete scope's continuation: its joining Task's event, or a commit of joined results."""
     follower = rt.workflow.fan_out(scope.state).join
     if follower is None:
         return join_results(rt, scope)
@@ -69,7 +69,7 @@ def continue_scope(rt: Runtime, scope: Scope) -> Invoke | Commit:
 
 
 def join_results(rt: Runtime, scope: Scope) -> Commit:
-    """Return the outcome of a complete scope's fan-out state, to be committed.
+    """Return a commit of the complete scope's joined results, or of its failure.
 
     Raises:
         InconsistentHistory: the store has not exactly one result for every branch.
@@ -102,14 +102,14 @@ def join_results(rt: Runtime, scope: Scope) -> Commit:
 
 
 def _next_branch(rt: Runtime, scope: Scope, index: int, delivery: DeliveryState) -> list[Invoke | Commit]:
-    """Return the start of the branch that waits for branch `index`, if the fan-out limits concurrent branches."""
+    """Return the next branch's start after branch `index` under MaxConcurrency; else nothing."""
     fan_out = rt.workflow.fan_out(scope.state)
     is_limited = isinstance(fan_out, Map) and fan_out.has_limit
     return next_in_lane(rt, scope, index, delivery.enter_lanes()) if is_limited else []
 
 
 def _fail_scope(rt: Runtime, scope: Scope, failure: Failure, opened: OpenScope | None) -> Commit:
-    """Return the commit of `failure` of a fan-out state; `opened` is required if it has retriers or catchers.
+    """Return a commit of the fan-out's `failure`; fan-outs with retriers or catchers require `opened`.
 
     The commit has the scope's own name. So the first failed branch decides, and every other delivery adopts that.
     """
@@ -132,7 +132,7 @@ def _needs_origin(rt: Runtime, fan_out: FanOut) -> bool:
 
 
 def _last_checkpoints(rt: Runtime, scope: Scope) -> Iterator[Checkpoint | None]:
-    """Yield the last checkpoint of each branch in branch order; None for a branch without one."""
+    """Yield each branch's last checkpoint in branch order; None for branches without checkpoints."""
     for shard in range(scope.shards):
         items = rt.store.query(shard_partition(rt.workflow.name, scope, shard))
         if rt.workflow.small_results:
@@ -149,7 +149,7 @@ def _last_checkpoints(rt: Runtime, scope: Scope) -> Iterator[Checkpoint | None]:
 
 
 def _read_ends(rt: Runtime, scope: Scope, quorum: int | None) -> list[tuple[Checkpoint, Effect]]:
-    """Return the ends of all branches in branch order; with a quorum, those of the first successes alone."""
+    """Return all branch ends in branch order; with a quorum, return its earliest successes alone."""
     if quorum is None:
         return [_end(rt, scope, index, last) for index, last in enumerate(_last_checkpoints(rt, scope))]
     planned = [(last, plan(rt.workflow, last)) for last in _last_checkpoints(rt, scope) if last is not None]
@@ -161,7 +161,7 @@ def _read_ends(rt: Runtime, scope: Scope, quorum: int | None) -> list[tuple[Chec
 
 
 def _end(rt: Runtime, scope: Scope, index: int, checkpoint: Checkpoint | None) -> tuple[Checkpoint, Effect]:
-    """Return the last checkpoint of branch `index` with the end of the branch that it implies."""
+    """Return branch `index`'s last checkpoint with its planned end: CompleteBranch or BranchFailed."""
     effect = checkpoint and plan(rt.workflow, checkpoint)
     # A missing result must fail loudly: a join of fewer results would commit a wrong outcome for good.
     if checkpoint is None or not isinstance(effect, CompleteBranch | BranchFailed):

@@ -1,4 +1,4 @@
-"""Large inputs: an event refers to an object, and its receiver reads the object.
+"""Large inputs: send an object reference; receivers read the object.
 
 The commit before the event has often stored the same text already; then both refer to the same object.
 """
@@ -14,7 +14,7 @@ from unum_runtime.store.large_items import LargeItems
 
 
 def store_large_input(large: LargeItems, envelope: Envelope) -> bytes:
-    """Return the event as bytes; store its input and refer to it if the event would be too large.
+    """Return event bytes; for oversized events, store the input and send a reference.
 
     Raises:
         StoreError: the input could not be stored.
@@ -30,7 +30,7 @@ def store_large_input(large: LargeItems, envelope: Envelope) -> bytes:
 
 
 def read_stored(rt: Runtime, stored: Stored) -> Value:
-    """Return the input to which an event refers.
+    """Return an event's stored input.
 
     Raises:
         StoreError: the input could not be read.

@@ -48,7 +48,7 @@ def maintain_by_default() -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Lease:
-    """One owner's claim on one key.
+    """Lease of one owner on one key.
 
     Attributes:
         store: store of the lease.
@@ -67,7 +67,7 @@ class Lease:
     log: Log = silent
 
     def acquire(self) -> bool:
-        """Acquire the lease; return True if the owner has it, or if the store fails."""
+        """Acquire the lease; return True for success or a store failure."""
         try:
             return self.store.acquire(self.key, self.owner, expires_at_ms=self._expires_at_ms()) == self.owner
         except StoreError as error:  # work done twice is harmless, and work left undone is not
@@ -122,7 +122,7 @@ class Lease:
 
 @dataclass(frozen=True)
 class Claim:
-    """Answer to a delivery's request for a lease.
+    """Result of a delivery's lease request.
 
     Attributes:
         refusal: error that ends the delivery; None if it may do the work.
@@ -131,7 +131,7 @@ class Claim:
     refusal: LeaseHeldError | None = None
 
     def insist(self) -> None:
-        """Raise LeaseHeldError unless this delivery may do the work.
+        """Raise `refusal` unless this delivery may work.
 
         Raises:
             LeaseHeldError: another delivery does the work; Lambda delivers this event again.
@@ -145,7 +145,7 @@ _UNCLAIMED = nullcontext(Claim())
 
 @contextmanager
 def claim(rt: Runtime, key: Key, *, sent_ms: int, refusal: LeaseHeldError, owner: str | None = None) -> Iterator[Claim]:
-    """Claim the work that ends with an item at `key`, while the block runs.
+    """Claim work producing an item at `key` while the block runs.
 
     Args:
         rt: the runtime.
@@ -185,7 +185,7 @@ def claim_invocation(rt: Runtime, envelope: Envelope) -> AbstractContextManager[
 
 
 def claim_start(rt: Runtime, start_key: Key, writer: Writer | None) -> AbstractContextManager[Claim]:
-    """Claim the start of the execution with `start_key` in the name of `writer`; claim nothing without a writer.
+    """Claim an execution's start at `start_key` for `writer`; claim nothing without writer.
 
     The client and the function that it starts are one owner: the client may die as soon as the function runs. A writer
     that another has replaced does not get the lease. Its event stays, because the other writer may have died before it
@@ -198,7 +198,7 @@ def claim_start(rt: Runtime, start_key: Key, writer: Writer | None) -> AbstractC
 
 
 def sent_ms(envelope: Envelope) -> int:
-    """Return the time at which the event of `envelope` was sent, in milliseconds since 1970, or an earlier one."""
+    """Return `envelope`'s sending time or an earlier time, in milliseconds since 1970."""
     name = envelope.name
     # The first step may run in the delivery of the start event, whose envelope was made just now.
     if not name.frames and name.step == START_STEP + 1:

@@ -1,4 +1,4 @@
-"""Memoization: executions share the results of Tasks that are marked for it.
+"""Memoization: executions share results of memoized Tasks.
 
 The function's code and its input name a result. Executions that need the same result at the same time wait for one
 another by a lease. Each execution commits its own checkpoint of the result, so no other part of the protocol depends
@@ -41,7 +41,7 @@ def compute_once(rt: Runtime, envelope: Envelope, task: Task, event: Json, compu
 
 
 def _digest(rt: Runtime, task: Task, event: Json) -> str:
-    """Return the digest of the function, its code and the input, without regard to the order of object keys."""
+    """Return a digest of function, code and input, independent of object key order."""
     text = json.dumps([task.function, rt.code, event], sort_keys=True, separators=(",", ":"))
     return sha256(text.encode())
 
@@ -56,7 +56,7 @@ def _find(rt: Runtime, key: Key) -> Success | None:
 
 
 def _remember(rt: Runtime, key: Key, result: Result) -> Result:
-    """Store `result` unless one is stored; return the stored one, or `result` if the store refuses it."""
+    """Store `result` if absent; return the stored result, or `result` after a store failure."""
     if not isinstance(result, Success):
         return result
     try:

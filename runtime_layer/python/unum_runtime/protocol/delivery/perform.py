@@ -36,7 +36,7 @@ from unum_runtime.store.large_items import MAX_EVENT_BYTES
 
 
 def perform(rt: Runtime, delivery: DeliveryState, *effects: Effect) -> None:
-    """Perform `effects` and all effects that follow from them in this sandbox; then collect what became unneeded.
+    """Perform `effects` and their following effects in this sandbox, then collect unneeded outcomes.
 
     Args:
         rt: the runtime.
@@ -93,12 +93,12 @@ def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope
 
 
 def send(rt: Runtime, event: Envelope) -> None:
-    """Send `event`, which was to be fused."""
+    """Send `event` instead of fusing its invocation."""
     rt.invoker.invoke([(_address(rt, event.state, event.routes), _payload(rt, event))])
 
 
 def _continue_settled(rt: Runtime, scope: Scope, item: Item, routes: Mapping[str, str]) -> None:
-    """Perform the effect of a settled scope's outcome, unless a Task has joined its results; collect the scope."""
+    """Perform a settled scope's effect unless a Task joined its results, then collect the scope."""
     if TOMBSTONE in item or item["state"] != scope.state:
         return
     try:
@@ -110,14 +110,14 @@ def _continue_settled(rt: Runtime, scope: Scope, item: Item, routes: Mapping[str
 
 
 def _begin_branches(rt: Runtime, opened: list[OpenScope]) -> list[Invoke | Commit]:
-    """Return the start of each branch of `opened`; or, if these are too many for one delivery, events for parts."""
+    """Return branch starts of `opened`, or events for parts if one delivery cannot start all branches."""
     if sum(len(started_at_once(each)) for each in opened) > rt.most_begun:
         return [part for each in opened for part in parts(each, rt.most_begun)]
     return [branch(each, index) for each in opened for index in started_at_once(each)]
 
 
 def _perform_unless_refused(rt: Runtime, effect: Effect, delivery: DeliveryState) -> list[Effect]:
-    """Perform an effect that is no invocation; return its following effects, none if it is refused."""
+    """Perform one effect except Invoke and OpenScope; return following effects, none after a refusal."""
     # A refusal says that all that follows from this effect is committed. Effects beside it are still to be performed.
     try:
         return _perform_one(rt, effect, delivery)
@@ -145,7 +145,7 @@ def _perform_one(rt: Runtime, effect: Effect, delivery: DeliveryState) -> list[E
 
 
 def _send(rt: Runtime, invokes: list[Invoke], delivery: DeliveryState, *, is_all: bool) -> list[Commit]:
-    """Send the events of `invokes`, some of them later; return commits in place of events that cannot be sent.
+    """Send or schedule events of `invokes`; return commits replacing undeliverable events.
 
     If `is_all` says that nothing else is left to do, a single event may be fused instead.
     """
@@ -176,12 +176,12 @@ def _payload(rt: Runtime, event: Envelope) -> bytes:
 
 
 def _due_later(rt: Runtime, effect: Invoke) -> int | None:
-    """Return the time of a delayed event, in milliseconds since 1970; None if it is due now."""
+    """Return a delayed event's time in milliseconds since 1970; None for immediate events."""
     return effect.due_ms if effect.due_ms is not None and effect.due_ms > rt.clock.now_ms() else None
 
 
 def _fuse(rt: Runtime, delivery: DeliveryState, event: Envelope) -> bool:
-    """Keep `event` for this delivery itself; return False if it must be sent."""
+    """Keep `event` as this delivery's next step; return False to send it."""
     task = rt.workflow.states[event.state]
     if rt.fuses is None or not isinstance(task, Task):
         return False
@@ -193,13 +193,13 @@ def _fuse(rt: Runtime, delivery: DeliveryState, event: Envelope) -> bool:
 
 
 def _address(rt: Runtime, to: str, routes: Mapping[str, str]) -> str:
-    """Return the address of state `to`: its Task's function; this function for a Wait or a fan-out."""
+    """Return state `to`'s address: its Task's function, or this function for Waits and fan-outs."""
     state = rt.workflow.states[to]
     return rt.address(state.function, routes) if isinstance(state, Task) else rt.own_address
 
 
 def _send_failure(rt: Runtime, effect: Invoke, size: int) -> Failure | None:
-    """Return the failure of an event that would never be delivered; None for a valid event."""
+    """Return an undeliverable event's failure; None for valid events."""
     if size > MAX_EVENT_BYTES:
         cause = f"the input of {effect.state!r} makes an event of {size} bytes; at most {MAX_EVENT_BYTES} are delivered"
         return Failure("States.DataLimitExceeded", cause + WITHOUT_BUCKET)

@@ -1,4 +1,4 @@
-"""Platform failures: the failure handler commits the failure of an event that Lambda gave up, and continues from it.
+"""Platform failures: the failure handler commits failures of events after Lambda's last retry, and continues.
 
 It does the same as a delivery of the event, without user code. So it may run twice, die anywhere, and race with a late
 success of the same invocation: the first commit counts.
@@ -20,7 +20,7 @@ from unum_runtime.protocol.runtime import CallbackPending, Runtime
 
 
 def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
-    """Continue from the committed outcome of `envelope`, or from the consequence of `failure` if there is none.
+    """Continue from `envelope`'s committed outcome; without one, recover from or commit `failure`.
 
     Args:
         rt: a runtime with the routes of the event's function; it runs no user code.

@@ -71,7 +71,7 @@ def run(rt: Runtime, envelope: Envelope, state: State, entered: Value) -> Done:
 
 
 def recover_failure(rt: Runtime, envelope: Envelope, task: Task, entered: Value, failure: Failure) -> Done:
-    """Return the consequence of `failure`, which the platform reports of a try of `task` with input `entered`."""
+    """Recover from `failure`, reported by the platform for a try of `task` with input `entered`."""
     found = store_failure(rt, envelope, failure) if task.pattern is Pattern.CALLBACK else failure
     if isinstance(found, CallbackPending):
         return found
@@ -117,7 +117,7 @@ class _Try:
         return _evaluation(self.rt, self.envelope, self.entered)
 
     def run(self) -> Done:
-        """Run user code, or poll what it started, and return the consequence."""
+        """Run user code or poll its job; return an outcome, an event or nothing."""
         begun_ms = self.rt.clock.now_ms()
         if self.rt.workflow.timeout_s is not None and self.evaluation.is_late_at(begun_ms):
             return self._commit(out_of_time(self.rt.workflow), DEFAULT_CONTINUATION, begun_ms)
@@ -210,7 +210,7 @@ class _Try:
         return begun_ms if job is None else int(job.get("since", begun_ms))
 
     def recover(self, failure: Failure, begun_ms: int) -> Done:
-        """Return the consequence of `failure`: the event of a retry, unless it was sent already, or an outcome."""
+        """Return a retry event for `failure`, or an outcome to commit; nothing if another event started the retry."""
         now_ms, retries = self.rt.clock.now_ms(), self.envelope.retries
         found = recover(self.task, failure, self.entered.value, self.evaluation, retries=retries, now_ms=now_ms)
         if isinstance(found, Retry):
@@ -223,7 +223,7 @@ class _Try:
         return self._commit(found.outcome, found.continuation, begun_ms)
 
     def _poll_again(self, due_ms: int, found: dict[str, Json]) -> Invoke | CallbackPending:
-        """Return the event that polls `found` at `due_ms`; nothing if another event polls it."""
+        """Return a polling event for `found`, due at `due_ms`; nothing if another event polls it."""
         is_job = self.task.pattern is Pattern.SYNC
         job = next_poll(self.rt, self.envelope, found, due_ms) if is_job else found
         return CallbackPending() if job is None else self._again(due_ms, self.envelope.retries, job)
@@ -287,7 +287,7 @@ def call_user_code(rt: Runtime, invocation: Call, event: Json) -> _Result:
 
 
 def shape_result(task: Task, result: Json) -> Json:
-    """Return the result in the form of the Task's resource.
+    """Return user code's result, wrapped as the Task's resource wraps it.
 
     Source: AWS Step Functions Developer Guide, "Invoke an AWS Lambda function with Step Functions".
     """
@@ -302,7 +302,7 @@ def _cause(message: str, error_type: str, stack: list[str]) -> str:
 
 
 def _user_frames(error: Exception) -> list[str]:
-    """Return the stack from user code on, without the runtime's own frames."""
+    """Return user code's stack frames, without runtime frames."""
     frames = dropwhile(
         lambda frame: frame.filename.startswith(_RUNTIME_FOLDER), traceback.extract_tb(error.__traceback__)
     )

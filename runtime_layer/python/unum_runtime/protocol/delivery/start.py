@@ -1,4 +1,4 @@
-"""Start of an execution: by an event from outside, or by a start record that a client wrote."""
+"""Start an execution by an outside event, or by a client's start record."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ from unum_runtime.protocol.runtime import Runtime
 
 
 def start(rt: Runtime, execution_name: str, value: Json) -> None:
-    """Start the execution `execution_name` with input `value`; if the name exists, continue that execution.
+    """Start execution `execution_name` with input `value`, or continue an existing execution.
 
     Raises:
         StoreError: the execution may exist or not; deliver the event again.
@@ -56,7 +56,7 @@ def resume(rt: Runtime, execution_name: str, writer: Writer | None = None) -> No
 
 
 def _begin(rt: Runtime, record: Checkpoint, *, fresh: bool) -> None:
-    """Continue from the start record; run the first Task in this sandbox if this function hosts it.
+    """Continue from the start record, running a hosted first Task in this sandbox.
 
     Raises:
         RefusedDelivery: the execution's commits may have expired; only its result is kept for longer.
@@ -78,5 +78,5 @@ def _is_for_us(rt: Runtime, effect: Invoke) -> bool:
 
 
 def execution_routes(rt: Runtime) -> Mapping[str, str]:
-    """Return the addresses that travel in every envelope of an execution."""
+    """Return addresses for every envelope of an execution."""
     return {function: rt.routes[function] for function in rt.carried}

@@ -1,4 +1,4 @@
-"""Time limits of one try of a Task, in one delivery or in several."""
+"""Time limits of a Task's try, across all its deliveries."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -14,7 +14,7 @@ TimeLimits: TypeAlias = Mapping[str, float | None]
 
 
 def user_code_limit_s(task: Task, limits: TimeLimits) -> float | None:
-    """Return the time limit of one run of user code, in seconds; None for no limit."""
+    """Return user code's time limit in seconds; None without limit."""
     # Heartbeats are expected from the responder alone. User code in a Lambda function sends none, so for every other
     # pattern a heartbeat limit is a limit of the whole run.
     if task.pattern is Pattern.CALLBACK:
@@ -23,7 +23,7 @@ def user_code_limit_s(task: Task, limits: TimeLimits) -> float | None:
 
 
 def exceeded_limit(task: Task, limits: TimeLimits, elapsed_ms: int) -> Failure | None:
-    """Return the failure of a try that took `elapsed_ms` milliseconds; None within its limits."""
+    """Return States.Timeout or States.HeartbeatTimeout after an exceeded limit, else None."""
     for error, limit_s in limits.items():
         if limit_s is not None and elapsed_ms > limit_s * 1000:
             return Failure(error, f"state {task.name!r}: took longer than {limit_s:g} s")
@@ -31,12 +31,12 @@ def exceeded_limit(task: Task, limits: TimeLimits, elapsed_ms: int) -> Failure |
 
 
 def responder_limits(limits: TimeLimits) -> Limits:
-    """Return the limits of a responder with the task token."""
+    """Return time limits for the task token's responder."""
     return Limits(limits.get("States.Timeout"), limits.get("States.HeartbeatTimeout"))
 
 
 def check_before(deadline_ms: int, now_ms: int, found: JobPending | CallbackPending) -> JobPending | CallbackPending:
-    """Return `found` with a check at `deadline_ms` at the latest, because the execution must have ended by then."""
+    """Return `found` with its next check no later than the execution's deadline."""
     left_ms = max(0, deadline_ms - now_ms)
     if isinstance(found, CallbackPending):
         return JobPending(None, left_ms)

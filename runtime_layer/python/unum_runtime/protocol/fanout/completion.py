@@ -18,7 +18,7 @@ from unum_runtime.protocol.runtime import Runtime
 
 
 def add_completed(rt: Runtime, scope: Scope, index: int, pack: Item | None = None) -> bool:
-    """Add branch `index` to the completed branches of `scope`.
+    """Add completed branch `index` to the completion set of `scope`.
 
     Args:
         rt: the runtime.
@@ -36,7 +36,7 @@ def add_completed(rt: Runtime, scope: Scope, index: int, pack: Item | None = Non
 
 
 def add_completed_again(rt: Runtime, scope: Scope, ended: Iterable[int]) -> bool:
-    """Add the branches `ended`, in ascending order, once more; return True if the scope is complete right after that.
+    """Repeat additions of branches `ended`, in ascending order; return True if they complete the scope.
 
     Repairs sets after a delivery died between a branch's commit and the addition, or between two sets.
     """
@@ -45,13 +45,13 @@ def add_completed_again(rt: Runtime, scope: Scope, ended: Iterable[int]) -> bool
 
 
 def add_failed(rt: Runtime, scope: Scope, index: int, quorum: int) -> bool:
-    """Add branch `index` to the failed branches of `scope`; return True if `quorum` successes became impossible."""
+    """Add failed branch `index` to its scope's failures; return True if `quorum` successes became impossible."""
     failed = rt.store.add(failed_key(rt.workflow.name, scope), index, expires_at_s=rt.expires_at_s())
     return scope.size - len(failed) < quorum
 
 
 def _add_packs(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[bool]:
-    """Mark the branches `ended` in their packs; for each pack, return True if it completes the scope."""
+    """Mark branches `ended` completed; per pack, return True if it completes the scope."""
     completes = []
     for number, indexes in groupby(ended, key=pack_of):
         pack: Item = {}
@@ -63,7 +63,7 @@ def _add_packs(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[bool]:
 
 
 def _add_shards(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[bool]:
-    """Add the branches `ended` to their shards; for each shard, return True if it completes the scope."""
+    """Add branches `ended` to their shards; per shard, return True if it completes the scope."""
     completes = []
     for shard, indexes in groupby(ended, key=lambda index: index // SHARD_SIZE):
         done: frozenset[int] = frozenset()
@@ -74,20 +74,20 @@ def _add_shards(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[bool]:
 
 
 def _add_full_pack(rt: Runtime, scope: Scope, pack: int) -> bool:
-    """Add the full `pack` to the completed packs; return True if all packs are full right after that."""
+    """Add full `pack` to the completion set; return True if it completes all packs."""
     packs = replace(scope, size=scope.packs)
     # A single pack is its own completion set.
     return packs.size == 1 or _completes_scope(rt, packs, pack // SHARD_SIZE, len(_add(rt, packs, pack)))
 
 
 def _add(rt: Runtime, scope: Scope, index: int) -> frozenset[int]:
-    """Add `index` to the set of its shard, and return that set right after the addition."""
+    """Add `index` to its shard's set; return the set right after the addition."""
     key = completion_key(rt.workflow.name, scope, index // SHARD_SIZE)
     return rt.store.add(key, index, expires_at_s=rt.expires_at_s())
 
 
 def _completes_scope(rt: Runtime, scope: Scope, shard: int, done: int) -> bool:
-    """Return True if `scope` is complete now that `shard` has `done` members; add a full shard to the root set."""
+    """Return True if `shard` with `done` members completes `scope`; add full shards to the root set."""
     quorum = rt.workflow.fan_out(scope.state).quorum
     if quorum is not None:  # such a fan-out has one shard: more branches fail when they are opened
         return done >= quorum

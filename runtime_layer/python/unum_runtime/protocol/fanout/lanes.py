@@ -1,4 +1,4 @@
-"""Start later branches of an open fan-out: those of a part, and the next branch of a lane.
+"""Start later branches of an open fan-out: branches of a part, and next branches of lanes.
 
 A lane is a sequence of branches under MaxConcurrency: each begins when the one before it has ended. Both kinds of
 branches begin from the fan-out's origin, the checkpoint that opened it, read again from the store.
@@ -18,7 +18,7 @@ CHECK_LASTS_MS = 1_000
 
 
 class Lanes:
-    """Open fan-outs, one inside the other, whose branches one delivery runs in sequence.
+    """Open nested fan-outs; one delivery runs their branches in sequence.
 
     Attributes:
         checked_ms: time of the last check whether the scopes around are settled, in milliseconds since 1970.
@@ -34,7 +34,7 @@ class Lanes:
         return self._opened.get(scope)
 
     def keep(self, opened: OpenScope) -> None:
-        """Keep `opened`, and drop fan-outs that are not around it."""
+        """Keep `opened`; drop fan-outs outside its enclosing scopes."""
         # A long delivery may pass any number of inner fan-outs, each with all its inputs: keep one per depth.
         depth = len(opened.scope.frames)
         self._opened = {scope: other for scope, other in self._opened.items() if len(scope.frames) < depth}
@@ -42,7 +42,7 @@ class Lanes:
 
 
 def read_origin(rt: Runtime, scope: Scope) -> OpenScope:
-    """Return the fan-out as its origin committed it.
+    """Return a fan-out as committed by its origin.
 
     Raises:
         StoreError: the origin's checkpoint is missing.
@@ -53,7 +53,7 @@ def read_origin(rt: Runtime, scope: Scope) -> OpenScope:
 
 
 def read_part(rt: Runtime, first: Name, stop: int) -> OpenScope:
-    """Return the open fan-out around branch `first`, reduced to the branches from `first` up to `stop`.
+    """Return branch `first`'s fan-out, reduced to branches `first` up to `stop`.
 
     Raises:
         RefusedDelivery: the execution was stopped.
@@ -69,7 +69,7 @@ def read_part(rt: Runtime, first: Name, stop: int) -> OpenScope:
 
 
 def next_in_lane(rt: Runtime, scope: Scope, index: int, lanes: Lanes) -> list[Invoke | Commit]:
-    """Return the start of the branch that waits for branch `index` under MaxConcurrency; an empty list if none does.
+    """Return the next branch's start after branch `index` under MaxConcurrency, or an empty list.
 
     The list is also empty if the execution was stopped, or if a scope around is settled and the branch has no outcome.
     A branch with an outcome continues even then: it may itself have settled the scope, in a delivery that died.
@@ -112,7 +112,7 @@ def _is_unguarded(rt: Runtime, begins: Invoke | Commit) -> bool:
 
 
 def _unless_settled(rt: Runtime, begins: Invoke | Commit) -> list[Invoke | Commit]:
-    """Return `begins`, marked as new if it has no outcome; nothing if a scope around was settled without it."""
+    """Return `begins`, marked new without outcome; nothing if a surrounding scope settled without it."""
     found, settled = read_outcome(rt, begins.name, begins.state)
     if any(map(is_stop_record, settled)) or (settled and found is None):
         return []
@@ -129,6 +129,6 @@ def _parse_origin(rt: Runtime, scope: Scope, item: Item | None) -> OpenScope:
 
 
 def _read_origin_in_scopes(rt: Runtime, scope: Scope, index: int) -> Found:
-    """Return the origin's item, and the outcomes of `scope` and of the scopes around it."""
+    """Return the origin's item, with outcomes of `scope` and surrounding scopes."""
     name = Name(scope.execution, scope.branch(index), step=0)
     return read_in_scopes(rt, checkpoint_key(rt.workflow.name, scope.origin), name)

@@ -1,4 +1,4 @@
-"""Neighbour joins: a Task runs on the outcomes of its own branch and of the branch before it, without a join of all.
+"""Neighbour joins: a Task runs on outcomes of its own and its previous branch, without joining all branches.
 
 Source: the pipelined fan-in of ExCamera, as Unum describes it in "Fan-in".
 """
@@ -14,7 +14,7 @@ _PREVIOUS, _OWN = 0, 1
 
 
 def record_arrival(rt: Runtime, effect: JoinNeighbour) -> list[Invoke]:
-    """Record that a branch has reached its neighbour join: for its own join, and for that of the next branch.
+    """Record a branch's arrival at its own neighbour join and at the next branch's join.
 
     Returns:
         The invocations whose both branches have arrived. Every delivery that sees both returns them, because an earlier
@@ -44,7 +44,7 @@ def read_neighbours(rt: Runtime, envelope: Envelope) -> Value:
 
 
 def _add_arrival(rt: Runtime, scope: Scope, name: Name, own: int, who: int) -> bool:
-    """Add `who` to the arrivals at the join of branch `own`; return True if all have arrived."""
+    """Add `who` to branch `own`'s arrivals; return True after all arrivals."""
     if own == scope.size:
         return False
     key = meeting_key(rt.workflow.name, scope, own, name.step)
@@ -52,7 +52,7 @@ def _add_arrival(rt: Runtime, scope: Scope, name: Name, own: int, who: int) -> b
 
 
 def _read_input_of(rt: Runtime, name: Name, state: str) -> Value:
-    """Return the value with which the branch of `name` reaches `state`, planned from the commit before."""
+    """Return a branch's input to `state`, planned from its commit before `name`."""
     before = Name(name.execution, name.frames, name.step - 1)
     key = checkpoint_key(rt.workflow.name, before)
     item = rt.store.read([key]).get(key)

@@ -34,7 +34,7 @@ from unum_runtime.protocol.runtime import Runtime
 
 
 class Place(NamedTuple):
-    """Place of a branch in a pack.
+    """Branch place within a pack.
 
     Attributes:
         key: key of the pack.
@@ -63,7 +63,7 @@ def is_packed(workflow: Workflow, fan_out: str) -> bool:
 
 
 def place_of(workflow: Workflow, state: str, name: Name) -> Place | None:
-    """Return the place of the outcome of invocation `name` of `state`; None if it is not in a pack."""
+    """Return invocation `name`'s place in a pack; None for a Task without places."""
     task = workflow.states.get(state)
     if task is None or task.scope is None or state not in packed_tasks(workflow).get(task.scope, ()):
         return None
@@ -71,7 +71,7 @@ def place_of(workflow: Workflow, state: str, name: Name) -> Place | None:
 
 
 def commit_packed(rt: Runtime, place: Place, checkpoint: Checkpoint, following: Effect) -> tuple[Item | None, Item]:
-    """Fill `place` with `checkpoint` if it is empty; `following` is the effect of `checkpoint`.
+    """Fill an empty `place` with `checkpoint`, whose effect is `following`.
 
     Returns:
         None if this call filled the place, else the outcome that is committed; and the pack right after that.
@@ -103,7 +103,7 @@ def commit_packed(rt: Runtime, place: Place, checkpoint: Checkpoint, following: 
 
 
 def find_packed(rt: Runtime, place: Place, name: Name, pack: Item | None) -> Item | None:
-    """Return the outcome of invocation `name` in `place` of `pack`; None if the place is empty.
+    """Return invocation `name`'s outcome in `place` of `pack`; None for an empty place.
 
     Raises:
         InconsistentHistory: the branch has ended with another invocation.
@@ -118,13 +118,13 @@ def find_packed(rt: Runtime, place: Place, name: Name, pack: Item | None) -> Ite
 
 
 def mark_completed(rt: Runtime, scope: Scope, index: int) -> Item:
-    """Mark the place of branch `index` as completed, unless it is filled, and return the pack right after that."""
+    """Mark branch `index` completed unless its place is filled; return the resulting pack."""
     place = _place(rt.workflow, scope, index)
     return _fill(rt, place, marked(place.slot, counts=True))[1]
 
 
 def own_keys(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
-    """Return the keys under which a delivery may have stored `checkpoint`."""
+    """Return possible keys of a stored `checkpoint`."""
     own = checkpoint_key(rt.workflow.name, checkpoint.name)
     place = place_of(rt.workflow, checkpoint.state, checkpoint.name)
     if place is None:
@@ -134,7 +134,7 @@ def own_keys(rt: Runtime, checkpoint: Checkpoint) -> list[Key]:
 
 
 def uncollected(items: Mapping[Key, Item]) -> list[Key]:
-    """Return the keys of packs and of outcomes set aside, among `items` of a shard, without collected ones."""
+    """Return keys of uncollected packs and outcomes set aside among a shard's `items`."""
     return [key for key, item in items.items() if TOMBSTONE not in item and (is_aside(key) or pack_at(key))]
 
 
@@ -150,13 +150,13 @@ def _fill(rt: Runtime, place: Place, item: Item) -> tuple[bool, Item]:
 
 
 def _set_aside(rt: Runtime, checkpoint: Checkpoint) -> Item | None:
-    """Store `checkpoint` beside the pack if no outcome is there; return None, else that earlier outcome."""
+    """Store `checkpoint` beside the pack if absent; return None, else an earlier outcome."""
     key = aside_key(checkpoint_key(rt.workflow.name, checkpoint.name))
     return rt.store.create(key, checkpoint.to_item(), expires_at_s=rt.expires_at_s())
 
 
 def _counts_as_completed(rt: Runtime, following: Effect) -> bool:
-    """Return True if a branch that ends with `following` counts as completed."""
+    """Return True if a branch ending with `following` counts as completed."""
     if isinstance(following, CompleteBranch):
         return True
     assert isinstance(following, BranchFailed)  # noqa: S101 - the only other effect of a branch's last Task
@@ -165,7 +165,7 @@ def _counts_as_completed(rt: Runtime, following: Effect) -> bool:
 
 
 def _has_place(workflow: Workflow, task: Task, scope: str) -> bool:
-    """Return True if `task` ends its branch with every outcome, and its invocation has a name of its own.
+    """Return True if every outcome of `task` ends its branch under an unshared invocation name.
 
     A quorum counts single branches, which packs hide. A callback is found by the invocation's own checkpoint key.
     """
@@ -177,7 +177,7 @@ def _has_place(workflow: Workflow, task: Task, scope: str) -> bool:
 
 
 def _ends_after(workflow: Workflow, task: Task) -> bool:
-    """Return True if every path after `task` ends the branch without another commit."""
+    """Return True if no path after `task` needs another commit."""
     seen: set[str] = set()
     ahead = list(_followers(task))
     while ahead:

@@ -1,4 +1,4 @@
-"""Read the outcome of an invocation, together with the outcomes of the scopes around it, in one request."""
+"""Read an invocation's outcome and its surrounding scopes' outcomes in one request."""
 
 from typing import TypeAlias
 
@@ -12,7 +12,7 @@ Found: TypeAlias = tuple[Item | None, list[Item]]
 
 
 def read_outcome(rt: Runtime, name: Name, state: str) -> Found:
-    """Return the committed outcome of invocation `name` of `state`, and the settled scopes around it.
+    """Return invocation `name`'s committed outcome, with outcomes of settled scopes around it.
 
     Raises:
         InconsistentHistory: the branch has ended with another invocation.
@@ -26,7 +26,7 @@ def read_outcome(rt: Runtime, name: Name, state: str) -> Found:
 
 
 def read_in_scopes(rt: Runtime, key: Key, name: Name) -> Found:
-    """Return the item at `key`, and the outcomes of all scopes around `name`.
+    """Return the item at `key`, with outcomes of settled scopes around `name`.
 
     Raises:
         StoreError: the store could not be read.

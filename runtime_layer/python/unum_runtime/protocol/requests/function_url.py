@@ -42,7 +42,7 @@ def respond(rt: Runtime, event: Json) -> Mapping[str, Json]:
 
 
 def _content(event: Json) -> Json:
-    """Return the value in the body of an HTTP request.
+    """Return an HTTP request's JSON body.
 
     Raises:
         ValueError: there is no such value; the message names what there is.

@@ -38,7 +38,7 @@ def request(token: str, *, request_id: str = "", **content: Json) -> dict[str, J
 
 
 def is_request(event: Json) -> bool:
-    """Return True if `event` claims to be from a responder, or from a Task that starts executions."""
+    """Return True for requests of responders, or of Tasks starting executions."""
     return isinstance(event, dict) and MARK in event and not event.keys().isdisjoint(_KINDS)
 
 
@@ -62,6 +62,7 @@ def answer(rt: Runtime, event: Mapping[str, Json]) -> Json:
 
 
 def _execute(rt: Runtime, event: Mapping[str, Json]) -> Json:
+    # Every field is checked by its type: the sender may be any principal that may invoke the alias.
     request_id = event.get("request", "")
     if not isinstance(request_id, str):
         return refusal(INVALID_REQUEST, f"request: expected a text, or nothing, got {request_id!r}")
@@ -102,5 +103,5 @@ def _refuse(constant: str) -> Json:
 
 
 def refusal(name: str, message: str) -> Json:
-    """Return the response to a request that was not executed; `name` is that of boto3's exception."""
+    """Return an error response; `name` is boto3's exception name."""
     return {"error": name, "message": message}

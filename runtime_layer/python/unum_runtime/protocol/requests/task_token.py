@@ -39,12 +39,13 @@ def send_result(rt: Runtime, token: str, result: Success | Failure, request: str
             nudge(rt, pending.event, pending.address)
         if winner is None:
             return
+    # A repeat of the request that stored the result succeeds; every other request is too late.
     if not request or winner is None or winner.get("request") != request:
         raise _timed_out()
 
 
 def beat(rt: Runtime, token: str) -> None:
-    """Record a heartbeat of the responder with `token`.
+    """Record a responder's heartbeat for `token`.
 
     Raises:
         InvalidToken: no Task of the workflow gave out the token.
@@ -81,7 +82,7 @@ def take(rt: Runtime, token: str, worker: str, request: str = "") -> None:
 
 @dataclass(frozen=True)
 class _Pending:
-    """A try that waits, as a request with its token finds it.
+    """Waiting try, found by its task token.
 
     Attributes:
         key: key of the try's item.
@@ -120,6 +121,7 @@ def _read_pending(rt: Runtime, token: str) -> _Pending:
         raise InvalidToken("no Task gave out this token, or longer ago than items are kept")
     if TOMBSTONE in item:
         return _Pending(key, item, result, None, is_over=True)
+    # One read: the result, the commit, and what may have settled the Task without either.
     name = Envelope.from_json(json.loads(str(item["value"]))).name
     found = rt.store.read([result, checkpoint_key(rt.workflow.name, name), *join_keys(rt.workflow.name, name)])
     answer = found.pop(result, None)

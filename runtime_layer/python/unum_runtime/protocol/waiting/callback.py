@@ -1,4 +1,4 @@
-"""Callbacks: an invocation gives out a task token and ends; the responder's result continues it.
+"""Callbacks: an invocation gives out a task token and ends; a responder's result continues it.
 
 A token consists of a digest that names an item in the store, and of a random number from that item. So a token reveals
 nothing, and only a responder who received it can know it. Each try has a token of its own. The first stored result of
@@ -60,7 +60,7 @@ class Limits(NamedTuple):
 
 
 class Try(NamedTuple):
-    """One try of an invocation that has given out its token.
+    """Try of an invocation after giving out its task token.
 
     Attributes:
         envelope: its event.
@@ -74,7 +74,7 @@ class Try(NamedTuple):
 
 
 def last_try(rt: Runtime, name: Name, state: str) -> Try | None:
-    """Return the last try of `state` under `name` that gave out its token; None if there is none or it is collected."""
+    """Return `state`'s last try under `name` with a stored token; None without stored or uncollected tries."""
     found = None
     for attempt in count():
         digest = _digest(name, state, attempt)
@@ -88,7 +88,7 @@ def last_try(rt: Runtime, name: Name, state: str) -> Try | None:
 
 
 def give_out_token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = None) -> str:
-    """Store the event of this try, and return its token, which is the same on every delivery.
+    """Store this try's event, and return its token, equal on every delivery.
 
     Args:
         rt: the runtime.
@@ -112,7 +112,7 @@ def give_out_token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = 
 
 
 def read_result(rt: Runtime, envelope: Envelope, token: str) -> Success | Failure | CallbackPending | None:
-    """Return the result of this try if an earlier delivery gave out its `token`.
+    """Return this try's result if an earlier delivery gave out `token`.
 
     Returns:
         The result, if this event continues from it; `CallbackPending` if another event does; None without a result.
@@ -123,13 +123,13 @@ def read_result(rt: Runtime, envelope: Envelope, token: str) -> Success | Failur
 
 
 def has_begun(rt: Runtime, envelope: Envelope) -> bool:
-    """Return True if a delivery of this try has given out its token; the platform repeats that delivery if it died."""
+    """Return True if a delivery of this try stored its token; Lambda repeats dead deliveries."""
     key = _pending_key(rt, envelope)
     return key in rt.store.read([key])
 
 
 def store_failure(rt: Runtime, envelope: Envelope, failure: Failure) -> Failure | CallbackPending:
-    """Store `failure` of user code as the result of the try, unless there is one; return the failure to continue with.
+    """Store user code's `failure` as the try's result if absent; return a failure to continue with.
 
     User code may have forwarded the token before it failed.
     """
@@ -138,7 +138,7 @@ def store_failure(rt: Runtime, envelope: Envelope, failure: Failure) -> Failure 
 
 
 def check_result(rt: Runtime, envelope: Envelope, limits: Limits) -> Success | Failure | JobPending | CallbackPending:
-    """Check the result and the time limits of a try for an event that was sent after its token was given out.
+    """Check a try's result and time limits for a nudge or a time check.
 
     Returns:
         The result, if this event continues from it; the time of the next check; or `CallbackPending` if no event of
@@ -160,14 +160,14 @@ def check_result(rt: Runtime, envelope: Envelope, limits: Limits) -> Success | F
 
 
 def next_check(limits: Limits, waited_ms: float) -> JobPending | CallbackPending:
-    """Return the next check of time limits after `waited_ms` milliseconds; `CallbackPending` without limits."""
+    """Return the next time check after waiting `waited_ms`; `CallbackPending` without limits."""
     left_s = None if limits.timeout_s is None else max(0.0, limits.timeout_s - waited_ms / 1000)
     times_s = [time_s for time_s in (left_s, limits.heartbeat_s) if time_s is not None]
     return JobPending(None, round(min(times_s) * 1000)) if times_s else CallbackPending()
 
 
 def refuse_late_check(rt: Runtime, envelope: Envelope, state: State) -> None:
-    """Refuse an event that only checks time limits, if its invocation has committed another kind of result.
+    """Refuse a time check after its invocation committed a responder's result or user code's failure.
 
     Raises:
         RefusedDelivery: the event is such a check.
@@ -181,7 +181,7 @@ def refuse_late_check(rt: Runtime, envelope: Envelope, state: State) -> None:
 
 
 def collect_tokens(rt: Runtime, envelope: Envelope, state: State) -> None:
-    """Collect the items of this try and of earlier ones; the outcome is committed and its effects are performed."""
+    """Collect token items of this and earlier tries, after performing the committed outcome's effects."""
     if isinstance(state, Task) and state.pattern is Pattern.CALLBACK:
         digests = [_digest(envelope.name, envelope.state, attempt) for attempt in range(sum(envelope.retries) + 1)]
         keys = (pending_key, answer_key)
@@ -189,7 +189,7 @@ def collect_tokens(rt: Runtime, envelope: Envelope, state: State) -> None:
 
 
 def is_alive(rt: Runtime, envelope: Envelope) -> bool:
-    """Return True if the last heartbeat of this try is recent enough.
+    """Return True if this try's last heartbeat is recent enough.
 
     An activity without a worker needs no heartbeat. Source: AWS Step Functions Developer Guide, "Task",
     HeartbeatSeconds.
@@ -204,13 +204,13 @@ def is_alive(rt: Runtime, envelope: Envelope) -> bool:
 
 
 def nudge(rt: Runtime, envelope: Envelope, address: str) -> None:
-    """Send the event of the invocation again, to continue from the stored result."""
+    """Send the invocation's event again, continuing from the stored result."""
     not_after_s = rt.not_after_s(envelope.name.execution)
     rt.invoker.invoke([(address, replace(envelope, job=dict(NUDGE), not_after_s=not_after_s).to_bytes())])
 
 
 def _overdue_failure(rt: Runtime, envelope: Envelope, limits: Limits, waited_ms: int) -> Failure | None:
-    """Return the failure of a try whose time is over; None before that."""
+    """Return an overdue try's failure, else None."""
     if limits.timeout_s is not None and waited_ms >= limits.timeout_s * 1000:
         return Failure("States.Timeout", None)
     if limits.heartbeat_s is not None and not is_alive(rt, envelope):
@@ -219,14 +219,14 @@ def _overdue_failure(rt: Runtime, envelope: Envelope, limits: Limits, waited_ms:
 
 
 def _store_result(rt: Runtime, envelope: Envelope, failure: Failure, by: By) -> Item:
-    """Store `failure` unless the try has a result; return the result's item."""
+    """Store `failure` as the try's result if absent; return the stored item."""
     item = result_item(failure, by)
     key = _answer_key(rt, envelope)
     return rt.store.create(key, item, expires_at_s=rt.expires_at_s()) or item
 
 
 def _take_result(rt: Runtime, envelope: Envelope, item: Item, by: By) -> Success | Failure | CallbackPending:
-    """Return the result in `item` if this delivery must continue from it; otherwise resend the nudge."""
+    """Return `item`'s result if this delivery must continue from it; otherwise resend the nudge."""
     if item["by"] == by:
         return _parse_result(item)
     # The request that stored the responder's result may have died before it sent the nudge.
@@ -253,13 +253,13 @@ def _own_digest(envelope: Envelope) -> str:
 
 
 def _digest(name: Name, state: str, attempt: int) -> str:
-    """Return the digest that names one try of an invocation; it is no secret."""
+    """Return a digest naming one try; digests are no secrets."""
     # The state is included: a Task without a checkpoint shares its invocation name with the Task that commits for it.
     return sha256(f"{name}+{attempt} {state}".encode())
 
 
 def taken_key(pending: Key) -> Key:
-    """Return the key of the worker that has taken an activity's task."""
+    """Return the key of an activity worker's item."""
     return pending._replace(sort="taken")
 
 

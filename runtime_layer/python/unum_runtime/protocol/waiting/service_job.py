@@ -1,4 +1,4 @@
-"""Service jobs (`.sync` Tasks): poll a job by a chain of events, and recover a chain that broke.
+"""Service jobs (`.sync` Tasks): poll jobs by event chains, and recover broken chains.
 
 Each event polls the job and sends the next event. The facts needed for polling are stored before the first event is
 sent, and again from time to time, each time for a *term*. A term that is over without a successor proves that a poll
@@ -30,7 +30,7 @@ MARGIN_MS = 300_000
 
 
 class Stored(NamedTuple):
-    """Stored facts about the last job of a Task.
+    """Stored facts about a Task's last job.
 
     Attributes:
         job: job of the event that polls it.
@@ -43,12 +43,12 @@ class Stored(NamedTuple):
     until_ms: int
 
     def polled_by(self, delivery: str) -> Json:
-        """Return the job of an event that `delivery` sends; that event begins a new term unless the job is over."""
+        """Return a polling job for `delivery`'s event, which begins a new term unless the service job ended."""
         return {**self.job, "until": 0, "by": delivery}
 
 
 def with_stored_job(rt: Runtime, envelope: Envelope) -> Envelope:
-    """Return an event that polls the job of `envelope` if the job was started before; else `envelope`, which starts it.
+    """Return an event polling `envelope`'s started job; without stored job, return `envelope`, which starts one.
 
     Raises:
         RefusedDelivery: the stored job was collected.
@@ -60,7 +60,7 @@ def with_stored_job(rt: Runtime, envelope: Envelope) -> Envelope:
 
 
 def next_poll(rt: Runtime, envelope: Envelope, found: Mapping[str, Json], due_ms: int) -> Json:
-    """Return the job of the next polling event.
+    """Return the next polling event's job.
 
     Args:
         rt: the runtime.
@@ -87,7 +87,7 @@ def next_poll(rt: Runtime, envelope: Envelope, found: Mapping[str, Json], due_ms
 
 
 def last_job(rt: Runtime, name: Name, state: str) -> Stored | None:
-    """Return the last job of `state` under `name`; None if it has started none, or if the job is collected."""
+    """Return `state`'s last stored job under `name`; None for missing or collected jobs."""
     partition = job_partition(rt.workflow.name, _digest(name, state))
     for key, item in rt.store.query(partition, newest=1).items():
         if TOMBSTONE not in item:
@@ -96,7 +96,7 @@ def last_job(rt: Runtime, name: Name, state: str) -> Stored | None:
 
 
 def collect_jobs(rt: Runtime, envelope: Envelope, state: State) -> None:
-    """Collect the stored jobs of all tries; the outcome is committed and its effects are performed."""
+    """Collect stored jobs of all tries, after performing the committed outcome's effects."""
     if isinstance(state, Task) and state.pattern is Pattern.SYNC:
         items = rt.store.query(job_partition(rt.workflow.name, _digest(envelope.name, envelope.state)))
         rt.store.collect(key for key, item in items.items() if TOMBSTONE not in item)
@@ -108,7 +108,7 @@ def _key(rt: Runtime, envelope: Envelope, term: int) -> Key:
 
 
 def _digest(name: Name, state: str) -> str:
-    """Return the digest that names an invocation of a Task."""
+    """Return a digest naming a Task's invocation."""
     # The state is included: a Task without a checkpoint shares its invocation name with the Task that commits for it.
     return sha256(f"{name} {state}".encode())
 
