@@ -284,7 +284,7 @@ def test_a_package_of_the_functions_own_comes_before_that_of_the_layer(tmp_path:
 def test_tracebacks_of_a_layer_say_where_in_the_sources(workflow: Workflow, tmp_path: Path) -> None:
     content = made(layer_content(workflow, runtime_folder()))
     code = """
-import traceback, unum_runtime.functions.task_function as h
+import traceback, unum_runtime.functions.definitions as h
 try: h.load_workflow("None")
 except FileNotFoundError as error: print(*traceback.extract_tb(error.__traceback__)[-1][:3])
 """

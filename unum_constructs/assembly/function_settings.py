@@ -112,7 +112,7 @@ class Assembly:
 
     @cached_property
     def service(self) -> Mapping[str, Any]:
-        """Fields of `unum_runtime.functions.task_function.Service` that all functions share; defaults are left out."""
+        """Fields of `unum_runtime.functions.configuration.Service` that all functions share; defaults are left out."""
         service: dict[str, Any] = {
             "table": self.state.table.table_name,
             "hosts": [],
@@ -280,7 +280,7 @@ class Assembly:
         return {name: value for name, value in self.wired.program.bound.values.items() if f"${{{name}}}" not in left}
 
     def _service_of(self, key: str) -> Mapping[str, Any]:
-        """Return the fields of `unum_runtime.functions.task_function.Service` for the function `key`."""
+        """Return the fields of `unum_runtime.functions.configuration.Service` for the function `key`."""
         host = self.hosts[key]
         service = {
             **self.service,

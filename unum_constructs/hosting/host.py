@@ -161,7 +161,7 @@ class Host(Construct):
         Args:
             workflow: workflow name.
             layers: the workflow's layers in the function's stack.
-            service: fields of `unum_runtime.functions.task_function.Service`.
+            service: fields of `unum_runtime.functions.configuration.Service`.
 
         Raises:
             ConstructError: the environment would be too large, or the function would have too many layers.

@@ -40,7 +40,7 @@ class FailureHandler(Construct):
         scope: the workflow.
         construct_id: id below `scope`.
         workflow_name: workflow name.
-        service: shared fields of `unum_runtime.functions.task_function.Service`.
+        service: shared fields of `unum_runtime.functions.configuration.Service`.
         layer: runtime and definition.
         provision: options of the function.
         dead_letters: queue for events that the handler could not process.

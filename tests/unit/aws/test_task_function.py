@@ -17,13 +17,18 @@ from unum_compiler import compile_workflow
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.client import Client, Description
 from unum_runtime.errors import NoRoute, NotOurEvent, StoreError
-from unum_runtime.functions import service_function, task_function
+from unum_runtime.functions import configuration, definitions, runtimes, service_function, task_function
 from unum_runtime.model.envelope import start_event, start_request
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
 TABLE = "state"
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:f"
-CACHES = [each for each in vars(task_function).values() if hasattr(each, "cache_clear")]
+CACHES = [
+    each
+    for module in (configuration, definitions, runtimes, task_function)
+    for each in vars(module).values()
+    if hasattr(each, "cache_clear")
+]
 
 
 @dataclass
@@ -238,7 +243,7 @@ def test_a_function_without_a_timer_says_so(deploy: Deploy) -> None:
 def test_a_function_of_the_workflow_s_own_answers_nobody_else(deploy: Deploy) -> None:
     task = {"Resource": "arn:aws:states:::sqs:sendMessage", "Parameters": {"QueueUrl": "u", "MessageBody": "m"}}
     deploy(task, hosts=[SERVICES])
-    with pytest.raises(NotOurEvent, match="has no code but a workflow's"):
+    with pytest.raises(NotOurEvent, match="has no user code"):
         task_function.handle({}, Context("$LATEST"))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from unum_runtime.aws.caller import LONGEST_CALL_S
 from unum_runtime.aws.client_factory import botocore_client
 from unum_runtime.errors import InvokeError
-from unum_runtime.functions.task_function import Service, services_in
+from unum_runtime.functions.configuration import Service, services_in
 from unum_runtime.model.checkpoint import Began
 from unum_runtime.model.envelope import START
 from unum_runtime.wire.call_errors import call_errors

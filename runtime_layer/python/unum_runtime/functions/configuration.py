@@ -1,0 +1,70 @@
+"""Configuration of a Lambda function of a workflow, read from its environment.
+
+* `UNUM_WORKFLOWS`: JSON object with the fields of `Service` by workflow name.
+* `UNUM_HANDLER`: path of the user's handler; unset for functions without user code.
+* ``UNUM_MAINTAIN_LEASES=0``: do not renew leases.
+* `UNUM_CLIENT`: AWS client library, see `unum_runtime.aws.client_factory`.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from functools import cache
+
+from unum_runtime.cold_start.records import dataclass, field
+from unum_runtime.model.log_level import LogLevel
+from unum_runtime.model.metrics import Metrics
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """Settings of one workflow that a function serves.
+
+    Attributes:
+        table: name of the workflow's DynamoDB table.
+        hosts: keys of the workflow's functions that run in this Lambda function.
+        routes: version ARNs of functions by key, and ARNs of other workflows' start aliases.
+        carried: keys of functions and start aliases whose ARNs travel with executions that start here.
+        start_alias: name of the workflow's start alias; None if executions start in another function.
+        retention_s: retention of items in seconds.
+        result_retention_s: retention of an execution's result in seconds; None for `retention_s`.
+        timer: URL of the timer queue; None if this function sends no delayed events.
+        activities: queue URLs of activities by name.
+        values: texts that replace placeholders in the IR, by placeholder name.
+        log_level: lines that the runtime logs.
+        definition: location of the IR as ``s3://bucket/key``, for functions without a layer; None for the layer.
+        metrics: metrics that the runtime counts.
+        fusion: deliveries may continue with the next Task in the same sandbox.
+        payload_bucket: name of the bucket for values that are too large for the table; None for no bucket.
+    """
+
+    table: str
+    hosts: tuple[str, ...]
+    routes: Mapping[str, str]
+    retention_s: int
+    result_retention_s: int | None = None
+    carried: tuple[str, ...] = ()
+    start_alias: str | None = None
+    timer: str | None = None
+    activities: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
+    log_level: str = LogLevel.INFO
+    definition: str | None = None
+    metrics: str = Metrics.WORKFLOW
+    fusion: bool = True
+    payload_bucket: str | None = None
+
+
+@cache
+def services() -> Mapping[str, Service]:
+    """Return the services of this function by workflow name."""
+    return services_in(os.environ)
+
+
+def services_in(environment: Mapping[str, str]) -> Mapping[str, Service]:
+    """Return the services of a function with `environment` by workflow name."""
+    table = json.loads(environment.get("UNUM_WORKFLOWS", "{}"))
+    return {
+        name: Service(**service | {field: tuple(service.get(field, ())) for field in ("hosts", "carried")})
+        for name, service in table.items()
+    }

@@ -1,0 +1,50 @@
+"""Load a workflow's IR from the layer, or from an object in S3."""
+
+import json
+import sys
+from contextlib import suppress
+from functools import cache
+
+from unum_runtime.cold_start.records import replace
+from unum_runtime.functions.configuration import services
+from unum_runtime.model.ir import Home, Workflow
+from unum_runtime.model.naming import WORKFLOWS_FOLDER
+
+
+@cache
+def load_workflow(name: str) -> Workflow:
+    """Load the IR of workflow `name` from the layer, or from the location in its service.
+
+    Raises:
+        FileNotFoundError: no folder on the path contains it.
+    """
+    uri = services()[name].definition if name in services() else None
+    if uri is not None:
+        from unum_runtime.aws.definition_object import read_definition  # noqa: PLC0415 - only container images need it
+
+        return Workflow.from_json(_fill_placeholders(name, read_definition(uri)))
+    # A function may have the layers of several workflows, and an image may put its own copy anywhere on the path.
+    for folder in sys.path:
+        with (
+            suppress(FileNotFoundError, NotADirectoryError),
+            open(f"{folder}/{WORKFLOWS_FOLDER}/{name}.json", encoding="utf-8") as file,  # noqa: PTH123 - 6 ms of import
+        ):
+            return Workflow.from_json(_fill_placeholders(name, file.read()))
+    file_name = f"{WORKFLOWS_FOLDER}/{name}.json"
+    raise FileNotFoundError(f"{file_name} is in none of {sys.path}; is the workflow's layer attached?")
+
+
+@cache
+def load_workflow_at(name: str, function_arn: str) -> Workflow:
+    """Load workflow `name` with partition, region and account of `function_arn`, for the context object."""
+    _, partition, _, region, account, *_ = function_arn.split(":")
+    return replace(load_workflow(name), home=Home(partition=partition, region=region, account=account))
+
+
+def _fill_placeholders(name: str, ir: str) -> str:
+    """Replace the placeholders of `Service.values` in the text `ir`."""
+    # The layer is the same in every deployment, so its digest cannot depend on ARNs that CloudFormation chooses.
+    values = services()[name].values if name in services() else {}
+    for placeholder, value in values.items():
+        ir = ir.replace(f"${{{placeholder}}}", json.dumps(value)[1:-1])
+    return ir

@@ -1,0 +1,203 @@
+"""Assemble the protocol's `Runtime` of a workflow from adapters for AWS and the user's handler."""
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NoReturn, TypeAlias
+
+from unum_runtime.aws.client_factory import botocore_client, client
+from unum_runtime.aws.embedded_metrics import EmbeddedMetrics
+from unum_runtime.aws.invoker import LambdaInvoker
+from unum_runtime.clock import Clock, SystemClock
+from unum_runtime.errors import NotOurEvent
+from unum_runtime.functions.configuration import Service, services
+from unum_runtime.functions.definitions import load_workflow, load_workflow_at
+from unum_runtime.functions.time_limit import time_limit
+from unum_runtime.model.envelope import START
+from unum_runtime.model.ir import ACTIVITY, Json, Pattern
+from unum_runtime.model.log_level import ROUTINE, LogLevel
+from unum_runtime.protocol.delivery.fusion import Fusion
+from unum_runtime.protocol.delivery.lease import maintain_by_default
+from unum_runtime.protocol.runtime import Call, CallbackPending, Invoker, NoTimer, Runtime, Timer
+from unum_runtime.store.base import Index, Store
+from unum_runtime.store.dynamodb import DynamoStore
+from unum_runtime.store.large_items import LargeItems
+from unum_runtime.store.objects import Objects
+
+UserHandler: TypeAlias = Callable[[Json, Any], Any]
+
+_CLOCK = SystemClock()
+
+
+def runtime_here(workflow: str, context: Any) -> Runtime:
+    """Return the runtime of `workflow` for a delivery to this function version."""
+    # The qualifier may be an alias. Events must name the version, because an alias moves with the next deployment.
+    own_arn = ":".join([*context.invoked_function_arn.split(":")[:7], context.function_version])
+    return _in_delivery(_of_version(workflow, own_arn), services()[workflow], context)
+
+
+def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> Runtime:
+    """Return the runtime of `workflow` as the function version `own_arn` with settings `service` has it."""
+    return _in_delivery(_fixed(workflow, service, own_arn), service, context)
+
+
+def index_of(workflow: str) -> Index:
+    """Return the index of executions in the table of `workflow`."""
+    return table(services()[workflow].table)
+
+
+@cache
+def user_handler() -> UserHandler:
+    """Import the user's handler.
+
+    Raises:
+        NotOurEvent: the function belongs to a workflow and has no user code.
+    """
+    path = os.environ.get("UNUM_HANDLER")
+    if path is None:
+        raise NotOurEvent("this function has no user code; start its workflow through the start alias")
+    module, _, attribute = path.rpartition(".")
+    handler: UserHandler = getattr(importlib.import_module(module.replace("/", ".")), attribute)
+    return handler
+
+
+@cache
+def service_handler() -> Callable[[Call, Json, Clock], Any]:
+    """Import the handler of service Tasks, which only the service function of a workflow needs."""
+    from unum_runtime.functions.service_function import handle  # noqa: PLC0415 - only one function of a workflow calls services
+
+    return handle
+
+
+@cache
+def table(name: str) -> DynamoStore:
+    """Return the store in DynamoDB table `name`."""
+    return DynamoStore(client("dynamodb"), name)
+
+
+@cache
+def invoker() -> Invoker:
+    """Return the invoker of Lambda functions."""
+    return LambdaInvoker(client("lambda"))
+
+
+@cache
+def timer(queue_url: str | None) -> Timer:
+    """Return the timer of the queue at `queue_url`."""
+    if queue_url is None:
+        return NoTimer()
+    from unum_runtime.aws.timer import SqsTimer  # noqa: PLC0415 - many workflows have no events that wait
+
+    return SqsTimer(client("sqs"), queue_url, _CLOCK)
+
+
+def logger(context: Any, level: str = LogLevel.INFO, metrics: EmbeddedMetrics | None = None) -> Callable[..., None]:
+    """Return a function that writes log lines as JSON, with embedded metrics if `metrics` counts their messages."""
+
+    def log(message: str, /, **fields: Json) -> None:
+        counted = metrics.members(message, fields) if metrics is not None else {}
+        # A line with metrics is written at every level: CloudWatch extracts metrics from the log.
+        if level == LogLevel.WARN and message in ROUTINE and not counted:
+            return
+        line = {"source": "unum", "message": message, "request_id": context.aws_request_id, **fields, **counted}
+        # One write with the line break, because `print` writes both apart and threads could come between.
+        sys.stdout.write(json.dumps(line) + "\n")
+
+    return log
+
+
+@cache
+def _of_version(workflow: str, own_arn: str) -> Runtime:
+    """Return the part of this version's runtime that all its deliveries share."""
+    return _fixed(workflow, services()[workflow], own_arn)
+
+
+def _fixed(workflow: str, service: Service, own_arn: str) -> Runtime:
+    """Return a runtime without user code, log and remaining time, which belong to a delivery."""
+    return Runtime(
+        workflow=load_workflow_at(workflow, own_arn),
+        store=_store(workflow, service),
+        invoker=invoker(),
+        clock=_CLOCK,
+        call=_refuse_call,
+        hosts=frozenset(service.hosts),
+        routes={**service.routes, **dict.fromkeys(service.hosts, own_arn), **_start_route(service, own_arn)},
+        carried=service.carried,
+        retention_s=service.retention_s,
+        result_retention_s=service.result_retention_s,
+        collection=load_workflow(workflow).collection,
+        code=own_arn,  # a new version for each change of code, layers, environment or configuration
+        maintain_leases=maintain_by_default(),
+        timer=timer(service.timer),
+        own_address=own_arn,
+    )
+
+
+def _in_delivery(fixed: Runtime, service: Service, context: Any) -> Runtime:
+    """Return `fixed` with user code, log and remaining time of the delivery with `context`."""
+    remaining_ms = context.get_remaining_time_in_millis
+    return fixed.in_delivery(
+        call=lambda call, value: _call(service, call, value, context),
+        log=logger(context, service.log_level, EmbeddedMetrics(fixed.workflow, service.metrics, _CLOCK)),
+        remaining_ms=remaining_ms,
+        fuses=Fusion(fixed.own_address, remaining_ms, remaining_ms()) if service.fusion else None,
+    )
+
+
+def _refuse_call(call: Call, _value: Json) -> NoReturn:
+    raise AssertionError(f"{call.invocation}: expected a delivery to run user code, got none")
+
+
+def _start_route(service: Service, own_arn: str) -> Mapping[str, str]:
+    """Return the route of the start alias, if executions start in this function."""
+    return {START: f"{own_arn.rpartition(':')[0]}:{service.start_alias}"} if service.start_alias else {}
+
+
+def _call(service: Service, call: Call, value: Json, context: Any) -> Any:
+    """Run user code or a service call within its time limit."""
+    if call.timeout_s is None:
+        return _run(service, call, value, context)
+    with time_limit(call.timeout_s):
+        return _run(service, call, value, context)
+
+
+def _run(service: Service, call: Call, value: Json, context: Any) -> Any:
+    if call.resource is None:
+        returned = user_handler()(value, _context_of(context, call))
+        # User code that passes a task token on may return anything: the result is what the responder hands in.
+        return CallbackPending() if call.pattern is Pattern.CALLBACK else returned
+    if call.resource.startswith(ACTIVITY):
+        return _offer(service, call, value)
+    return service_handler()(call, value, _CLOCK)
+
+
+def _context_of(context: Any, call: Call) -> Any:
+    """Copy `context` for one call."""
+    # A fused delivery runs several Tasks. Attributes that user code sets must not leak into the next one's context.
+    own = object.__new__(type(context))
+    vars(own).update(vars(context), unum=call)
+    return own
+
+
+def _offer(service: Service, call: Call, value: Json) -> CallbackPending:
+    """Send a Task to the queue of its activity, where workers poll."""
+    from unum_runtime.aws.activities import Activities  # noqa: PLC0415 - few functions offer Tasks to workers
+
+    Activities(client("sqs"), service.activities).offer(str(call.resource).removeprefix(ACTIVITY), call.token, value)
+    return CallbackPending()
+
+
+def _store(workflow: str, service: Service) -> Store:
+    items = table(service.table)
+    return items if service.payload_bucket is None else LargeItems(items, _objects(service.payload_bucket), workflow)
+
+
+@cache
+def _objects(bucket: str) -> Objects:
+    from unum_runtime.aws.object_bucket import S3Objects  # noqa: PLC0415 - many workflows have no large values
+
+    # The client is made with the first large value: most executions of a workflow with a bucket have none.
+    return S3Objects(cache(lambda: botocore_client("s3")), bucket)
