@@ -1,4 +1,4 @@
-"""One emulator for the whole session, and what the tests deploy into it."""
+"""One emulator for the whole session, with helpers for deployments."""
 
 import io
 import json
@@ -22,7 +22,7 @@ RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 
 class Cloud:
-    """Clients of an emulator, and short ways to deploy and to wait."""
+    """Clients of an emulator, and helpers to deploy and to wait."""
 
     def __init__(self, emulator: Emulator) -> None:
         self.emulator = emulator
@@ -43,7 +43,7 @@ class Cloud:
         )
 
     def function(self, source: str, **options: Any) -> str:
-        """Create a function whose handler is `index.handler` and return its name."""
+        """Create a function with handler `index.handler` and return its name."""
         name = f"function-{uuid.uuid4().hex[:8]}"
         options = {"Runtime": RUNTIME, "Handler": "index.handler", "Role": ROLE, "MemorySize": 512} | options
         code = {"ZipFile": self.archive(source, **options.pop("files", {}))}
@@ -55,7 +55,7 @@ class Cloud:
         return zipped({"index.py": textwrap.dedent(source)} | others)
 
     def invoke(self, function: str, payload: Any = None, **options: Any) -> tuple[Any, Any]:
-        """Call a function and return its result and the whole answer."""
+        """Call a function; return its result and the complete response."""
         answer = self.awslambda.invoke(FunctionName=function, Payload=json.dumps(payload), **options)
         return json.loads(answer["Payload"].read() or b"null"), answer
 
@@ -78,7 +78,7 @@ class Cloud:
         return arn
 
     def until(self, ask: Callable[[], Any], within_s: float = 10) -> Any:
-        """Ask again and again until there is an answer, and return it."""
+        """Call `ask` until it returns a true value, and return that value."""
         end = time.monotonic() + within_s
         while not (answer := ask()):
             assert time.monotonic() < end, f"no answer within {within_s} s"
@@ -118,10 +118,10 @@ def zipped(files: Mapping[str, str]) -> bytes:
 
 
 class Processes:
-    """The processes of this machine, by Linux's /proc."""
+    """Processes of this machine, by Linux's /proc."""
 
     def descendants(self, ancestor: int) -> list[int]:
-        """Return the living processes that descend from one."""
+        """Return the living descendants of a process."""
         parents = {pid: status[1] for pid in self._all() if (status := self._status(pid)) and status[0] != "Z"}
         found = [ancestor]
         for pid in found:
@@ -129,7 +129,7 @@ class Processes:
         return found[1:]
 
     def wait_for_end_of(self, *pids: int, within_s: float = 5) -> None:
-        """Wait until none of the processes runs; one that nobody collects has ended too."""
+        """Wait until all processes have ended; zombies count as ended."""
         end = time.monotonic() + within_s
         while left := [pid for pid in pids if (status := self._status(pid)) and status[0] != "Z"]:
             assert time.monotonic() < end, f"processes {left} are still there"

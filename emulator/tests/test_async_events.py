@@ -31,7 +31,7 @@ def _destination(arn: str) -> dict[str, Any]:
     return {"OnFailure": {"Destination": arn}}
 
 
-def test_only_what_a_function_can_get_is_accepted(cloud: Any) -> None:
+def test_only_valid_events_for_existing_functions_are_accepted(cloud: Any) -> None:
     name = cloud.function("def handler(event, context): return event")
     for missing in ("none", f"{name}:7", f"arn:aws:lambda:us-east-1:000000000000:function:{name}:none"):
         with pytest.raises(cloud.awslambda.exceptions.ResourceNotFoundException):
@@ -43,7 +43,7 @@ def test_only_what_a_function_can_get_is_accepted(cloud: Any) -> None:
         cloud.awslambda.invoke(FunctionName=name, InvocationType="Event", Payload=b"{")
 
 
-def test_a_failing_event_is_retried_as_itself_and_goes_to_the_destination_of_its_version(cloud: Any) -> None:
+def test_a_failing_event_keeps_its_id_and_reaches_the_destination_of_its_version(cloud: Any) -> None:
     url, arn = cloud.queue()
     name = cloud.function(FAILING, Publish=True)
     cloud.awslambda.put_function_event_invoke_config(
@@ -66,7 +66,7 @@ def test_a_failing_event_is_retried_as_itself_and_goes_to_the_destination_of_its
     assert record["responsePayload"]["errorType"] == "KeyError"
 
 
-def test_the_configuration_of_another_qualifier_does_not_count(cloud: Any) -> None:
+def test_the_configuration_of_another_qualifier_does_not_apply(cloud: Any) -> None:
     other_url, other_arn = cloud.queue()
     alias_url, alias_arn = cloud.queue()
     name = cloud.function(FAILING, Publish=True)
@@ -153,7 +153,7 @@ def test_throttles_do_not_count_as_attempts(cloud: Any) -> None:
     assert time.monotonic() - started > 0.8
 
 
-def test_an_event_that_grows_too_old_is_given_up(cloud: Any) -> None:
+def test_an_event_beyond_its_maximum_age_is_dropped(cloud: Any) -> None:
     url, arn = cloud.queue()
     name = cloud.function(FAILING)
     cloud.client("lambda", parameter_validation=False).put_function_event_invoke_config(
@@ -165,7 +165,7 @@ def test_an_event_that_grows_too_old_is_given_up(cloud: Any) -> None:
     assert record["requestContext"]["approximateInvokeCount"] == 1
 
 
-def test_a_function_without_any_concurrency_gives_events_up_at_once(cloud: Any) -> None:
+def test_zero_concurrency_drops_events_at_once(cloud: Any) -> None:
     url, arn = cloud.queue()
     name = cloud.function(FAILING)
     cloud.awslambda.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)

@@ -1,4 +1,4 @@
-"""Stacks: the properties of functions, and configurations of versions."""
+"""Stacks: properties of functions, and configurations of versions."""
 
 import json
 from typing import Any

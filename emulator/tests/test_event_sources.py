@@ -1,4 +1,4 @@
-"""Services that deliver events to functions."""
+"""Services that send events to functions."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ FAILING = "def handler(event, context): raise RuntimeError('no')"
 
 
 def _failures_of(cloud: Any, name: str, **qualifier: str) -> str:
-    """Return the URL of a queue that gets what fails twice."""
+    """Return the URL of a queue for events that failed twice."""
     url: str
     url, arn = cloud.queue()
     cloud.awslambda.put_function_event_invoke_config(
@@ -23,7 +23,7 @@ def _arn(name: str) -> str:
     return f"arn:aws:lambda:us-east-1:000000000000:function:{name}"
 
 
-def test_a_delayed_message_starts_the_version_that_the_mapping_names(cloud: Any) -> None:
+def test_a_delayed_message_invokes_the_mapped_version(cloud: Any) -> None:
     table = cloud.table(name="S")
     name = cloud.function(
         """
@@ -44,7 +44,7 @@ def test_a_delayed_message_starts_the_version_that_the_mapping_names(cloud: Any)
     assert item["arn"]["S"] == f"{_arn(name)}:1"
 
 
-def test_what_a_topic_delivers_is_retried_and_has_a_destination(cloud: Any) -> None:
+def test_events_of_a_topic_are_retried_and_have_a_destination(cloud: Any) -> None:
     name = cloud.function(FAILING)
     failures = _failures_of(cloud, name)
     topics = cloud.client("sns")
@@ -56,7 +56,7 @@ def test_what_a_topic_delivers_is_retried_and_has_a_destination(cloud: Any) -> N
     assert record["requestContext"]["approximateInvokeCount"] == 2
 
 
-def test_what_an_event_bus_delivers_is_retried_and_has_a_destination(cloud: Any) -> None:
+def test_events_of_a_bus_are_retried_and_have_a_destination(cloud: Any) -> None:
     name = cloud.function(FAILING)
     failures = _failures_of(cloud, name)
     bus = cloud.client("events")
@@ -68,7 +68,7 @@ def test_what_an_event_bus_delivers_is_retried_and_has_a_destination(cloud: Any)
     assert record["requestContext"]["approximateInvokeCount"] == 2
 
 
-def test_what_a_bucket_delivers_to_an_alias_goes_to_the_destination_of_the_alias(cloud: Any) -> None:
+def test_events_of_a_bucket_for_an_alias_reach_the_destination_of_the_alias(cloud: Any) -> None:
     name = cloud.function(FAILING, Publish=True)
     alias = cloud.awslambda.create_alias(FunctionName=name, Name="start", FunctionVersion="1")["AliasArn"]
     failures = _failures_of(cloud, name, Qualifier="start")

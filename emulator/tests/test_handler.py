@@ -1,4 +1,4 @@
-"""What a handler and its caller see."""
+"""A handler's view and its caller's view of an invocation."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ CONTEXT = """
 """
 
 
-def test_the_context_shows_the_qualifier_that_was_invoked_and_the_version_that_runs(cloud: Any) -> None:
+def test_the_context_shows_the_invoked_qualifier_and_the_running_version(cloud: Any) -> None:
     name = cloud.function(CONTEXT, Publish=True, Timeout=7)
     cloud.awslambda.create_alias(FunctionName=name, Name="start", FunctionVersion="1")
 
@@ -144,12 +144,12 @@ def test_function_code_comes_before_layers_and_layers_before_the_runtime(cloud: 
     assert not any(path.startswith("/opt") for path in origins[3:])
 
 
-def test_a_handler_may_stand_in_a_layer(cloud: Any) -> None:
+def test_a_handler_may_be_in_a_layer(cloud: Any) -> None:
     layer = cloud.layer({"python/package/__init__.py": "", "python/package/entry.py": "def run(e, c): return 'layer'"})
     assert cloud.invoke(cloud.function("", Layers=[layer], Handler="package.entry.run"))[0] == "layer"
 
 
-def test_functions_see_the_managed_runtime_and_nothing_else(cloud: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_can_import_only_the_managed_runtime(cloud: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "stray")
     name = cloud.function(
         """
@@ -188,7 +188,7 @@ def test_output_goes_to_the_function_s_stream_and_file(cloud: Any) -> None:
     assert "hello world" in (cloud.emulator.logs / f"{name}.log").read_text()
 
 
-def test_a_log_group_of_the_function_s_own_is_used(cloud: Any) -> None:
+def test_a_configured_log_group_is_used(cloud: Any) -> None:
     source = "def handler(event, context):\n    print('mine')\n    return context.log_group_name"
     name = cloud.function(source, LoggingConfig={"LogGroup": "shared-group", "LogFormat": "Text"})
     assert cloud.invoke(name)[0] == "shared-group"

@@ -1,4 +1,4 @@
-"""Nothing outlives its owner."""
+"""No process outlives its owner."""
 
 import json
 import os
@@ -30,7 +30,7 @@ SLEEPER = """
 """
 
 
-def test_nothing_is_left_after_the_end(tmp_path: Path, processes: Any) -> None:
+def test_no_process_survives_the_end(tmp_path: Path, processes: Any) -> None:
     with Emulator(sys.executable, logs=tmp_path) as emulator:
         assert emulator.endpoint.startswith("http://127.0.0.1:")
         assert emulator.environment()["AWS_ENDPOINT_URL"] == emulator.endpoint
@@ -38,7 +38,7 @@ def test_nothing_is_left_after_the_end(tmp_path: Path, processes: Any) -> None:
     assert (tmp_path / "emulator.log").exists()
 
 
-def test_nothing_is_left_after_an_exception(processes: Any) -> None:
+def test_no_process_survives_an_exception(processes: Any) -> None:
     with pytest.raises(KeyboardInterrupt), Emulator(sys.executable) as emulator:
         raise KeyboardInterrupt
     processes.wait_for_end_of(emulator.pid)
@@ -75,7 +75,7 @@ def test_the_emulator_ends_when_its_parent_is_killed(processes: Any, tmp_path: P
     processes.wait_for_end_of(pid)
 
 
-def test_the_command_announces_itself_and_ends_on_a_signal(tmp_path: Path) -> None:
+def test_the_command_prints_its_endpoint_and_ends_on_a_signal(tmp_path: Path) -> None:
     ready = tmp_path / "ready.json"
     command = [sys.executable, "-m", "unum_emulator", "--ready-file", str(ready)]
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES)}
@@ -88,7 +88,7 @@ def test_the_command_announces_itself_and_ends_on_a_signal(tmp_path: Path) -> No
     assert json.loads(ready.read_text()) == announced
 
 
-def test_an_environment_without_the_requirements_is_named(tmp_path: Path) -> None:
+def test_a_missing_requirement_is_reported(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho 'No module named ministack' >&2\nexit 1\n")
     python.chmod(0o755)
@@ -96,7 +96,7 @@ def test_an_environment_without_the_requirements_is_named(tmp_path: Path) -> Non
         pass
 
 
-def test_no_other_address_than_the_loopback_one_is_served() -> None:
+def test_only_the_loopback_address_is_served() -> None:
     with Emulator(sys.executable) as emulator:
         port = int(emulator.endpoint.rpartition(":")[2])
         with socket.socket() as other:

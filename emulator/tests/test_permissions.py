@@ -1,4 +1,4 @@
-"""With `auth`, IAM denies what a role was not granted."""
+"""Denials by IAM with `auth`."""
 
 import json
 import sys
@@ -88,7 +88,7 @@ def test_a_destination_needs_the_function_s_permission(guarded: Any) -> None:
     assert "Messages" not in guarded.sqs.receive_message(QueueUrl=url)
 
 
-def test_who_may_send_a_message_may_send_a_batch(guarded: Any) -> None:
+def test_permission_for_a_message_covers_a_batch(guarded: Any) -> None:
     url, arn = guarded.queue()
     sender = guarded.function(SENDING, Role=_role(guarded, "sender", ("sqs:SendMessage", arn)))
     stranger = guarded.function(SENDING, Role=_role(guarded, "stranger", ("sqs:ReceiveMessage", arn)))
@@ -97,7 +97,7 @@ def test_who_may_send_a_message_may_send_a_batch(guarded: Any) -> None:
     assert "AccessDenied" in denied["errorMessage"]
 
 
-def test_where_failed_events_of_a_version_go_has_a_permission_of_its_own(guarded: Any) -> None:
+def test_event_invoke_configs_of_a_version_have_their_own_permission(guarded: Any) -> None:
     _, arn = guarded.queue()
     role = _role(guarded, "reporter", ("sqs:SendMessage", arn))
     name = guarded.function("def handler(event, context): pass", Publish=True, Role=role)
@@ -128,7 +128,7 @@ def _calls(partition: str) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def test_a_condition_on_partitions_holds_for_these_alone(guarded: Any) -> None:
+def test_a_condition_on_leading_keys_denies_other_partitions(guarded: Any) -> None:
     names = {"pk": "HASH", "sk": "RANGE"}
     guarded.client("dynamodb").create_table(
         TableName="kept",

@@ -1,4 +1,4 @@
-"""Which process takes an invocation."""
+"""Choice of the process for an invocation."""
 
 import concurrent.futures
 from typing import Any
@@ -15,7 +15,7 @@ SLEEPING = """
 
 
 @pytest.mark.parametrize(("seconds", "processes"), [(0.01, 1), (2.0, 2)])
-def test_who_comes_second_waits_for_a_short_invocation_and_gets_a_process_beside_a_long_one(
+def test_a_second_caller_waits_for_a_short_invocation_but_not_for_a_long_one(
     cloud: Any, seconds: float, processes: int
 ) -> None:
     name = cloud.function(SLEEPING, Timeout=20)
@@ -25,7 +25,7 @@ def test_who_comes_second_waits_for_a_short_invocation_and_gets_a_process_beside
     assert len(set(found)) == processes
 
 
-def test_every_waiting_invocation_is_handed_a_process_that_becomes_free(cloud: Any) -> None:
+def test_every_waiting_invocation_gets_a_free_process(cloud: Any) -> None:
     name = cloud.function(SLEEPING, Timeout=20)
     with concurrent.futures.ThreadPoolExecutor(16) as threads:
         found = list(threads.map(lambda _: cloud.invoke(name, 0.05)[0], range(64)))

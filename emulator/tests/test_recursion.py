@@ -1,4 +1,4 @@
-"""Loops through functions: 16 times through the same one, not through all."""
+"""Recursive loop detection: 16 invocations of one function, however many functions the chain has."""
 
 import json
 from typing import Any
@@ -45,7 +45,7 @@ def test_a_loop_through_one_function_ends_in_its_destination(cloud: Any) -> None
     assert _reached(cloud, table) == 16
 
 
-def test_a_loop_that_is_allowed_goes_on(cloud: Any) -> None:
+def test_an_allowed_loop_continues(cloud: Any) -> None:
     table = cloud.table(name="S")
     name = _hop(cloud, table)
     cloud.awslambda.put_function_recursion_config(FunctionName=name, RecursiveLoop="Allow")
@@ -53,7 +53,7 @@ def test_a_loop_that_is_allowed_goes_on(cloud: Any) -> None:
     cloud.until(lambda: _reached(cloud, table) == 31, 20)
 
 
-def test_every_function_counts_for_itself(cloud: Any) -> None:
+def test_each_function_has_its_own_count(cloud: Any) -> None:
     table = cloud.table(name="S")
     ring = [_hop(cloud, table) for _ in range(3)]
     cloud.send(ring[0], {"left": 40, "ring": [*ring[1:], ring[0]]})
@@ -70,7 +70,7 @@ def test_a_synchronous_loop_gets_an_exception(cloud: Any) -> None:
 
 
 def _invoke_in_chain(cloud: Any, name: str, trace: str) -> None:
-    """Invoke with the header with which a function in the middle of a chain would."""
+    """Invoke with the trace header of a function in the middle of a chain."""
     client = cloud.client("lambda")
     client.meta.events.register(
         "before-call.lambda.Invoke", lambda params, **_: params["headers"].update({"X-Amzn-Trace-Id": trace})

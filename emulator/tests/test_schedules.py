@@ -1,4 +1,4 @@
-"""Schedules of EventBridge Scheduler: below groups, and with their words replaced."""
+"""EventBridge Scheduler: schedule groups and context attributes."""
 
 import json
 import sys
@@ -30,7 +30,7 @@ def guarded(cloud: Any) -> Iterator[Any]:
         yield type(cloud)(emulator)
 
 
-def test_a_grant_on_a_group_is_one_on_its_schedules_alone(guarded: Any) -> None:
+def test_a_grant_on_a_schedule_group_covers_only_its_schedules(guarded: Any) -> None:
     scheduler, roles = guarded.client("scheduler"), guarded.client("iam")
     for group in ("ours", "theirs"):
         scheduler.create_schedule_group(Name=group)

@@ -1,4 +1,4 @@
-"""The stores and queues that workflows rely on."""
+"""Stores and queues that workflows rely on."""
 
 import concurrent.futures
 import functools
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 
-def test_one_of_32_conditional_puts_wins_and_the_others_learn_who(cloud: Any) -> None:
+def test_one_of_32_conditional_puts_wins_and_the_others_get_its_item(cloud: Any) -> None:
     table = cloud.table(name="S")
 
     def put(writer: int) -> int:
@@ -55,7 +55,7 @@ def test_adding_to_a_number_set_creates_it_and_returns_all_of_it(cloud: Any, ret
     assert sum(members == set(range(16)) for members in seen) >= 1
 
 
-def test_answers_arrive_whole(cloud: Any) -> None:
+def test_responses_arrive_in_one_packet(cloud: Any) -> None:
     address = urlsplit(cloud.emulator.endpoint)
     with socket.create_connection((address.hostname, address.port)) as connection:
         for _ in range(20):
@@ -65,7 +65,7 @@ def test_answers_arrive_whole(cloud: Any) -> None:
             assert json.loads(body)["services"]
 
 
-def test_answers_keep_the_order_of_their_requests(cloud: Any) -> None:
+def test_responses_keep_the_order_of_requests(cloud: Any) -> None:
     request = (
         b"POST / HTTP/1.1\r\nhost: localhost\r\nx-amz-target: DynamoDB_20120810.GetItem\r\ncontent-length: %d\r\n\r\n%b"
     )
@@ -80,12 +80,12 @@ def test_answers_keep_the_order_of_their_requests(cloud: Any) -> None:
 
 
 def _answer(stream: BinaryIO) -> str:
-    """The body of the next answer."""
+    """Return the body of the next response."""
     head = b"".join(iter(stream.readline, b"\r\n")).lower()
     return stream.read(int(head.partition(b"content-length: ")[2].split()[0])).decode()
 
 
-def test_tables_are_those_of_a_region_and_errors_those_of_dynamodb(cloud: Any) -> None:
+def test_tables_belong_to_a_region_and_errors_match_dynamodb(cloud: Any) -> None:
     table = cloud.table(name="S")
     elsewhere = cloud.client("dynamodb", "eu-west-1")
     with pytest.raises(elsewhere.exceptions.ResourceNotFoundException) as missing:
@@ -96,7 +96,7 @@ def test_tables_are_those_of_a_region_and_errors_those_of_dynamodb(cloud: Any) -
     assert "Item" not in cloud.dynamodb.get_item(TableName=table, Key={"name": {"S": "none"}})
 
 
-def test_numbers_are_taken_as_often_as_they_come(cloud: Any) -> None:
+def test_repeated_numbers_are_accepted(cloud: Any) -> None:
     table = cloud.table(name="S")
     for _ in range(2):
         cloud.dynamodb.put_item(TableName=table, Item={"name": {"S": "number"}, "value": {"N": "007.50"}})
@@ -115,7 +115,7 @@ def test_numbers_are_taken_as_often_as_they_come(cloud: Any) -> None:
     ],
     ids=["number", "set", "nesting"],
 )
-def test_values_are_looked_at_however_deep_they_are(cloud: Any, value: Any, refusal: str) -> None:
+def test_nested_values_are_validated(cloud: Any, value: Any, refusal: str) -> None:
     table = cloud.table(name="S")
     with pytest.raises(cloud.dynamodb.exceptions.ClientError, match=f"1 validation error detected: .*{refusal}"):
         cloud.dynamodb.put_item(TableName=table, Item={"name": {"S": "a"}, "value": value})
@@ -129,7 +129,7 @@ def test_values_are_looked_at_however_deep_they_are(cloud: Any, value: Any, refu
         )
 
 
-def test_an_update_leaves_what_was_there_as_it_was(cloud: Any) -> None:
+def test_updates_never_modify_the_old_item(cloud: Any) -> None:
     table, key = cloud.table(name="S"), {"name": {"S": "a"}}
     before = {"inner": {"M": {"list": {"L": [{"M": {"n": {"N": "1"}}}]}}}}
     cloud.dynamodb.put_item(TableName=table, Item=key | before)

@@ -1,6 +1,6 @@
-"""A local AWS for workflows of Lambda functions: ministack, with its gaps closed.
+"""A local AWS for workflows of Lambda functions: ministack, with corrections where it differs from AWS.
 
-`unum_emulator.process` is the door: it needs the standard library alone and starts, describes and
-stops an emulator from any environment. Every other module runs inside the emulator's own process
-and closes one gap of ministack each; `unum_emulator.emulation` puts them together.
+`unum_emulator.process` is the entry point: it needs only the standard library, and starts and stops an emulator from
+any environment. Every other module runs inside the emulator's own process and corrects one behaviour;
+`unum_emulator.emulation` installs them all.
 """

@@ -1,7 +1,7 @@
-"""Deploys a CDK app into an emulator with the CDK's own command line; needs the standard library alone.
+"""Deployment of CDK apps into an emulator by the CDK's own command line; needs only the standard library.
 
-The command line is `node_modules/.bin/cdk` of the working directory or of a directory above it; where there is none,
-npx fetches the pinned version. It sees the emulator and nothing else of AWS.
+The command line is `node_modules/.bin/cdk` of the working directory or of a parent directory; otherwise npx fetches the
+pinned version. It has access to the emulator and to nothing else of AWS.
 """
 
 import contextlib
@@ -19,46 +19,46 @@ from unum_emulator.process import Emulator
 from unum_emulator.settings import ACCOUNT, REGION
 
 CLI_VERSION = "2.1148.1"
-"""What npx fetches; npm's tag `latest` is a version that refuses the assemblies of aws-cdk-lib 2."""
+"""Version for npx; npm's tag `latest` is a version that refuses assemblies of aws-cdk-lib 2."""
 
 Outputs: TypeAlias = dict[str, dict[str, str]]
-"""Outputs by stack name and output name."""
+"""Stack outputs: stack name to output name to value."""
 
 Progress: TypeAlias = Callable[[str], object]
-"""Gets every line of the command line's output as it comes, without line end."""
+"""Callback for each output line, without line end."""
 
 _TAIL_LINES = 40
 _QUIET = {
     "AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED": "true",
     "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "20",  # a list of major versions, not a switch
 }
-"""We support Node.js 20, whatever its makers do."""
+"""Switches off warnings about Node.js 20, which Unum supports beyond its end of life."""
 
 _APP = "python app.py"
 
 
 class CdkError(RuntimeError):
-    """The command line failed; its last lines are in the message."""
+    """Failure of the command line, with its last output lines."""
 
 
 def show_nothing(_line: str) -> None:
-    """A progress that shows nothing."""
+    """Ignore a line of output."""
 
 
 def bootstrap(emulator: Emulator, *, cwd: Path | None = None, progress: Progress = show_nothing) -> None:
-    """Create the buckets and roles that deployments with assets need; once for each emulator.
+    """Create the buckets and roles for deployments with assets; required once per emulator.
 
     Args:
-        emulator: where to.
-        cwd: where the command line is looked for; by default the current directory.
-        progress: gets the lines.
+        emulator: the target emulator.
+        cwd: start of the search for the command line; by default the current directory.
+        progress: receives output lines.
 
     Raises:
-        CdkError: it failed.
+        CdkError: bootstrap failed.
     """
     command = _find_command_line(cwd or Path.cwd())
     with tempfile.TemporaryDirectory(prefix="unum-bootstrap-") as empty:
-        # From an empty directory: an app's cdk.json would have the app synthesized for nothing.
+        # Run in an empty directory: with an app's cdk.json, the command line would first synthesize the app.
         _run(emulator, [*command, "bootstrap", f"aws://{ACCOUNT}/{REGION}"], cwd=Path(empty), progress=progress)
 
 
@@ -71,15 +71,15 @@ def deploy(
     outdir: Path | None = None,
     progress: Progress = show_nothing,
 ) -> Outputs:
-    """Synthesize an app and deploy `stacks` of it.
+    """Synthesize an app and deploy `stacks`.
 
     Args:
-        emulator: where to; it must be bootstrapped, unless the app's synthesizer does without.
-        stacks: names or patterns, as the command line takes them.
-        app: the command that synthesizes the app, or a directory with an assembly.
-        cwd: where `app` runs, with its cdk.json if it has one; by default the current directory.
-        outdir: receives the assembly; by default it is not kept.
-        progress: gets the lines.
+        emulator: the target emulator, bootstrapped unless the app's synthesizer works without.
+        stacks: stack names or patterns.
+        app: command that synthesizes the app, or directory with an assembly.
+        cwd: working directory of `app`, with its optional cdk.json; by default the current directory.
+        outdir: directory for the assembly; by default a temporary one.
+        progress: receives output lines.
 
     Returns:
         The outputs of the stacks.
@@ -90,6 +90,7 @@ def deploy(
     with _scratch(outdir) as (assembly, scratch):
         outputs = scratch / "outputs.json"
         options = ["--output", str(assembly), "--outputs-file", str(outputs), "--require-approval", "never"]
+        # Change sets would take further requests per stack.
         options += ["--method", "direct", "--progress", "events", "--concurrency", "4"]
         _run_app(emulator, ["deploy", *stacks, *options], app=app, cwd=cwd, progress=progress)
         return json.loads(outputs.read_text(encoding="utf-8")) if outputs.exists() else {}
@@ -104,7 +105,7 @@ def destroy(
     outdir: Path | None = None,
     progress: Progress = show_nothing,
 ) -> None:
-    """Delete `stacks` of an app; the arguments are those of `deploy`.
+    """Delete `stacks`; the arguments equal those of `deploy`.
 
     Raises:
         CdkError: synth or deletion failed.
@@ -116,7 +117,7 @@ def destroy(
 
 @contextlib.contextmanager
 def _scratch(outdir: Path | None) -> Iterator[tuple[Path, Path]]:
-    """A place for the assembly, and a private one that goes at the end."""
+    """Yield a directory for the assembly and a temporary directory."""
     with tempfile.TemporaryDirectory(prefix="unum-cdk-") as scratch:
         yield (outdir or Path(scratch) / "cdk.out").absolute(), Path(scratch)
 
@@ -127,7 +128,7 @@ def _run_app(emulator: Emulator, arguments: Sequence[str], *, app: str, cwd: Pat
 
 
 def _find_command_line(directory: Path) -> list[str]:
-    """How to run the CDK's command line from `directory`."""
+    """Return the command that runs the CDK's command line from `directory`."""
     for place in (directory.absolute(), *directory.absolute().parents):
         installed = place / "node_modules" / ".bin" / "cdk"
         if installed.exists():
@@ -136,10 +137,10 @@ def _find_command_line(directory: Path) -> list[str]:
 
 
 def _run(emulator: Emulator, command: Sequence[str], *, cwd: Path, progress: Progress) -> None:
-    """Run `command` to its end, or end it and all that it started when we are interrupted.
+    """Run `command`; kill it and all its children after an interruption.
 
     Raises:
-        CdkError: it failed.
+        CdkError: `command` failed.
     """
     tail: deque[str] = deque(maxlen=_TAIL_LINES)
     process = _start([*command, "--no-notices", "--ci"], cwd, command_environment(emulator))
@@ -148,7 +149,7 @@ def _run(emulator: Emulator, command: Sequence[str], *, cwd: Path, progress: Pro
             tail.append(line.rstrip())
             progress(tail[-1])
         code = process.wait()
-    except BaseException:  # Ctrl-C and a failing progress included: nothing may be left running
+    except BaseException:  # includes Ctrl-C and errors in `progress`: no process may survive
         _kill(process)
         raise
     finally:
@@ -156,7 +157,7 @@ def _run(emulator: Emulator, command: Sequence[str], *, cwd: Path, progress: Pro
             process.stdout.close()
     if code != 0:
         output = "\n".join(tail)
-        raise CdkError(f"exit code {code} of {' '.join(command)} in {cwd}; the end of its output:\n{output}")
+        raise CdkError(f"exit code {code} of {' '.join(command)} in {cwd}; last output:\n{output}")
 
 
 def _start(command: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> "subprocess.Popen[str]":
@@ -169,10 +170,11 @@ def _start(command: Sequence[str], cwd: Path, environment: Mapping[str, str]) ->
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            # A group of its own, so that `_kill` also reaches the processes that npx and the app start.
             start_new_session=True,
         )
     except FileNotFoundError as error:
-        raise CdkError(f"{command[0]}: not found; install Node.js, which has npx, and try again") from error
+        raise CdkError(f"{command[0]}: not found; install Node.js, which contains npx, and try again") from error
 
 
 def _kill(process: "subprocess.Popen[str]") -> None:
@@ -182,13 +184,13 @@ def _kill(process: "subprocess.Popen[str]") -> None:
 
 
 def command_environment(emulator: Emulator) -> dict[str, str]:
-    """The caller's environment, with the emulator in place of AWS."""
+    """Return the caller's environment with the emulator in place of AWS."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "CDK_"))}
     return {**_caches(), **own, **emulator.environment(), **_QUIET}
 
 
 def _caches() -> dict[str, str]:
-    """The caches of jsii and npm in the caller's HOME; those in the emulator's would be empty every time."""
+    """Return the locations of the jsii and npm caches in the caller's HOME; the emulator's own HOME starts empty."""
     return {
         "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(Path.home() / ".cache" / "aws" / "jsii" / "package-cache"),
         "npm_config_cache": str(Path.home() / ".npm"),

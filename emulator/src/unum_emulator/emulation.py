@@ -1,6 +1,6 @@
-"""Closes all gaps of ministack in this process, and serves it.
+"""Installation of all corrections in this process, and the HTTP server.
 
-Importing this module imports ministack, which takes its settings from the environment at that moment.
+An import of this module imports ministack, which reads its settings from the environment at import time.
 """
 
 import gc
@@ -47,12 +47,12 @@ _GAPS = (
     schedules,
     dynamodb_attributes,
 )
-# Longer than clients keep connections that they do not use.
+# Longer than clients keep idle connections open, so that no request meets a closing connection.
 _KEEP_ALIVE_S = 75
 
 
 class Emulation:
-    """ministack with the behaviour of AWS that asynchronous workflows rely on."""
+    """ministack with the AWS behaviour that asynchronous workflows rely on."""
 
     def __init__(self, settings: Settings) -> None:
         self._pool = SandboxPool(settings)
@@ -63,10 +63,10 @@ class Emulation:
         replace(lambda_svc, "_ACCOUNT_CONCURRENCY_CAP", settings.account_concurrency)
 
     def serve(self, listener: socket.socket) -> None:
-        """Answer requests on a listening socket until the process ends.
+        """Serve requests on a listening socket until the process ends.
 
-        ministack's own server, hypercorn, takes 0.8 ms of a processor for each request, twice as much as the whole
-        answer of DynamoDB takes behind this one; a step of a workflow is three requests.
+        ministack's own server, hypercorn, takes 0.8 ms of processor time per request: twice the time of a complete
+        DynamoDB response from this server. A workflow step takes three requests.
         """
         config = uvicorn.Config(
             app.app,
@@ -80,11 +80,12 @@ class Emulation:
             timeout_keep_alive=_KEEP_ALIVE_S,
         )
         server = uvicorn.Server(config)
-        server.capture_signals = nullcontext  # signals are for `unum_emulator.lifetime`, which waits for nobody
-        gc.freeze()  # what was imported stays; looking through it again and again takes a tenth of a write's time
+        # `unum_emulator.lifetime` handles signals, without waiting for open requests.
+        server.capture_signals = nullcontext
+        gc.freeze()  # imported objects never die; scanning them in every collection takes a tenth of a write's time
         uvloop.run(server.serve(sockets=[listener]))
 
     def close(self) -> None:
-        """Kill all function processes, ministack's own for other runtimes included."""
+        """Kill all function processes, including those of ministack's executors for other runtimes."""
         self._pool.close()
         lambda_runtime.reset()

@@ -1,8 +1,8 @@
-"""The emulator ends with whoever started it, and nothing outlives it.
+"""End of the emulator: with its parent process, and together with all function processes.
 
-ministack's workers can outlive the server. Here function processes have process groups of their own, which the
-pool kills, and the kernel kills them if the emulator itself is killed (`unum_emulator.aws_lambda.worker`); whatever
-else ministack starts shares the emulator's group.
+ministack's workers can outlive its server. Function processes of this package have process groups of their own, which
+the pool kills; if the emulator itself is killed, the kernel kills them (`unum_emulator.aws_lambda.worker`). All other
+child processes share the emulator's group.
 """
 
 import os
@@ -15,31 +15,33 @@ _POLL_S = 0.2
 
 
 class Lifetime:
-    """Cleans up once, on a signal or when the parent has gone, and ends the process."""
+    """Single clean-up after a signal or the parent's end, followed by the end of this process."""
 
     def __init__(self, clean_up: Sequence[Callable[[], object]]) -> None:
         self._clean_up = clean_up
         self._ending = threading.Lock()
 
     def watch(self, parent: int | None) -> None:
-        """Begin to watch for signals, and for the end of the process `parent`.
+        """Start to watch for signals and for the end of the process `parent`.
 
-        The parent is polled because the kernel's own signal comes when the parent's *thread* ends.
+        Polling is necessary: the kernel's own signal arrives at the end of the parent's *thread*.
         """
+        # A new thread: the clean-up takes locks that the interrupted main thread may hold.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: threading.Thread(target=self.end).start())
         if parent is not None:
             threading.Thread(target=self._wait_for_end_of, args=(parent,), daemon=True, name="parent").start()
 
     def end(self, status: int = 0) -> None:
-        """Clean up and leave at once; open connections are of no use to anybody."""
+        """Clean up once and exit immediately, with connections still open."""
+        # A signal and the parent's end may arrive together; the second caller must not clean up again.
         if not self._ending.acquire(blocking=False):
             return
         try:
             for step in self._clean_up:
                 step()
         finally:
-            if os.getpgrp() == os.getpid():  # else it is the group of whoever runs us in the foreground
+            if os.getpgrp() == os.getpid():  # otherwise the group belongs to the caller's shell
                 os.killpg(0, signal.SIGTERM)
             os._exit(status)
 

@@ -1,4 +1,4 @@
-"""The only way in which this package changes ministack: named attributes, in a known version."""
+"""Replacement of named ministack attributes, in one pinned version."""
 
 from importlib import metadata
 from typing import Any
@@ -7,34 +7,30 @@ SUPPORTED = "1.5.33"
 
 
 class UnsupportedMinistackError(RuntimeError):
-    """The installed ministack is not the one that the patches were written for."""
+    """Installed ministack differs from the version that the corrections fit."""
 
 
 def require_version() -> None:
-    """Refuse every ministack but the pinned one.
-
-    Raises:
-        UnsupportedMinistackError: another version is installed.
-    """
+    """Raise UnsupportedMinistackError unless the pinned ministack version is installed."""
     installed = metadata.version("ministack")
     if installed != SUPPORTED:
         raise UnsupportedMinistackError(
-            f"ministack: found version {installed}, the patches fit {SUPPORTED} alone; "
+            f"ministack: expected version {SUPPORTED}, got {installed}; "
             "install emulator/requirements.txt into the emulator's environment"
         )
 
 
 def replace(owner: Any, name: str, replacement: Any) -> Any:
-    """Put `replacement` in the place of `owner.name`.
+    """Replace `owner.name` and return the original.
 
     Returns:
-        What stood there, for replacements that call it.
+        The original attribute, for replacements that call it.
 
     Raises:
-        UnsupportedMinistackError: there is no such attribute, so the patch would have no effect.
+        UnsupportedMinistackError: the attribute does not exist, so the correction would have no effect.
     """
     if not hasattr(owner, name):
-        raise UnsupportedMinistackError(f"{owner!r}: has no attribute {name!r}; the patches fit ministack {SUPPORTED}")
+        raise UnsupportedMinistackError(f"{owner!r}: expected an attribute {name!r}, as in ministack {SUPPORTED}")
     original = getattr(owner, name)
     setattr(owner, name, replacement)
     return original

@@ -1,4 +1,4 @@
-"""Starts and stops an emulator from any environment; needs the standard library alone."""
+"""Start and stop of an emulator process from any environment; needs only the standard library."""
 
 import json
 import os
@@ -19,15 +19,15 @@ _SOURCES = Path(__file__).parents[1]
 
 
 class EmulatorError(RuntimeError):
-    """The emulator did not start."""
+    """Failed start of an emulator."""
 
 
 class Emulator:
-    """A context manager around one emulator process on a free loopback port.
+    """Context manager of one emulator process on a free loopback port.
 
     Attributes:
-        endpoint: the URL for every AWS client.
-        logs: a directory with one file per function and `emulator.log`.
+        endpoint: endpoint URL for all AWS clients.
+        logs: directory with `emulator.log` and one file per function.
         pid: the emulator's process id.
     """
 
@@ -43,13 +43,13 @@ class Emulator:
         logs: Path | None = None,
         max_processes: int = 24,
     ) -> None:
-        """Describe an emulator; entering the context starts it.
+        """Configure an emulator; `with` starts it.
 
         Args:
-            python: the interpreter of the environment that has the emulator's requirements.
-            auth: whether IAM denies what a role was not granted.
-            logs: keeps the logs; by default they go with the emulator.
-            max_processes: bound for the processes of functions.
+            python: interpreter of an environment with the emulator's requirements.
+            auth: enforce IAM policies.
+            logs: directory for permanent logs; by default a temporary one.
+            max_processes: maximum number of function processes.
         """
         self._python = Path(python)
         self._auth = auth
@@ -61,7 +61,7 @@ class Emulator:
         self._private = tempfile.TemporaryDirectory(prefix="unum-emulator-client-")
         try:
             self._start()
-        except BaseException:  # Ctrl-C included: __exit__ is not called when entering fails
+        except BaseException:  # includes Ctrl-C: Python never calls __exit__ after a failed __enter__
             self.stop()
             raise
         return self
@@ -72,10 +72,11 @@ class Emulator:
         self.stop()
 
     def environment(self) -> dict[str, str]:
-        """Return the variables that lead boto3 and the CDK's command line to this emulator and nowhere else.
+        """Return environment variables that connect boto3 and the CDK's command line to this emulator only.
 
-        They include a HOME of their own, because the command line caches accounts by access key there. No other Python
-        is asked for bytecode, for functions run on the emulator's, whatever their runtime says.
+        They include a separate HOME, because the command line caches accounts by access key there. `UNUM_PYTHONS` is
+        empty, so builds make bytecode for no other Python: functions run on the emulator's, whatever their runtime
+        says.
         """
         home = Path(self._private.name) / "home"
         home.mkdir(exist_ok=True)
@@ -97,7 +98,7 @@ class Emulator:
         }
 
     def stop(self) -> None:
-        """End the emulator and all its processes; harmless when it has ended."""
+        """End the emulator and all its processes; a second call has no effect."""
         process, self._process = self._process, None
         try:
             if process is not None:
@@ -116,6 +117,8 @@ class Emulator:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
+                # Ctrl-C in the caller's terminal must not end the emulator before the caller's own
+                # clean-up.
                 start_new_session=True,
             )
         announced = self._await_announcement(self._process)
@@ -127,11 +130,12 @@ class Emulator:
         return [*command, "--auth"] if self._auth else command
 
     def _await_announcement(self, process: "subprocess.Popen[str]") -> dict[str, Any]:
-        """Wait for the line that says where the emulator is.
+        """Wait for the emulator's announcement and return its content.
 
         Raises:
-            EmulatorError: it ended, or was not ready in time.
+            EmulatorError: the emulator ended or was not ready in time.
         """
+        # `readline` has no timeout; killing the process closes the pipe and ends the wait.
         timer = threading.Timer(_START_LIMIT_S, process.kill)
         timer.start()
         try:
@@ -141,15 +145,15 @@ class Emulator:
         if not line:
             log = (self.logs / "emulator.log").read_text(errors="replace")[-2000:]
             raise EmulatorError(
-                f"{self._python}: the emulator did not start within {_START_LIMIT_S} s; does this interpreter have "
-                f"emulator/requirements.txt installed? It said:\n{log}"
+                f"{self._python}: the emulator did not start within {_START_LIMIT_S} s; its environment needs "
+                f"emulator/requirements.txt; end of its log:\n{log}"
             )
         announced: dict[str, Any] = json.loads(line)
         return announced
 
 
 def _minimal_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what the emulator may inherit: nothing that leads a client anywhere."""
+    """Return the inherited variables, without any setting of AWS clients."""
     kept = {name: environment[name] for name in ("PATH", "LANG", "LC_ALL", "TMPDIR") if name in environment}
     return {**kept, "PYTHONPATH": str(_SOURCES), "PYTHONUNBUFFERED": "1"}
 
@@ -168,7 +172,7 @@ def _end(process: "subprocess.Popen[str]") -> None:
 
 
 def _kill_group(group: int) -> None:
-    """Kill what the emulator left in its group, which normally is nothing."""
+    """Kill remaining processes of the emulator's group; normally there are none."""
     try:
         os.killpg(group, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):

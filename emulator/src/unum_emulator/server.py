@@ -1,4 +1,4 @@
-"""Starts and ends the emulator's process: environment, port, announcement, clean-up."""
+"""Start and end of the emulator's process: environment, port, announcement and clean-up."""
 
 import json
 import os
@@ -18,21 +18,21 @@ from unum_emulator.patching import require_version
 from unum_emulator.settings import ACCOUNT, HOST, REGION, Settings
 
 _INHERITED = ("PATH", "LANG", "LC_ALL")
-_BACKLOG = 1024
+_BACKLOG = 1024  # hundreds of functions may connect at once
 _POLL_S = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What the command line says.
+    """Command-line options.
 
     Attributes:
-        port: 0 for a free one.
-        auth: whether IAM denies what was not granted.
-        ready_file: receives the announcement as well.
-        logs: receives one file per function; by default a private directory that goes with the emulator.
-        parent: end when this process is no longer the parent.
-        max_processes: how many function processes may exist.
+        port: port on the loopback interface; 0 for a free port.
+        auth: enforce IAM policies.
+        ready_file: additional file for the announcement.
+        logs: directory with one log file per function; by default a temporary one.
+        parent: process id of the parent; exit when it ends.
+        max_processes: maximum number of function processes.
     """
 
     port: int
@@ -44,7 +44,7 @@ class Options:
 
 
 def serve(options: Options) -> None:
-    """Run until a signal comes or the parent goes."""
+    """Run the emulator until a signal arrives or the parent ends."""
     require_version()
     listener = socket.create_server((HOST, options.port), backlog=_BACKLOG)
     work = Path(tempfile.mkdtemp(prefix="unum-emulator-"))
@@ -57,7 +57,7 @@ def serve(options: Options) -> None:
         dispatchers=options.max_processes,
     )
     _set_environment(settings)
-    # Not earlier: ministack reads the environment when it is imported.
+    # Imported late: ministack reads the environment at import time.
     from unum_emulator.emulation import Emulation  # noqa: PLC0415
 
     emulation = Emulation(settings)
@@ -71,7 +71,7 @@ def serve(options: Options) -> None:
 
 
 def _set_environment(settings: Settings) -> None:
-    """Forget the caller's environment: ministack and its own workers would obey whatever is in it."""
+    """Replace the caller's environment, because ministack and its workers read settings from it."""
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     os.environ.clear()
     os.environ.update(inherited)
@@ -93,17 +93,18 @@ def _set_environment(settings: Settings) -> None:
             "TMPDIR": str(settings.work),
         }
     )
-    tempfile.tempdir = None  # look at TMPDIR again
+    tempfile.tempdir = None  # makes the module read TMPDIR again
 
 
 def _announce(settings: Settings, ready_file: Path | None) -> None:
-    """Say where the emulator is, once it answers."""
+    """Print endpoint, process id and log directory as JSON once the emulator responds."""
     while not _answers(settings.endpoint):
         time.sleep(_POLL_S)
     line = json.dumps({"endpoint": settings.endpoint, "pid": os.getpid(), "logs": str(settings.logs)})
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
     if ready_file:
+        # A rename is atomic, so readers of the file never see half a line.
         staging = ready_file.with_name(f"{ready_file.name}.part")
         staging.write_text(f"{line}\n")
         staging.rename(ready_file)

@@ -1,4 +1,4 @@
-"""What one emulator process was told at its start."""
+"""Settings of one emulator process."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,18 +10,18 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The limits and places of one emulator.
+    """Limits and locations of one emulator.
 
     Attributes:
         port: TCP port on the loopback interface.
-        auth: whether IAM denies what a role was not granted.
-        work: a private directory, removed at the end.
-        logs: receives one file per function.
-        max_sandboxes: how many function processes may exist; synchronous calls may exceed it after
-            a pause, because a caller that waits for its callee must not wait for its own process.
-        dispatchers: how many asynchronous events may run at once.
-        max_starting: how many processes may be in their init phase at once.
-        account_concurrency: Lambda's quota for the concurrent executions of all functions together.
+        auth: enforce IAM policies.
+        work: private directory, removed at the end.
+        logs: directory with one log file per function.
+        max_sandboxes: maximum number of function processes. Synchronous calls may exceed it after a pause: a caller
+            that waits for its callee must not wait for its own process.
+        dispatchers: maximum number of parallel asynchronous events.
+        max_starting: maximum number of processes in the init phase.
+        account_concurrency: Lambda's quota for concurrent executions of all functions.
     """
 
     port: int
@@ -35,5 +35,5 @@ class Settings:
 
     @property
     def endpoint(self) -> str:
-        """The URL that every client and every function talks to."""
+        """Endpoint URL for all clients and functions."""
         return f"http://{HOST}:{self.port}"

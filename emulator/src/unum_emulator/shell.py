@@ -1,7 +1,7 @@
-"""`python -m unum_emulator.shell [COMMAND ...]`: run a command, by default a shell, for which AWS is an emulator.
+"""`python -m unum_emulator.shell [COMMAND ...]`: run a command (by default a shell) against an emulator.
 
-The emulator is bootstrapped, so `cdk deploy` works at once; `cdk` and the calling environment's commands are on the
-path. It ends with the command, whose exit code is this program's.
+The emulator is bootstrapped for `cdk deploy`; `cdk` and the calling environment's commands are on the path. It ends
+with the command and returns its exit code.
 """
 
 import argparse
@@ -17,16 +17,16 @@ _CHECKOUT = Path(__file__).parents[3]
 
 
 def main() -> int:
-    """Start an emulator, run the command in its environment, and stop it."""
+    """Start an emulator, run the command in its environment, and stop the emulator."""
     parser = argparse.ArgumentParser(prog="unum_emulator.shell", description="A shell in which AWS is an emulator.")
     parser.add_argument("--python", type=Path, default=_CHECKOUT / "emulator" / ".venv" / "bin" / "python")
-    parser.add_argument("--auth", action="store_true", help="IAM denies what a role was not granted")
-    parser.add_argument("command", nargs=argparse.REMAINDER, help="what to run; by default $SHELL")
+    parser.add_argument("--auth", action="store_true", help="enforce IAM policies")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="command to run (default: $SHELL)")
     options = parser.parse_args()
     with Emulator(options.python, auth=options.auth) as emulator:
         _say(f"Emulator at {emulator.endpoint}; bootstrapping ...")
         cdk.bootstrap(emulator, cwd=_CHECKOUT)
-        _say("Ready: cdk, unum and boto3 see the emulator and nothing else of AWS. It ends with this command.")
+        _say("Ready: cdk, unum and boto3 use the emulator instead of AWS. It ends with this command.")
         command = options.command or [os.environ.get("SHELL", "/bin/sh")]
         return subprocess.run(command, env=_environment(emulator), check=False).returncode  # noqa: S603 - the caller's
 
@@ -38,7 +38,7 @@ def _environment(emulator: Emulator) -> dict[str, str]:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)  # noqa: T201 - what the program is for
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 - the program's purpose is output
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Lambda in the emulator: sandboxes, the Runtime API, asynchronous events."""
+"""Lambda in the emulator: sandboxes, Runtime API and asynchronous events."""

@@ -1,4 +1,4 @@
-"""An asynchronous event on its way through Lambda's queue, and the policy that it falls under."""
+"""An asynchronous event in Lambda's queue, and the configuration that applies to it."""
 
 import time
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ from typing import Any
 from unum_emulator.aws_lambda.function import FunctionRef
 from unum_emulator.aws_lambda.invocation import Invocation
 
+# AWS's defaults. Source: the API page named in `Policy`.
 _DEFAULT_AGE_S = 21_600
 _DEFAULT_RETRIES = 2
 
@@ -17,11 +18,11 @@ class AsyncEvent:
     """An accepted event.
 
     Attributes:
-        func: ministack's record of the version that was invoked; its ARN carries the caller's qualifier.
-        payload: the event itself.
-        identity: request id and lineage, kept over all attempts.
-        accepted_s: when it was accepted, by `time.monotonic`.
-        attempts: how often the function has run and failed.
+        func: ministack's record of the invoked version; its ARN contains the caller's qualifier.
+        payload: the event.
+        identity: request id and lineage, equal in all attempts.
+        accepted_s: time of acceptance, by `time.monotonic`.
+        attempts: number of failed attempts.
     """
 
     func: Mapping[str, Any]
@@ -32,13 +33,13 @@ class AsyncEvent:
 
     @property
     def function(self) -> FunctionRef:
-        """The function with the qualifier that was invoked."""
+        """The function with the invoked qualifier."""
         return FunctionRef.parse(self.func["config"]["FunctionArn"])
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What the EventInvokeConfig of one version or alias says.
+    """Effective EventInvokeConfig of one version or alias.
 
     https://docs.aws.amazon.com/lambda/latest/api/API_PutFunctionEventInvokeConfig.html
     """
@@ -51,7 +52,7 @@ class Policy:
 
     @classmethod
     def of(cls, event: AsyncEvent) -> "Policy":
-        """Look the configuration up by the qualifier that was invoked; no other one counts."""
+        """Return the configuration of the invoked qualifier; other qualifiers' configurations never apply."""
         configs = event.function.base_record().get("event_invoke_configs") or {}
         names = [event.function.qualifier] if event.function.qualifier else ["", "$LATEST"]
         config: Mapping[str, Any] = next((configs[name] for name in names if name in configs), {})

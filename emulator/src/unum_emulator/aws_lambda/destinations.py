@@ -1,11 +1,10 @@
-"""Where asynchronous events end: on-success and on-failure destinations, and dead-letter queues.
+"""Destinations of asynchronous events: on-success, on-failure, and dead-letter queues.
 
-ministack's record lacks the request id, the version and the true number of attempts, and its dead-letter
-queues get that record instead of the event. AWS documents the record at
-https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html
-and the dead-letter queue's attributes at
-https://docs.aws.amazon.com/lambda/latest/dg/invocation-dlq.html
-As on AWS the function's role sends the record, so that a missing permission shows.
+ministack's record lacks the request id, the version and the real number of attempts, and its dead-letter queues receive
+that record instead of the event. AWS documents the record at
+https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html and the dead-letter queue's attributes
+at https://docs.aws.amazon.com/lambda/latest/dg/invocation-dlq.html As on AWS, the function's role sends the record, so
+missing permissions show.
 """
 
 import functools
@@ -26,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class Condition(StrEnum):
-    """Why an event ended."""
+    """Reason for an event's end."""
 
     SUCCESS = "Success"
     RETRIES_EXHAUSTED = "RetriesExhausted"
@@ -34,27 +33,28 @@ class Condition(StrEnum):
 
 
 class Destinations:
-    """Sends records to queues, topics, functions and event buses."""
+    """Sender of records to queues, topics, functions and event buses."""
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
+        # botocore takes long to create a client, and an emulator has few roles.
         self._client = functools.lru_cache(maxsize=64)(self._new_client)
 
     def send_success(self, event: AsyncEvent, policy: Policy, result: Mapping[str, Any]) -> None:
-        """Report an event that the function processed."""
+        """Send the record of a processed event."""
         if policy.on_success:
             self._send(policy.on_success, event, _record(event, Condition.SUCCESS, result))
 
     def send_failure(
         self, event: AsyncEvent, policy: Policy, condition: Condition, result: Mapping[str, Any] | None
     ) -> None:
-        """Report an event that Lambda gave up.
+        """Send the record of a dropped event.
 
         Args:
-            event: what was not processed.
-            policy: where it goes to; both a destination and a dead-letter queue may be configured.
-            condition: why it was given up.
-            result: what the last attempt returned, None without one.
+            event: the unprocessed event.
+            policy: its configuration; both a destination and a dead-letter queue are possible.
+            condition: reason for the drop.
+            result: the last attempt's result; None without an attempt.
         """
         error = json.dumps((result or {}).get("body"))[:500]
         logger.warning("%s: event %s ended with %s: %s", event.function, event.identity.request_id, condition, error)
@@ -75,7 +75,9 @@ class Destinations:
             case "events":
                 self._call(event, "events", "put_events", Entries=[_bus_entry(target, record, body)])
             case service:
-                logger.error("%s: destinations of %s are not emulated, the record is lost", event.function, service)
+                logger.error(
+                    "%s: the emulator has no destinations of type %s, the record is lost", event.function, service
+                )
 
     def _dead_letter(self, target: str, event: AsyncEvent, result: Mapping[str, Any] | None) -> None:
         body = json.dumps(event.payload)
@@ -146,6 +148,7 @@ def _dead_letter_attributes(event: AsyncEvent, result: Mapping[str, Any] | None)
     message = body.get("errorMessage", "") if isinstance(body, dict) else ""
     return {
         "RequestID": {"DataType": "String", "StringValue": event.identity.request_id},
+        # The HTTP status, which is 200 for a function error; of the message AWS sends the first 1 KB.
         "ErrorCode": {"DataType": "Number", "StringValue": "200"},
         "ErrorMessage": {"DataType": "String", "StringValue": message[:1024] or "Unknown"},
     }

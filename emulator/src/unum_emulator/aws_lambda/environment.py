@@ -1,9 +1,9 @@
-"""The environment variables and the path of a function's process.
+"""Environment variables and import path of a function's process.
 
 https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime
-https://docs.aws.amazon.com/lambda/latest/dg/lambda-python.html (the deployment package comes before layers,
-layers before the runtime's libraries). ministack puts layers first, and hands its own environment on.
-Nothing is inherited here; layers are at a directory of their own, so code must not assume /opt.
+https://docs.aws.amazon.com/lambda/latest/dg/lambda-python.html (the deployment package comes before layers, layers
+before the runtime's libraries). ministack puts layers first, and passes its own environment on. Functions here inherit
+nothing; layers have a separate directory, so code must not assume /opt.
 """
 
 import os
@@ -16,15 +16,15 @@ from unum_emulator.aws_lambda.function import FunctionVersion
 def function_environment(
     function: FunctionVersion, *, home: Path, task: Path, layers: Path, runtime: Path, endpoint: str
 ) -> dict[str, str]:
-    """Return all variables of a process, except for the address of its Runtime API and its log stream.
+    """Return all variables of a process, except the address of its Runtime API and its log stream.
 
     Args:
-        function: what runs; its own variables win, except where Lambda reserves the name.
-        home: a private directory; /tmp and the caller's home are shared with the machine and hidden.
-        task: the function's code.
-        layers: the merged content of its layers.
-        runtime: the managed runtime's libraries.
-        endpoint: where the SDKs find AWS.
+        function: the function; its own variables take precedence, except Lambda's reserved names.
+        home: private directory, in place of /tmp and the caller's home, which other processes share.
+        task: directory of the function's code.
+        layers: directory of the merged layers.
+        runtime: directory of the managed runtime's libraries.
+        endpoint: AWS endpoint for the SDKs.
     """
     defaults = {
         "AWS_ENDPOINT_URL": endpoint,

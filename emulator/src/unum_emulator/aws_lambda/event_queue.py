@@ -1,13 +1,12 @@
-"""Lambda's queue for asynchronous events.
+"""Lambda's queue of asynchronous events.
 
-"Lambda places the event in a queue and returns a success response", retries function errors twice, returns
-throttled events to the queue "for up to 6 hours" without counting, and sends what cannot be processed to the
-on-failure destination of the version or alias that was invoked.
-https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
-A reserved concurrency of 0 sends events there without any attempt.
-https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
-ministack starts a thread for each event, counts a throttle as a failed attempt, and knows the configuration
-of the unpublished function alone. The delays here are 1 s and 2 s, not 1 and 2 minutes.
+"Lambda places the event in a queue and returns a success response", retries function errors twice, returns throttled
+events to the queue "for up to 6 hours" without counting them as attempts, and sends unprocessed events to the
+on-failure destination of the invoked version or alias.
+https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html With a reserved concurrency of 0,
+events go there without an attempt. https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
+ministack starts a thread per event, counts a throttle as a failed attempt, and reads only the configuration of the
+unpublished function. The delays here are 1 s and 2 s instead of 1 and 2 minutes.
 """
 
 import heapq
@@ -36,7 +35,7 @@ _THROTTLE_DELAY_S = 0.2
 
 
 class AsyncEvents:
-    """Events that are due, those that are not yet, and the threads that deliver them."""
+    """Queues of due and delayed events, with the threads that deliver them."""
 
     def __init__(self, dispatchers: int, destinations: Destinations) -> None:
         self._dispatchers = dispatchers
@@ -47,18 +46,19 @@ class AsyncEvents:
         self._changed = threading.Condition()
 
     def install(self) -> None:
-        """Take the place of ministack's threads and start the dispatchers."""
+        """Replace ministack's threads, and start the dispatchers."""
         patching.replace(lambda_svc, "invoke_async_with_retry", self.accept)
         threading.Thread(target=self._release_delayed, daemon=True, name="async-later").start()
         for number in range(self._dispatchers):
             threading.Thread(target=self._dispatch, daemon=True, name=f"async-{number}").start()
 
     def accept(self, func: Mapping[str, Any], event: Any) -> None:
-        """Queue an event, under the identity that the API gave it."""
+        """Queue an event, with the identity that the Invoke API gave it."""
         self._due.put(AsyncEvent(func, event, invocation.current_invocation()))
 
     def _delay(self, event: AsyncEvent, delay_s: float) -> None:
         with self._changed:
+            # The running number decides between equal times, because events have no order.
             heapq.heappush(self._delayed, (time.monotonic() + delay_s, next(self._order), event))
             self._changed.notify()
 
@@ -76,13 +76,14 @@ class AsyncEvents:
             event = self._due.get()
             try:
                 lambda_svc._run_with_function_config_scope(event.func, self._deliver, event)
-            except Exception:  # one event must not end the thread that delivers all later ones
+            except Exception:  # an error with one event must not end the thread for all later events
                 logger.exception("%s: event %s is lost", event.function, event.identity.request_id)
 
     def _deliver(self, event: AsyncEvent) -> None:
         policy = Policy.of(event)
         if event.function.base_record().get("concurrency") == 0:
             self._destinations.send_failure(event, policy, Condition.RETRIES_EXHAUSTED, None)
+        # Lambda accepts the event of a loop and stops it here, without an attempt.
         elif event.identity.lineage.exceeds(event.function):
             result = {"body": loop_error(event.function), "error": True}
             self._destinations.send_failure(event, policy, Condition.RETRIES_EXHAUSTED, result)
@@ -94,6 +95,7 @@ class AsyncEvents:
     def _attempt(self, event: AsyncEvent, policy: Policy) -> None:
         with unlimited_wait(), invocation.as_current(event.identity):
             result = lambda_svc._execute_function(event.func, event.payload)
+        # A throttle is no attempt: AWS keeps the event in the queue until its maximum age.
         if result.get("throttle"):
             self._delay(event, _THROTTLE_DELAY_S)
             return

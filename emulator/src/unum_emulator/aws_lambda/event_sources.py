@@ -1,7 +1,8 @@
-"""SNS and EventBridge invoke functions asynchronously, with Lambda's retries and destinations.
+"""Asynchronous invocation by SNS and EventBridge, with Lambda's retries and destinations.
 
-https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html, https://docs.aws.amazon.com/lambda/latest/dg/services-cloudwatchevents.html
-ministack calls the function once, in a thread of its own, and forgets the failures; its S3 does it right.
+https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html,
+https://docs.aws.amazon.com/lambda/latest/dg/services-cloudwatchevents.html ministack calls the function once, in a
+separate thread, and drops failures. Its S3 needs no correction.
 """
 
 import json
@@ -14,7 +15,7 @@ from unum_emulator.patching import replace
 
 
 class _AsynchronousLambda:
-    """ministack's Lambda as SNS sees it: what was a call becomes an event."""
+    """ministack's Lambda as SNS sees it, with events in place of calls."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(lambda_svc, name)
@@ -32,6 +33,6 @@ def install() -> None:
 def _dispatch_to_lambda(arn: str, payload: str) -> None:
     func, config, _name = lambda_svc._get_func_record_for_ref(arn)
     if func and config:
-        # ministack's record of an alias has the ARN of the version behind it; the context shows what was invoked.
+        # ministack's record of an alias has the version's ARN, but the handler's context must show the alias.
         record = lambda_svc._execution_record_for_config(func, {**config, "FunctionArn": arn})
         lambda_svc.invoke_async_with_retry(record, json.loads(payload))

@@ -1,7 +1,7 @@
-"""Runs Python functions in sandboxes, in the place of ministack's own executor.
+"""Execution of Python functions in sandboxes, in place of ministack's own executor.
 
-Restores the invocation semantics that hang on the process: one request id for all retries of an event, the
-caller's version or alias in the context, the exception's class as `errorType`, one log stream per sandbox.
+It restores the invocation semantics of Lambda's processes: one request id for all retries of an event, the caller's
+version or alias in the context, the exception's class as `errorType`, one log stream per sandbox.
 https://docs.aws.amazon.com/lambda/latest/dg/python-context.html
 https://docs.aws.amazon.com/lambda/latest/dg/python-exceptions.html
 """
@@ -29,7 +29,7 @@ _patient: contextvars.ContextVar[bool] = contextvars.ContextVar("patient", defau
 
 @contextmanager
 def unlimited_wait() -> Iterator[None]:
-    """Mark the invocations within as ones that may wait for a sandbox for as long as it takes."""
+    """Let invocations in this context wait for a sandbox without limit."""
     token = _patient.set(True)
     try:
         yield
@@ -38,17 +38,18 @@ def unlimited_wait() -> Iterator[None]:
 
 
 class Executor:
-    """Runs invocations whose concurrency ministack has counted already."""
+    """Executor of invocations; ministack has already counted their concurrency."""
 
     def __init__(self, pool: SandboxPool, logs: FunctionLogs) -> None:
         self._pool = pool
         self._logs = logs
 
     def install(self) -> None:
-        """Take over Python functions; other runtimes keep ministack's executors."""
+        """Replace the executor of Python functions; other runtimes keep ministack's executors."""
         original = replace(lambda_svc, "_execute_function_dispatch", None)
 
         def dispatch(func: Result, config: Result, event: Any, request_id: str, started: float) -> Result:
+            # Container images have no archive, and other runtimes no client here.
             if func.get("code_zip") and config.get("Runtime", "").startswith("python"):
                 return self._execute(func, event)
             result: Result = original(func, config, event, request_id, started)
@@ -75,6 +76,8 @@ class Executor:
             with self._pool.lease(function, patient=_patient.get()) as sandbox:
                 try:
                     outcome = sandbox.invoke(delivery)
+                # The event never reached the process, so another sandbox may take it without a second
+                # attempt.
                 except SandboxGoneError:
                     continue
                 return outcome, self._logs.write(sandbox, delivery.request_id, outcome)

@@ -1,8 +1,8 @@
-"""Requests of a step are answered as soon as they are read, past ASGI and what ministack does for any other service.
+"""Immediate responses to the requests of a workflow step, without ASGI and ministack's dispatch of other services.
 
-A step of a workflow reads an item, writes one, and sends an event. The way to what answers that took longer than the
-answer: a task of the loop, messages for head and body, and questions about every other service. Where IAM is enforced,
-all requests take ministack's own way, on which the caller is pinned.
+A workflow step reads an item, writes one, and sends an event. ASGI and the dispatch took longer than the response
+itself: a task of the event loop, messages for head and body, and checks for every other service. With IAM enforced, all
+requests take ministack's own path, which identifies the caller.
 """
 
 import contextvars
@@ -37,26 +37,26 @@ Answer = Callable[[bytes], Response]
 
 
 class FastPath(SingleWriteProtocol):
-    """uvicorn's protocol, which knows requests that can be answered without waiting for anything."""
+    """uvicorn's protocol, with immediate responses to requests that need no wait."""
 
     _answer: Answer | None = None
-    """What answers the request; None for one that takes the long way."""
+    """Function that answers the current request; None on the slow path."""
 
     def on_headers_complete(self) -> None:
-        """Find out which way the request goes."""
+        """Choose the request's path."""
         self._answer, self._body = self._find_answer(), bytearray()
         if self._answer is None:
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Gather the body."""
+        """Collect the body."""
         if self._answer is None:
             super().on_body(body)
         else:
             self._body += body
 
     def on_message_complete(self) -> None:
-        """Answer the request, in a context that ends with it."""
+        """Answer the request in a context of its own."""
         if self._answer is None:
             super().on_message_complete()
         else:
@@ -66,7 +66,8 @@ class FastPath(SingleWriteProtocol):
             self.transport.write_whole(_serialize(*response))
 
     def _find_answer(self) -> Answer | None:
-        """What answers the request, if nothing decides about the answer but itself and no earlier one waits for its."""
+        """Return the function that answers the request, or None on the slow path."""
+        # Responses leave in the order of requests (HTTP pipelining), so no request may overtake a slow one.
         waits = self.expect_100_continue or (self.cycle is not None and not self.cycle.response_complete)
         if waits or self.parser.get_method() != b"POST" or not self.parser.should_keep_alive():
             return None
@@ -83,20 +84,20 @@ class FastPath(SingleWriteProtocol):
 
 
 def _answer_in_scope(answer: Answer, headers: Mapping[bytes, bytes], body: bytes) -> Response:
-    """Answer in the account and region of the caller."""
+    """Answer in the caller's account and region."""
     access_key, region = _caller(headers.get(b"authorization", b"").split(b",")[0])
     responses.set_request_account_id(access_key)
     responses.set_request_region(region)
     try:
         return answer(body)
-    except Exception as error:  # what ministack answers in this case
+    except Exception as error:  # ministack answers the same
         logger.exception("%s", answer)
         return 500, {}, json.dumps({"__type": "InternalError", "message": str(error)}).encode()
 
 
 @lru_cache
 def _caller(credential: bytes) -> tuple[str, str]:
-    """Access key and region, of which clients have few."""
+    """Return access key and region from a request's credential; cached, because clients have few."""
     headers = {"authorization": credential.decode("latin-1")}
     return router.extract_access_key_id(headers, {}), router.extract_region(headers, {})
 
@@ -107,6 +108,7 @@ def _answer_items(operation: Callable[[Any], Any], body: bytes) -> Response:
     except json.JSONDecodeError:
         refused: Response = responses.error_response_json("SerializationException", "Invalid JSON", 400)
         return refused
+    # SDKs check DynamoDB's x-amz-crc32 and repeat a request whose response does not match.
     status, fields, content = operation(request)
     return status, {**fields, "x-amzn-requestid": str(uuid4()), "x-amz-crc32": str(zlib.crc32(content))}, content
 

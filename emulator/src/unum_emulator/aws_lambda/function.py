@@ -1,4 +1,4 @@
-"""What a sandbox has to know of a function's version, read from ministack's record of it."""
+"""A function version's data for a sandbox, from ministack's record."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 from ministack.services import lambda_svc
 
-# Names that Lambda sets itself and that a function's configuration cannot change.
+# Variables that Lambda sets, and that a function's configuration cannot change.
 # https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime
 RESERVED = frozenset(
     {
@@ -34,7 +34,7 @@ RESERVED = frozenset(
 
 @dataclass(frozen=True)
 class FunctionRef:
-    """A function's ARN, taken apart: `qualifier` is a version, an alias, or empty."""
+    """Parts of a function's ARN; `qualifier` is a version, an alias, or empty."""
 
     account: str
     region: str
@@ -44,7 +44,7 @@ class FunctionRef:
     @classmethod
     @lru_cache(1024)
     def parse(cls, arn: str) -> "FunctionRef":
-        """Read `arn:aws:lambda:REGION:ACCOUNT:function:NAME[:QUALIFIER]`."""
+        """Parse `arn:aws:lambda:REGION:ACCOUNT:function:NAME[:QUALIFIER]`."""
         _arn, _partition, _service, region, account, _function, name, *qualifier = arn.split(":")
         return cls(account=account, region=region, name=name, qualifier="".join(qualifier))
 
@@ -53,18 +53,18 @@ class FunctionRef:
 
     @property
     def unqualified(self) -> str:
-        """The ARN of the function itself."""
+        """The function's ARN without qualifier."""
         return f"arn:aws:lambda:{self.region}:{self.account}:function:{self.name}"
 
     def base_record(self) -> dict[str, Any]:
-        """Return ministack's record of the function, which holds what all its versions share."""
+        """Return ministack's record of the function, with the settings that all versions share."""
         record: dict[str, Any] = lambda_svc._functions.get_scoped(self.account, self.region, self.name, {})
         return record
 
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionVersion:
-    """The code and configuration that a sandbox runs; equal keys may share one."""
+    """Code and configuration of a sandbox; functions with equal keys may share one."""
 
     key: str
     ref: FunctionRef
@@ -81,12 +81,14 @@ class FunctionVersion:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "FunctionVersion":
-        """Read a record as ministack hands it to its executors, in the scope of its account and region."""
+        """Read an executor's record, in the scope of its account and region."""
         config = record["config"]
         ref = FunctionRef.parse(config["FunctionArn"])
         layers = [lambda_svc._resolve_layer_zip(layer) for layer in config.get("Layers") or []]
         variables = (config.get("Environment") or {}).get("Variables") or {}
         return cls(
+            # The revision changes with every update, so an update never reaches a warm sandbox of the old
+            # code.
             key=f"{ref.unqualified}:{config['Version']}:{config['RevisionId']}",
             ref=ref,
             version=config["Version"],
@@ -103,7 +105,7 @@ class FunctionVersion:
 
 
 def role_credentials(config: Mapping[str, Any]) -> dict[str, str]:
-    """Return the credentials of a function's role as environment variables, the same for all its versions."""
+    """Return the role's credentials as environment variables, equal for all versions of a function."""
     unqualified = FunctionRef.parse(config["FunctionArn"]).unqualified
     credentials = lambda_svc.execution_credentials({**config, "FunctionArn": unqualified})
     return {name: value for name, value in credentials.items() if value}

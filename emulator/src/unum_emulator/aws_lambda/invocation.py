@@ -1,4 +1,4 @@
-"""What one invocation carries besides its payload, from the API to the sandbox."""
+"""An invocation's metadata between the Invoke API and the sandbox."""
 
 import contextvars
 import uuid
@@ -11,7 +11,7 @@ from unum_emulator.aws_lambda.recursion import Lineage
 
 
 class InvocationType(StrEnum):
-    """Lambda's ways to invoke."""
+    """Lambda's invocation types."""
 
     REQUEST_RESPONSE = "RequestResponse"
     EVENT = "Event"
@@ -20,12 +20,12 @@ class InvocationType(StrEnum):
 
 @dataclass(frozen=True)
 class Invocation:
-    """The identity of an invocation: retries of an asynchronous event keep it.
+    """Identity of an invocation, equal in all retries of an asynchronous event.
 
     Attributes:
-        request_id: what the caller got in `x-amzn-RequestId` and the handler sees in its context.
-        lineage: the chain of requests that led here, this invocation excluded.
-        kind: how it was invoked; services that deliver events themselves do so asynchronously.
+        request_id: id in the caller's `x-amzn-RequestId` and in the handler's context.
+        lineage: preceding chain of requests, without this invocation.
+        kind: invocation type; events from services are asynchronous.
     """
 
     request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -37,13 +37,13 @@ _current: contextvars.ContextVar[Invocation | None] = contextvars.ContextVar("in
 
 
 def current_invocation() -> Invocation:
-    """Return the invocation that the API accepted, or a new one for events that services send themselves."""
+    """Return the invocation that the Invoke API accepted, or a new one for a service's own event."""
     return _current.get() or Invocation()
 
 
 @contextmanager
 def as_current(invocation: Invocation) -> Iterator[None]:
-    """Give the invocation that starts within this identity."""
+    """Make `invocation` the current one in this context."""
     token = _current.set(invocation)
     try:
         yield

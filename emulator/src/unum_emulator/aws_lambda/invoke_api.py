@@ -1,7 +1,7 @@
-"""The Invoke API in front of ministack's: quotas, request ids, and the chain of requests.
+"""Invoke API in front of ministack's: quotas, request ids, and chains of requests.
 
-https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
-ministack gives the caller another request id than the handler, so that nobody can tell what belongs together.
+https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html ministack gives caller and handler different request ids,
+so logs cannot be matched with calls.
 """
 
 import json
@@ -23,25 +23,25 @@ _INVOKE_PATH = re.compile(r"/\d{4}-\d{2}-\d{2}/functions/(?P<function>[^/?]+)/in
 
 
 def install() -> None:
-    """Stand before ministack's Lambda API; only Invoke is touched."""
+    """Intercept Invoke requests before ministack's Lambda API."""
     _identify_invocations()
     _refuse_payloads()
     replace(lambda_svc, "_recursive_loop_drop", _recursive_loop_drop)
 
 
 def invoked_function(path: str) -> str | None:
-    """Return the name or ARN of the function that a path asks to invoke, None if it asks for something else."""
+    """Return the function's name or ARN from the path of an Invoke request, or None for other requests."""
     found = _INVOKE_PATH.fullmatch(path)
     return unquote(found["function"]) if found else None
 
 
 def accept(request_id: str, function: str, headers: Mapping[str, str], body: bytes) -> payload_quotas.Response:
-    """Answer who sends an event, as ministack's dispatcher does after it has found out that it is one.
+    """Accept an event like ministack's dispatcher, for a request known to be an asynchronous Invoke.
 
     Args:
-        request_id: what the answer and the handler's context will have.
+        request_id: id for the response and the handler's context.
         function: name or ARN.
-        headers: those of the request, with names in small letters.
+        headers: request headers, with lower-case names.
         body: the payload.
     """
     if refused := payload_quotas.refusal(body, InvocationType.EVENT):
@@ -55,16 +55,16 @@ def accept(request_id: str, function: str, headers: Mapping[str, str], body: byt
 
 
 def _run_to_end(work: Coroutine[Any, Any, Any]) -> Any:
-    """Run what is a coroutine by its form alone."""
+    """Run a coroutine that never waits, and return its result."""
     try:
         work.send(None)
     except StopIteration as returned:
         return returned.value
-    raise RuntimeError(f"{work}: expected to end without waiting")
+    raise RuntimeError(f"{work}: expected a coroutine that never waits")
 
 
 def _identify_invocations() -> None:
-    """Let the request id of the answer be the one that the handler sees."""
+    """Use the response's request id for the handler, too."""
     original = replace(app, "_dispatch_service_request", None)
 
     async def dispatch(
@@ -80,7 +80,7 @@ def _identify_invocations() -> None:
 
 
 def _refuse_payloads() -> None:
-    """Check the payload after the caller's permissions, as AWS does."""
+    """Check payloads after the caller's permissions, as AWS does."""
     original = replace(lambda_svc, "handle_request", None)
 
     async def handle_request(method: str, path: str, headers: Mapping[str, str], body: bytes, query: Any) -> Any:
@@ -99,7 +99,7 @@ def _kind(headers: Mapping[str, str]) -> InvocationType:
 
 
 def _recursive_loop_drop(name: str, _func: Mapping[str, Any], _depth: int) -> Any:
-    """Answer the caller of a loop; an asynchronous event is accepted, and stopped on its way."""
+    """Return a loop's error to a synchronous caller; the queue accepts an asynchronous event, and drops it later."""
     identity = invocation.current_invocation()
     function = FunctionRef.parse(lambda_svc._func_arn(name))
     if identity.kind is InvocationType.EVENT or not identity.lineage.exceeds(function):

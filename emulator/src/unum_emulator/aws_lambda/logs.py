@@ -1,8 +1,8 @@
-"""What functions print: one file per function, and CloudWatch Logs.
+"""Output of functions: one file per function, and CloudWatch Logs.
 
-Lambda writes START, the output, END and REPORT to one stream per execution environment, in the function's
-log group (https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs.html). ministack opens
-a stream per invocation whose name the function never sees.
+Lambda writes START, the output, END and REPORT to one stream per execution environment, in the function's log group
+(https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs.html). ministack opens a stream per invocation,
+under a name that the function never sees.
 """
 
 import threading
@@ -16,7 +16,7 @@ from unum_emulator.aws_lambda.sandbox import Outcome, Sandbox
 
 
 class FunctionLogs:
-    """Receives the output of every invocation."""
+    """Writer of all invocations' output."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -24,9 +24,10 @@ class FunctionLogs:
         folder.mkdir(parents=True, exist_ok=True)
 
     def write(self, sandbox: Sandbox, request_id: str, outcome: Outcome) -> str:
-        """Write the output of one invocation with Lambda's own lines around it, and return it."""
+        """Write an invocation's output between Lambda's own lines, and return it."""
         lines = _log_lines(sandbox, request_id, outcome)
         text = "".join(f"{line}\n" for line in lines)
+        # Parallel invocations of a function share its file and its log group.
         with self._lock:
             with open(f"{self._folder}/{sandbox.function.ref.name}.log", "ab", buffering=0) as file:  # noqa: PTH123 - quick
                 file.write(text.encode())
@@ -36,7 +37,7 @@ class FunctionLogs:
 
 def _log_lines(sandbox: Sandbox, request_id: str, outcome: Outcome) -> list[str]:
     function = sandbox.function
-    # The runtime client joins the lines of a stack trace with carriage returns to keep them one event.
+    # The runtime client joins the lines of a stack trace by carriage returns, so that they stay one log event.
     printed = [line.replace("\r", "\n") for line in outcome.log.split("\n") if line]
     report = (
         f"REPORT RequestId: {request_id}",
@@ -50,7 +51,7 @@ def _log_lines(sandbox: Sandbox, request_id: str, outcome: Outcome) -> list[str]
 
 
 def _send(group_name: str, stream_name: str, lines: list[str]) -> None:
-    """Append to CloudWatch Logs in the scope of the function's account, creating what is missing as Lambda does."""
+    """Append to CloudWatch Logs in the function's account; like Lambda, create missing groups and streams."""
     now_ms = int(time.time() * 1000)
     group = cloudwatch_logs._log_groups.setdefault(group_name, _new_group(group_name, now_ms))
     stream = group["streams"].setdefault(stream_name, _new_stream(now_ms))

@@ -1,17 +1,17 @@
-"""How much memory a function's process uses; Lambda kills it above its configured size.
+"""Memory usage of a function's process; Lambda kills it above its configured size.
 
-https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
-Only Linux tells; elsewhere the limit is not enforced.
+https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html Only Linux reports the usage; other systems
+enforce no limit.
 """
 
 
 def resident_mb(pid: int) -> int:
-    """Return what the process uses now, 0 when it is gone or the system does not tell."""
+    """Return the process's current usage in MB; 0 after its end or on other systems."""
     return _field(pid, b"VmRSS:")
 
 
 def peak_mb(pid: int) -> int:
-    """Return the most that the process ever used, 0 when it is gone or the system does not tell."""
+    """Return the process's peak usage in MB; 0 after its end or on other systems."""
     return _field(pid, b"VmHWM:")
 
 

@@ -1,8 +1,8 @@
-"""Unpacked deployment packages, and the libraries of the managed Python runtime.
+"""Unpacked deployment packages, and the managed Python runtime's libraries.
 
 AWS unpacks a function's package to /var/task and all its layers, in order, into one /opt, both read-only
-(https://docs.aws.amazon.com/lambda/latest/dg/chapter-layers.html). Here both are private directories
-named by their content, unpacked once and shared by all sandboxes.
+(https://docs.aws.amazon.com/lambda/latest/dg/chapter-layers.html). Here both are private directories named after their
+content, unpacked once and shared by all sandboxes.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 class PackageStore:
-    """Directories with the content of deployment packages, by hash of the archives."""
+    """Directories of unpacked archives, by hash."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -31,11 +31,12 @@ class PackageStore:
         root.mkdir(parents=True, exist_ok=True)
 
     def unpack(self, archives: Sequence[bytes]) -> Path:
-        """Return a read-only directory with all archives unpacked over each other, the last one on top."""
+        """Return a read-only directory with all archives; files of later archives replace earlier ones."""
         digest = hashlib.sha256()
         for archive in archives:
             digest.update(hashlib.sha256(archive).digest())
         target = self._root / digest.hexdigest()[:32]
+        # Several sandboxes of a function may start at once.
         with self._lock:
             if not target.exists():
                 self._unpack(archives, target)
@@ -47,21 +48,23 @@ class PackageStore:
             with zipfile.ZipFile(io.BytesIO(archive)) as opened:
                 _extract(opened, staging)
         _make_read_only(staging)
+        # A rename is atomic: an interrupted unpacking never leaves a partial directory under the final name.
         staging.rename(target)
 
 
 def _extract(archive: zipfile.ZipFile, target: Path) -> None:
     for member in archive.infolist():
         path = Path(archive.extract(member, target))
+        # `zipfile` ignores the permissions of members, but extensions and executables need them.
         mode = (member.external_attr >> 16) & 0o777
         if mode and path.is_file():
             path.chmod(mode | stat.S_IRUSR)
 
 
 def _make_read_only(root: Path) -> None:
-    """Take the right to write away, except in the `__pycache__` of each folder.
+    """Remove write permissions, except in each folder's `__pycache__`.
 
-    Python compiles a module once and not at every cold start that way; AWS has no such folders.
+    Python then compiles a module once, instead of at every cold start; AWS has no such folders.
     """
     for folder in [root, *(path for path in root.rglob("*") if path.is_dir())]:
         if any(folder.glob("*.py")):
@@ -72,16 +75,16 @@ def _make_read_only(root: Path) -> None:
 
 
 def discard(root: Path) -> None:
-    """Remove a tree that may contain read-only folders."""
+    """Delete a tree with read-only folders."""
     for folder in [root, *(path for path in root.rglob("*") if path.is_dir() and not path.is_symlink())]:
         folder.chmod(0o700)
     shutil.rmtree(root, ignore_errors=True)
 
 
 def link_managed_runtime(target: Path) -> Path:
-    """Fill `target` with links to what AWS's managed runtime offers, and nothing else of this environment.
+    """Fill `target` with links to the managed runtime's libraries only.
 
-    A function that forgets to bring a library must fail here as it does on AWS, although the emulator has it.
+    A function that lacks a library must fail here as on AWS, even if the emulator's environment has the library.
     """
     target.mkdir(parents=True)
     for name in _requirements(MANAGED):
@@ -91,7 +94,7 @@ def link_managed_runtime(target: Path) -> Path:
 
 
 def _requirements(roots: Sequence[str]) -> set[str]:
-    """Return the roots and all they require, extras left out."""
+    """Return `roots` with all their requirements, without extras."""
     found: set[str] = set()
     waiting = list(roots)
     while waiting:

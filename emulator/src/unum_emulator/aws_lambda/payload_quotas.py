@@ -11,14 +11,14 @@ from unum_emulator.aws_lambda.invocation import InvocationType
 
 _MB = 1024 * 1024
 REQUEST_BYTES = {InvocationType.REQUEST_RESPONSE: 6 * _MB, InvocationType.EVENT: _MB}
-# The quota that Lambda's own message names: 6 MB and a margin.
+# Lambda's own error message names 6 MB plus 100 bytes.
 RESPONSE_BYTES = 6 * _MB + 100
 
 Response = tuple[int, dict[str, str], bytes]
 
 
 def refusal(body: bytes, kind: InvocationType) -> Response | None:
-    """Return the error that Lambda answers instead of accepting a payload, None where it accepts it."""
+    """Return Lambda's error response to an invalid payload, or None for a valid one."""
     limit = REQUEST_BYTES.get(kind)
     if limit is not None and len(body) > limit:
         message = f"{len(body)} byte payload is too large for the {kind} invocation type (limit {limit} bytes)"
@@ -31,7 +31,7 @@ def refusal(body: bytes, kind: InvocationType) -> Response | None:
 
 
 def response_error(size: int) -> dict[str, Any] | None:
-    """Return the function error that replaces a response of `size` bytes, None where it fits."""
+    """Return the function error that replaces a response of `size` bytes, or None within the quota."""
     if size <= RESPONSE_BYTES:
         return None
     return {

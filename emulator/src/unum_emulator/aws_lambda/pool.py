@@ -1,8 +1,8 @@
-"""Leases sandboxes: warm ones first, few new ones at a time, and never more processes than the machine bears.
+"""Pool of sandboxes: warm ones first, few parallel starts, and a bound on processes.
 
-Lambda gives every concurrent invocation an execution environment of its own and keeps it warm
-(https://docs.aws.amazon.com/lambda/latest/dg/lambda-concurrency.html). ministack does the same with processes
-and without a bound: 200 asynchronous events become 198 processes and 6 GB.
+Lambda gives every concurrent invocation its own execution environment and keeps it warm
+(https://docs.aws.amazon.com/lambda/latest/dg/lambda-concurrency.html). ministack does the same with processes, without
+a bound: 200 asynchronous events start 198 processes with 6 GB.
 """
 
 import queue
@@ -18,17 +18,17 @@ from unum_emulator.aws_lambda.packages import PackageStore, link_managed_runtime
 from unum_emulator.aws_lambda.sandbox import Sandbox, SandboxResources
 from unum_emulator.settings import Settings
 
-# A warm call takes milliseconds and a cold start some tenths of a second of a processor: it pays to wait for a sibling
-# for as long as a start took the last time, within these bounds.
+# A warm call takes milliseconds, and a cold start some tenths of a second of processor time. So a caller first waits
+# for a busy sandbox of its function, for as long as the last start took, within these bounds.
 _SIBLING_PATIENCE_S = 0.1
 _LONGEST_SIBLING_PATIENCE_S = 1.0
-# How often those who wait look whether they may start a process; a warm one is handed to them at once.
+# Interval at which waiting callers check for permission to start a process; a free sandbox wakes them at once.
 _POLL_S = 0.05
-# After this time a synchronous caller gets a process beyond the bounds, because it may hold one itself.
+# After this time a synchronous caller may exceed the bound, because it may hold a sandbox itself (deadlock otherwise).
 _CALLER_PATIENCE_S = 1.0
 
 _Slot = queue.SimpleQueue[Sandbox]
-"""Where one who waits is handed a sandbox."""
+"""Channel through which a waiting caller receives a sandbox."""
 
 
 class SandboxPool:
@@ -39,7 +39,7 @@ class SandboxPool:
         self._lock = threading.Lock()
         self._waiting: defaultdict[str, deque[_Slot]] = defaultdict(deque)
         self._patience_s = _SIBLING_PATIENCE_S
-        self._idle: list[Sandbox] = []  # the one used last stands last
+        self._idle: list[Sandbox] = []  # in order of last use, so the most recent one is last
         self._busy: set[Sandbox] = set()
         self._starting: Counter[str] = Counter()
         self._closed = False
@@ -53,11 +53,11 @@ class SandboxPool:
 
     @contextmanager
     def lease(self, function: FunctionVersion, *, patient: bool) -> Iterator[Sandbox]:
-        """Lend a sandbox for one invocation.
+        """Lease a sandbox for one invocation.
 
         Args:
-            function: what it has to run.
-            patient: whether the caller can wait for ever, as an event in a queue can.
+            function: the function to run.
+            patient: the caller may wait without limit, like an event in a queue.
         """
         sandbox = self._take(function, patient=patient) or self._start(function)
         try:
@@ -66,14 +66,14 @@ class SandboxPool:
             self._give_back(sandbox)
 
     def close(self) -> None:
-        """Kill every process, also those with an invocation in them."""
+        """Kill every process, including busy ones."""
         with self._lock:
             self._closed = True
             for sandbox in [*self._idle, *self._busy]:
                 sandbox.kill()
 
     def _take(self, function: FunctionVersion, *, patient: bool) -> Sandbox | None:
-        """Return a warm sandbox, or None when the caller shall start a new one, which is then accounted for."""
+        """Return a warm sandbox, or None after reserving a start for the caller."""
         asked_s = time.monotonic()
         slot: _Slot = queue.SimpleQueue()
         with self._lock:
@@ -88,7 +88,7 @@ class SandboxPool:
             except queue.Empty:
                 pass
             with self._lock:
-                if slot not in self._waiting[function.key]:  # handed over meanwhile
+                if slot not in self._waiting[function.key]:  # received a sandbox between timeout and lock
                     return slot.get()
                 if self._reserve_start(function.key, waited_s=time.monotonic() - asked_s, patient=patient):
                     self._waiting[function.key].remove(slot)
@@ -103,7 +103,7 @@ class SandboxPool:
         return None
 
     def _reserve_start(self, key: str, *, waited_s: float, patient: bool) -> bool:
-        """Tell whether the caller shall start a sandbox, and account for it if so."""
+        """Return True and count a start if the caller may start a sandbox."""
         if not self._may_start(key, waited_s=waited_s, patient=patient):
             return False
         self._starting[key] += 1
@@ -121,7 +121,7 @@ class SandboxPool:
         )
 
     def _evict_surplus(self) -> list[Sandbox]:
-        """Remove from the idle ones, the longest idle first, what exceeds the bound."""
+        """Remove idle sandboxes above the bound, least recently used first, and return them."""
         total = len(self._idle) + len(self._busy) + self._starting.total()
         count = min(max(total - self._settings.max_sandboxes, 0), len(self._idle))
         evicted, self._idle = self._idle[:count], self._idle[count:]
@@ -137,12 +137,14 @@ class SandboxPool:
         finally:
             with self._lock:
                 self._patience_s = _patience_s(time.monotonic() - began_s)
+                # Also after a failed start, or the bound on parallel starts would shrink with each
+                # failure.
                 self._starting[function.key] -= 1
                 if sandbox:
                     self._busy.add(sandbox)
 
     def _give_back(self, sandbox: Sandbox) -> None:
-        """Hand a sandbox to whoever has waited longest for one of this kind; it is idle when nobody has."""
+        """Give the sandbox to the caller that waits longest for its function, or make it idle."""
         with self._lock:
             if not sandbox.alive:
                 self._busy.discard(sandbox)
@@ -160,6 +162,6 @@ def _patience_s(start_s: float) -> float:
 
 
 def _dispose(sandboxes: Sequence[Sandbox]) -> None:
-    """Close sandboxes in the background; no caller has to wait for it."""
+    """Close sandboxes in the background, without delaying the caller."""
     for sandbox in sandboxes:
         threading.Thread(target=sandbox.close, daemon=True, name="sandbox-close").start()

@@ -1,11 +1,10 @@
-"""What versions and aliases have in common with their function, and what tells them apart.
+"""Versions and aliases: shared and separate settings.
 
-An event source that names an alias invokes the alias: the handler sees it in `context.invoked_function_arn`, and
-its own EventInvokeConfig counts. Reserved concurrency belongs to the function with all its versions.
+An event source that names an alias invokes the alias: the handler sees it in `context.invoked_function_arn`, and its
+own EventInvokeConfig applies. Reserved concurrency belongs to the function with all its versions.
 https://docs.aws.amazon.com/lambda/latest/dg/configuration-aliases.html
-https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
-ministack forgets the alias wherever an event does not come through the Invoke API, and the reserved
-concurrency wherever a version or an alias is invoked.
+https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html ministack loses the alias of every event
+that bypasses the Invoke API, and the reserved concurrency of every qualified invocation.
 """
 
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ Record = Mapping[str, Any]
 
 
 def install() -> None:
-    """Correct how ministack resolves a qualifier."""
+    """Correct ministack's resolution of qualifiers."""
     original = replace(lambda_svc, "_effective_func_record_for_qualifier", None)
 
     def effective_record(func: Record | None, qualifier: str | None) -> tuple[Record | None, Record | None]:

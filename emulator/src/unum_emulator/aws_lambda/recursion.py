@@ -1,11 +1,10 @@
-"""Lambda's recursive loop detection, counted per function as on AWS.
+"""Lambda's recursive loop detection, with a count per function as on AWS.
 
-"If your function is invoked approximately 16 times in the same chain of requests, then Lambda automatically
-stops the next function invocation in that request chain", unless its RecursiveLoop is `Allow`. The chain
-travels in the X-Ray header, which SDKs copy from one call to the next.
-https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html
-ministack counts all functions of a chain together, so that a long workflow without a loop breaks, and
-whether the function that loops has `Allow` hardly matters.
+"If your function is invoked approximately 16 times in the same chain of requests, then Lambda automatically stops the
+next function invocation in that request chain", unless its RecursiveLoop is `Allow`. The X-Ray header identifies the
+chain; SDKs copy it from one call to the next. https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html
+ministack counts all functions of a chain together. So a long workflow without a loop fails there, and `Allow` of the
+looping function hardly matters.
 """
 
 import hashlib
@@ -25,7 +24,7 @@ HEADER = "x-amzn-trace-id"
 
 @dataclass(frozen=True)
 class Lineage:
-    """How often the chain of requests behind an invocation went through each function."""
+    """Invocations per function in the chain of requests behind an invocation."""
 
     root: str
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -37,7 +36,7 @@ class Lineage:
 
     @classmethod
     def parse(cls, header: str | None) -> "Lineage":
-        """Read `Root=...;Parent=...;Sampled=0;Lineage=HASH:COUNT|HASH:COUNT`; without a root, start a chain."""
+        """Parse `Root=...;Parent=...;Sampled=0;Lineage=HASH:COUNT|HASH:COUNT`; without a root, start a chain."""
         fields = dict(part.split("=", 1) for part in unquote(header or "").split(";") if "=" in part)
         if "Root" not in fields:
             return cls.new()
@@ -50,19 +49,19 @@ class Lineage:
         return Lineage(self.root, {**self.counts, name: self.counts.get(name, 0) + 1})
 
     def exceeds(self, function: FunctionRef) -> bool:
-        """Tell whether Lambda stops the next invocation of `function` in this chain."""
+        """Return True if Lambda stops the next invocation of `function` in this chain."""
         if self.counts.get(_hash(function), 0) < LIMIT:
             return False
         return bool(function.base_record().get("recursive_loop") != "Allow")
 
     def header(self) -> str:
-        """Return the X-Ray header that the invoked function gets and passes on."""
+        """Return the X-Ray header for the invoked function, which passes it on."""
         counts = "|".join(f"{name}:{count}" for name, count in self.counts.items())
         return f"Root={self.root};Parent={secrets.token_hex(8)};Sampled=0;Lineage={counts}"
 
 
 def loop_error(function: FunctionRef) -> dict[str, Any]:
-    """Return the error with which Lambda stops a loop."""
+    """Return Lambda's error for a stopped loop."""
     return {
         "errorType": "RecursiveInvocationException",
         "errorMessage": "Lambda has detected your function being invoked in a recursive loop with other "
@@ -72,4 +71,5 @@ def loop_error(function: FunctionRef) -> dict[str, Any]:
 
 @lru_cache(1024)
 def _hash(function: FunctionRef) -> str:
+    # AWS's header also has hashes in place of names, so handlers must not parse it.
     return hashlib.sha256(function.unqualified.encode()).hexdigest()[:8]

@@ -1,9 +1,8 @@
-"""The Lambda Runtime API, as one function process sees it.
+"""Lambda Runtime API of one function process.
 
-AWS's own runtime client asks `GET /runtime/invocation/next`, runs the handler, and posts the response or
-the error (https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html). ministack runs Python functions
-without that client: every exception is a `Runtime.HandlerError`, costs the process, and even a silent
-call waits 50 ms for output.
+AWS's own runtime client requests `GET /runtime/invocation/next`, runs the handler, and posts the response or the error
+(https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html). ministack runs Python functions without that client:
+every exception is a `Runtime.HandlerError`, ends the process, and even a silent call waits 50 ms for output.
 """
 
 import re
@@ -30,7 +29,7 @@ _CHUNK = 65_536
 
 
 class ReportKind(StrEnum):
-    """What a function's process can say, and what its sandbox can find out about it."""
+    """Messages of a function's process, and findings of its sandbox."""
 
     READY = "ready"
     INIT_ERROR = "init_error"
@@ -43,7 +42,7 @@ class ReportKind(StrEnum):
 
 @dataclass(frozen=True)
 class Report:
-    """One thing that is known of the process, in the order in which it happened."""
+    """One event in a process's life, in order."""
 
     kind: ReportKind
     body: bytes = b""
@@ -52,14 +51,14 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """What `invocation/next` returns: the payload, and what becomes the handler's context.
+    """Content of `invocation/next`: the payload, and data for the handler's context.
 
     Attributes:
         payload: the event as JSON.
-        request_id: the same for all retries of one asynchronous event.
-        invoked_function_arn: the function as the caller named it, with version or alias.
-        trace_id: the X-Ray header that the function passes on.
-        timeout_s: the handler's time, from the moment of delivery.
+        request_id: request id, equal in all retries of an asynchronous event.
+        invoked_function_arn: the function with the caller's version or alias.
+        trace_id: X-Ray header for the function's own calls.
+        timeout_s: time limit of the handler from delivery on, in seconds.
     """
 
     payload: bytes
@@ -69,7 +68,7 @@ class Delivery:
     timeout_s: int
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of the answer."""
+        """Return the response headers."""
         return {
             "Content-Type": "application/json",
             "Lambda-Runtime-Aws-Request-Id": self.request_id,
@@ -80,10 +79,11 @@ class Delivery:
 
 
 class RuntimeApi:
-    """Serves one process on a port of its own, because the client knows the API by host and port alone.
+    """HTTP server for one process, on a separate port: the client knows the API by host and port only.
 
-    Whoever delivers an event also reads what becomes of it: each thread that an event passes through would wait for the
-    interpreter. Between two events nobody listens, and the process's question for the next one waits in its connection.
+    The thread that delivers an event also reads the result, because each further thread would wait for the
+    interpreter's lock. Between events no thread listens, and the process's request for the next event waits in its
+    connection.
     """
 
     def __init__(self) -> None:
@@ -96,18 +96,19 @@ class RuntimeApi:
 
     @property
     def address(self) -> str:
-        """What AWS_LAMBDA_RUNTIME_API has to say."""
+        """Value of AWS_LAMBDA_RUNTIME_API."""
         return f"{HOST}:{self._listener.getsockname()[1]}"
 
     def deliver(self, delivery: Delivery) -> None:
-        """Answer the process, which said that it is ready; if it has ended since, its sandbox finds out."""
+        """Answer the process's request for an event; if the process has ended, the sandbox finds out."""
         if self._idle:
             self._idle.send(HTTPStatus.OK, delivery.headers(), delivery.payload)
 
     def report(self, within_s: float) -> Report | None:
-        """Return what the process says next; None if it says nothing for so long, or hangs up."""
+        """Return the process's next message, or None after `within_s` seconds or a closed connection."""
         wait_ms = within_s * 1000
         while not self._reports and (ready := self._readable.poll(wait_ms)):
+            # Only the first poll waits; further ones take what has already arrived.
             wait_ms = 0
             for number, _ in ready:
                 self._read(number)
@@ -144,13 +145,13 @@ class RuntimeApi:
 
 @dataclass(frozen=True)
 class _Request:
-    """What the process sent: method and path, and the body."""
+    """Request of the process: method and path, and body."""
 
     line: str
     body: bytes
 
     def report(self) -> Report | None:
-        """What it says about an invocation or about the init phase; None if it says something else."""
+        """Return the request's message about an invocation or the init phase, or None for other requests."""
         if self.line == _INIT_ERROR:
             return Report(ReportKind.INIT_ERROR, self.body)
         result = _RESULT.fullmatch(self.line)
@@ -158,10 +159,10 @@ class _Request:
 
 
 class _Connection:
-    """A connection of the process, and the protocol of its parser."""
+    """A connection of the process, with callbacks for its HTTP parser."""
 
     def __init__(self, connected: socket.socket) -> None:
-        # Without this the kernel holds every second small packet back for 40 ms.
+        # Nagle's algorithm with delayed acknowledgements would delay every second small packet by 40 ms.
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.number = connected.fileno()
         self.close = connected.close
@@ -170,7 +171,7 @@ class _Connection:
         self._requests: list[_Request] = []
 
     def receive(self) -> list[_Request] | None:
-        """Return the requests that what has arrived completes; None when the process hung up or talks nonsense."""
+        """Return the requests that the received bytes complete, or None after a closed connection or malformed HTTP."""
         try:
             arrived = self._socket.recv(_CHUNK)
             self._parser.feed_data(arrived)
@@ -180,25 +181,25 @@ class _Connection:
         return requests if arrived else None
 
     def send(self, status: HTTPStatus, headers: Mapping[str, str] = MappingProxyType({}), body: bytes = b"") -> None:
-        """Answer a request; a process that was killed does not read it."""
+        """Send a response; a killed process does not read it."""
         fields = {**headers, "Content-Length": str(len(body))}
         lines = [f"HTTP/1.1 {status.value} {status.phrase}", *(f"{name}: {value}" for name, value in fields.items())]
         with suppress(OSError):
             self._socket.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
 
     def on_message_begin(self) -> None:
-        """Forget the request before."""
+        """Reset path and body."""
         self._path, self._body = b"", bytearray()
 
     def on_url(self, part: bytes) -> None:
-        """Add to the path."""
+        """Append to the path."""
         self._path += part
 
     def on_body(self, part: bytes) -> None:
-        """Add to the body."""
+        """Append to the body."""
         self._body += part
 
     def on_message_complete(self) -> None:
-        """Keep the request."""
+        """Store the complete request."""
         line = f"{self._parser.get_method().decode()} {self._path.decode('latin-1')}"
         self._requests.append(_Request(line, bytes(self._body)))

@@ -1,7 +1,7 @@
-"""One execution environment: a process with the function loaded that serves one invocation at a time.
+"""One execution environment: a process with a loaded function, for one invocation at a time.
 
-Restores Lambda's execution environment: AWS's runtime client, an init phase of its own, errors with the
-class of the exception, timeouts and memory limits that kill, and a process that survives what the handler raises.
+It restores Lambda's execution environment: AWS's runtime client, a separate init phase, errors with the exception's
+class, enforced timeouts and memory limits, and a process that survives the handler's exceptions.
 https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
 """
 
@@ -25,25 +25,25 @@ from unum_emulator.aws_lambda.runtime_api import Delivery, Report, ReportKind, R
 
 # "The Init phase is limited to 10 seconds"; after that Lambda repeats it within the function's own timeout.
 _INIT_LIMIT_S = 10
-# How often a process is looked at that says nothing.
+# Interval of checks on a silent process.
 _POLL_S = 0.1
 _WORKER = Path(__file__).with_name("worker.py")
 
 
 class SandboxGoneError(Exception):
-    """The process ended between two invocations; the event has not reached it and another may take it."""
+    """The process ended between two invocations, before it received the event; another sandbox may take the event."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an invocation ended.
+    """Result of an invocation.
 
     Attributes:
         body: the handler's result, or AWS's error object (`errorType`, `errorMessage`, ...).
-        failed: whether Lambda reports a function error.
-        log: what the process printed meanwhile.
-        duration_ms: the handler's time, without the init phase.
-        memory_mb: the process's peak, 0 where the system does not tell.
+        failed: True for a function error.
+        log: output of the process during the invocation.
+        duration_ms: the handler's duration, without the init phase.
+        memory_mb: the process's peak memory; 0 on systems without that figure.
     """
 
     body: Any
@@ -55,15 +55,15 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxResources:
-    """What every sandbox is made from.
+    """Resources that all sandboxes share.
 
     Attributes:
-        root: sandboxes keep their private directories here.
-        runtime: the directory with the managed runtime's libraries.
+        root: parent of the sandboxes' private directories.
+        runtime: directory of the managed runtime's libraries.
         packages: unpacked functions and layers.
-        endpoint: where the functions reach AWS.
-        spawner: a thread that lives as long as the emulator does; the kernel kills a process when the
-            thread that made it ends.
+        endpoint: AWS endpoint for functions.
+        spawner: a thread that lives as long as the emulator; the kernel kills a process when the thread that made it
+            ends.
     """
 
     root: Path
@@ -74,7 +74,7 @@ class SandboxResources:
 
 
 class Sandbox:
-    """A process for one version of a function. Whoever leases it calls `invoke`, one call at a time."""
+    """A process for one version of a function; the lease's owner makes one call of `invoke` at a time."""
 
     def __init__(self, function: FunctionVersion, resources: SandboxResources) -> None:
         self.function = function
@@ -92,19 +92,19 @@ class Sandbox:
 
     @property
     def alive(self) -> bool:
-        """Whether the process can take another invocation."""
+        """True while the process can take another invocation."""
         return not self._killed and self._process.poll() is None
 
     def await_init(self) -> None:
-        """Wait until the process asks for work or fails; `invoke` reports the failure."""
+        """Wait until the process requests an event or fails; `invoke` reports the failure."""
         if self._init_report is None:
             self._init_report = self._await(_INIT_LIMIT_S + self.function.timeout_s)
 
     def invoke(self, delivery: Delivery) -> Outcome:
-        """Run the handler once, after the end of the init phase.
+        """Run the handler once, after the init phase.
 
         Raises:
-            SandboxGoneError: the process ended before the event reached it.
+            SandboxGoneError: the process ended before it received the event.
         """
         self.await_init()
         started_s = time.monotonic()
@@ -119,10 +119,10 @@ class Sandbox:
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
         except ProcessLookupError:
-            return  # it ended by itself
+            return  # it has already ended
 
     def close(self) -> None:
-        """Kill the process and remove its traces."""
+        """Kill the process and delete its files."""
         self.kill()
         self._process.wait()
         self._api.close()
@@ -151,28 +151,33 @@ class Sandbox:
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=sink,
+                # A group of its own, so that `kill` also reaches the handler's children.
                 process_group=0,
             )
 
     def _deliver(self, delivery: Delivery) -> Report:
-        """Hand the event to the process, if it asked for one; return what becomes of it."""
+        """Send the event to the process if it requested one; return the process's next report."""
         init_report, self._init_report = self._init_report, None
         is_unused, self._is_unused = self._is_unused, False
         if init_report and init_report.kind is ReportKind.READY:
             self._api.deliver(delivery)
             return self._await(delivery.timeout_s)
+        # Lambda reports a failed init phase to the first invocation only; afterwards it starts another
+        # environment.
         if init_report and is_unused:
             return init_report
         raise SandboxGoneError
 
     def _await(self, timeout_s: float) -> Report:
-        """Return what happens next; kill the process when its time or its memory is used up."""
+        """Return the next report; kill the process at its timeout or memory limit."""
         deadline_s = time.monotonic() + timeout_s
         while (remaining_s := deadline_s - time.monotonic()) > 0:
             if report := self._api.report(min(remaining_s, _POLL_S)):
                 return report
             if self._process.poll() is not None:
-                return self._api.report(0) or Report(ReportKind.EXIT)  # it may have spoken before it ended
+                return self._api.report(0) or Report(
+                    ReportKind.EXIT
+                )  # the process may have posted its result before it ended
             if memory.resident_mb(self._process.pid) > self.function.memory_mb:
                 self.kill()
                 return Report(ReportKind.OUT_OF_MEMORY)
@@ -180,7 +185,7 @@ class Sandbox:
         return Report(ReportKind.TIMEOUT)
 
     def _result(self, report: Report, request_id: str) -> tuple[Any, bool]:
-        """Return what the caller gets, and whether it is an error."""
+        """Return the caller's response, and True for an error."""
         match report.kind:
             case ReportKind.RESPONSE:
                 too_large = payload_quotas.response_error(len(report.body))
@@ -196,7 +201,7 @@ class Sandbox:
                 return _failure(request_id, "Runtime.ExitError", _exit_reason(self._process.wait())), True
 
     def _new_output(self) -> str:
-        """Return what was printed since the last call; the client posts a result after it has flushed."""
+        """Return the output since the last call; the runtime client flushes it before it posts a result."""
         return self._log.read().decode(errors="replace")
 
 

@@ -1,7 +1,7 @@
-"""What ministack's CloudFormation leaves out of AWS::Lambda::Function, or does otherwise.
+"""Properties of AWS::Lambda::Function that ministack's CloudFormation ignores or handles differently.
 
-ReservedConcurrentExecutions and RecursiveLoop are settings of the function, not of its configuration, and take
-effect at creation and at every update; leaving one out resets it.
+ReservedConcurrentExecutions and RecursiveLoop are settings of the function, not of its configuration. They take effect
+at creation and at every update; a missing property resets the setting.
 https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-lambda-function.html
 """
 
@@ -15,7 +15,7 @@ from unum_emulator.patching import replace
 
 
 def install() -> None:
-    """Extend the creation and the update of functions."""
+    """Extend creation and update of functions."""
     _name_inline_code()
     handlers = provisioners._RESOURCE_HANDLERS["AWS::Lambda::Function"]
     create, update = handlers["create"], handlers["update"]
@@ -40,7 +40,7 @@ def install() -> None:
 
 
 def _name_inline_code() -> None:
-    """Put inline code where AWS puts it, into a file named index; ministack names it after the handler's module."""
+    """Name the file of inline code `index`, as AWS does; ministack names it after the handler's module."""
     original = replace(provisioners, "_zip_inline", None)
 
     def zip_inline(source: str | None, _handler: str, runtime: str = "python3.12") -> bytes | None:
@@ -53,5 +53,6 @@ def _name_inline_code() -> None:
 def _apply(name: str, props: Mapping[str, Any]) -> None:
     record = lambda_svc._functions[name]
     reserved = props.get("ReservedConcurrentExecutions")
+    # Assigned even if absent: an update that removes the property removes the setting.
     record["concurrency"] = None if reserved is None else int(reserved)
     record["recursive_loop"] = props.get("RecursiveLoop", "Terminate")

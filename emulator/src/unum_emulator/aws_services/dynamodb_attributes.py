@@ -1,8 +1,8 @@
-"""What DynamoDB does with each attribute of a request, without what cannot come to anything.
+"""DynamoDB's checks and copies of attributes, without superfluous work.
 
-Most attributes are strings and numbers. They are values without values in them, and no string is malformed; yet
-ministack looks for both in each of them, twice. And it copies the item that an update changes four times, by the
-module `copy`, which keeps account of circles that JSON cannot have.
+Most attributes are strings and numbers. They contain no nested values, and no string is malformed; ministack
+nevertheless checks each of them twice for both. It also copies an updated item four times with the module `copy`, which
+keeps track of cycles that JSON cannot have.
 """
 
 import copy
@@ -17,7 +17,7 @@ _FLAT = ("S", "N")
 
 
 def install() -> None:
-    """Leave that work out."""
+    """Replace the checks and the copy."""
     nesting_level = replace(dynamodb, "_nesting_level", None)
     request_values = replace(dynamodb, "_request_values", None)
 
@@ -26,7 +26,7 @@ def install() -> None:
         return found
 
     def values(request: Mapping[str, Any]) -> list[Any]:
-        """The values that may be malformed or nested."""
+        """Return the values that may be malformed or nested."""
         return [value for value in request_values(request) if _attribute_type(value) != "S"]
 
     replace(dynamodb, "_nesting_level", level)
@@ -35,7 +35,7 @@ def install() -> None:
 
 
 class _Copy:
-    """The module `copy`, which is quick with JSON."""
+    """The module `copy`, with a faster `deepcopy` for JSON."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(copy, name)
@@ -50,9 +50,10 @@ def _copy_json(value: Any) -> Any:
         return {name: _copy_json(each) for name, each in value.items()}
     if kind is list:
         return [each if type(each) is str else _copy_json(each) for each in value]
+    # Strings are immutable, and by far the most frequent values.
     return value if kind is str else copy.deepcopy(value)
 
 
 def _attribute_type(value: Any) -> Any:
-    """The only type that an attribute has; None for what is no attribute."""
+    """Return the type name of an attribute value, or None for other values."""
     return next(iter(value)) if type(value) is dict and len(value) == 1 else None

@@ -1,8 +1,8 @@
-"""The actions that IAM asks for, where ministack asks for others that no policy for AWS has.
+"""IAM actions that AWS requires, where ministack requires others that no AWS policy contains.
 
-A batch of messages needs the permission for one message; IAM knows no actions for batches.
-https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsqs.html
-What a function does with failed events has actions of its own, not those of the function; and so has a single alias.
+A batch of messages needs the permission for one message; IAM has no actions for batches.
+https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsqs.html Event invoke configurations and
+single aliases have actions of their own, separate from those of the function.
 https://docs.aws.amazon.com/service-authorization/latest/reference/list_awslambda.html
 """
 
@@ -12,13 +12,14 @@ from ministack.core import iam_actions
 
 from unum_emulator.patching import replace
 
+# The names equal the single actions plus "Batch".
 _BATCHES = ("sqs:SendMessageBatch", "sqs:DeleteMessageBatch", "sqs:ChangeMessageVisibilityBatch")
 _VERBS_ON_ALIASES = {"GET": "Get", "PUT": "Update", "DELETE": "Delete"}
 _VERBS = {"GET": "Get", "PUT": "Put", "POST": "Update", "DELETE": "Delete"}
 
 
 def install() -> None:
-    """Correct what ministack takes from a request."""
+    """Correct ministack's choice of the action."""
     extract = iam_actions.extract_iam_action
 
     def extract_action(service: str, method: str, path: str, *request: Any) -> str | None:

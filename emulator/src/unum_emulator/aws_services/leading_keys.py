@@ -1,6 +1,6 @@
-"""The condition key ``dynamodb:LeadingKeys``, which ministack does not know: the partitions that a request is about.
+"""Condition key ``dynamodb:LeadingKeys``, which ministack lacks: the partition keys of a request.
 
-Without it a condition on the partitions of all items would hold for every request.
+Without it, a condition on partitions of all items would hold for every request.
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html
 """
 
@@ -20,7 +20,7 @@ _EQUALS = re.compile(r"([#\w]+)\s*=\s*(:\w+)")
 
 
 def install() -> None:
-    """Have policies see the key."""
+    """Add the key to the policies' context."""
     context_of = iam_actions.dynamodb_service_context
 
     def with_leading_keys(body: bytes) -> dict[str, Any]:
@@ -40,18 +40,19 @@ def _leading_keys(body: bytes) -> Iterator[str]:
     table = request.get("TableName")
     for field in ("Key", "Item"):
         yield from _partition_values(request.get(field, {}), _partition_key(table))
+    # The partition key always has a condition of equality. Source: Amazon DynamoDB API Reference, "Query".
     if "KeyConditionExpression" in request:
         yield from _partition_values(_equalities(request), _partition_key(table, request.get("IndexName")))
 
 
 def _written_item(request: Mapping[str, Any]) -> Any:
-    """The item or the key of one write of a batch."""
+    """Return the item or key of one write in a batch."""
     ((_, write),) = request.items()
     return write.get("Item") or write["Key"]
 
 
 def _equalities(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes that a query wants to have a value."""
+    """Return the attributes that a query compares for equality, with their values."""
     names = request.get("ExpressionAttributeNames", {})
     values = request.get("ExpressionAttributeValues", {})
     found = _EQUALS.findall(request["KeyConditionExpression"])
@@ -59,7 +60,7 @@ def _equalities(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _partition_key(table: str | None, index: str | None = None) -> str | None:
-    """The name of the attribute that is the partition key of a table or of its index."""
+    """Return the name of the partition key attribute of a table or index."""
     found = dynamodb._tables.get(dynamodb._normalize_table_name(table)) if table else None
     if not found:
         return None

@@ -1,7 +1,7 @@
-"""What ministack finds out from a text alone is found out once for it: numbers, the grammar of expressions, ARNs.
+"""Caches for ministack's pure functions of texts: numbers, expression grammar and ARNs.
 
-A set of numbers that grows by one is validated and measured as a whole, again and again, so that the time of an
-addition grew with the set's size; the conditions and updates that a client has are few, and so are functions.
+ministack validates and measures a number set as a whole at each addition, so an addition's time grew with the set's
+size. Clients use few different conditions, updates and functions.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _FUNCTIONS = (
     (dynamodb, "_number_error"),
     (dynamodb, "_ddb_canonicalize_number"),
     (dynamodb, "_number_size_bytes"),
-    (dynamodb, "_tokenize"),  # returns a list, which nobody changes
+    (dynamodb, "_tokenize"),  # returns a list that ministack never changes
     (dynamodb, "_condition_syntax_error"),
     (lambda_svc, "_lambda_function_account_region_from_arn"),
 )
@@ -26,13 +26,13 @@ _Found = TypeVar("_Found")
 
 
 def install() -> None:
-    """Have what follows from a text found out once."""
+    """Add the caches."""
     for module, name in _FUNCTIONS:
         replace(module, name, _cached(getattr(module, name)))
 
 
 def _cached(find: Callable[..., _Found]) -> Callable[..., _Found]:
-    """`find`, which remembers what it found for a text; requests may have anything else in its place."""
+    """Return `find` with a cache for texts; requests may contain other types in their place."""
     cached = lru_cache(_CACHE_SIZE)(find)
 
     def find_cached(text: Any, *names: str) -> _Found:

@@ -1,6 +1,6 @@
-"""Answers of the server leave whole: a call of the system for each part takes longer than most of what it answers.
+"""Responses in a single write: one system call per part takes longer than most of the work behind a response.
 
-uvicorn writes head and body apart, and uvloop hands on each at once, which wakes the client twice.
+uvicorn writes head and body separately, and uvloop sends each at once, which wakes the client twice.
 """
 
 import asyncio
@@ -10,15 +10,15 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
 class SingleWriteProtocol(HttpToolsProtocol):  # type: ignore[misc]  # checked where uvicorn is not installed
-    """uvicorn's protocol, over a transport that gathers what is written at one time."""
+    """uvicorn's protocol over a buffering transport."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Begin to serve a connection."""
+        """Start to serve a connection."""
         super().connection_made(_BufferingTransport(transport))
 
 
 class _BufferingTransport:
-    """A transport that hands on what was written when whoever writes is done, says so, or closes it."""
+    """A transport that sends buffered parts at the end of the current callback, at `flush`, or before `close`."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -29,6 +29,7 @@ class _BufferingTransport:
 
     def write(self, part: bytes) -> None:
         if not self._parts:
+            # `call_soon` runs after the current callback, which writes head and body.
             asyncio.get_running_loop().call_soon(self.flush)
         self._parts.append(part)
 

@@ -1,7 +1,7 @@
-"""EventBridge Scheduler, as far as ministack is another.
+"""Corrections of EventBridge Scheduler: schedule groups in policies, and context attributes in inputs.
 
-A schedule is a resource below its group, by which policies name it; ministack takes all for schedules of the default
-group. What Scheduler replaces in an input it leaves as it is.
+A schedule's ARN contains its group, and policies refer to it; ministack assumes the default group. It also leaves the
+context attributes in an input unreplaced.
 https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazoneventbridgescheduler.html
 https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html
 """
@@ -21,7 +21,7 @@ _WORD = re.compile(r"<aws\.scheduler\.(?:schedule-arn|scheduled-time|execution-i
 
 
 def install() -> None:
-    """Have policies see groups, and targets see words replaced."""
+    """Correct ARNs for policies, and inputs for targets."""
     resource_of, invoke = iam_actions.extract_resource_arn, eventbridge._invoke_target
 
     def resource(service: str, method: str, path: str, headers: Any, body: bytes, query: Any, *place: str) -> str:
@@ -30,6 +30,7 @@ def install() -> None:
 
     def invoke_target(target: Any, event: Mapping[str, Any], *rule: Any, **options: Any) -> Any:
         if event.get("Source") == "aws.scheduler" and "Input" in target:
+            # Tests only need to see the replacement, so all attributes get the same text.
             target = {**target, "Input": _WORD.sub("replaced", target["Input"])}
         return invoke(target, event, *rule, **options)
 
@@ -38,6 +39,6 @@ def install() -> None:
 
 
 def _group(body: bytes, query: Mapping[str, Any]) -> str:
-    """The group that a request names: in its body, or in its query."""
+    """Return the group in a request's body or query."""
     named = json.loads(body or b"{}").get("GroupName") or query.get("groupName", "default")
     return str(named[0] if isinstance(named, list) else named)

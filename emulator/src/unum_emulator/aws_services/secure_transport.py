@@ -1,7 +1,7 @@
-"""A request over the loopback interface counts as one over TLS.
+"""Condition key ``aws:SecureTransport``: a loopback request counts as TLS.
 
-AWS is reached by TLS, Lambda's deliveries to destinations included, so that policies which deny everything else deny
-nothing of it; the emulator has no certificate, and would have its own deliveries denied.
+AWS uses TLS everywhere, including Lambda's deliveries to destinations, so policies that deny plain HTTP deny nothing
+there. The emulator has no certificate, and would deny its own deliveries.
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-keys.html#condition-keys-securetransport
 """
 
@@ -15,7 +15,7 @@ _KEY = "aws:securetransport"
 
 
 def install() -> None:
-    """Let the condition key say that the request is secure."""
+    """Let the condition key report a secure request."""
     resolve = iam_evaluator._resolve_condition_key
 
     def resolve_key(key: str, context: Any) -> Any:

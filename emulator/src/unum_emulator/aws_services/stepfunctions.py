@@ -1,6 +1,6 @@
 """Step Functions without ministack's pause of 0.15 s before every execution.
 
-AWS has no such pause, and a comparison with the emulated Step Functions would flatter everybody else.
+AWS has no such pause; in comparisons, the emulated Step Functions would look slower than it is.
 """
 
 import time
@@ -14,16 +14,17 @@ _PAUSE_S = 0.15
 
 
 class _Time:
-    """The module `time`, except for that one pause."""
+    """The module `time`, without that one pause."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(time, name)
 
     def sleep(self, seconds: float) -> None:
+        # Wait states use `time.sleep` too, and must keep their durations.
         if seconds != _PAUSE_S:
             time.sleep(seconds)
 
 
 def install() -> None:
-    """Give ministack's Step Functions another clock."""
+    """Give ministack's Step Functions a clock without the pause."""
     replace(stepfunctions, "time", _Time())
