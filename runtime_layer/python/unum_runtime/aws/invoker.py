@@ -38,8 +38,7 @@ class LambdaInvoker:
             self._invoke(*events[0])
             return
         calls = [self._pool.submit(self._invoke, *event) for event in events]
-        # In order and to the end: `result` raises the error of the first rejected event.
-        for call in calls:
+        for call in calls:  # in order and to the end: `result` raises the error of the first rejected event
             call.result()
 
     @cached_property

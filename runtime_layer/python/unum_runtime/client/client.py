@@ -185,8 +185,7 @@ class Client:
             InvokeError: the execution exists, but may not have begun; call again with the same name.
             WaitTimedOut: the execution was still running after `timeout_s`.
         """
-        # Before the start: `timeout_s` covers start and wait.
-        begun_s = self.waiter.now_s()
+        begun_s = self.waiter.now_s()  # before the start: `timeout_s` covers start and wait
         draft = self._draft(input, name)
         record = self._create_record(draft)
         name = record.name.execution.name

@@ -37,8 +37,7 @@ _ERRORS = (
     VersionGone,
 )
 
-# A value of its own, because None is a valid input.
-_UNCHANGED = object()
+_UNCHANGED = object()  # not None, because None is a valid input
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,8 +68,7 @@ def _choice(fields: Mapping[str, Json], name: str, allowed: Collection[str]) -> 
     value = fields.get(name)
     if value is None or value in allowed:
         return value
-    # Valid at AWS: a hint helps more than a list of allowed values.
-    if name == "InputType" and value == "PARQUET":
+    if name == "InputType" and value == "PARQUET":  # valid at AWS: a hint helps more than a list of allowed values
         raise ItemReaderFailed('InputType "PARQUET" is not supported by this version; write the data as CSV or JSONL')
     raise ItemReaderFailed(f"{name}: expected one of {', '.join(allowed)}; got {excerpt(value)}")
 

@@ -95,8 +95,7 @@ def _entry(listed: Mapping[str, Any]) -> dict[str, Json]:
 
 def _decompress(body: BinaryIO) -> BinaryIO:
     stream = io.BufferedReader(cast("io.RawIOBase", body))
-    # By content, not by the key's suffix, which may be anything.
-    start = stream.peek(len(_ZSTD))
+    start = stream.peek(len(_ZSTD))  # by content, not by the key's suffix, which may be anything
     if start.startswith(_ZSTD):
         raise ValueError("compressed with Zstandard, which is not supported by this version; use gzip")
     return cast("BinaryIO", gzip.GzipFile(fileobj=stream)) if start.startswith(_GZIP) else stream

@@ -26,8 +26,7 @@ def inventory(stream: BinaryIO, objects: Objects) -> Iterator[dict[str, str]]:
     if manifest.get("fileFormat", _CSV) != _CSV:
         raise ValueError(f"an inventory in {manifest['fileFormat']} is not supported; configure it for CSV")
     columns = [name.strip() for name in manifest["fileSchema"].split(",")]
-    # An ARN, ``arn:aws:s3:::BUCKET``.
-    bucket = manifest.get("destinationBucket", "").rpartition(":")[2] or None
+    bucket = manifest.get("destinationBucket", "").rpartition(":")[2] or None  # an ARN, ``arn:aws:s3:::BUCKET``
     for file in manifest["files"]:
         with objects.open(_key(file), bucket) as content:
             yield from rows(content, ",", columns)

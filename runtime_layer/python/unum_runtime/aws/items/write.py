@@ -39,8 +39,7 @@ def write(arguments: Mapping[str, Json], *, client: Any, key: str) -> Json:
     results = transform(arguments["Results"], config.get("Transformation", "NONE" if exports else "COMPACT"))
     if not exports:
         return results
-    # Derived, not random: a second delivery overwrites the objects of the first.
-    run = str(uuid5(NAMESPACE_URL, key))
+    run = str(uuid5(NAMESPACE_URL, key))  # derived, not random: a second delivery overwrites the objects of the first
     parameters = _check_parameters(arguments.get("Parameters") or {})
     folder = f"{_prefix(parameters.pop('Prefix', ''))}{run}"
     machine = arguments["StateMachine"].replace(":stateMachine:", ":mapRun:")

@@ -1,7 +1,7 @@
 """Changes to parameters and results of single integrations, beyond the service model."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.aws.services.api_request import send_request
@@ -32,8 +32,15 @@ def adjust_result(resource: Resource, result: Json) -> Json:
     Raises:
         StatesError: the response reports a failure.
     """
-    adjust = _RESULTS.get(resource.name)
-    return adjust(result) if adjust else result
+    match resource.name:
+        case "lambda:invoke":
+            return _lambda_result(result)
+        case "events:putEvents" if result.get("FailedEntryCount"):
+            raise StatesError("EventBridge.FailedEntry", dumps(result))  # PutEvents answers 200 all the same
+        case "bedrock:invokeModel":
+            return result | {"Body": parse_if_json(result.get("Body", ""))}
+        case _:
+            return result
 
 
 def recover_response(resource: Resource, parameters: Json, token: str | None, failed: StatesError) -> Json:
@@ -68,8 +75,8 @@ def parse_if_json(text: str) -> Json:
 def _with_name_and_input(parameters: Json, token: str | None) -> Json:
     """Add required input, and a name: Step Functions starts a named execution only once."""
     rest = {key: value for key, value in parameters.items() if fold_name(key) not in ("input", "name")}
-    given, name = field(parameters, "Input"), field(parameters, "Name") or token
-    text = given if isinstance(given, str) else dumps({} if given is None else given)
+    value, name = field(parameters, "Input"), field(parameters, "Name") or token
+    text = value if isinstance(value, str) else dumps({} if value is None else value)
     return rest | {"Input": text} | ({"Name": name} if name else {})
 
 
@@ -93,20 +100,3 @@ def _lambda_result(result: Json) -> Json:
         error = payload.get("errorType") if isinstance(payload, dict) else None
         raise StatesError(error or "Lambda.Unknown", text)
     return result | {"Payload": payload} if text else result
-
-
-def _events_result(result: Json) -> Json:
-    if result.get("FailedEntryCount"):
-        raise StatesError("EventBridge.FailedEntry", dumps(result))
-    return result
-
-
-def _bedrock_result(result: Json) -> Json:
-    return result | {"Body": parse_if_json(result.get("Body", ""))}
-
-
-_RESULTS: Mapping[str, Callable[[Json], Json]] = {
-    "lambda:invoke": _lambda_result,
-    "events:putEvents": _events_result,
-    "bedrock:invokeModel": _bedrock_result,
-}

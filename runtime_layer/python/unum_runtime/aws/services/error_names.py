@@ -20,14 +20,13 @@ def failure(resource: Resource, service_id: str, error: ClientError | BotoCoreEr
     service's name: ``DynamoDB.AmazonDynamoDBException``, ``DynamoDb.DynamoDbException``.
     """
     prefix = resource.integration.prefix if resource.integration else service_prefix(service_id)
-    # No response at all, for example a timeout or a connection error.
-    if isinstance(error, BotoCoreError):
+    if isinstance(error, BotoCoreError):  # no response at all, for example a timeout or a connection error
         return StatesError(f"{prefix}.SdkClientException", str(error))
     integration = resource.integration
     name = _modelled_name(error, service_id, is_sdk=integration is None)
     if integration is None:
         return StatesError(f"{prefix}.{name or f'{prefix}Exception'}", _sdk_cause(error, prefix))
-    return StatesError(f"{prefix}.{name or integration.unmodelled}", _cause(error, integration.client))
+    return StatesError(f"{prefix}.{name or integration.unmodelled_error}", _cause(error, integration.client))
 
 
 def _modelled_name(error: ClientError, service_id: str, *, is_sdk: bool) -> str | None:

@@ -7,7 +7,7 @@ and Developer Guide, "Call HTTPS APIs in Step Functions workflows", for the requ
 import base64
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from unum_runtime.aws.services.api_request import send_request
 from unum_runtime.aws.services.boto_clients import Clients
@@ -26,9 +26,9 @@ class Authorization:
         body: fields for a body that is an object.
     """
 
-    headers: Mapping[str, str] = field(default_factory=dict)
-    query: tuple[tuple[str, str], ...] = ()
-    body: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str]
+    query: tuple[tuple[str, str], ...]
+    body: Mapping[str, str]
 
 
 def authorize(arn: str | None, clients: Clients) -> Authorization:
@@ -39,7 +39,8 @@ def authorize(arn: str | None, clients: Clients) -> Authorization:
     """
     if not arn:
         raise BadParameter("$", "The field 'InvocationConfig.ConnectionArn' is required but was missing")
-    connection = send_request(parse("aws-sdk:eventbridge:describeConnection"), {"Name": _name(arn)}, clients)
+    name = arn.rpartition("connection/")[2].partition("/")[0]  # arn:aws:events:REGION:ACCOUNT:connection/NAME/ID
+    connection = send_request(parse("aws-sdk:eventbridge:describeConnection"), {"Name": name}, clients)
     # DescribeConnection shows no passwords and keys, only the ARN of their secret.
     stored = send_request(
         parse("aws-sdk:secretsmanager:getSecretValue"), {"SecretId": connection["SecretArn"]}, clients
@@ -52,11 +53,6 @@ def authorize(arn: str | None, clients: Clients) -> Authorization:
         query=tuple(_entries(more.get("query_string_parameters"))),
         body=dict(_entries(more.get("body_parameters"))),
     )
-
-
-def _name(arn: str) -> str:
-    """Return the name in ``arn:aws:events:<region>:<account>:connection/<name>/<id>``."""
-    return arn.rpartition("connection/")[2].partition("/")[0]
 
 
 def _credentials(kind: str, secret: Mapping[str, str]) -> dict[str, str]:

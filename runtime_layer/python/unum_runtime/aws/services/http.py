@@ -5,7 +5,7 @@ workflows".
 """
 
 from collections.abc import Iterator, Mapping
-from http import HTTPStatus
+from http.client import responses
 from urllib.parse import quote, urlencode
 
 from botocore.auth import SigV4Auth
@@ -32,14 +32,14 @@ def invoke_api(parameters: Mapping[str, Json], clients: Clients) -> Json:
         StatesError: ``ApiGateway.<status>`` for a response without success.
     """
     parts = (
-        _required(parameters, "ApiEndpoint"),
+        _require_text(parameters, "ApiEndpoint"),
         parameters.get("Stage"),
         quote(parameters.get("Path") or "", safe="/@%:+$~*"),
     )
     url = "https://" + "/".join(str(part).strip("/") for part in parts if part)
     headers = {name: _header_value(value) for name, value in (parameters.get("Headers") or {}).items()}
     query = list(_query_pairs(parameters.get("QueryParameters") or {}))
-    request = _request(_required(parameters, "Method"), url, query, headers, parameters.get("RequestBody"))
+    request = _request(_require_text(parameters, "Method"), url, query, headers, parameters.get("RequestBody"))
     if parameters.get("AuthType", "NO_AUTH") != "NO_AUTH":
         # ``IAM_ROLE`` or ``RESOURCE_POLICY``: API Gateway checks the function's role in both cases.
         SigV4Auth(clients.credentials, "execute-api", clients.region).add_auth(request)
@@ -55,7 +55,7 @@ def invoke_endpoint(parameters: Mapping[str, Json], clients: Clients) -> Json:
     """
     connection = parameters.get("InvocationConfig") or parameters.get("Authentication") or {}
     authorization = authorize(connection.get("ConnectionArn"), clients)
-    url = _required(parameters, "ApiEndpoint")
+    url = _require_text(parameters, "ApiEndpoint")
     if not url.startswith("https://"):
         raise BadParameter("$.ApiEndpoint", f"expected a URL that begins with https://, got {url!r}")
     headers = {name: _header_value(value) for name, value in (parameters.get("Headers") or {}).items()}
@@ -64,11 +64,11 @@ def invoke_endpoint(parameters: Mapping[str, Json], clients: Clients) -> Json:
     body = _encode_body(parameters.get("RequestBody"), parameters.get("Transform") or {}, headers)
     if isinstance(body, dict):
         body = {**body, **authorization.body}
-    request = _request(_required(parameters, "Method"), url, query, {**headers, **authorization.headers}, body)
+    request = _request(_require_text(parameters, "Method"), url, query, {**headers, **authorization.headers}, body)
     return _send(request, clients, unreachable="States.Http.Socket", refused="States.Http.StatusCode")
 
 
-def _required(parameters: Mapping[str, Json], name: str) -> str:
+def _require_text(parameters: Mapping[str, Json], name: str) -> str:
     if not isinstance(parameters.get(name), str):
         raise BadParameter("$", f"The field {name!r} is required and must be a string")
     return str(parameters[name])
@@ -96,21 +96,14 @@ def _send(request: AWSRequest, clients: Clients, *, unreachable: str, refused: s
         "Headers": {name: [value] for name, value in response.headers.items()},
         "ResponseBody": parse_if_json(response.text),
         "StatusCode": response.status_code,
-        "StatusText": _reason_phrase(response.status_code),
+        "StatusText": responses.get(response.status_code, ""),
     }
-
-
-def _reason_phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return ""
 
 
 def _content_type(headers: Mapping[str, str]) -> str | None:
     """Return the content type without parameters, such as the charset."""
-    found = (value for name, value in headers.items() if name.lower() == "content-type")
-    return next((value.partition(";")[0].strip() for value in found), None)
+    values = (value for name, value in headers.items() if name.lower() == "content-type")
+    return next((value.partition(";")[0].strip() for value in values), None)
 
 
 def _header_value(value: Json) -> str:

@@ -28,7 +28,7 @@ class Integration:
     has_callback: bool = False
 
     @property
-    def unmodelled(self) -> str:
+    def unmodelled_error(self) -> str:
         """Name of errors that are absent from the service model."""
         return f"{self.client.removesuffix('v2')}Exception"
 

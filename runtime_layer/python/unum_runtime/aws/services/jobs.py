@@ -137,8 +137,7 @@ JOBS: Mapping[str, Job] = {
         status="Status",
         succeeded=("Completed",),
         failed=("Failed", "Stopped"),
-        # A customization job takes hours.
-        first_ms=60_000,
+        first_ms=60_000,  # customization takes hours
     ),
     "codebuild:startBuild": _build("Builds", "Build"),
     "codebuild:startBuildBatch": _build("BuildBatches", "BuildBatch"),

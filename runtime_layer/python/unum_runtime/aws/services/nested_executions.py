@@ -93,8 +93,7 @@ def describe(handle: Mapping[str, Json], clients: Clients) -> dict[str, Json]:
     name = handle["ExecutionArn"].rpartition(":")[2]
     try:
         return _ask(handle[ALIAS], describe_request(name), clients)
-    # An empty status keeps the Task polling.
-    except Unanswered:
+    except Unanswered:  # an empty status keeps the Task polling
         return {}
 
 

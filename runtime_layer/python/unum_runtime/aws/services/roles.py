@@ -57,11 +57,11 @@ class Roles:
 
     def _assume(self, role_arn: str, session: str) -> _Session:
         try:
-            found = self._own.client("sts").assume_role(RoleArn=role_arn, RoleSessionName=session)["Credentials"]
+            credentials = self._own.client("sts").assume_role(RoleArn=role_arn, RoleSessionName=session)["Credentials"]
         except (ClientError, BotoCoreError) as error:
             raise StatesError("States.Permissions", f"the role {role_arn} cannot be assumed: {error}") from error
-        keys = Keys(found["AccessKeyId"], found["SecretAccessKey"], found["SessionToken"])
-        return _Session(self._own.signing_with(keys), found["Expiration"].timestamp() * 1000 - MARGIN_MS)
+        keys = Keys(credentials["AccessKeyId"], credentials["SecretAccessKey"], credentials["SessionToken"])
+        return _Session(self._own.signing_with(keys), credentials["Expiration"].timestamp() * 1000 - MARGIN_MS)
 
     def _drop_oldest(self) -> None:
         """Remove the oldest sessions above the limit."""

@@ -24,16 +24,16 @@ def call(resource: str, parameters: Json, *, clients: Clients, token: str | None
     Raises:
         StatesError: the call failed; named as in Step Functions.
     """
-    given = {} if parameters is None else parameters
-    if not isinstance(given, dict):
+    fields = {} if parameters is None else parameters
+    if not isinstance(fields, dict):
         raise BadParameter("$", "expected an object")
     match resource:
         case "apigateway:invoke":
-            return invoke_api(given, clients)
+            return invoke_api(fields, clients)
         case "http:invoke":
-            return invoke_endpoint(given, clients)
+            return invoke_endpoint(fields, clients)
     called = parse(resource)
-    adjusted = adjust_parameters(called, given, clients, token)
+    adjusted = adjust_parameters(called, fields, clients, token)
     if alias := nested_executions.start_alias(called, adjusted):
         return nested_executions.start(alias, adjusted, clients)
     try:

@@ -77,8 +77,7 @@ def _check_type(value: Json, kind: type, wanted: str, place: str) -> Any:
 
 def _scalar(value: Json, shape: Any, place: str) -> Any:
     match shape.type_name:
-        # botocore serializes such a field itself.
-        case "string" if shape.serialization.get("jsonvalue"):
+        case "string" if shape.serialization.get("jsonvalue"):  # botocore serializes such a field itself
             return value
         case "string" | "character":
             return value if isinstance(value, str) else dumps(value)
@@ -150,8 +149,7 @@ def _structure_result(value: Mapping[str, Any], shape: Any, *, optimized: bool) 
 
 
 def _time_result(value: datetime, *, optimized: bool) -> Json:
-    # Recorded from AWS for both kinds of integrations.
-    instant = value.astimezone(UTC)
+    instant = value.astimezone(UTC)  # recorded from AWS for both kinds of integrations
     if optimized:
         return round(instant.timestamp() * 1000)
     return _FRACTION.sub("", instant.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))

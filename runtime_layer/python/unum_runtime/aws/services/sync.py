@@ -105,12 +105,12 @@ def _description(called: Resource, job: Job, handle: Mapping[str, Json], clients
 
 
 def _result(called: Resource, job: Job, description: Json, handle: Mapping[str, Json]) -> Json:
-    found = _value_at(description, job.result) if job.result else description
+    result = _value_at(description, job.result) if job.result else description
     if job.wrapped:
-        return {job.wrapped: found}
+        return {job.wrapped: result}
     if called.parses:
-        return found | {name: parse_if_json(found[name]) for name in ("Input", "Output") if name in found}
-    return found | {"JobName": handle["JobName"]} if called.name == "glue:startJobRun" else found
+        return result | {name: parse_if_json(result[name]) for name in ("Input", "Output") if name in result}
+    return result | {"JobName": handle["JobName"]} if called.name == "glue:startJobRun" else result
 
 
 def _fill(template: Json, sources: tuple[Json, ...]) -> Json:

@@ -95,8 +95,7 @@ def execution_description(execution: Description, arns: Arns, *, with_data: bool
         description["stopDate"] = execution.stopped_at
     if execution.status is Status.SUCCEEDED:
         description["outputDetails"] = {"included": with_data}
-    # Absent, not null, as in boto3: callers test with ``in``.
-    if execution.error is not None:
+    if execution.error is not None:  # absent, not null, as in boto3: callers test with ``in``
         description["error"] = execution.error
     if execution.cause is not None:
         description["cause"] = execution.cause
