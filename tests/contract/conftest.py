@@ -1,6 +1,6 @@
-"""Every store under one suite: memory, DynamoDB under moto, DynamoDB in the emulator (marked e2e).
+"""Stores for the contract tests: memory, DynamoDB in moto, DynamoDB in the emulator (marked e2e).
 
-The table is reached with botocore and with our own client.
+Both botocore and `unum_runtime.wire` access each table.
 """
 
 import threading
@@ -31,7 +31,7 @@ EMULATOR_PYTHON = Path(__file__).parents[2] / "emulator" / ".venv" / "bin" / "py
 
 
 class MovableClock:
-    """A clock that tests move."""
+    """Clock under control of the test."""
 
     def __init__(self) -> None:
         self.ms = 1_800_000_000_000
@@ -44,7 +44,7 @@ class MovableClock:
 
 
 class OneAtATime:
-    """A client whose calls wait for each other: moto's updates of one item are not atomic, as DynamoDB's are."""
+    """Client with sequential calls, because moto's updates of one item are not atomic, unlike DynamoDB's."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -64,10 +64,10 @@ def clock() -> MovableClock:
 
 
 class Moto(BaseHTTPRequestHandler):
-    """Answers over a socket as moto does, which stands before the library that this asks with."""
+    """HTTP server for moto, which only replaces the HTTP client `requests` and botocore inside this process."""
 
     protocol_version = "HTTP/1.1"
-    wbufsize = -1  # the answer in one piece
+    wbufsize = -1  # one write per response
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -79,7 +79,7 @@ class Moto(BaseHTTPRequestHandler):
         self.wfile.write(found.content)
 
     def log_message(self, *_: Any) -> None:
-        """Nobody reads it."""
+        """Omit the request log."""
 
 
 @pytest.fixture(
@@ -117,7 +117,7 @@ def store(request: pytest.FixtureRequest, clock: MovableClock) -> Iterator[Store
 
 @contextmanager
 def _moto() -> Iterator[str]:
-    """The URL of a server before moto."""
+    """Yield the URL of an HTTP server for moto."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Moto) as server:
         threading.Thread(target=server.serve_forever).start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -133,7 +133,7 @@ def _with_wire(store: DynamoStore, endpoint: str) -> Iterator[DynamoStore]:
 
 
 def _close(client: WireClient) -> None:
-    """Python warns of sockets that are forgotten; in Lambda they end with the sandbox."""
+    """Close the client's sockets, about which Python would warn; in Lambda they end with the sandbox."""
     for connection in client._api.connections._idle:
         connection.close()
 

@@ -1,4 +1,4 @@
-"""What DynamoDB does under load, which neither moto nor the emulator does: answers in parts, and refusals."""
+"""Partial responses and throttling by DynamoDB, which neither moto nor the emulator produce."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ KEYS = [Key("p", str(number)) for number in range(10)]
 
 
 class PartialClient:
-    """Answers BatchGetItem with at most `at_once` items, and leaves the rest unprocessed, as DynamoDB may."""
+    """Client that returns at most `at_once` items of a BatchGetItem and leaves the other keys unprocessed."""
 
     def __init__(self, at_once: int) -> None:
         self.at_once = at_once
@@ -39,7 +39,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dynamodb, "FIRST_PAUSE_S", 0.0)
 
 
-def test_unprocessed_keys_are_asked_for_again() -> None:
+def test_unprocessed_keys_are_requested_again() -> None:
     client = PartialClient(at_once=3)
     assert DynamoStore(client, "t").read(KEYS) == {key: {"n": key.sort} for key in KEYS}
     assert client.calls == 4

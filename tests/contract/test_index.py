@@ -1,4 +1,4 @@
-"""The index that lists executions, under one suite for every store."""
+"""Contract of the index for lists of executions, for each store."""
 
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ LATER = 1_900_000_000
 
 @pytest.fixture
 def index(store: Store) -> Index:
-    return cast("Index", store)  # every store here is both
+    return cast("Index", store)  # each store here implements both
 
 
 def add(store: Store, place: str, *, partition: str = "p", at: int = 7, expires_at_s: int = LATER) -> None:
@@ -49,14 +49,14 @@ def test_both_ends_of_a_range_are_in_it(store: Store, index: Index) -> None:
     assert places(index.list_items("p", oldest="005")) == ["005"]
 
 
-def test_entries_at_one_place_are_all_there(store: Store, index: Index) -> None:
+def test_all_entries_at_one_place_are_listed(store: Store, index: Index) -> None:
     for at in (1, 2):
         item = {"list": "p", "list_at": "001/a", "at": at}
         store.create(Key("execution", f"{at}"), item, expires_at_s=LATER)
     assert sorted(int(item["at"]) for item in index.list_items("p")) == [1, 2]
 
 
-def test_what_has_expired_neither_is_listed_nor_counts(store: Store, index: Index, clock: MovableClock) -> None:
+def test_expired_items_are_neither_listed_nor_counted(store: Store, index: Index, clock: MovableClock) -> None:
     soon = clock.ms // 1000 + 10
     for number in range(1, 8):
         add(store, f"00{number}", expires_at_s=LATER if number in (1, 4) else soon)
@@ -64,7 +64,7 @@ def test_what_has_expired_neither_is_listed_nor_counts(store: Store, index: Inde
     assert places(index.list_items("p", limit=2)) == ["004", "001"]
 
 
-def test_what_is_collected_is_still_listed(store: Store, index: Index) -> None:
+def test_collected_items_are_still_listed(store: Store, index: Index) -> None:
     add(store, "001/a")
     store.collect([Key("p:001/a", "one")])
     assert places(index.list_items("p")) == ["001/a"]

@@ -1,4 +1,4 @@
-"""Leases over every store: expiring, owned claims."""
+"""Contract of leases, for each store."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -19,18 +19,18 @@ def later(clock: MovableClock, seconds: int = 10) -> int:
     return clock.ms + seconds * 1000
 
 
-def test_whoever_is_first_has_the_lease_and_all_others_learn_who(store: Store, clock: MovableClock) -> None:
+def test_the_first_owner_gets_the_lease_and_others_learn_its_name(store: Store, clock: MovableClock) -> None:
     assert store.acquire(KEY, "a", expires_at_ms=later(clock)) == "a"
     assert store.acquire(KEY, "b", expires_at_ms=later(clock)) == "a"
     assert store.acquire(KEY, "c", expires_at_ms=later(clock)) == "a"
 
 
-def test_leases_on_different_keys_have_nothing_to_do_with_each_other(store: Store, clock: MovableClock) -> None:
+def test_leases_on_different_keys_are_independent(store: Store, clock: MovableClock) -> None:
     assert store.acquire(KEY, "a", expires_at_ms=later(clock)) == "a"
     assert store.acquire(Key(KEY.partition, "two"), "b", expires_at_ms=later(clock)) == "b"
 
 
-def test_of_concurrent_claimants_one_wins_and_all_others_see_it(store: Store, clock: MovableClock) -> None:
+def test_one_of_several_concurrent_owners_gets_the_lease(store: Store, clock: MovableClock) -> None:
     barrier = Barrier(CLAIMANTS)
 
     def acquire(claimant: int) -> str:
@@ -43,7 +43,7 @@ def test_of_concurrent_claimants_one_wins_and_all_others_see_it(store: Store, cl
     assert seen[int(seen[0])] == seen[0]
 
 
-def test_of_concurrent_claimants_of_an_expired_lease_one_wins(store: Store, clock: MovableClock) -> None:
+def test_one_of_several_concurrent_owners_gets_an_expired_lease(store: Store, clock: MovableClock) -> None:
     store.acquire(KEY, "dead", expires_at_ms=later(clock))
     clock.pass_seconds(10)
     barrier = Barrier(CLAIMANTS)
@@ -56,7 +56,7 @@ def test_of_concurrent_claimants_of_an_expired_lease_one_wins(store: Store, cloc
         assert len(set(pool.map(acquire, range(CLAIMANTS)))) == 1
 
 
-def test_an_expired_lease_can_be_taken_by_anybody(store: Store, clock: MovableClock) -> None:
+def test_any_owner_can_acquire_an_expired_lease(store: Store, clock: MovableClock) -> None:
     store.acquire(KEY, "a", expires_at_ms=clock.ms + 1500)
     clock.ms += 1499
     assert store.acquire(KEY, "b", expires_at_ms=later(clock)) == "a"
@@ -65,14 +65,14 @@ def test_an_expired_lease_can_be_taken_by_anybody(store: Store, clock: MovableCl
     assert store.acquire(KEY, "a", expires_at_ms=later(clock)) == "b"
 
 
-def test_an_owner_may_claim_again_what_it_has(store: Store, clock: MovableClock) -> None:
+def test_an_owner_may_acquire_its_lease_again(store: Store, clock: MovableClock) -> None:
     store.acquire(KEY, "a", expires_at_ms=later(clock, 1))
     assert store.acquire(KEY, "a", expires_at_ms=later(clock, 20)) == "a"
     clock.pass_seconds(19)
     assert store.acquire(KEY, "b", expires_at_ms=later(clock)) == "a"
 
 
-def test_a_lease_is_renewed_by_its_owner_alone(store: Store, clock: MovableClock) -> None:
+def test_only_the_owner_renews_a_lease(store: Store, clock: MovableClock) -> None:
     store.acquire(KEY, "a", expires_at_ms=later(clock, 5))
     assert not store.renew(KEY, "b", expires_at_ms=later(clock, 60))
     assert store.renew(KEY, "a", expires_at_ms=later(clock, 20))
@@ -83,7 +83,7 @@ def test_a_lease_is_renewed_by_its_owner_alone(store: Store, clock: MovableClock
     assert not store.renew(KEY, "a", expires_at_ms=later(clock)), "it was taken over"
 
 
-def test_what_has_expired_or_never_was_cannot_be_renewed(store: Store, clock: MovableClock) -> None:
+def test_expired_and_absent_leases_cannot_be_renewed(store: Store, clock: MovableClock) -> None:
     assert not store.renew(KEY, "a", expires_at_ms=later(clock))
     store.acquire(KEY, "a", expires_at_ms=later(clock))
     clock.pass_seconds(10)
@@ -91,7 +91,7 @@ def test_what_has_expired_or_never_was_cannot_be_renewed(store: Store, clock: Mo
     assert store.acquire(KEY, "b", expires_at_ms=later(clock)) == "b"
 
 
-def test_a_lease_is_released_by_its_owner_alone(store: Store, clock: MovableClock) -> None:
+def test_only_the_owner_releases_a_lease(store: Store, clock: MovableClock) -> None:
     store.release(KEY, "a")
     store.acquire(KEY, "a", expires_at_ms=later(clock))
     store.release(KEY, "b")

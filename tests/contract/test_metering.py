@@ -1,4 +1,4 @@
-"""The metered memory store counts what `DynamoStore` asks of DynamoDB, request by request and byte by byte."""
+"""Equality of the metered memory store's counts with the requests and bytes of `DynamoStore`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ TABLE = "table"
 
 @dataclass
 class Counting:
-    """A client of moto's that counts requests, from what is on the wire alone."""
+    """Moto client that counts requests from their parameters and responses."""
 
     client: Any
     usage: Usage = field(default_factory=Usage)
@@ -55,7 +55,7 @@ class Counting:
 
     @staticmethod
     def _set_by(parameters: Any) -> list[str]:
-        """The names of attributes that an update sets or adds to."""
+        """Return the attributes that an update sets or adds to."""
         return [name for name in parameters["ExpressionAttributeNames"] if name in parameters["UpdateExpression"]]
 
     def get_item(self, **parameters: Any) -> Any:
@@ -163,7 +163,7 @@ def test_every_request_is_counted_as_dynamodb_does(
     value: Json,
     guard: Guard,
     collection: Collection,
-    small_results: bool | None,  # noqa: FBT001 - a parameter of the test
+    small_results: bool | None,  # noqa: FBT001 - a test parameter
 ) -> None:
     given = (replace(definition, small_results=small_results), value, guard, collection)
     assert metered_usage(*given) == requested(counting, *given)

@@ -1,4 +1,4 @@
-"""Every kind of objects under one suite: memory, S3 under moto, S3 in the emulator (marked e2e); stores over them."""
+"""Contract of objects, and of stores with large items: memory, S3 in moto, S3 in the emulator (marked e2e)."""
 
 import uuid
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def _s3(options: dict[str, str]) -> S3Objects:
     return S3Objects(lambda: client, bucket)
 
 
-def test_what_is_put_is_there(objects: Objects) -> None:
+def test_stored_objects_are_readable(objects: Objects) -> None:
     objects.put("wf/execution:1/a", b"one")
     objects.put("wf/execution:1/b%000025", "zwei ü€😀".encode())
     assert objects.get(["wf/execution:1/b%000025", "wf/execution:1/a"]) == {
@@ -50,13 +50,13 @@ def test_what_is_put_is_there(objects: Objects) -> None:
     }
 
 
-def test_what_is_not_there_is_left_out(objects: Objects) -> None:
+def test_absent_objects_are_omitted(objects: Objects) -> None:
     objects.put("wf/a", b"one")
     assert objects.get(["wf/b", "wf/a"]) == {"wf/a": b"one"}
     assert objects.get([]) == {}
 
 
-def test_putting_again_changes_nothing(objects: Objects) -> None:
+def test_a_repeated_put_changes_nothing(objects: Objects) -> None:
     objects.put("wf/a", b"one")
     objects.put("wf/a", b"one")
     assert objects.get(["wf/a", "wf/a"]) == {"wf/a": b"one"}
@@ -82,7 +82,7 @@ def test_an_item_may_have_a_text_of_any_size(store: Store, clock: MovableClock) 
     assert large.read([KEY]) == {KEY: {"state": "A", "at": clock.ms, "collected": 1}}
 
 
-def test_a_large_text_comes_back_from_any_objects(objects: Objects) -> None:
+def test_large_texts_round_trip(objects: Objects) -> None:
     large = LargeItems(MemoryStore(), objects, "wf")
     large.create(KEY, {"value": "ü" * BIG}, expires_at_s=LATER)
     assert large.read([KEY]) == {KEY: {"value": "ü" * BIG}}
@@ -103,7 +103,7 @@ def test_an_object_that_was_changed_is_an_error(objects: Objects) -> None:
         large.read_texts([reference])
 
 
-def test_what_the_bucket_refuses_is_an_error_and_no_absence() -> None:
+def test_a_refusal_by_the_bucket_is_an_error_not_an_absent_object() -> None:
     with mock_aws():
         session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
         client = session.client("s3")

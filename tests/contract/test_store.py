@@ -20,7 +20,7 @@ def test_create_stores_once_and_gives_the_loser_the_winners_item(store: Store) -
     assert store.read([KEY]) == {KEY: {"value": "first", "at": 1}}
 
 
-def test_of_concurrent_creators_one_wins_and_all_others_see_it(store: Store) -> None:
+def test_one_of_several_concurrent_creates_wins_and_all_others_return_its_item(store: Store) -> None:
     barrier = Barrier(WRITERS)
 
     def create(writer: int) -> str | int:
@@ -33,7 +33,7 @@ def test_of_concurrent_creators_one_wins_and_all_others_see_it(store: Store) -> 
     assert len(seen) == 1
 
 
-def test_a_set_keeps_every_member_and_whoever_adds_last_sees_all(store: Store) -> None:
+def test_a_set_keeps_each_member_and_the_last_addition_returns_all(store: Store) -> None:
     barrier = Barrier(WRITERS)
 
     def add(member: int) -> frozenset[int]:
@@ -82,7 +82,7 @@ def test_query_gives_one_partition_in_order_over_all_pages(store: Store) -> None
     assert store.query("nothing") == {}
 
 
-def test_what_has_expired_is_absent_and_can_be_created_anew(store: Store, clock: MovableClock) -> None:
+def test_expired_items_are_absent_and_can_be_created_again(store: Store, clock: MovableClock) -> None:
     expiry = clock.ms // 1000 + 10
     store.create(KEY, {"value": "old"}, expires_at_s=expiry)
     members = Key("partition", "set")
@@ -102,12 +102,12 @@ def test_what_has_expired_is_absent_and_can_be_created_anew(store: Store, clock:
 
 
 @pytest.mark.parametrize("value", ["", "ü€😀", '"quoted"', "line\nbreak", "x" * 380_000])
-def test_text_comes_back_as_it_was(store: Store, value: str) -> None:
+def test_text_round_trip(store: Store, value: str) -> None:
     store.create(KEY, {"value": value}, expires_at_s=LATER)
     assert store.read([KEY])[KEY]["value"] == value
 
 
-def test_numbers_come_back_as_they_were(store: Store) -> None:
+def test_number_round_trip(store: Store) -> None:
     item = {"zero": 0, "negative": -5, "now_ms": 1_800_000_000_123}
     store.create(KEY, dict(item), expires_at_s=LATER)
     assert store.read([KEY])[KEY] == item
@@ -119,7 +119,7 @@ def test_an_item_that_is_too_large_is_an_error_and_not_stored(store: Store) -> N
     assert store.read([KEY]) == {}
 
 
-def test_collecting_leaves_the_fact_and_takes_the_value(store: Store) -> None:
+def test_collect_deletes_the_value_and_leaves_a_tombstone(store: Store) -> None:
     members = Key("sets", "set")
     store.create(KEY, {"value": "large", "state": "S", "at": 1}, expires_at_s=LATER)
     store.add(members, 1, expires_at_s=LATER)
@@ -131,7 +131,7 @@ def test_collecting_leaves_the_fact_and_takes_the_value(store: Store) -> None:
     assert store.read([Key("partition", "absent")]) == {}
 
 
-def test_an_item_is_extended_once_by_each_part_and_the_loser_gets_all_of_it(store: Store) -> None:
+def test_each_part_extends_an_item_once_and_the_loser_gets_the_whole_item(store: Store) -> None:
     assert store.extend(KEY, {"a": "first", "at": 1}, unless="a", expires_at_s=LATER) == (True, {"a": "first", "at": 1})
     assert store.extend(KEY, {"b": "x"}, unless="b", expires_at_s=LATER) == (True, {"a": "first", "at": 1, "b": "x"})
     lost = store.extend(KEY, {"a": "second", "at": 2}, unless="a", expires_at_s=LATER)
@@ -139,7 +139,7 @@ def test_an_item_is_extended_once_by_each_part_and_the_loser_gets_all_of_it(stor
     assert store.read([KEY]) == {KEY: {"a": "first", "at": 1, "b": "x"}}
 
 
-def test_of_those_who_extend_concurrently_each_part_has_one_winner_and_whoever_is_last_sees_all(store: Store) -> None:
+def test_concurrent_extensions_have_one_winner_per_part_and_the_last_returns_all(store: Store) -> None:
     barrier = Barrier(WRITERS)
 
     def extend(writer: int) -> tuple[bool, dict[str, str | int]]:
@@ -173,7 +173,7 @@ def test_an_item_is_not_extended_beyond_its_size(store: Store) -> None:
     assert store.read([KEY])[KEY].keys() == {"a"}
 
 
-def test_of_a_pack_collecting_leaves_who_ended_and_takes_the_values(store: Store) -> None:
+def test_collect_leaves_the_ended_branches_of_a_pack_and_deletes_the_values(store: Store) -> None:
     store.extend(KEY, {"e0": "0 5 0 0", "v0": "17", "state": "S"}, unless="e0", expires_at_s=LATER)
     store.collect([KEY])
     left = {"e0": "0 5 0 0", "state": "S", "collected": 1}

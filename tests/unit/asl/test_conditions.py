@@ -1,4 +1,4 @@
-"""Choice rules."""
+"""Choice rules of JSONPath states."""
 
 from itertools import pairwise
 from typing import Any
@@ -57,7 +57,7 @@ def test_comparisons(  # noqa: PLR0913 - a table of cases
         ("StringMatches", "*"),
     ],
 )
-def test_types_that_do_not_fit_make_a_comparison_false(operator: str, literal: Any) -> None:
+def test_comparisons_of_different_types_are_false(operator: str, literal: Any) -> None:
     fitting = {"StringEquals": str, "StringMatches": str, "NumericEquals": float, "BooleanEquals": bool}.get(operator)
     values: list[Any] = [None, "x", 1.0, True, [], {}]
     others = [value for value in values if type(value) is not fitting]
@@ -67,7 +67,7 @@ def test_types_that_do_not_fit_make_a_comparison_false(operator: str, literal: A
         assert not any(path_form.holds({"v": literal, "w": value}, BARE) for value in others)
 
 
-def test_true_is_not_one() -> None:
+def test_true_differs_from_one() -> None:
     assert not holds("NumericEquals", 1, value=True)
     assert not holds("BooleanEquals", literal=True, value=1)
 
@@ -89,8 +89,8 @@ def test_type_tests(operator: str, fits: list[Any]) -> None:
     assert all(holds(operator, literal=False, value=v) != holds(operator, literal=True, value=v) for v in everything)
 
 
-# Nothing is recorded for a missing path; the specification excepts IsPresent alone.
-def test_a_missing_variable_is_an_error_but_for_is_present() -> None:
+# No recording has a missing path; the specification excepts IsPresent only.
+def test_a_missing_variable_is_an_error_except_for_is_present() -> None:
     present = compile_condition({"Variable": "$.v", "IsPresent": True})
     absent = compile_condition({"Variable": "$.v", "IsPresent": False})
     assert (present.holds({}, BARE), absent.holds({}, BARE)) == (False, True)
@@ -145,7 +145,7 @@ def test_not_a_timestamp(text: str) -> None:
     assert parse_timestamp(text) is None
 
 
-def test_timestamps_are_moments_of_any_precision() -> None:
+def test_timestamps_have_any_precision() -> None:
     assert parse_timestamp("2012-10-09T20:00:55+01:00") == parse_timestamp("2012-10-09T19:00:55.000Z")
     assert parse_timestamp("2012-10-09T19:00:55Z") != parse_timestamp("2012-10-09T19:00:55.000000001Z")
     ordered = ["55Z", "55.000000001Z", "55.09Z", "55.1Z", "55.25Z", "55.3Z"]
@@ -165,7 +165,7 @@ def test_boolean_expressions_stop_when_the_answer_is_known() -> None:
         compile_condition({"And": [true, fails]}).holds(data, BARE)
 
 
-def test_paths_may_lead_into_the_context_and_select_several() -> None:
+def test_paths_may_read_the_context_and_select_several_values() -> None:
     rule = {"Variable": "$$.Execution.Name", "StringEqualsPath": "$.name", "Next": "X", "Comment": "same name"}
     assert compile_condition(rule).holds({"name": "x"}, ExpressionContext({"Execution": {"Name": "x"}}))
     assert compile_condition({"Variable": "$.a[?(@.b)]", "IsNull": False}).holds({"a": []}, BARE)
@@ -242,6 +242,6 @@ def test_choose_takes_the_first_that_holds_else_the_default() -> None:
         (compile_condition({"Variable": "$.n", "NumericGreaterThan": 1}), "some"),
     ]
     assert [choose(rules, "few", {"n": n}, BARE) for n in (9, 3, 0)] == ["big", "some", "few"]
-    with pytest.raises(NoChoiceMatched) as caught:  # nothing is recorded; the name is the specification's
+    with pytest.raises(NoChoiceMatched) as caught:  # no recording; error name from the specification
         choose(rules, None, {"n": 0}, BARE)
     assert caught.value.error == "States.NoChoiceMatched"

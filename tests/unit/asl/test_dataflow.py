@@ -1,4 +1,4 @@
-"""The order of data flow."""
+"""Order of data flow in JSONPath states."""
 
 from typing import Any
 
@@ -61,16 +61,16 @@ def test_each_field(fields: dict[str, Any], given: Any, passed_on: Any) -> None:
     assert run(fields, {"x": 1}, "result") == (given, passed_on)
 
 
-# The causes are recorded from AWS, which puts the name of the state before them.
+# Causes recorded from AWS, without AWS's prefix with the name of the state.
 @pytest.mark.parametrize("field", ["InputPath", "OutputPath"])
-def test_a_path_that_leads_to_nothing(field: str) -> None:
+def test_a_path_without_value(field: str) -> None:
     with pytest.raises(RuntimeFailure) as caught:
         run({field: "$.NoSuchPath"}, {"x": 1}, {"x": 1})
     assert caught.value.error == "States.Runtime"
     assert caught.value.cause == "Invalid path '$.NoSuchPath' : No results for path: $['NoSuchPath']"
 
 
-def test_a_result_that_cannot_be_placed() -> None:
+def test_a_result_path_that_does_not_fit() -> None:
     with pytest.raises(ResultPathMatchFailure):
         run({"ResultPath": "$.x"}, "foo", 1)
 

@@ -1,7 +1,7 @@
-"""Intrinsic functions: what they compute, what they refuse, and how they are written.
+"""Intrinsic functions: results, errors and grammar.
 
-Where nothing is recorded, what is expected comes from the specification (Appendix B) and the developer guide. That a
-failure is called States.IntrinsicFailure comes from the specification alone.
+Without a recording, expectations come from the specification (Appendix B) and the Step Functions Developer Guide. The
+error name States.IntrinsicFailure comes from the specification only.
 """
 
 import json
@@ -81,7 +81,7 @@ def test_values(text: str, value: Any) -> None:
     assert (type(found), found) == (type(value), value)
 
 
-# Recorded: an object in a text is no JSON. The other cases were observed on AWS by others, against the guide's words.
+# Recorded: the text of an object is not JSON. Others observed the remaining cases on AWS, contrary to the guide.
 @pytest.mark.parametrize(
     ("text", "data", "value"),
     [
@@ -98,7 +98,7 @@ def test_values(text: str, value: Any) -> None:
         ("States.Hash(123, 'MD5')", None, "202cb962ac59075b964b07152d234b70"),
     ],
 )
-def test_what_step_functions_was_seen_to_do(text: str, data: Any, value: Any) -> None:
+def test_observed_behaviour_of_step_functions(text: str, data: Any, value: Any) -> None:
     assert evaluate(text, data) == value
 
 
@@ -130,7 +130,7 @@ def test_what_step_functions_was_seen_to_do(text: str, data: Any, value: Any) ->
         ("States.Format($, 1)", "{ {}", "character 0 of the template: expected {} or"),
     ],
 )
-def test_arguments_that_a_function_cannot_take(text: str, data: Any, why: str) -> None:
+def test_invalid_arguments(text: str, data: Any, why: str) -> None:
     with pytest.raises(IntrinsicFailure) as caught:
         evaluate(text, data)
     assert caught.value.error == "States.IntrinsicFailure"
@@ -138,7 +138,7 @@ def test_arguments_that_a_function_cannot_take(text: str, data: Any, why: str) -
     assert why in caught.value.cause
 
 
-def test_a_path_in_an_argument_that_leads_to_nothing() -> None:
+def test_a_path_without_value_in_an_argument() -> None:
     with pytest.raises(RuntimeFailure) as caught:
         evaluate("States.Format('{}', $.name)", {"a": 1})
     assert caught.value.cause == (
@@ -177,20 +177,20 @@ def test_a_path_in_an_argument_that_leads_to_nothing() -> None:
         ("States.Array(" * 11 + ")" * 11, 130, "expected at most 10 nested functions"),
     ],
 )
-def test_mistakes_are_found_before_run_time(text: str, position: int, message: str) -> None:
+def test_syntax_errors(text: str, position: int, message: str) -> None:
     with pytest.raises(PathSyntaxError) as caught:
         compile_expression(text, field="x.$")
     assert message in str(caught.value)
     assert caught.value.position == position
 
 
-def test_an_expression_tells_which_paths_it_reads() -> None:
+def test_paths_of_an_expression() -> None:
     text = "States.Format('{} {}', $v.n, States.Array($$.Execution.Id, 1, $.a))"
     assert [str(path) for path in list_paths(text)] == ["$v['n']", "$$['Execution']['Id']", "$['a']"]
     assert [path.variable for path in list_paths("$x")] == ["x"]
 
 
-def test_chance_depends_on_the_context_alone() -> None:
+def test_random_numbers_depend_on_the_context_only() -> None:
     texts = ("States.UUID()", "States.MathRandom(0, 1000000)")
     first, again, other = (
         [evaluate(text, context=ExpressionContext({}, seed=seed)) for text in texts] for seed in ("a", "a", "b")
@@ -198,7 +198,7 @@ def test_chance_depends_on_the_context_alone() -> None:
     assert first == again
     assert all(one != another for one, another in zip(first, other, strict=True))
     assert uuid.UUID(first[0]).version == 4
-    assert evaluate("States.UUID()") != evaluate("States.UUID()")  # of one context: two numbers, not one twice
+    assert evaluate("States.UUID()") != evaluate("States.UUID()")  # two numbers from one context
 
 
 @given(st.integers(-1000, 1000), st.integers(1, 1000))
@@ -209,7 +209,7 @@ def test_a_random_number_is_below_the_end(start: int, width: int) -> None:
 
 
 @given(st.text(max_size=40))
-def test_base64_and_json_there_and_back(text: str) -> None:
+def test_base64_and_json_round_trips(text: str) -> None:
     assert evaluate("States.Base64Decode(States.Base64Encode($))", text) == text
     assert evaluate("States.StringToJson(States.JsonToString($))", [text]) == [text]
 
@@ -229,6 +229,6 @@ def test_any_text_is_an_expression_or_a_mistake(text: str) -> None:
     try:
         found = list_paths(f"States.{text}")
     except PathSyntaxError as mistake:
-        assert str(mistake)  # noqa: PT017 - either is right, and nothing else
+        assert str(mistake)  # noqa: PT017 - both outcomes are correct
     else:
         assert all(path.text in text for path in found)

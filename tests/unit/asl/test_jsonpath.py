@@ -1,4 +1,4 @@
-"""A state's fields in JSONPath, as a whole."""
+"""Programs of JSONPath states."""
 
 from typing import Any
 
@@ -27,8 +27,8 @@ def test_a_state_is_its_program() -> None:
     assert program(task).catch(0, "raw", {"Error": "A", "Cause": ""}, CONTEXT) == StateOutput("raw", CONTEXT.variables)
 
 
-# Recorded: what a state assigns it does not see, and ``$`` in Assign is the result before OutputPath.
-def test_variables_change_when_a_state_is_left() -> None:
+# Recorded: a state does not see its own assignments, and ``$`` in Assign is the result before OutputPath.
+def test_variables_change_after_the_state() -> None:
     fields = of(
         Assign={"old.$": "$.Payload.value", "next.$": "States.MathAdd($old, 1)", "fix": [1]},
         ResultSelector={"was.$": "$old", "got.$": "$.Payload.value"},
@@ -60,7 +60,7 @@ def test_a_pass_passes_its_result() -> None:
         (0, "few", {"old": 1, "n": 2, "size": "unknown"}),
     ],
 )
-def test_only_what_the_chosen_branch_assigns_counts(n: int, target: str, variables: dict[str, Any]) -> None:
+def test_only_the_chosen_branch_assigns(n: int, target: str, variables: dict[str, Any]) -> None:
     rules: list[tuple[dict[str, Json], str]] = [
         ({"Variable": "$.n", "NumericGreaterThan": 5, "Assign": {"size.$": "$.n"}}, "big"),
         ({"Variable": "$.n", "NumericGreaterThanPath": "$n"}, "some"),
@@ -69,7 +69,7 @@ def test_only_what_the_chosen_branch_assigns_counts(n: int, target: str, variabl
     assert fields.choose({"in": {"n": n}}, CONTEXT) == (target, StateOutput({"n": n}, variables))
 
 
-# Nothing is recorded; the name is the specification's.
+# No recording; error name from the specification.
 def test_no_rule_and_no_default() -> None:
     with pytest.raises(NoChoiceMatched):
         JsonPathProgram({}, [({"Variable": "$", "IsNull": True}, "X")]).choose({}, CONTEXT)
@@ -112,11 +112,11 @@ class TestItems:
             ({"ItemSelector": {"k.$": "$$.Map.Item.Key", "i.$": "$$.Map.Item.Index"}}, {"a": 1}, [{"k": "a", "i": 0}]),
         ],
     )
-    def test_where_items_come_from(self, fields: dict[str, Json], raw: Json, items: list[Json]) -> None:
+    def test_sources_of_items(self, fields: dict[str, Json], raw: Json, items: list[Json]) -> None:
         assert of(**fields).items(raw, ExpressionContext({"Names": ["z"]}, {"all": [4]})) == items
 
-    # Recorded: with an ItemReader, a path that leads to nothing does no harm.
-    def test_items_that_were_read(self) -> None:
+    # Recorded: with an ItemReader, a path without value is no error.
+    def test_items_from_an_item_reader(self) -> None:
         selector = {"v.$": "$$.Map.Item.Value", "of.$": "$.name"}
         fields = of(ItemsPath="$.missing", ItemSelector=selector, ItemBatcher={"MaxItemsPerBatch": 2})
         assert fields.items({"name": "x"}, CONTEXT, read=[1, 2, 3]) == [
@@ -125,15 +125,15 @@ class TestItems:
         ]
 
     @pytest.mark.parametrize("found", ["text", 5, None, True])
-    def test_what_has_no_items(self, found: Json) -> None:
+    def test_values_without_items(self, found: Json) -> None:
         with pytest.raises(RuntimeFailure, match=r"'\$\.x' must point to an array or an object"):
             of(ItemsPath="$.x").items({"x": found}, CONTEXT)
 
-    def test_each_item_has_chances_of_its_own(self) -> None:
+    def test_each_item_has_its_own_random_numbers(self) -> None:
         first, second = of(ItemSelector={"id.$": "States.UUID()"}).items([1, 2], CONTEXT)
         assert first != second
 
-    def test_batches_of_so_many_items(self) -> None:
+    def test_batches_limited_by_items(self) -> None:
         batcher = {"MaxItemsPerBatchPath": "$.per", "BatchInput": {"by.$": "$.name", "n.$": "$n"}}
         fields = of(ItemsPath="$.all", ItemSelector={"v.$": "$$.Map.Item.Value"}, ItemBatcher=batcher)
         common = {"by": "x", "n": 2}
@@ -143,12 +143,12 @@ class TestItems:
         ]
         assert fields.items({"per": 2, "name": "x", "all": []}, CONTEXT) == []
 
-    def test_batches_of_so_many_bytes(self) -> None:
+    def test_batches_limited_by_bytes(self) -> None:
         items = ["aaaa", "bbbb", "c" * 50, "dd"]
         limit = len('{"Items":["aaaa","bbbb"]}')
         batches = of(ItemBatcher={"MaxInputBytesPerBatch": limit, "MaxItemsPerBatch": 9}).items(items, CONTEXT)
         assert batches == [{"Items": ["aaaa", "bbbb"]}, {"Items": ["c" * 50]}, {"Items": ["dd"]}]
-        # Developer guide, ItemBatcher: without a size, a batch has what fits into 256 KiB.
+        # Step Functions Developer Guide, "ItemBatcher": without limits, a batch has at most 256 KiB.
         large = ["a" * (100 * 1024), "b" * (100 * 1024), "c" * (100 * 1024)]
         by_items = of(ItemBatcher={"MaxItemsPerBatch": 9}).items(large, CONTEXT)
         assert by_items == [{"Items": large[:2]}, {"Items": large[2:]}]
@@ -168,18 +168,18 @@ class TestNumbers:
             ({"InputPath": "$.in", "TimeoutSecondsPath": "$.t", "Parameters": {"t": 1}}, 8),
         ],
     )
-    def test_where_a_number_comes_from(self, fields: dict[str, Json], found: float | None) -> None:
+    def test_sources_of_numbers(self, fields: dict[str, Json], found: float | None) -> None:
         context = ExpressionContext({"State": {"Limit": 3}}, {"n": 2})
         assert of(**fields).number("TimeoutSeconds", {"t": 7, "in": {"t": 8}}, context) == found
 
-    # Recorded: text that reads as an integer is one; and the words about what is none.
+    # Recorded: text of an integer counts as an integer; the cause for other text is AWS's.
     @pytest.mark.parametrize(("value", "found"), [(0, 0), ("1", 1), (3.0, 3), ("12", 12)])
-    def test_what_is_an_integer(self, value: Json, found: int) -> None:
+    def test_texts_of_integers(self, value: Json, found: int) -> None:
         read = of(MaxConcurrencyPath="$.m").number("MaxConcurrency", {"m": value}, CONTEXT)
         assert (type(read), read) == (int, found)
 
     @pytest.mark.parametrize("value", ["NoNumber", {}, 1.5, None, True, [1], "", "1.5", "inf", "nan"])
-    def test_what_is_none(self, value: Json) -> None:
+    def test_texts_that_are_not_integers(self, value: Json) -> None:
         with pytest.raises(RuntimeFailure) as caught:
             of(MaxConcurrencyPath="$.m").number("MaxConcurrency", {"m": value}, CONTEXT)
         assert caught.value.error == "States.Runtime"
@@ -207,7 +207,7 @@ class TestNumbers:
             100,
         ]
 
-    def test_a_path_to_nothing(self) -> None:
+    def test_a_number_path_without_value(self) -> None:
         with pytest.raises(RuntimeFailure, match=r"Invalid path '\$.t' : No results for path: \$\['t'\]"):
             of(TimeoutSecondsPath="$.t").number("TimeoutSeconds", {}, CONTEXT)
 
@@ -225,11 +225,11 @@ class TestWait:
             ({"InputPath": "$.in", "TimestampPath": "$"}, 0),
         ],
     )
-    def test_until_when(self, fields: dict[str, Json], until_ms: int) -> None:
+    def test_the_end_of_a_wait(self, fields: dict[str, Json], until_ms: int) -> None:
         raw = {"s": "3", "t": "2016-03-15T00:00:00.25Z", "in": "1970-01-01T00:00:00Z"}
         assert of(**fields).until_ms(raw, CONTEXT) == until_ms
 
-    def test_no_timestamp(self) -> None:
+    def test_an_invalid_timestamp(self) -> None:
         with pytest.raises(RuntimeFailure, match=r"expected a timestamp like .* found 5"):
             of(TimestampPath="$").until_ms(5, CONTEXT)
 
@@ -244,11 +244,11 @@ class TestFail:
             ({"ErrorPath": "$$.Execution.Name", "Cause": "$.c"}, ("run", "$.c")),
         ],
     )
-    def test_what_it_says(self, fields: dict[str, Json], failure: tuple[str | None, str | None]) -> None:
+    def test_error_and_cause(self, fields: dict[str, Json], failure: tuple[str | None, str | None]) -> None:
         assert of(**fields).failure({"e": "Boom", "c": "why"}, CONTEXT) == failure
 
-    # The first cause is recorded from AWS.
-    def test_a_path_to_nothing_or_to_no_text(self) -> None:
+    # Only the first cause is recorded from AWS.
+    def test_error_path_without_text(self) -> None:
         with pytest.raises(RuntimeFailure) as caught:
             of(ErrorPath="$.ErrorX").failure({"e": 1}, CONTEXT)
         assert caught.value.cause == (

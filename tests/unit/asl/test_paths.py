@@ -1,4 +1,4 @@
-"""Paths: what is a path, what it finds, and where it puts a value."""
+"""Paths: grammar, selection and placement of values."""
 
 import copy
 from contextlib import suppress
@@ -101,7 +101,7 @@ def test_a_filter_passes_objects_only_and_an_object_itself() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        # The first wording is recorded from AWS, for InputPath and OutputPath.
+        # The first text is recorded from AWS, for InputPath and OutputPath.
         ("$.none", "No results for path: $['none']"),
         ("$.books[3]", "No results for path: $['books'][3]"),
         ("$.none.deeper", "Missing property in path $['none']"),
@@ -116,13 +116,13 @@ def test_a_filter_passes_objects_only_and_an_object_itself() -> None:
         ("$.books[9]['title','price']", "Missing property in path $['books'][9]"),
     ],
 )
-def test_finds_nothing_at_the_definite_beginning_of_a_path(text: str, reason: str) -> None:
+def test_a_missing_value_in_the_definite_beginning_of_a_path(text: str, reason: str) -> None:
     with pytest.raises(PathNotFound) as caught:
         find(parse(text), SHOP)
     assert caught.value.reason.startswith(reason)
 
 
-def test_an_index_does_not_find_characters() -> None:
+def test_an_index_does_not_select_characters() -> None:
     with pytest.raises(PathNotFound):
         find(parse("$.owner.name[0]"), SHOP)
 
@@ -210,7 +210,7 @@ def test_classifies(text: str, is_definite: bool, is_reference: bool) -> None:  
     assert (parse(text).is_definite, parse(text).is_reference) == (is_definite, is_reference)
 
 
-def test_two_dollars_lead_into_the_context() -> None:
+def test_two_dollars_read_the_context_object() -> None:
     path = parse("$$.Execution.Id")
     assert path.is_context
     assert find(path, {"Execution": {"Id": "x"}}) == "x"
@@ -242,7 +242,7 @@ def test_a_printed_path_reads_back(text: str) -> None:
 
 
 @given(path_texts(), JSON)
-def test_finding_changes_nothing(text: str, root: Any) -> None:
+def test_selection_changes_nothing(text: str, root: Any) -> None:
     before = copy.deepcopy(root)
     with suppress(PathNotFound):
         find(parse(text), root)
@@ -260,7 +260,7 @@ OBJECTS = st.recursive(
 
 
 @given(reference_texts(), OBJECTS, JSON)
-def test_what_is_put_is_found_and_the_root_stays(text: str, root: Any, value: Any) -> None:
+def test_a_placed_value_is_found_and_the_root_stays(text: str, root: Any, value: Any) -> None:
     before = copy.deepcopy(root)
     try:
         changed = put(parse(text), root, value)
@@ -272,7 +272,7 @@ def test_what_is_put_is_found_and_the_root_stays(text: str, root: Any, value: An
 
 
 @given(OBJECTS, reference_texts())
-def test_putting_back_what_is_there_changes_nothing(root: Any, text: str) -> None:
+def test_placing_the_present_value_changes_nothing(root: Any, text: str) -> None:
     try:
         there = find(parse(text), root)
     except PathNotFound:
@@ -343,7 +343,7 @@ def test_a_path_begins_at_the_input_the_context_or_a_variable(text: str, found: 
     assert read(parse(text), {"x": 1}, context) == found
 
 
-def test_a_path_tells_what_it_begins_at() -> None:
+def test_the_root_of_a_path() -> None:
     paths = [parse(text) for text in ("$.x", "$$.x", "$x.y")]
     assert [(path.is_context, path.variable, str(path)) for path in paths] == [
         (False, None, "$['x']"),

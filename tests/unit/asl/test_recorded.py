@@ -1,6 +1,6 @@
-"""Executions that AWS Step Functions recorded, of JSONPath states that call nothing.
+"""Recorded executions of AWS Step Functions with JSONPath states, without Tasks.
 
-The recordings lie beside the checkout, or where UNUM_ASL_CASES says; without them these tests are skipped.
+Recordings are in a folder next to the checkout, or in UNUM_ASL_CASES; pytest skips these tests without recordings.
 """
 
 import json
@@ -44,7 +44,7 @@ def is_in_scope(case: dict[str, Any]) -> bool:
     definition = case["definition"]
     if "QueryLanguage" in definition or OTHER_CONTEXT.search(json.dumps(definition)):
         return False
-    if case["expected"].get("error") == "States.DataLimitExceeded":  # a limit of the service, not of the language
+    if case["expected"].get("error") == "States.DataLimitExceeded":  # limit of the service, not of the language
         return False
     return all(state["Type"] in STATES_IN_SCOPE and not state.keys() & OUT_OF_SCOPE for state in states_of(definition))
 
@@ -66,7 +66,7 @@ needs_recordings = pytest.mark.skipif(not CASES, reason=f"no recordings at {RECO
 
 
 class Failed(Exception):
-    """A Fail state was reached."""
+    """Execution ended by a Fail state."""
 
 
 def run(machine: dict[str, Any], data: Any, given: Any, variables: Mapping[str, Any]) -> Any:
@@ -88,7 +88,7 @@ def check(state: dict[str, Any]) -> None:
 
 def step(state: dict[str, Any], data: Any, given: Any, context: ExpressionContext) -> tuple[str | None, Any]:
     check(state)
-    if state["Type"] == "Map" and "Parameters" in state:  # the older name, which the compiler replaces
+    if state["Type"] == "Map" and "Parameters" in state:  # the compiler replaces this older name
         state = {"ItemSelector" if field == "Parameters" else field: value for field, value in state.items()}
     fields = JsonPathProgram(state, [(rule, rule["Next"]) for rule in state.get("Choices", ())], state.get("Default"))
     match state["Type"]:

@@ -1,4 +1,4 @@
-"""Which errors are retried and caught, and when. Several retriers on one state come from the specification alone."""
+"""Retriers and catchers. No recording has several retriers on one state; the specification defines them."""
 
 import pytest
 from hypothesis import given
@@ -49,7 +49,7 @@ def delays(retrier: Retrier, context: ExpressionContext = CONTEXT) -> list[int]:
     return found
 
 
-def test_three_retries_with_growing_intervals_unless_told_otherwise() -> None:
+def test_defaults_are_three_retries_with_growing_intervals() -> None:
     assert delays(Retrier(errors=("A",))) == [1000, 2000, 4000]
 
 
@@ -73,18 +73,18 @@ def test_jitter_makes_an_interval_a_part_of_itself(seed: str) -> None:
     assert all(0 <= delay <= limit for delay, limit in zip(first, (10_000, 15_000, 15_000), strict=True))
 
 
-def test_retriers_count_for_themselves_and_the_first_that_is_for_an_error_decides() -> None:
+def test_each_retrier_counts_alone_and_the_first_match_decides() -> None:
     retriers = [Retrier(errors=("A",), max_attempts=1), Retrier(errors=("States.ALL",), interval_s=7, max_attempts=2)]
     assert next_retry(retriers, (), "B", CONTEXT) == NextRetry((0, 1), 7000)
     assert next_retry(retriers, (0, 1), "A", CONTEXT) == NextRetry((1, 1), 1000)
-    assert next_retry(retriers, (1, 1), "A", CONTEXT) is None  # though States.ALL has one left
+    assert next_retry(retriers, (1, 1), "A", CONTEXT) is None  # although the States.ALL retrier has one retry left
     assert next_retry(retriers, (1, 1), "B", CONTEXT) == NextRetry((1, 2), 14_000)
     assert next_retry(retriers, (1, 2), "B", CONTEXT) is None
     assert next_retry(retriers, (), "States.Runtime", CONTEXT) is None
     assert next_retry([], (), "A", CONTEXT) is None
 
 
-def test_the_first_catcher_that_is_for_an_error() -> None:
+def test_the_first_matching_catcher() -> None:
     catchers = [Catcher(errors=errors, next="X", data={}) for errors in (("A",), ("A", "B"), ("States.TaskFailed",))]
     assert [find_catcher(catchers, error) for error in ("A", "B", "C", "States.Timeout", "States.Runtime")] == [
         *(0, 1, 2),
@@ -102,7 +102,7 @@ def test_the_first_catcher_that_is_for_an_error() -> None:
         max_delay_s=st.none() | st.integers(101, 1_000),
     )
 )
-def test_the_longest_wait_is_that_of_all_retries_or_more(retrier: Retrier) -> None:
+def test_the_longest_wait_covers_all_retries(retrier: Retrier) -> None:
     waited_ms, counts = 0, (0,)
     while (again := next_retry((retrier,), counts, "E", CONTEXT)) is not None:
         waited_ms, counts = waited_ms + again.delay_ms, again.counts

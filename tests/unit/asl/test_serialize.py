@@ -1,4 +1,4 @@
-"""JSON text of results."""
+"""JSON text of Task results."""
 
 import datetime as dt
 import enum
@@ -42,7 +42,7 @@ def test_json_reads_back(value: Any) -> None:
         (Colour.RED, '"red"'),
     ],
 )
-def test_writes_what_lambda_would(value: Any, text: str) -> None:
+def test_text_equals_lambdas(value: Any, text: str) -> None:
     assert dumps(value) == text
 
 
@@ -69,7 +69,7 @@ CIRCLE.append({"self": CIRCLE})
         (CIRCLE, "$[0].self: expected a tree, got a reference to an enclosing value"),
     ],
 )
-def test_names_type_and_place(value: Any, cause: str) -> None:
+def test_errors_name_type_and_place(value: Any, cause: str) -> None:
     with pytest.raises(NotSerializable) as caught:
         dumps(value)
     assert cause in caught.value.cause
@@ -77,7 +77,7 @@ def test_names_type_and_place(value: Any, cause: str) -> None:
     assert caught.value.error == "Runtime.MarshalError"
 
 
-def test_the_place_begins_where_the_caller_says() -> None:
+def test_the_place_begins_with_the_callers_path() -> None:
     with pytest.raises(NotSerializable, match=r"^Runtime.MarshalError: result\.x: set"):
         dumps({"x": set()}, where="result")
 

@@ -58,9 +58,9 @@ def test_a_template_read_from_the_ir_works_unchecked() -> None:
     assert Template({"a.$": "$.x"}).render({"x": 1}, BARE) == {"a": 1}
 
 
-# Recorded from AWS: the specification says States.ParameterPathFailure, AWS says States.Runtime.
+# Recorded: AWS reports States.Runtime instead of the specification's States.ParameterPathFailure.
 @pytest.mark.parametrize("text", ["$.no_such", "$$.no_such"])
-def test_a_path_that_leads_to_nothing(text: str) -> None:
+def test_a_path_without_value(text: str) -> None:
     with pytest.raises(RuntimeFailure) as caught:
         compile_template({"value.$": text}).render({"int": 0}, ExpressionContext({"int": 0}))
     assert caught.value.error == "States.Runtime"

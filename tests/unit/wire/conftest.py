@@ -1,4 +1,4 @@
-"""The other side of a connection, on a real socket of the loopback interface."""
+"""HTTP servers on real sockets of the loopback interface."""
 
 import socket
 import ssl
@@ -16,7 +16,7 @@ HANG_UP = b""
 
 
 class Request(NamedTuple):
-    """What arrived, headers under their names in small letters, and over which connection."""
+    """Received request, with lower-case header names and the number of its connection."""
 
     connection: int
     head: str
@@ -26,9 +26,9 @@ class Request(NamedTuple):
 
 @dataclass
 class Peer:
-    """Answers requests with `answers` in turn, the last of them for ever; `HANG_UP` closes without an answer.
+    """Server with fixed `answers` in order, the last one repeated; `HANG_UP` closes without response.
 
-    An answer that ends with ``...`` breaks off there.
+    A response with ``...`` at the end is incomplete: the connection closes there.
     """
 
     answers: list[bytes] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Peer:
         return f"http{'s' if self.tls else ''}://localhost:{self.port}"
 
     def hang_up(self) -> None:
-        """Close all connections, as servers do with those that are silent for long."""
+        """Close all connections, like a server after its idle timeout."""
         for each in self._open:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -77,7 +77,7 @@ class Peer:
                     pass
 
     def _answer(self, connected: socket.socket, request: Request | None) -> bool:
-        """Whether more can be asked."""
+        """Answer one request; return True if the connection stays open."""
         if request is None:
             return False
         self.requests.append(request)
@@ -103,7 +103,7 @@ def answer(body: bytes = b"{}", status: str = "200 OK", *headers: str) -> bytes:
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., Peer]]:
-    """Starts peers that end with the test: (answers, the TLS that they speak)."""
+    """Return a function (answers, TLS context) that starts a peer until the end of the test."""
     peers: list[Peer] = []
 
     def started(*answers: bytes, tls: ssl.SSLContext | None = None) -> Peer:

@@ -1,4 +1,4 @@
-"""The clients, asked as boto3's are, on real sockets."""
+"""Clients with boto3's parameters, on real sockets."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ BATCH = {"RequestItems": {"t": {"Keys": [{"pk": {"S": "a"}}], "ConsistentRead": 
 
 @pytest.fixture
 def connect() -> Iterator[Connect]:
-    """Clients of a service at a peer: (service, peer, more of the environment)."""
+    """Return a function (service, peer, further variables) that creates clients."""
     made: list[WireClient] = []
 
     def connected(service: str, peer: Peer, **environment: str) -> WireClient:
@@ -50,7 +50,7 @@ def by_botocore(service: str, peer: Peer) -> Any:
 
 
 def scope(request: Request) -> list[str]:
-    """What the signature is good for, but for the day."""
+    """Return the credential scope of the signature, without the day."""
     return request.headers["authorization"].partition(",")[0].split("/")[2:]
 
 
@@ -67,7 +67,7 @@ def scope(request: Request) -> list[str]:
         ("lambda", "invoke", {"FunctionName": FUNCTION, "InvocationType": "Event", "Payload": b'{"n": 1}'}),
     ],
 )
-def test_asks_what_botocore_asks(
+def test_requests_equal_botocores(
     start: Start, connect: Connect, service: str, operation: str, parameters: dict[str, Any]
 ) -> None:
     ours, theirs = start(answer()), start(answer())
@@ -83,7 +83,7 @@ def test_asks_what_botocore_asks(
     assert scope(asked) == scope(expected) == ["eu-west-1", service, "aws4_request"]
 
 
-def test_answers_what_was_answered(start: Start, connect: Connect) -> None:
+def test_responses_are_parsed(start: Start, connect: Connect) -> None:
     peer = start(answer(b'{"Item": {"n": {"N": "1"}}}'))
     assert connect("dynamodb", peer).get_item(TableName="t") == {"Item": {"n": {"N": "1"}}}
     assert connect("lambda", start(answer(b"", "202 Accepted"))).invoke(
@@ -91,7 +91,7 @@ def test_answers_what_was_answered(start: Start, connect: Connect) -> None:
     ) == {"StatusCode": 202}
 
 
-def test_an_error_has_its_name_and_what_came_with_it(start: Start, connect: Connect) -> None:
+def test_an_error_has_name_and_fields(start: Start, connect: Connect) -> None:
     peer = start(REFUSED)
     with pytest.raises(CallError, match="ConditionalCheckFailedException: no") as raised:
         connect("dynamodb", peer).put_item(TableName="t")
@@ -108,13 +108,13 @@ def test_an_error_may_be_named_in_a_header(start: Start, connect: Connect) -> No
 
 
 @pytest.mark.parametrize("failure", [THROTTLED, BROKEN, HANG_UP, answer(b"12345")[:-2] + b"...", b"no HTTP\r\n\r\n..."])
-def test_what_passes_is_tried_again(start: Start, connect: Connect, failure: bytes) -> None:
+def test_transient_errors_are_retried(start: Start, connect: Connect, failure: bytes) -> None:
     peer = start(failure, failure, answer(b'{"a": 1}'))
     assert connect("dynamodb", peer).query(TableName="t") == {"a": 1}
     assert len(peer.requests) == 3
 
 
-def test_what_does_not_pass_is_given_up(start: Start, connect: Connect) -> None:
+def test_permanent_errors_are_raised(start: Start, connect: Connect) -> None:
     peer = start(THROTTLED)
     with pytest.raises(CallError, match="ProvisionedThroughputExceededException"):
         connect("dynamodb", peer).query(TableName="t")
@@ -126,7 +126,7 @@ def test_an_answer_that_is_no_json_is_an_error(start: Start, connect: Connect) -
         connect("dynamodb", start(answer(b"<html>"))).query(TableName="t")
 
 
-def test_pauses_grow_and_are_longer_where_there_were_too_many_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pauses_grow_and_are_longer_after_throttling(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("random.uniform", lambda _low, high: high)
     monkeypatch.setattr(backoff, "MAX_PAUSE_S", 20.0)
     silence = CallError("no answer")
@@ -135,16 +135,14 @@ def test_pauses_grow_and_are_longer_where_there_were_too_many_requests(monkeypat
     assert [pause_s(attempt, throttled) for attempt in range(6)] == [1, 2, 4, 8, 16, 20]
 
 
-def test_what_lambda_tells_calls_apart_by_travels_along(
-    start: Start, connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_have_the_trace_header(start: Start, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_X_AMZN_TRACE_ID", "Root=1-5759e988-bd862e3fe1be46a994272793;Lineage=1:a\n")
     peer = start(answer())
     connect("sqs", peer).send_message(QueueUrl="q", MessageBody="m")
     assert peer.requests[0].headers["x-amzn-trace-id"] == "Root=1-5759e988-bd862e3fe1be46a994272793;Lineage=1:a%0A"
 
 
-def test_paths_begin_with_that_of_the_endpoint(start: Start, connect: Connect) -> None:
+def test_paths_begin_with_the_endpoints_path(start: Start, connect: Connect) -> None:
     peer = start(answer())
     connect("dynamodb", peer, AWS_ENDPOINT_URL=f"{peer.url}/base/").query(TableName="t")
     assert peer.requests[0].head == "POST /base/ HTTP/1.1"
@@ -160,20 +158,20 @@ def test_paths_begin_with_that_of_the_endpoint(start: Start, connect: Connect) -
         ({"AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start"}, "snapshot"),
     ],
 )
-def test_what_is_left_to_botocore(changed: dict[str, str], reason: str) -> None:
+def test_settings_that_need_botocore(changed: dict[str, str], reason: str) -> None:
     environment = {name: value for name, value in (ENVIRONMENT | changed).items() if value}
     with pytest.raises(Unsupported, match=reason):
         wire_client("dynamodb", environment)
 
 
-def test_errors_of_botocore_are_errors_of_calls_too() -> None:
+def test_botocores_errors_are_call_errors() -> None:
     failed = ClientError({"Error": {"Code": "Throttling"}}, "Query")
     assert isinstance(failed, call_errors())
     assert error_code(failed) == "Throttling"
     assert error_code(ValueError()) is None
 
 
-def test_what_passes_is_what_botocore_says_passes() -> None:
+def test_transient_errors_equal_botocores() -> None:
     names = [*ThrottledRetryableChecker._THROTTLED_ERROR_CODES, *TransientRetryableChecker._TRANSIENT_ERROR_CODES]
     for name in names:
         assert is_transient(refused(name, 400)), name

@@ -1,4 +1,4 @@
-"""Connections on real sockets: kept, reopened, over TLS, through proxies."""
+"""Connections on real sockets: reuse, reconnection, TLS, proxies."""
 
 import socket
 import ssl
@@ -27,7 +27,7 @@ REQUEST = b"POST / HTTP/1.1\r\ncontent-length: 4\r\n\r\nbody"
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate of localhost, signed by itself, and its key."""
+    """Return a self-signed certificate of localhost, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(UTC)
@@ -53,7 +53,7 @@ def tls(certificate: Path) -> ssl.SSLContext:
 
 @pytest.fixture
 def over() -> Iterator[Over]:
-    """Connections to a peer, or to a URL, from where the environment is as it says; they end with the test."""
+    """Return a function that opens connections to a peer or URL, closed at the end of the test."""
     made: list[Connections] = []
 
     def connections(to: Peer | str, **environment: str) -> Connections:
@@ -74,7 +74,7 @@ def test_one_connection_serves_many_requests(start: Start, over: Over) -> None:
     assert peer.requests[0].body == b"body"
 
 
-def test_a_connection_that_was_opened_before_is_used(start: Start, over: Over) -> None:
+def test_a_connection_opened_ahead_is_used(start: Start, over: Over) -> None:
     peer = start(answer())
     connections = over(peer)
     connections.open()
@@ -82,7 +82,7 @@ def test_a_connection_that_was_opened_before_is_used(start: Start, over: Over) -
     assert peer.connections == 1
 
 
-def test_requests_at_the_same_time_have_connections_of_their_own(start: Start, over: Over) -> None:
+def test_concurrent_requests_have_separate_connections(start: Start, over: Over) -> None:
     peer = start(answer())
     connections, together = over(peer), threading.Barrier(8)
 
@@ -97,7 +97,7 @@ def test_requests_at_the_same_time_have_connections_of_their_own(start: Start, o
     assert 1 < opened <= peer.connections <= 8
 
 
-def test_a_kept_connection_that_was_closed_is_opened_anew(start: Start, over: Over) -> None:
+def test_a_closed_idle_connection_is_replaced(start: Start, over: Over) -> None:
     peer = start(answer())
     connections = over(peer)
     connections.exchange(REQUEST)
@@ -106,7 +106,7 @@ def test_a_kept_connection_that_was_closed_is_opened_anew(start: Start, over: Ov
     assert [request.connection for request in peer.requests] == [1, 2]
 
 
-def test_a_kept_connection_that_is_closed_for_a_request_is_opened_anew(start: Start, over: Over) -> None:
+def test_an_idle_connection_closed_during_a_request_is_replaced(start: Start, over: Over) -> None:
     peer = start(answer(), HANG_UP, answer(b"again"))
     connections = over(peer)
     connections.exchange(REQUEST)
@@ -114,14 +114,14 @@ def test_a_kept_connection_that_is_closed_for_a_request_is_opened_anew(start: St
     assert [request.connection for request in peer.requests] == [1, 1, 2]
 
 
-def test_a_new_connection_that_is_closed_is_an_error(start: Start, over: Over) -> None:
+def test_a_new_connection_closed_by_the_server_is_an_error(start: Start, over: Over) -> None:
     peer = start(HANG_UP)
     with pytest.raises(Unanswered):
         over(peer).exchange(REQUEST)
     assert len(peer.requests) == 1
 
 
-def test_an_answer_that_breaks_off_is_an_error_and_its_connection_not_used_again(start: Start, over: Over) -> None:
+def test_an_incomplete_response_is_an_error_and_closes_the_connection(start: Start, over: Over) -> None:
     peer = start(answer(), answer(b"12345")[:-2] + b"...", answer(b"whole"))
     connections = over(peer)
     connections.exchange(REQUEST)
@@ -131,21 +131,21 @@ def test_an_answer_that_breaks_off_is_an_error_and_its_connection_not_used_again
     assert [request.connection for request in peer.requests] == [1, 1, 2]
 
 
-def test_a_connection_that_the_other_side_ends_is_not_kept(start: Start, over: Over) -> None:
+def test_a_connection_closed_by_the_server_is_not_kept(start: Start, over: Over) -> None:
     peer = start(answer(b"", "200 OK", "Connection: close"))
     connections = over(peer)
     assert [connections.exchange(REQUEST).status for _ in range(2)] == [200, 200]
     assert [request.connection for request in peer.requests] == [1, 2]
 
 
-def test_nobody_there(over: Over) -> None:
+def test_no_server(over: Over) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(ConnectionRefusedError):
         over(f"http://localhost:{port}").exchange(REQUEST)
 
 
-def test_tls_with_authorities_of_one_s_own(start: Start, over: Over, tls: ssl.SSLContext, certificate: Path) -> None:
+def test_tls_with_a_custom_ca_bundle(start: Start, over: Over, tls: ssl.SSLContext, certificate: Path) -> None:
     peer = start(answer(), tls=tls)
     connections = over(peer, AWS_CA_BUNDLE=str(certificate))
     assert [connections.exchange(REQUEST).status for _ in range(2)] == [200, 200]
@@ -154,7 +154,7 @@ def test_tls_with_authorities_of_one_s_own(start: Start, over: Over, tls: ssl.SS
     assert connections.exchange(REQUEST).status == 200
 
 
-def test_tls_with_nobody_whom_the_system_trusts(start: Start, over: Over, tls: ssl.SSLContext) -> None:
+def test_tls_with_an_untrusted_certificate(start: Start, over: Over, tls: ssl.SSLContext) -> None:
     peer = start(answer(), tls=tls)
     with pytest.raises(ssl.SSLCertVerificationError):
         over(peer).exchange(REQUEST)
@@ -171,7 +171,7 @@ def test_tls_with_a_certificate_for_another_name(
 
 
 class Tunnels:
-    """A proxy that makes tunnels, for those who say who they are."""
+    """Proxy that opens tunnels for authenticated clients."""
 
     def __init__(self) -> None:
         self.asked: list[bytes] = []

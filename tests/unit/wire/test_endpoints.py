@@ -1,4 +1,4 @@
-"""Endpoints and ways to them, as botocore's rules and the standard library's have them."""
+"""Endpoints and routes, compared with the rules of botocore and the standard library."""
 
 import itertools
 from typing import Any
@@ -22,7 +22,7 @@ LAMBDA = "https://lambda.eu-west-1.amazonaws.com"
 
 
 @pytest.mark.parametrize("service", ["dynamodb", "lambda", "sqs"])
-def test_every_endpoint_is_where_botocore_has_it(service: str) -> None:
+def test_endpoints_equal_botocores(service: str) -> None:
     rules = EndpointProvider(LOADER.load_service_model(service, "endpoint-rule-set-1"), PARTITIONS)
     for region, dual, fips in itertools.product(REGIONS, (True, False), (True, False)):
         flags = dict(zip(FLAGS, (str(dual), str(fips).lower()), strict=True))
@@ -46,12 +46,12 @@ def test_the_environment_may_name_an_endpoint(environment: dict[str, str], expec
 
 
 @pytest.mark.parametrize("flag", FLAGS)
-def test_an_endpoint_of_one_s_own_is_neither_fips_nor_dual_stack(flag: str) -> None:
+def test_a_custom_endpoint_is_neither_fips_nor_dual_stack(flag: str) -> None:
     with pytest.raises(Unsupported, match="http://a"):
         endpoint("lambda", "eu-west-1", {"AWS_ENDPOINT_URL": "http://a", flag: "true"})
 
 
-def test_what_the_host_header_says_and_what_comes_before_paths() -> None:
+def test_host_header_and_path_prefix() -> None:
     assert route_to(LAMBDA, {})[:5] == ("lambda.eu-west-1.amazonaws.com", 443, True, LAMBDA[8:], "")
     assert route_to("http://localhost:4566/base/", {})[:5] == ("localhost", 4566, False, "localhost:4566", "/base")
     assert route_to("http://localhost:80", {}).name == "localhost"
@@ -61,14 +61,14 @@ def test_what_the_host_header_says_and_what_comes_before_paths() -> None:
     ("url", "environment"),
     [("http://a:b", {}), ("http://a:99999", {}), (LAMBDA, {"HTTPS_PROXY": "http://me:secret@a:b"})],
 )
-def test_what_is_no_port_is_left_to_botocore(url: str, environment: dict[str, str]) -> None:
+def test_invalid_ports_are_unsupported(url: str, environment: dict[str, str]) -> None:
     with pytest.raises(Unsupported, match="the port of http://a:") as refused:
         route_to(url, environment)
     assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("url", ["ftp://a", "localhost:4566", "https://", "http://a/?b=c"])
-def test_what_is_no_endpoint(url: str) -> None:
+def test_invalid_endpoints(url: str) -> None:
     with pytest.raises(Unsupported, match="the endpoint"):
         route_to(url, {})
 
@@ -97,7 +97,7 @@ def test_a_proxy_is_asked_for_a_tunnel(proxy: str, expected: Proxy) -> None:
         ("http://plain", {"HTTP_PROXY": "http://proxy"}),
     ],
 )
-def test_other_proxies_are_left_to_botocore(url: str, environment: dict[str, str]) -> None:
+def test_other_proxies_are_unsupported(url: str, environment: dict[str, str]) -> None:
     with pytest.raises(Unsupported, match="proxy"):
         route_to(url, environment)
 

@@ -1,4 +1,4 @@
-"""Answers as they come over the wire."""
+"""Parser of HTTP responses."""
 
 import io
 
@@ -11,7 +11,7 @@ def read(text: str) -> Response:
     return read_response(io.BytesIO(text.replace("\n", "\r\n").encode()))
 
 
-def test_as_long_as_it_says_and_no_longer() -> None:
+def test_a_body_with_content_length() -> None:
     stream = io.BytesIO(
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-A:  b \r\n\r\n{}HTTP/1.1 404 \r\ncontent-length:0\r\n\r\n"
     )
@@ -19,12 +19,12 @@ def test_as_long_as_it_says_and_no_longer() -> None:
     assert read_response(stream) == (404, {"content-length": "0"}, b"", False)
 
 
-def test_in_chunks() -> None:
+def test_a_chunked_body() -> None:
     response = read("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n3;a=b\nabc\nA\n0123456789\n0\nTrailer: x\n\nrest")
     assert (response.body, response.is_last) == (b"abc0123456789", False)
 
 
-def test_to_the_end() -> None:
+def test_a_body_until_the_end_of_the_connection() -> None:
     response = read("HTTP/1.1 200 OK\n\nall of it")
     assert (response.body, response.is_last) == (b"all of it", True)
 
@@ -33,7 +33,7 @@ def test_without_a_body() -> None:
     assert read("HTTP/1.1 204 No Content\n\nrest")[2:] == (b"", False)
 
 
-def test_interim_answers_are_passed_over() -> None:
+def test_interim_responses_are_skipped() -> None:
     assert read("HTTP/1.1 100 Continue\n\nHTTP/1.1 202 Accepted\nContent-Length: 0\n\n").status == 202
 
 
@@ -45,11 +45,11 @@ def test_interim_answers_are_passed_over() -> None:
         ("HTTP/1.0 200 OK\nConnection: keep-alive", False),
     ],
 )
-def test_whether_the_connection_stays(head: str, is_last: bool) -> None:  # noqa: FBT001 - a case of its table
+def test_connection_reuse(head: str, is_last: bool) -> None:  # noqa: FBT001 - a case of its table
     assert read(f"{head}\nContent-Length: 0\n\n").is_last == is_last
 
 
-def test_nothing_at_all() -> None:
+def test_no_response() -> None:
     with pytest.raises(Unanswered):
         read("")
 
@@ -67,6 +67,6 @@ def test_nothing_at_all() -> None:
         "HTTP/1.1 OK\n\n",
     ],
 )
-def test_what_breaks_off_or_is_no_answer(text: str) -> None:
+def test_incomplete_and_invalid_responses(text: str) -> None:
     with pytest.raises(BadResponse):
         read(text)

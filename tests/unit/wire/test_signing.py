@@ -1,4 +1,4 @@
-"""Every request that our client signs, signed by botocore as well."""
+"""Signatures, compared with botocore's."""
 
 import time
 from datetime import UTC, datetime
@@ -49,13 +49,13 @@ def by_botocore(signer: Signer, path: str, headers: dict[str, str], body: bytes,
     body=st.binary(),
     now_s=MOMENTS,
 )
-def test_signs_as_botocore_does(signer: Signer, port: str, **request: Any) -> None:
+def test_signatures_equal_botocores(signer: Signer, port: str, **request: Any) -> None:
     request["headers"] |= {"host": f"{signer.service}.{signer.region}.amazonaws.com{port}"}
     ours = signer.sign("POST", *(request[name] for name in ("path", "headers", "body", "now_s")))
     assert ours == by_botocore(signer, **request)
 
 
-def test_the_time_is_that_of_greenwich() -> None:
+def test_the_time_is_utc() -> None:
     signed = Signer("sqs", "us-east-1", Credentials("id", "secret")).sign("POST", "/", {"host": "h"}, b"", 1e9 + 0.9)
     assert signed["x-amz-date"] == "20010909T014640Z"
     assert time.strftime("%Y%m%d", time.gmtime(1e9)) in signed["authorization"]

@@ -26,13 +26,13 @@ from unum_runtime.asl.jsonata.check import check_expression, check_template, var
         ("$a.(b; $c)", {"a", "c"}),
     ],
 )
-def test_what_an_expression_reads(expression: str, names: set[str]) -> None:
+def test_variables_of_an_expression(expression: str, names: set[str]) -> None:
     text = f"{{% {expression} %}}"
     assert variables_read(text) == names
     assert check_expression(text, "$") == []
 
 
-def test_what_a_template_reads() -> None:
+def test_variables_of_a_template() -> None:
     assert variables_read({"a": ["{% $x %}", "$y"], "b": "{% $states %}", "c": "{% ( %}", "d": None}) == {"x", "states"}
 
 
@@ -59,7 +59,7 @@ def test_what_a_template_reads() -> None:
         ("$states.errorOutput.Cause", "$states.errorOutput exists in Output and Assign of catchers only"),
     ],
 )
-def test_what_is_refused(expression: str, fault: str) -> None:
+def test_invalid_expressions(expression: str, fault: str) -> None:
     (problem,) = check_expression(f"{{% {expression} %}}", "$.States.A.Output")
     assert problem.path == "$.States.A.Output"
     assert fault in problem.message
@@ -73,7 +73,7 @@ def test_inside_of_an_expression_plain_names_and_the_dollar_have_a_value(express
     assert check_expression(f"{{% {expression} %}}", "$") == []
 
 
-def test_the_parts_of_states_that_a_field_offers() -> None:
+def test_fields_of_states_in_each_field() -> None:
     assert check_expression("{% $states.result %}", "$", frozenset({"input", "context", "result"})) == []
 
 
@@ -82,6 +82,6 @@ def test_an_expression_has_both_ends() -> None:
     assert [problem.path for problem in check_template(template, "$.X")] == ["$.X.a[0]", "$.X.a[1]", "$.X['b c']"]
 
 
-def test_what_is_no_expression_is_none() -> None:
+def test_literals_are_not_expressions() -> None:
     (problem,) = check_expression("$x", "$.X")
     assert problem.message == "expected a JSONata expression from {% to %}, without spaces around; got '$x'"

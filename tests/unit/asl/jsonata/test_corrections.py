@@ -1,4 +1,4 @@
-"""Where the library differs from JSONata: values as docs.jsonata.org and the reference implementation have them."""
+"""Corrections of the library. Sources: https://docs.jsonata.org and the reference implementation."""
 
 import re
 import warnings
@@ -154,7 +154,7 @@ def test_arrays(expression: str, value: Any) -> None:
     assert evaluate(expression) == value
 
 
-# As AWS was seen to write them; JSON has no numbers for them.
+# Observed on AWS; JSON has no such numbers.
 @pytest.mark.parametrize(
     ("expression", "value"),
     [
@@ -211,7 +211,7 @@ def test_a_wrong_regular_expression_is_refused() -> None:
         Expression("$contains('a', /a{2,1}/)")
 
 
-def test_what_is_no_function_is_refused_without_a_word_in_the_logs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_calls_of_other_values_fail_without_log_output(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(QueryEvaluationError, match="T1006"):
         evaluate("($secret := $states.input.text; $secret(1))")
     assert capsys.readouterr() == ("", "")

@@ -1,4 +1,4 @@
-"""The functions that Step Functions adds; values and edge cases as AWS gives them."""
+"""JSONata functions of Step Functions, with values and edge cases from AWS."""
 
 import re
 import subprocess
@@ -77,21 +77,21 @@ def test_failures(expression: str, cause: str) -> None:
         evaluate(expression)
 
 
-def test_chance_is_the_same_at_every_delivery_and_no_other() -> None:
+def test_random_numbers_are_equal_in_each_delivery_and_unique_to_the_visit() -> None:
     drawn = "[$uuid(), $random(), $shuffle([1..20])]"
     assert evaluate(drawn) == evaluate(drawn)
     assert evaluate(drawn) != evaluate(drawn, seed="other")
     assert evaluate("$uuid() = $uuid()") is False
 
 
-def test_what_is_drawn_does_not_depend_on_what_was_evaluated_before() -> None:
+def test_random_numbers_do_not_depend_on_earlier_evaluations() -> None:
     context = ExpressionContext({}, seed="seed")
     program = JsonataProgram({"Arguments": "{% $uuid() %}", "Output": "{% $uuid() %}"})
     arguments, output = program.arguments(None, context), program.output(None, None, context).value
     assert output == program.output(None, None, context).value != arguments
 
 
-def test_every_item_of_a_map_draws_for_itself() -> None:
+def test_each_item_of_a_map_has_its_own_random_numbers() -> None:
     one, other = JsonataProgram({"ItemSelector": "{% $uuid() %}"}).items([1, 1], ExpressionContext({}, seed="seed"))
     assert one != other
 
@@ -128,13 +128,13 @@ else:
 
 
 def ran_to_its_end(code: str, path: str, *options: str) -> bool:
-    """Whether `code`, in a process of its own, fails nowhere."""
+    """Return True if `code` succeeds in a separate process."""
     command = [sys.executable, *options, "-c", code]
-    return subprocess.run(command, check=False, env={"PYTHONPATH": path}).returncode == 0  # noqa: S603 - it is ours
+    return subprocess.run(command, check=False, env={"PYTHONPATH": path}).returncode == 0  # noqa: S603 - fixed code
 
 
-def test_an_expression_of_user_code_stays_the_one_that_its_thread_evaluates() -> None:
-    from jsonata import Jsonata  # noqa: PLC0415 - the test above counts on it not being loaded here
+def test_user_codes_current_expression_stays() -> None:
+    from jsonata import Jsonata  # noqa: PLC0415 - the test above requires that pytest has not loaded it
 
     theirs = Jsonata("$now()")
     evaluate("1")

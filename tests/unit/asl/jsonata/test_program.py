@@ -89,7 +89,7 @@ def test_failures_of_expressions(expression: str, cause: str) -> None:
     assert cause in failure.value.cause
 
 
-def test_what_is_no_expression_is_a_fault_of_the_definition() -> None:
+def test_a_syntax_error_is_a_definition_error() -> None:
     with pytest.raises(DefinitionError, match=r"Output/a: '\$sum\(' is no JSONata expression: Expected \)"):
         output({"a": "{% $sum( %}"})
 
@@ -129,7 +129,7 @@ def choice(*rules: dict[str, Any], default: str | None = "else", **data: Any) ->
     return JsonataProgram(data, [(rule, f"target{index}") for index, rule in enumerate(rules)], default)
 
 
-def test_the_first_rule_that_holds_is_taken_with_what_it_says() -> None:
+def test_the_first_matching_rule_decides_output_and_variables() -> None:
     machine = choice(
         {"Condition": False},
         {"Condition": "{% $total > 4 %}", "Output": {"n": "{% $total %}"}, "Assign": {"total": 0}},
@@ -144,7 +144,7 @@ def test_a_rule_without_output_passes_the_input() -> None:
     assert choice({"Condition": True}, Output="mine").choose(ORDER, CONTEXT) == ("target0", (ORDER, CONTEXT.variables))
 
 
-def test_what_the_state_says_is_for_its_default() -> None:
+def test_the_states_own_fields_are_for_the_default() -> None:
     target, left = choice({"Condition": False}, Output="mine", Assign={"a": 1}).choose(ORDER, CONTEXT)
     assert (target, left.value, left.variables["a"]) == ("else", "mine", 1)
 
@@ -257,7 +257,7 @@ def test_a_wait_counts_from_now_or_names_a_moment() -> None:
 
 
 @pytest.mark.parametrize("data", [{"Seconds": "{% -1 %}"}, {"Timestamp": "{% 'noon' %}"}, {"Timestamp": "{% 1 %}"}])
-def test_a_wait_for_what_is_no_time_fails(data: dict[str, Any]) -> None:
+def test_a_wait_without_valid_time_fails(data: dict[str, Any]) -> None:
     with pytest.raises(QueryEvaluationError):
         program(**data).until_ms(ORDER, CONTEXT)
 

@@ -1,6 +1,6 @@
-"""Executions that AWS Step Functions recorded, of JSONata states that need no Task.
+"""Recorded executions of AWS Step Functions with JSONata states, without Tasks.
 
-The recordings lie beside the checkout, or where UNUM_ASL_CASES says; without them these tests are skipped.
+Recordings are in a folder next to the checkout, or in UNUM_ASL_CASES; pytest skips these tests without recordings.
 """
 
 import json
