@@ -1,4 +1,4 @@
-"""Compile definitions in the Amazon States Language to the IR, without the CDK."""
+"""Compiler from the Amazon States Language to IR, independent of the CDK."""
 
 from unum_compiler.compile import compile_workflow, warnings_of
 

@@ -1,4 +1,4 @@
-"""Definitions of workflows, before and after their functions are known."""
+"""Workflow definitions: read, bound to functions, compiled."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -27,7 +27,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A workflow as it is written, immutable and not checked yet.
+    """A workflow as written, immutable, without checks.
 
     Attributes:
         text: state machine in the Amazon States Language, as JSON.
@@ -63,7 +63,7 @@ class Definition:
 
     @classmethod
     def from_asl_file(cls, path: str | Path, *, substitutions: Mapping[str, str] | None = None) -> "Definition":
-        """Return the definition in a file, in UTF-8: YAML with a name in ``.yaml`` or ``.yml``, else JSON.
+        """Read a definition from a UTF-8 file: YAML for ``.yaml`` and ``.yml``, otherwise JSON.
 
         Args:
             path: path of the file.
@@ -77,7 +77,7 @@ class Definition:
 
     @classmethod
     def from_chainable(cls, chainable: Any, **options: Any) -> "Definition":
-        """Return a definition built with `aws_cdk.aws_stepfunctions`, with its functions and its Tasks' permissions.
+        """Return a definition from `aws_cdk.aws_stepfunctions` objects, including functions and permissions.
 
         The states cannot be part of a `StateMachine` as well, because the CDK gives each state to one graph.
 
@@ -109,7 +109,7 @@ class Definition:
 
     @classmethod
     def from_ir(cls, ir: Mapping[str, Any] | str) -> "Definition":
-        """Return a workflow in the intermediate representation, written by hand or by ``unum compile``.
+        """Return a workflow given as intermediate representation, hand-written or printed by ``unum compile``.
 
         Raises:
             DefinitionError: with every problem and its JSON path.
@@ -119,7 +119,7 @@ class Definition:
         return _Compiled(json.dumps(value, ensure_ascii=False))
 
     def bind(self, functions: Mapping[str, str]) -> "Definition":
-        """Return the definition with keys for functions in its Tasks, and placeholders for all other CDK tokens.
+        """Return the definition with function keys in its Tasks, and placeholders instead of other CDK tokens.
 
         Args:
             functions: key of each function, by its ARN or by the CDK token of the ARN.
@@ -157,7 +157,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class _Compiled(Definition):
-    """A definition whose text is an IR."""
+    """A definition in IR."""
 
     def bind(self, functions: Mapping[str, str]) -> Definition:  # noqa: ARG002 - it has keys already
         return self
@@ -168,7 +168,7 @@ class _Compiled(Definition):
         return replace(read_ir(self._json(), functions, options), name=name)
 
     def warnings(self) -> tuple[Warned, ...]:
-        """Return no warnings: an IR has no text that could be mistaken."""
+        """Return no warnings: IR means exactly its text."""
         return ()
 
 

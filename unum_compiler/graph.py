@@ -116,7 +116,7 @@ def map(  # noqa: A001 - what it is called in every language of workflows
     at_once: int | Reference | None = None,
     name: str = "map",
 ) -> Map:
-    """Return a node that runs `branch` for every item, side by side; its output is the array of the branches' outputs.
+    """Return a node that runs `branch` once per item, side by side; outputs form an array.
 
     Args:
         branch: a node or a sequence.
@@ -131,12 +131,12 @@ def map(  # noqa: A001 - what it is called in every language of workflows
 
 
 def parallel(*branches: Piece, name: str = "parallel") -> Parallel:
-    """Return a node that runs `branches` side by side with its input; its output is the array of their outputs."""
+    """Return a node that runs `branches` side by side, each with its input; outputs form an array."""
     return Parallel(name=name, branches=tuple(nodes_of(branch) for branch in branches))
 
 
 def choose(*ways: tuple[Condition, Piece | None], default: Piece | None = None, name: str = "choose") -> Choose:
-    """Return a node that runs the nodes of the first condition that holds; the sequence continues after them.
+    """Return a node that runs the nodes behind the first true condition, then continues the sequence.
 
     Args:
         ways: conditions with nodes; None for no nodes.
@@ -148,7 +148,7 @@ def choose(*ways: tuple[Condition, Piece | None], default: Piece | None = None, 
 
 
 def fold(body: Piece, *, items: Reference, initial: Any, name: str = "fold") -> Fold:
-    """Return a node that runs `body` for one item after the other; its output is the last output of `body`.
+    """Return a node that runs `body` item by item, in sequence; the last run's output is its output.
 
     A variable carries the array from item to item: store large items elsewhere, and put references into the array.
 
@@ -165,7 +165,7 @@ def fold(body: Piece, *, items: Reference, initial: Any, name: str = "fold") -> 
 def wait(
     seconds: int | Reference | None = None, *, until: datetime | Reference | None = None, name: str = "wait"
 ) -> Simple:
-    """Return a node that passes its input after some time.
+    """Return a node that delays, then passes its input.
 
     Args:
         seconds: duration.
@@ -185,7 +185,7 @@ def wait(
 
 
 def shape(value: Any, *, name: str = "shape") -> Simple:
-    """Return a node whose output is a part of its input, or an object with expressions."""
+    """Return a node that outputs part of its input, or an object containing expressions."""
     return Simple(name=name, fields={"Type": "Pass", **input_fields(value)})
 
 
@@ -195,12 +195,12 @@ def let(name: str = "let", /, **variables: Any) -> Simple:
 
 
 def succeed(name: str = "succeed") -> Ending:
-    """Return a node that ends its branch or the execution with its input."""
+    """Return a node that ends branch or execution, passing its input."""
     return Ending(name=name, fields={"Type": "Succeed"})
 
 
 def fail(error: str | Reference, cause: str | Reference | None = None, *, name: str = "fail") -> Ending:
-    """Return a node that fails with an error.
+    """Return a node that raises an error.
 
     Args:
         error: name of the error.
@@ -215,12 +215,12 @@ def fail(error: str | Reference, cause: str | Reference | None = None, *, name: 
 
 
 def goto(name: str) -> Goto:
-    """Return a node that continues with the node called `name` in the same branch; a loop if that node is before it."""
+    """Return a node that continues with node `name` of the same branch; backwards, this makes a loop."""
     return Goto(name=name)
 
 
 def seq(first: Piece, *others: Piece) -> Piece:
-    """Return a sequence of nodes, as with ``>>``."""
+    """Return a node sequence, like ``>>``."""
     return reduce(lambda before, after: before >> nodes_of(after), others, nodes_of(first))
 
 

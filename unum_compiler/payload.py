@@ -1,4 +1,4 @@
-"""The choice between table and bucket for a workflow's large values, as far as its definition shows them."""
+"""Choice between table and bucket for large values."""
 
 from enum import StrEnum
 
@@ -7,7 +7,7 @@ from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
 
 
 class Payload(StrEnum):
-    """Places for values that are too large for an item of the table, or cheaper outside it."""
+    """Storage of values too large for a table item, or cheaper elsewhere."""
 
     AUTO = "auto"
     """A bucket if the definition shows that such values may exist: a Map reads its items from S3 or writes its results
@@ -26,6 +26,6 @@ def wants_bucket(compiled: Workflow, payload: Payload | str) -> bool:
 
 
 def _may_be_large(compiled: Workflow) -> bool:
-    """Return True if the definition shows values that may be larger than an item."""
+    """Return True if the definition allows values larger than a table item."""
     has_data_sets = any(isinstance(state, Map) and (state.reads or state.writes) for state in compiled.states.values())
     return has_data_sets or (compiled.payload_limit or 0) > MAX_OUTCOME_BYTES

@@ -30,17 +30,17 @@ class Feature(StrEnum):
 
 
 class Report:
-    """A collector of problems; the compiler continues after each of them."""
+    """Collector of problems; compilation continues after each."""
 
     def __init__(self) -> None:
         self._problems: list[Problem] = []
 
     def mistake(self, place: str, message: str) -> None:
-        """Add a violation of the language."""
+        """Add a language violation."""
         self._problems.append(Problem(place, message))
 
     def unsupported(self, place: str, feature: str, remedy: str) -> None:
-        """Add a valid use of the language that is not supported."""
+        """Add a valid construct that this version cannot compile."""
         message = f"{feature}: valid in the Amazon States Language, but not supported by this version; {remedy}"
         self._problems.append(Problem(place, message, feature))
 
@@ -49,7 +49,7 @@ class Report:
         self._problems.extend(problems)
 
     def raise_problems(self, definition: Json) -> None:
-        """Raise the collected problems, if there are any.
+        """Raise DefinitionError with all collected problems.
 
         Raises:
             DefinitionError: with every problem, in the order of `definition`.
@@ -72,6 +72,12 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(map(shown, sorted(names)))
 
 
+def alternatives(names: Collection[str]) -> str:
+    """Return ``"A" or "B"`` for two names, else a list of them all."""
+    first, *others = names
+    return f"{shown(first)} or {shown(*others)}" if len(others) == 1 else f"one of {listed(names)}"
+
+
 def did_you_mean(name: str, known: Collection[str]) -> str:
     """Return a remedy: the known name most similar to `name`, else all known names."""
     near = difflib.get_close_matches(name, known, n=1)
@@ -81,7 +87,7 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
 
 
 def _position(place: str, order: Mapping[str, int]) -> int:
-    """Return the position of `place` in the definition; for a missing field, that of its object."""
+    """Return the position of `place` in the document, or the object's position if a field is missing."""
     return order.get(place, order.get(place.rpartition(".")[0], len(order)))
 
 

@@ -1,4 +1,4 @@
-"""Effects of deploying a changed workflow on executions that run on the version before.
+"""Effects of a changed workflow on running executions of the previous version.
 
 Running executions stay on the function versions with which they began, and each version keeps its workflow. Roles,
 queues and functions have no versions: a permission that the new workflow does not need is removed for executions of the
@@ -100,7 +100,7 @@ def _permissions(old: Workflow, new: Workflow) -> Iterator[Change]:
 
 
 def _shared(old: Workflow, new: Workflow) -> Iterator[Change]:
-    """Yield the resources without versions that all executions share and that are removed."""
+    """Yield removed resources that all executions share regardless of version."""
     if uses_timer(old) and not uses_timer(new):
         message = "is removed with its queue: waiting events and retries are never delivered"
         yield Change(Effect.BREAKS, "timer", message)

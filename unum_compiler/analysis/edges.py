@@ -17,7 +17,7 @@ ENTRY = "$entry"
 
 
 class Operation(StrEnum):
-    """A function's operations in the store."""
+    """Store operations of a function."""
 
     CREATE = "create"
     """Commit checkpoints, share results, claim leases: every write of a whole item."""
@@ -52,23 +52,23 @@ class Routes:
 
 
 def reachable(workflow: Workflow, state: str) -> tuple[str, ...]:
-    """Return the Tasks that can be invoked next when control enters `state`."""
+    """Return possible next Tasks when control enters `state`."""
     return entering(workflow, state).tasks
 
 
 def successors(workflow: Workflow, task: str) -> tuple[str, ...]:
-    """Return the Tasks that can be invoked after `task`."""
+    """Return possible next Tasks after `task`."""
     return leaving(workflow, task).tasks
 
 
 def start_host(workflow: Workflow) -> str:
-    """Return the function in which executions start: that of the first Task, or `ENTRY`."""
+    """Return the function of the first Task, or `ENTRY`: executions start there."""
     start = workflow.states[workflow.start_at]
     return start.function if isinstance(start, Task) else ENTRY
 
 
 def function_edges(workflow: Workflow) -> Mapping[str, tuple[str, ...]]:
-    """Return, for every function and `ENTRY` if it exists, the functions that it can invoke."""
+    """Return callable functions by calling function, including `ENTRY` if it exists."""
     return {
         function: _unique(
             workflow.task(task).function for reach in _reaches(workflow, function) for task in reach.tasks
@@ -78,7 +78,7 @@ def function_edges(workflow: Workflow) -> Mapping[str, tuple[str, ...]]:
 
 
 def routes(workflow: Workflow) -> Routes:
-    """Return a route for every edge: along a topological order in environments, against it in envelopes."""
+    """Return a route per edge: environments along a topological order, envelopes against it."""
     edges = function_edges(workflow)
     host = start_host(workflow)
     # CloudFormation refuses circular references, so environments refer only to later functions of one order.
@@ -94,7 +94,7 @@ def routes(workflow: Workflow) -> Routes:
 
 
 def recursive_functions(workflow: Workflow) -> tuple[str, ...]:
-    """Return the functions whose invocation can lead to another invocation of the same function."""
+    """Return functions whose invocation can lead to another invocation of themselves."""
     edges = {**function_edges(workflow)}
     for task in filter(starts_itself, workflow.tasks):
         edges[task.function] += (start_host(workflow),)
@@ -108,7 +108,7 @@ def uses_timer(workflow: Workflow) -> bool:
 
 
 def timed_functions(workflow: Workflow) -> tuple[str, ...]:
-    """Return the functions that send delayed events: to continue after a Wait, to retry, or to poll a job."""
+    """Return functions that send delayed events: after a Wait, before a retry, to poll a job."""
     return tuple(function for function in _functions(workflow) if _is_timed(workflow, function))
 
 
@@ -119,7 +119,7 @@ def can_time_out(workflow: Workflow, task: Task) -> bool:
 
 
 def splitting_functions(workflow: Workflow) -> tuple[str, ...]:
-    """Return the functions that may have to begin more branches than one delivery can.
+    """Return functions whose fan-outs can exceed the branches that one delivery begins.
 
     They let deliveries of their own begin parts of the branches. The depth of that recursion stays below the number of
     invocations after which Lambda reports an endless loop.
@@ -132,7 +132,7 @@ def splitting_functions(workflow: Workflow) -> tuple[str, ...]:
 
 
 def store_operations(workflow: Workflow, function: str) -> frozenset[Operation]:
-    """Return the operations of `function`, which may be `ENTRY`, in the store: the minimal permissions."""
+    """Return the minimal store permissions of `function`, or of `ENTRY`."""
     hosted = tuple(task for task in workflow.tasks if task.function == function)
     operations = {Operation.CREATE}
     if workflow.collection is Collection.EAGER:
@@ -167,7 +167,7 @@ def _is_timed(workflow: Workflow, function: str) -> bool:
 
 
 def _is_split(workflow: Workflow, reach: Reach) -> bool:
-    """Return True if one delivery can have to begin more branches than `MOST_BEGUN`.
+    """Return True if one delivery may open more branches than `MOST_BEGUN`.
 
     A delivery may open several fan-outs, for example in the branches of another. A Parallel alone has few branches.
     """
@@ -181,7 +181,7 @@ def _may_be_wide(state: Map) -> bool:
 
 
 def _operations_between(workflow: Workflow, reach: Reach) -> set[Operation]:
-    """Return the operations between a Task and the next Tasks."""
+    """Return store operations between one Task and the next."""
     operations: set[Operation] = set()
     for name in reach.ended:
         operations |= _after_branch(workflow, workflow.fan_out(name))
@@ -195,7 +195,7 @@ def _operations_between(workflow: Workflow, reach: Reach) -> set[Operation]:
 
 
 def _after_failure(fan_out: FanOut) -> set[Operation]:
-    """Return the operations of a delivery that fails a branch of `fan_out`, beyond those of a branch that ends."""
+    """Return additional operations of deliveries that fail a branch of `fan_out`."""
     operations = {Operation.ADD} if fan_out.quorum is not None else set()
     if fan_out.retry or fan_out.catch or (operations and has_lanes(fan_out)):
         operations.add(Operation.READ)  # the input of the fan-out
@@ -203,7 +203,7 @@ def _after_failure(fan_out: FanOut) -> set[Operation]:
 
 
 def _after_branch(workflow: Workflow, fan_out: FanOut) -> set[Operation]:
-    """Return the operations at the end of a branch: complete it, start the next, and join if no Task joins."""
+    """Return operations at a branch's end: complete it, start another, and join unless a Task joins."""
     operations = {Operation.ADD}
     if has_lanes(fan_out):
         operations.add(Operation.READ)  # the next branch's input is computed from the input of the fan-out
@@ -220,7 +220,7 @@ def _functions(workflow: Workflow) -> tuple[str, ...]:
 
 
 def _reaches(workflow: Workflow, function: str) -> Iterator[Reach]:
-    """Yield the continuation of each Task of `function`, or of the start."""
+    """Yield the continuations of `function`: after each Task, or from the start."""
     if function == ENTRY:
         yield entering(workflow, workflow.start_at)
     for task in workflow.tasks:

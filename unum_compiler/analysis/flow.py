@@ -35,7 +35,7 @@ class Reach:
 
 
 class _Where(Enum):
-    """Progress of control in a state."""
+    """Control's progress through a state."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -55,7 +55,7 @@ def entering(workflow: Workflow, state: str) -> Reach:
 
 
 def leaving(workflow: Workflow, task: str) -> Reach:
-    """Return the reach of control after success or failure of the Task `task`."""
+    """Return control's reach after success or failure of Task `task`."""
     return _follow(workflow, _Point(task, _Where.AFTER), _Point(task, _Where.FAILED))
 
 
@@ -129,7 +129,7 @@ def _out_of(state: State) -> Iterator[_Point]:
 
 
 def _failing(workflow: Workflow, state: State) -> Iterator[_Point]:
-    """Yield the points right after a failure of `state`: its catchers and retries, else the failure of its scope."""
+    """Yield points directly after failure of `state`: catchers, retries, else its scope's failure."""
     if isinstance(state, Work):
         yield from (_Point(rule.next, _Where.BEFORE) for rule in state.catch)
     if isinstance(state, FanOut) and state.retry:
@@ -151,5 +151,5 @@ def _after_branch(state: State) -> Iterator[_Point]:
 
 
 def has_lanes(state: State) -> TypeGuard[Map]:
-    """Return True if an ended branch of `state` may start another, because ``MaxConcurrency`` limits them."""
+    """Return True if ``MaxConcurrency`` lets ended branches of `state` start others."""
     return isinstance(state, Map) and state.has_limit

@@ -1,4 +1,4 @@
-"""Upper bounds of the delays of a workflow's events, as far as the definition shows them."""
+"""Upper bounds of event delays, derived from the definition."""
 
 import math
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from unum_runtime.model.ir import Retrier, State, Task, Wait, Work, Workflow
 
 
 def waits_long(workflow: Workflow) -> bool:
-    """Return True if some event of `workflow` may wait so long that a schedule is cheaper than the queue."""
+    """Return True if some event may wait long enough to make a schedule cheaper than the queue."""
     return longest_wait_s(workflow) > LONGEST_IN_QUEUE_S
 
 
 def longest_wait_s(workflow: Workflow) -> float:
-    """Return the longest delay of an event of `workflow`, in seconds; infinite if it depends on an execution's data.
+    """Return the longest event delay of `workflow`, in seconds; infinite if execution data decide.
 
     Waiting ends with the execution. Jobs are not counted: they are polled once a minute.
     """
@@ -23,7 +23,7 @@ def longest_wait_s(workflow: Workflow) -> float:
 
 
 def _waits(workflow: Workflow, state: State) -> Iterator[float]:
-    """Yield the delay of each kind of event of `state`."""
+    """Yield delays of `state`, one per kind of event."""
     if isinstance(state, Wait):
         yield _seconds_in(state, "Seconds")
     if isinstance(state, Work):
@@ -39,7 +39,7 @@ def _seconds_in(state: State, field: str) -> float:
 
 
 def _longest_interval_s(retrier: Retrier) -> float:
-    """Return the last interval of a retrier, which is the longest."""
+    """Return a retrier's last interval, its longest."""
     if not retrier.max_attempts:
         return 0
     limit = math.inf if retrier.max_delay_s is None else retrier.max_delay_s

@@ -1,4 +1,4 @@
-"""The states that certainly follow a state, whatever the data are."""
+"""States certain to follow another, regardless of data."""
 
 from collections.abc import Iterator
 
@@ -6,18 +6,18 @@ from unum_compiler.parsing import tree
 
 
 def next_besides_pass(state: tree.State, scope: tree.Scope) -> tree.State | None:
-    """Return the first state after `state` that is no Pass; None if the scope ends or loops before one."""
+    """Return the next state other than Pass after `state`; None at the scope's end and in a loop."""
     return next((following for following in _after(state, scope) if not isinstance(following, tree.Pass)), None)
 
 
 def certain_task(state: tree.State, scope: tree.Scope) -> tree.Task | None:
-    """Return the Task that certainly follows `state`, behind Pass states at most; None without such a Task."""
+    """Return the Task that certainly follows `state`, skipping Pass states; None without one."""
     following = next_besides_pass(state, scope)
     return following if isinstance(following, tree.Task) else None
 
 
 def plain_task(state: tree.State, scope: tree.Scope) -> tree.Task | None:
-    """Return the `certain_task` of `state` if no Pass state before it assigns a variable."""
+    """Return the `certain_task` of `state` unless a skipped Pass assigns variables."""
     for following in _after(state, scope):
         if isinstance(following, tree.Task):
             return following
@@ -27,7 +27,7 @@ def plain_task(state: tree.State, scope: tree.Scope) -> tree.Task | None:
 
 
 def _after(state: tree.State, scope: tree.Scope) -> Iterator[tree.State]:
-    """Yield the states that follow `state` by ``Next``, until a state has none or is repeated."""
+    """Yield states along ``Next``, starting after `state`, until one ends or repeats."""
     passed: set[str] = set()
     name = state.next
     while name is not None and name not in passed and name in scope.states:

@@ -21,7 +21,7 @@ _INPUT, _REDRIVES = "Execution.Input", "Execution.RedriveCount"
 
 
 def check_context(machine: Scope, report: Report) -> None:
-    """Report every read of a missing or unsupported part of the context object."""
+    """Report reads of missing or unsupported context object fields."""
     for state in all_states(machine):
         for reference in references(state):
             _check(state, reference, report)

@@ -1,4 +1,4 @@
-"""The Tasks that read the items of a distributed Map and write its results.
+"""Tasks that read items and write results of a distributed Map.
 
 A definition has no such states. They carry out ``ItemReader`` and ``ResultWriter`` before and after the Map, in the
 function that calls services. Retriers and catchers of the Map apply to all three states; the fields for the Map's
@@ -35,7 +35,7 @@ _MACHINE: Mapping[Language, Mapping[str, str]] = {
 
 
 def task_names(name: str, data: Mapping[str, Json]) -> Iterator[str]:
-    """Return the names of the Tasks around the Map called `name`; no other state may have them."""
+    """Return reserved names: the Tasks around a Map called `name`."""
     return (_task_name(name, field) for field in (_READER, _WRITER) if field in data)
 
 
@@ -52,7 +52,7 @@ def with_tasks(state: State) -> Iterator[State]:
 
 
 def entrances(states: Iterable[State]) -> Mapping[str, str]:
-    """Return the reading Task of every Map that has one, by the name of the Map."""
+    """Return reading Tasks by name of their Map."""
     return {
         task.next: task.name
         for task in states
@@ -80,7 +80,7 @@ def enter_by_reader(state: State, readers: Mapping[str, str]) -> State:
 
 
 def _map_between(state: Map) -> Map:
-    """Return `state` without the fields that move to its Tasks."""
+    """Return `state` stripped of fields that move to its Tasks."""
     reads, writes = _READER in state.data, _WRITER in state.data
     moved = {_READER, _WRITER, "Label", *(("ItemsPath", "Items") if reads else ()), *(_OF_RESULT if writes else ())}
     bare = replace(state, data={name: value for name, value in state.data.items() if name not in moved}, reads=reads)
@@ -106,7 +106,7 @@ def _task_name(state: str, field: str) -> str:
 
 
 def _call(state: Map, field: str) -> dict[str, Json]:
-    """Return resource and parameters of the call, as far as the field has them."""
+    """Return resource and parameters of the call, if present."""
     source = state.data[field]
     call = source.get("Arguments" if state.language is Language.JSONATA else "Parameters")
     resource = {"Resource": source["Resource"]} if "Resource" in source else {}
@@ -114,7 +114,7 @@ def _call(state: Map, field: str) -> dict[str, Json]:
 
 
 def _template(config: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a ``ReaderConfig`` with its only path renamed as in a payload template."""
+    """Return ``ReaderConfig`` fields, spelled like a payload template."""
     return {"MaxItems.$" if name == "MaxItemsPath" else name: value for name, value in config.items()}
 
 

@@ -1,4 +1,4 @@
-"""Reads of the context object (``$$``, ``$states.context``) and of variables by the expressions of a state."""
+"""Context object reads (``$$``, ``$states.context``) and variable reads in a state's expressions."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -19,7 +19,7 @@ _LITERAL = ("Result",)
 
 
 class Reference(NamedTuple):
-    """A read of the context object.
+    """One context object read.
 
     Attributes:
         place: JSON path of the expression.
@@ -40,7 +40,7 @@ def references(state: State) -> Iterator[Reference]:
 
 
 def variables(state: State) -> Iterator[tuple[str, str]]:
-    """Yield (place, name) of every variable that `state` reads; in JSONata also of functions that are not built in."""
+    """Yield (place, name) of variables that `state` reads; in JSONata also unknown functions."""
     for where, _, key, text in _expressions(state):
         if state.language is Language.JSONATA:
             names = dict.fromkeys(name.partition(".")[0] for name in _reads(text))
@@ -50,7 +50,7 @@ def variables(state: State) -> Iterator[tuple[str, str]]:
 
 
 def parts(state: State) -> Iterator[tuple[Mapping[str, Json], str]]:
-    """Yield (fields, place) of `state` and of its rules or catchers, as far as they may hold expressions."""
+    """Yield (fields, place) of `state`, its rules and catchers, if expressions are possible there."""
     yield state.data, state.place
     if isinstance(state, Choice):
         yield from (({**rule.condition, **rule.data}, rule.place) for rule in state.rules)
@@ -59,7 +59,7 @@ def parts(state: State) -> Iterator[tuple[Mapping[str, Json], str]]:
 
 
 def _expressions(state: State) -> Iterator[tuple[str, str, str, str]]:
-    """Yield (place, field of the state, name of the innermost field, text) of every text that may be an expression."""
+    """Yield (place, state's field, innermost field, text) of potential expressions."""
     for data, place in parts(state):
         for field, value in data.items():
             if field not in _LITERAL:
@@ -80,12 +80,12 @@ def texts(value: Json, place: str, key: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _context_paths(key: str, text: str) -> Iterator[str]:
-    """Return the certain beginning of each path in `text` that leads into the context object."""
+    """Return certain beginnings of context object paths in `text`."""
     return (".".join(map(str, path.keys or ())) for path in _paths(key, text) if path.is_context)
 
 
 def _paths(key: str, text: str) -> tuple[Path, ...]:
-    """Return the paths in `text` if the name of its field allows paths."""
+    """Return the paths in `text` if its field's name allows paths."""
     if not key.endswith((".$", "Path", "Variable")):
         return ()
     try:

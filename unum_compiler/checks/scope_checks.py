@@ -10,7 +10,7 @@ from unum_runtime.asl.places import member
 
 
 def check_scopes(machine: Scope, report: Report) -> None:
-    """Report mistakes in the graphs of `machine` and of all nested scopes."""
+    """Report mistakes in the graphs of `machine` and nested scopes."""
     scopes = tuple(all_scopes(machine))
     homes = _homes(scopes, report)
     for scope in scopes:
@@ -20,7 +20,7 @@ def check_scopes(machine: Scope, report: Report) -> None:
 
 
 def _homes(scopes: tuple[Scope, ...], report: Report) -> Mapping[str, State]:
-    """Return the state of each name; report names that are used twice in the machine."""
+    """Return states by name; report duplicate names across scopes."""
     # Histories, `goto` and the store name states without their scopes, so names are unique across scopes.
     homes: dict[str, State] = {}
     for scope in scopes:
@@ -34,7 +34,7 @@ def _homes(scopes: tuple[Scope, ...], report: Report) -> Mapping[str, State]:
 
 
 def _check_labels(machine: Scope, report: Report) -> None:
-    """Report labels that are used twice: they are parts of the ARNs of Map runs.
+    """Report duplicate labels: ARNs of Map runs contain them.
 
     Source: error code DUPLICATE_LABEL_NAME of Step Functions.
     """

@@ -23,7 +23,7 @@ _NEEDS: Mapping[type[State], str] = {
 
 
 def check_uncommitted(machine: Scope, options: Mapping[str, FunctionOptions], report: Report) -> None:
-    """Report each Task without a checkpoint that needs one.
+    """Report Tasks that lack a necessary checkpoint.
 
     Args:
         machine: machine without problems so far.
@@ -46,7 +46,7 @@ def _check(task: Task, scope: Scope, without: set[str], report: Report) -> None:
 
 
 def _reason(task: Task, scope: Scope, without: set[str]) -> str | None:
-    """Return why `task` needs a checkpoint; None if it does not."""
+    """Return the reason for a checkpoint of `task`, if any."""
     if task.retry or task.catch:
         return "it has Retry or Catch, which apply to the committed outcome"
     if task.pattern is not Pattern.RESPONSE:

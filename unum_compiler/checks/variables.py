@@ -21,7 +21,7 @@ def check_variables(machine: Scope, report: Report) -> None:
 
 
 def _check_scope(scope: Scope, outer: Mapping[str, str], report: Report) -> None:
-    """Check the assignments in `scope`; `outer` has the first assignment of each variable of the outer scopes."""
+    """Check assignments in `scope`; `outer` holds first assignments of outer variables."""
     own: dict[str, str] = {}
     for state in scope.states.values():
         for name, place in _assigned(state):

@@ -1,4 +1,4 @@
-"""Warnings: parts of a definition that Step Functions accepts and that most likely mean something else.
+"""Warnings about valid definitions that most likely mean something else.
 
 Source of the codes NO_DOLLAR, NO_PATH and PASS_RESULT_IS_STATIC: the API reference of Step Functions,
 ValidateStateMachineDefinitionDiagnostic. The other codes are our own, for definitions that AWS was seen to accept.
@@ -19,7 +19,7 @@ from unum_runtime.model.ir import ACTIVITY, Json, Language, Pattern
 
 
 class Code(StrEnum):
-    """Codes of warnings; they are parts of the ids that acknowledge warnings."""
+    """Warning codes, part of acknowledgment ids."""
 
     NO_DOLLAR = "NO_DOLLAR"
     NO_PATH = "NO_PATH"
@@ -70,7 +70,7 @@ _NESTED = ("And", "Or")
 
 
 def warnings(machine: Scope) -> tuple[Warned, ...]:
-    """Return the warnings of `machine`, which has no mistakes: state by state, then its variables."""
+    """Return warnings about the valid `machine`: states first, variables last."""
     found = (warned for state in all_states(machine) for warned in _state_warnings(state))
     return (*found, *_unassigned_variables(machine))
 
@@ -148,7 +148,7 @@ def _no_path(fields: Mapping[str, Json], place: str) -> Iterator[Warned]:
 
 
 def _is_written(text: str, beginnings: tuple[str, ...]) -> bool:
-    """Return True if `text` begins with one of `beginnings` and is a valid path or call of an intrinsic function."""
+    """Return True for a valid path or intrinsic function call that starts with one of `beginnings`."""
     try:
         return text.startswith(beginnings) and bool(compile_expression(text, field=""))
     except PathSyntaxError:

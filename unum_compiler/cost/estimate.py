@@ -53,12 +53,12 @@ Bill: TypeAlias = Mapping[str, float]
 
 
 class NoResult(Exception):
-    """The simulated execution failed, so that its usage is not that of successful executions."""
+    """The simulated execution failed, so its usage means nothing for successful executions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """Usage of one execution, the base of its bills.
+    """Usage of one execution, basis of bills.
 
     Attributes:
         usage: usage of store, events and functions.
@@ -95,7 +95,7 @@ class Receipt:
 
     @property
     def runtime_ms(self) -> float:
-        """Return the functions' time for the runtime itself: computation, and waiting for responses."""
+        """Return runtime overhead in functions: computation, plus waiting for responses."""
         return _runtime_ms(self.usage, self.tasks, self.memory_mb, self.prices)
 
     @property
@@ -105,13 +105,13 @@ class Receipt:
 
     @property
     def not_express(self) -> str | None:
-        """Return why Express cannot run the workflow; None if it can."""
+        """Return the reason against Express, if any."""
         if self.lasts_s > EXPRESS_LIMIT_S:
             return f"it lasts {self.lasts_s:g} s, and Express allows at most {EXPRESS_LIMIT_S} s"
         return self.beyond_express
 
     def here(self) -> Bill:
-        """Return the bill of executions with this library."""
+        """Return this library's bill."""
         usd, usage = self.prices.usd, self.usage
         items_gb = (usage.stored_bytes + usage.items * STORED_OVERHEAD_BYTES) / GB
         items_usd = items_gb * self.retention_s / MONTH_S * usd["dynamodb_gb_month"]
@@ -139,7 +139,7 @@ class Receipt:
         return self._called(start=usd["express_request"], duration=self._express_s() * self.express_usd_per_s())
 
     def durable(self) -> Bill:
-        """Return the bill of a durable function: one operation for the start, each step, each fan-out and each wait.
+        """Return a durable function's bill: one operation per start, step, fan-out and wait.
 
         The function ends at a wait, and is invoked again afterwards.
         Source: AWS Lambda Developer Guide, "Durable functions".
@@ -153,13 +153,13 @@ class Receipt:
         )
 
     def express_usd_per_s(self) -> float:
-        """Return the price of one second of an Express execution."""
+        """Return the price of one Express second."""
         used_mb = _EXPRESS_BASE_MB + (self.definition_bytes + self.usage.payload_bytes) / 2**20
         chunks = -(-used_mb // _EXPRESS_CHUNK_MB)
         return chunks * _EXPRESS_CHUNK_MB / 1024 * self.prices.usd["express_gb_s"]
 
     def express_is_cheaper_below_s(self) -> float:
-        """Return the duration at which an Express execution costs as much as here, in seconds; 0 if it never does.
+        """Return the break-even duration of Express against this library, in seconds; 0 if Express always costs more.
 
         Both run the same user code, at the same price.
         """
@@ -183,7 +183,7 @@ class Receipt:
         return ms / 1000 * self.memory_mb / 1024 * self.prices.usd["lambda_gb_s"]
 
     def _forwarding(self) -> float:
-        """Return the price of the function behind the queue, which makes a request for each event."""
+        """Return the price of the queue's function, which makes one request per event."""
         waited_s = self.usage.waits * self.prices.times_ms["invoke"] / 1000
         return waited_s * OWN_FUNCTION_MB / 1024 * self.prices.usd["lambda_gb_s"]
 
@@ -206,7 +206,7 @@ def _bill(**usd: float) -> Bill:
 
 
 def least_object_bytes(prices: Prices, memory_mb: int = DEFAULT_MEMORY_MB) -> int:
-    """Return the size from which a value, written and read once, costs less as an object than in its item.
+    """Return the smallest value size, written and read once, at which objects cost less than items.
 
     An item costs a write unit for each KB and a read unit for each 4 KB. An object costs two requests of any size, two
     units for the item that refers to it, and the time that a function waits longer for S3 than for DynamoDB. Storage
@@ -229,7 +229,7 @@ def _item_usd(usd: Mapping[str, float], kilobytes: int) -> float:
 
 
 def total(bill: Bill) -> float:
-    """Return the sum of a bill, in US dollars for a million executions."""
+    """Return a bill's sum, in US dollars per million executions."""
     return sum(bill.values())
 
 
@@ -302,7 +302,7 @@ def _runner(
     *,
     by_reference: bool,
 ) -> Callable[[Collection], tuple[Metered, Workflow]]:
-    """Return a function that executes the workflow, or its skeleton, and returns the run and the executed workflow."""
+    """Return a function that executes workflow or skeleton, returning the run and the executed workflow."""
 
     def run(collection: Collection) -> tuple[Metered, Workflow]:
         if functions is None:
@@ -352,7 +352,7 @@ def _is_function(state: State) -> bool:
 
 
 def _is_visible(state: State) -> bool:
-    """Return True if the definition has the state: it lacks the Tasks for a Map's data sets."""
+    """Return True for states of the definition, excluding added Tasks around a Map."""
     return not isinstance(state, Task) or state.resource not in DATA_SET_TASKS
 
 

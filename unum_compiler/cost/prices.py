@@ -1,4 +1,4 @@
-"""List prices from one data file, with their sources and their date."""
+"""List prices from one dated data file, including sources."""
 
 import json
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class Prices:
 
 @cache
 def list_prices() -> Prices:
-    """Return the prices in ``prices.json``, which has their sources."""
+    """Return prices from ``prices.json``, sources included there."""
     table = json.loads(files("unum_compiler.cost").joinpath("prices.json").read_text(encoding="utf-8"))
     return Prices(
         region=table["region"],

@@ -1,4 +1,4 @@
-"""A workflow without its data flow: its behaviour for assumed amounts of data.
+"""A workflow stripped of its data flow, behaving like the original for assumed amounts of data.
 
 Tasks return texts of a given size, Maps have a given number of branches, loops a given number of rounds. Every other
 Choice takes its first continuation that does not fail. A loop with a fan-out right before its Choice has one round. The
@@ -61,7 +61,7 @@ def skeleton(workflow: Workflow, amounts: Amounts) -> Workflow:
 
 
 def stand_ins(workflow: Workflow, amounts: Amounts) -> Mapping[str, Function]:
-    """Return a function for every Task of a skeleton, for one execution."""
+    """Return one function per Task of a skeleton, good for one execution."""
     stand_in = _StandIn(amounts)
     return dict.fromkeys((task.name for task in workflow.tasks), stand_in) | dict.fromkeys(
         (task.function for task in workflow.tasks), stand_in
@@ -74,7 +74,7 @@ class _StandIn:
     _runs: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __call__(self, _event: Json, context: Context) -> Json:
-        """Return a unique text, because equal texts would be one object, and the state of a loop in this branch."""
+        """Return unique text, because equal texts would share one object, plus the loop's remaining rounds."""
         scope, _, _ = context.unum.invocation.rpartition("#")
         run = context.unum.state, scope
         self._runs[run] += 1
@@ -108,7 +108,7 @@ def _bare(workflow: Workflow, state: State, amounts: Amounts) -> State:
 
 
 def _bare_fan_out(fan_out: FanOut, amounts: Amounts, limit: Mapping[str, Json], *, is_own_output: bool) -> FanOut:
-    """Return a Map with the assumed number of items and its `limit`, or a Parallel.
+    """Return a Map with `limit` and assumed items, or a bare Parallel.
 
     If the original computes its output from its input as well, so does the result: its join then reads the input.
     """
@@ -123,20 +123,20 @@ def _bare_fan_out(fan_out: FanOut, amounts: Amounts, limit: Mapping[str, Json], 
 
 
 def _time_limit(state: State) -> Mapping[str, Json]:
-    """Return the time limit of a Task, if the definition has it: fusion requires that much time in the function."""
+    """Return a Task's time limit, if constant: fusion requires that much time in the function."""
     limit = state.data.get("TimeoutSeconds")
     is_here = isinstance(state, Task) and state.pattern is Pattern.RESPONSE
     return {"TimeoutSeconds": limit} if is_here and isinstance(limit, int) else {}
 
 
 def _limit(state: State) -> Mapping[str, Json]:
-    """Return the number of branches that run at once, if the definition has it."""
+    """Return the definition's limit of concurrent branches, if any."""
     limit = state.data.get("MaxConcurrency")
     return {"MaxConcurrency": limit} if isinstance(limit, int) and limit > 0 else {}
 
 
 def _decided(workflow: Workflow, choice: Choice) -> Choice:
-    """Return the Choice with rules that continue its loop while rounds are left; otherwise it has one continuation."""
+    """Return the Choice with rules that continue its loop for the assumed rounds, then one fixed continuation."""
     targets = [target for _, target in choice.rules] + ([] if choice.default is None else [choice.default])
     back = [target for target in targets if choice.name in _reached(workflow, target)]
     others = [target for target in targets if target not in back]

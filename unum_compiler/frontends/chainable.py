@@ -106,13 +106,13 @@ def _functions(root: IConstruct) -> dict[str, lambda_.FunctionBase]:
 
 
 def _activities(root: IConstruct) -> dict[str, str]:
-    """Return a plain ARN for every activity's token; no function has such a key, so the compiler sees an activity."""
+    """Return a plain ARN per activity token, which the compiler recognizes as an activity."""
     activities = (each for each in root.node.find_all() if isinstance(each, sfn.Activity))
     return {each.activity_arn: f"arn:aws:states:::activity:{each.node.id}" for each in activities}
 
 
 def _is_needless(statement: iam.PolicyStatement, functions: Collection[lambda_.FunctionBase]) -> bool:
-    """Return True if `statement` allows calls that this library does not make, or that other grants allow."""
+    """Return True if `statement` allows calls that never happen here, or that other grants allow."""
     if _EVENTS.issuperset(statement.actions) or _EXECUTIONS.issuperset(statement.actions):
         return True
     ours = {arn for function in functions for arn in (function.function_arn, f"{function.function_arn}:*")}

@@ -9,7 +9,7 @@ from unum_runtime.model.ir import FanOut, Json, State, Workflow
 
 
 def with_extensions(workflow: Workflow, extensions: Mapping[str, Mapping[str, Json]]) -> Workflow:
-    """Return `workflow` with `extensions`, fields of the IR by the name of their state.
+    """Return `workflow` extended by IR fields, keyed by state name.
 
     Raises:
         DefinitionError: with every field that its state cannot have, and its path in the IR.
@@ -26,5 +26,5 @@ def with_extensions(workflow: Workflow, extensions: Mapping[str, Mapping[str, Js
 
 
 def _with_purity(state: State, workflow: Workflow) -> State:
-    """Return `state` with `pure` computed again: a fan-out with a quorum is not pure."""
+    """Return `state` with recomputed `pure`: quorums prevent purity."""
     return replace(state, pure=is_pure(workflow, state)) if isinstance(state, FanOut) else state

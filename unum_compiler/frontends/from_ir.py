@@ -1,4 +1,4 @@
-"""Hand-written IR: checks of its shape and of the names in it."""
+"""Hand-written IR: shape, references, functions."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping

@@ -12,7 +12,7 @@ from unum_runtime.model.naming import SHARD_SIZE
 
 
 def workflow_problems(workflow: Workflow) -> Iterator[Problem]:
-    """Yield every problem in the relations between the states of `workflow`."""
+    """Yield problems in relations between the states of `workflow`."""
     yield from _reference(workflow, "$.start_at", workflow.start_at, None)
     for state in workflow.states.values():
         place = member("$.states", state.name)
@@ -53,7 +53,7 @@ def _targets(state: ir.State, place: str) -> Iterator[tuple[str, str, str | None
 
 
 def _reference(workflow: Workflow, place: str, name: str, scope: str | None) -> Iterator[Problem]:
-    """Yield the problem of `name` at `place` if it is no state in `scope`."""
+    """Yield a problem at `place` unless state `name` exists in `scope`."""
     if name not in workflow.states:
         yield Problem(place, f"there is no state {shown(name)}; {did_you_mean(name, workflow.states)}")
     elif workflow.states[name].scope != scope:
@@ -68,7 +68,7 @@ def _task_reference(workflow: Workflow, place: str, name: str, scope: str | None
 
 
 def _scope_problems(workflow: Workflow, state: ir.State, place: str) -> Iterator[Problem]:
-    """Yield the problem of a scope that does not lead to the top level."""
+    """Yield the problem of a scope outside the top level's tree of scopes."""
     outer = workflow.states.get(state.scope) if state.scope is not None else None
     if state.scope is not None and not isinstance(outer, ir.FanOut):
         yield Problem(
@@ -83,7 +83,7 @@ def _scope_problems(workflow: Workflow, state: ir.State, place: str) -> Iterator
 
 
 def is_pure(workflow: Workflow, fan_out: ir.FanOut) -> bool:
-    """Return True if `fan_out` can be computed in place: nothing in it needs an event of its own."""
+    """Return True if `fan_out` can be computed in place, without further events."""
     inside = (workflow.states[name] for name in _inside(workflow, {fan_out.name}))
     return not any(isinstance(state, ir.Task | ir.Wait) or _is_counted(state) for state in (fan_out, *inside))
 
@@ -96,12 +96,12 @@ def _pure_problems(workflow: Workflow, state: ir.FanOut, place: str) -> Iterator
 
 
 def _is_counted(state: ir.State) -> bool:
-    """Return True if `state` is a fan-out with retriers or a quorum, which need an event."""
+    """Return True if retriers or a quorum force fan-out `state` to send events."""
     return isinstance(state, ir.FanOut) and (bool(state.retry) or state.quorum is not None)
 
 
 def _inside(workflow: Workflow, outer: Collection[str]) -> set[str]:
-    """Return the names of the states in the branches of `outer`, at any depth."""
+    """Return the names of all states inside `outer`, at any depth."""
     found = {each.name for each in workflow.states.values() if each.scope in outer}
     return found if found <= set(outer) else found | _inside(workflow, found | set(outer))
 
@@ -113,7 +113,7 @@ def _quorum_problems(state: ir.FanOut, place: str) -> Iterator[Problem]:
 
 
 def _neighbour_problems(workflow: Workflow, task: ir.Task, place: str) -> Iterator[Problem]:
-    """Yield the problem of a neighbour join that some branch would wait for in vain.
+    """Yield the problem of a neighbour join that can block a branch forever.
 
     A branch joins the branch before it at the same step, with the checkpoint of the Task before that step. So every
     branch must reach the step, behind such a Task.
@@ -138,7 +138,7 @@ def _neighbour_problems(workflow: Workflow, task: ir.Task, place: str) -> Iterat
 
 
 def _without_checkpoint(workflow: Workflow, task: ir.Task) -> str | None:
-    """Return the name of a state before `task` that is no Task with a checkpoint; None if all are."""
+    """Return a predecessor of `task` other than Tasks with checkpoints, by name; None if there is none."""
     for name in _before(workflow, task, set()):
         state = workflow.states[name]
         if not isinstance(state, ir.Task) or state.committed_by is not None:
@@ -147,7 +147,7 @@ def _without_checkpoint(workflow: Workflow, task: ir.Task) -> str | None:
 
 
 def _branching_state(workflow: Workflow, fan_out: ir.Map, task: ir.Task) -> str | None:
-    """Return the name of the first state from which a branch of `fan_out` may miss `task`; None if there is none."""
+    """Return the first state, by name, that may lead a branch of `fan_out` past `task`; None without one."""
     name: str | None = fan_out.start
     for _ in workflow.states:
         state = workflow.states.get(name or "")

@@ -1,4 +1,4 @@
-"""The JSON Schema of the IR, made from the classes in `unum_runtime.model.ir`, so that both always agree."""
+"""JSON Schema of the IR, generated from `unum_runtime.model.ir` classes, so that both always agree."""
 
 import inspect
 import re
@@ -31,7 +31,7 @@ _ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 def ir_schema() -> dict[str, Json]:
-    """Return the schema of the IR, in the 2020-12 dialect of JSON Schema."""
+    """Return the IR's schema, in JSON Schema dialect 2020-12."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Intermediate representation of a workflow, version {ir.IR_VERSION}",
@@ -60,7 +60,7 @@ def _object(kind: type, **more: Json) -> dict[str, Json]:
 
 
 def _is_written(kind: type, name: str) -> bool:
-    """Return True if the text has the field: the name of a state is its key, and a workflow has only `TOP_LEVEL`."""
+    """Return True for fields in the text: not a state's name, which is its key, and only `TOP_LEVEL` of a workflow."""
     return name in TOP_LEVEL if kind is ir.Workflow else not (issubclass(kind, ir.State) and name == "name")
 
 

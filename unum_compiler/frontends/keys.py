@@ -1,4 +1,4 @@
-"""Keys for functions that are constructs, without loading the CDK."""
+"""Keys of function constructs, without loading the CDK."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -9,7 +9,7 @@ _NO_KEY = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def unique_keys(functions: Iterable[Any], taken: Collection[str] = ()) -> dict[Any, str]:
-    """Return a key for each of `functions`: the construct's id, or the end of its path if ids are equal.
+    """Return keys by function: construct id, or end of the construct path if ids collide.
 
     Args:
         functions: constructs in a stable order; repeated constructs count once.

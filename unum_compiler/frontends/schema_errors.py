@@ -63,7 +63,7 @@ def _unknown_fields(error: ValidationError, place: str) -> Iterator[Problem]:
 
 
 def _wrong_state(error: ValidationError, place: str) -> Iterator[Problem]:
-    """Yield only the violations of the schema that the state's ``type`` selects, not those of the other seven."""
+    """Yield violations of the schema selected by ``type``, ignoring the seven other kinds."""
     kinds = [schema["$ref"].rpartition("/")[2] for schema in error.validator_value]
     kind = error.instance.get("type") if isinstance(error.instance, dict) else None
     if kind in kinds:

@@ -19,7 +19,7 @@ _FUNCTIONS = ("Resource", "FunctionName")
 
 
 def substitute(document: Json, substitutions: Mapping[str, str]) -> Json:
-    """Return `document` with a text for every ``${Name}``.
+    """Return `document` with every ``${Name}`` replaced by its text.
 
     Args:
         document: definition.
@@ -50,7 +50,7 @@ def _substituted(value: Json, substitutions: Mapping[str, str], field: str = "")
 
 
 def _number(text: str) -> Json:
-    """Return the number in `text`; `text` itself if it is no number, such as a token."""
+    """Return `text` parsed as a number, or unchanged if parsing fails."""
     try:
         found = json.loads(text)
     except ValueError:

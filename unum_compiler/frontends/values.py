@@ -1,4 +1,4 @@
-"""Values that CloudFormation knows only at deployment: removed from a definition, so that its IR has no CDK token.
+"""Deploy-time values, removed from a definition so that its IR contains no CDK token.
 
 A Task's function becomes its key. Every other token in a text becomes a placeholder such as ``${Value1}``. The
 functions' environments have its value, which replaces the placeholder when a function loads the IR. Tokens cannot be
@@ -22,7 +22,7 @@ _CONTROL = ("Type", "Next", "Default", "End", "QueryLanguage")
 
 
 class Taken(NamedTuple):
-    """A definition without tokens, and their values.
+    """A token-free definition, plus the removed tokens.
 
     Attributes:
         machine: state machine in the Amazon States Language.
@@ -34,7 +34,7 @@ class Taken(NamedTuple):
 
 
 def take_values(machine: Json, keys: Mapping[str, str]) -> Taken:
-    """Return a copy of `machine` with keys for functions in its Tasks, and placeholders for tokens in its texts.
+    """Return a copy of `machine`: Tasks name functions by key, texts contain placeholders instead of tokens.
 
     Args:
         machine: state machine, or any other JSON.
@@ -45,7 +45,7 @@ def take_values(machine: Json, keys: Mapping[str, str]) -> Taken:
 
 
 def named_functions(machine: Json) -> Iterator[str]:
-    """Yield the texts that name functions in Tasks of `machine`, in its order."""
+    """Yield function names in Tasks of `machine`, in document order."""
     if not isinstance(machine, dict):
         return
     for state in machine.get("States", {}).values():
@@ -63,7 +63,7 @@ def _invoked(task: Mapping[str, Json]) -> Iterator[Json]:
 
 
 class _Taking:
-    """One pass over a definition, which gives each token one name."""
+    """One pass over a definition, with one name per token."""
 
     def __init__(self, machine: Json, keys: Mapping[str, str]) -> None:
         self._keys = keys
@@ -117,7 +117,7 @@ class _Taking:
 
 
 def _plain_resource(value: Json) -> Json:
-    """Return the ARN of an integration without the token of its partition, which has no meaning here."""
+    """Return an integration's ARN with partition ``aws`` instead of the partition's token."""
     return _SERVICE.sub("arn:aws:states:::", value) if isinstance(value, str) else value
 
 

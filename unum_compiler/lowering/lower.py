@@ -1,4 +1,4 @@
-"""Lowering of the typed tree to the IR, with one small function for each kind of state.
+"""Lowering of the typed tree to IR, one small function per kind of state.
 
 The tree must be without problems; nothing is checked here.
 """
@@ -53,7 +53,7 @@ def lower(machine: tree.Machine, *, name: str, options: Options) -> ir.Workflow:
 
 
 def _scope(scope: tree.Scope, fan_out: str | None, options: Options) -> Iterator[ir.State]:
-    """Yield the states of `scope` and of all nested scopes, in the order of the definition."""
+    """Yield states of `scope` and nested scopes, in document order."""
     for state in scope.states.values():
         inside = [inner for branch in tree.scopes_inside(state) for inner in _scope(branch, state.name, options)]
         yield from with_tasks(_state(state, _Around(scope, fan_out, not any(map(_needs_event, inside)), options)))
@@ -141,7 +141,7 @@ def _pure(state: tree.Work, around: _Around) -> bool:
 
 
 def _join(state: tree.Work, around: _Around) -> str | None:
-    """Return the Task that can join the results of `state`, because only data flow lies between.
+    """Return the Task that can join results of `state`, because nothing except data flow lies between.
 
     Retriers and catchers of the fan-out apply to a failed join, and variables must be assigned before the Task runs.
     Both need a commit of their own, so that the fan-out joins itself.

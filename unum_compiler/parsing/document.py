@@ -15,7 +15,7 @@ _TOO_DEEP = "nested too deeply to be read; take inner fan-outs into workflows of
 
 
 class _Repeating(dict[str, Json]):
-    """An object with a repeated key in the text; `key` is the first such key."""
+    """An object that repeats keys in the text; `key` is the first."""
 
     key: str
 

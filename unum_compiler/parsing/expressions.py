@@ -15,7 +15,7 @@ _CHECKS: Mapping[Language, Mapping[str, Check]] = {
 
 
 def read_data(part: Part, known: frozenset[str]) -> dict[str, Json]:
-    """Return the fields of `part` that are in `known`; report mistakes in their expressions."""
+    """Return `known` fields of `part`; report mistakes in expressions."""
     checks = _CHECKS[part.language]
     data = {field: value for field, value in part.fields.items() if field in known}
     for field in data.keys() & checks.keys():

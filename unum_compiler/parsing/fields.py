@@ -1,4 +1,4 @@
-"""The fields of every object in a definition: the tables of the Amazon States Language specification.
+"""Field names of all objects in a definition: the specification's tables.
 
 To support a new field, add its name here and its check to `jsonpath_fields` or `jsonata_fields`. A field that is in no
 table is a mistake; nothing is ignored silently.

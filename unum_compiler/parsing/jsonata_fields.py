@@ -1,4 +1,4 @@
-"""Checks of fields with JSONata expressions, by the parser that also evaluates them at run time.
+"""Checks of JSONata fields, using the run-time parser.
 
 The JSONata library is loaded at the first expression: most definitions have none.
 """
@@ -17,12 +17,12 @@ _RESULTS = ("Output", "Assign")
 
 
 def is_expression(value: Json) -> bool:
-    """Return True if `value` is text that must be JSONata."""
+    """Return True for text marked as JSONata."""
     return isinstance(value, str) and value.startswith(_BEGINS)
 
 
 def check_expression(part: Part, field: str) -> None:
-    """Report mistakes in `field`, which must be an expression."""
+    """Report mistakes in `field`, expecting an expression."""
     from unum_runtime.asl.jsonata.check import check_expression  # noqa: PLC0415 - only where a definition needs it
 
     value, place = part.fields[field], part.at(field)
@@ -57,7 +57,7 @@ def _items(part: Part, field: str) -> None:
 
 
 def _or(literal: Check) -> Check:
-    """Return the check of a field that holds an expression or what `literal` allows."""
+    """Return a check that accepts expressions as well as values valid for `literal`."""
 
     def check(part: Part, field: str) -> None:
         (check_expression if is_expression(part.fields[field]) else literal)(part, field)
@@ -70,7 +70,7 @@ def _batcher(part: Part, field: str) -> None:
 
 
 def _has_text(value: Json) -> bool:
-    """Return True if some text in `value` may be JSONata."""
+    """Return True if `value` contains text resembling JSONata."""
     if isinstance(value, dict):
         return any(map(_has_text, value.values()))
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Checks of fields with JSONPath expressions, by the parser that also evaluates them at run time."""
+"""Checks of JSONPath fields, using the run-time parser."""
 
 from collections.abc import Mapping
 
@@ -31,7 +31,7 @@ def _reference(part: Part, field: str) -> None:
 
 
 def _input_reference(part: Part, field: str) -> None:
-    """Report a path of a Map that leads into the context object.
+    """Report a Map's path into the context object.
 
     Step Functions refuses such definitions: only ``ItemsPath`` may read the context object.
     """

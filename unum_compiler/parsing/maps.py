@@ -1,4 +1,4 @@
-"""Readers of fields that only a Map has: processor, mode and label."""
+"""Readers of Map fields: processor, mode, label."""
 
 import re
 
@@ -23,7 +23,7 @@ def processor_field(state: Part) -> str:
 
 
 def check_map(state: Part) -> None:
-    """Report mistakes in the fields that only the Map `state` has, except in its processor."""
+    """Report mistakes in Map fields of `state`, excluding its processor."""
     for field, older in (("ItemSelector", "Parameters"), ("ItemProcessor", "Iterator")):
         if state.has(field) and state.has(older):
             message = f'expected "{field}" or its older name "{older}", got both; remove "{older}"'

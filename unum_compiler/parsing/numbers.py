@@ -1,4 +1,4 @@
-"""Bounds of the numbers in a definition.
+"""Bounds of numeric fields.
 
 Source: AWS Step Functions Developer Guide, "Wait workflow state", "Task workflow state", "Handling errors in Step
 Functions workflows", "Using Map state in Distributed mode".
@@ -46,7 +46,7 @@ NUMBERS = frozenset(_BOUNDS)
 
 
 def check_fixed_number(part: Part, field: str) -> None:
-    """Report `field` if its value is out of bounds, or known only to the deployment."""
+    """Report a value of `field` outside its bounds, or unknown before deployment."""
     if is_placeholder(part.fields[field]):
         remedy = "the compiler needs this number; write it, or give its value with `substitutions`"
         part.unsupported(field, Feature.SUBSTITUTION, remedy)
@@ -55,7 +55,7 @@ def check_fixed_number(part: Part, field: str) -> None:
 
 
 def check_number(part: Part, field: str) -> None:
-    """Report `field` if its value is out of bounds; placeholders are checked at run time."""
+    """Report a value of `field` outside its bounds; placeholders are checked at run time."""
     bounds, value = _BOUNDS[field], part.fields[field]
     kinds = (int,) if bounds.is_whole else (int, float)
     if is_placeholder(value):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeGuard, TypeVar
 
-from unum_compiler.problems import Report, did_you_mean, listed, shown
+from unum_compiler.problems import Report, alternatives, did_you_mean, listed, shown
 from unum_runtime.asl.places import element, member
 from unum_runtime.asl.timestamps import parse_timestamp
 from unum_runtime.model.ir import Json, Language
@@ -28,7 +28,7 @@ _KIND_NAMES: Mapping[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An object of a definition, with its place.
+    """One object of a definition, including its place.
 
     Attributes:
         fields: content of the object.
@@ -49,11 +49,11 @@ class Part:
         return member(self.place, field)
 
     def has(self, *fields: str) -> bool:
-        """Return True if the object has one of `fields`."""
+        """Return True if any of `fields` exists."""
         return any(field in self.fields for field in fields)
 
     def mistake(self, field: str, message: str) -> None:
-        """Report a violation of the language in `field`."""
+        """Report a language violation in `field`."""
         self.report.mistake(self.at(field), message)
 
     def unsupported(self, field: str, feature: str, remedy: str) -> None:
@@ -66,7 +66,7 @@ class Part:
         return None if value is None else replace(self, fields=value, place=self.at(field), states=frozenset())
 
     def objects(self, field: str, what: str) -> Iterator["Part"]:
-        """Yield the objects of the array in `field`; report every other item with `what` as the expected kind."""
+        """Yield array items of `field` that are objects; report other items, expecting `what`."""
         for index, value in enumerate(self.optional(field, list) or ()):
             place = element(self.at(field), index)
             if isinstance(value, dict):
@@ -83,14 +83,14 @@ class Part:
         return self.optional(field, kind)
 
     def non_empty(self, field: str, kind: type[_T], item: str) -> _T | None:
-        """Return the array or object in `field`; report a missing field, a wrong type or no `item` in it."""
+        """Return the array or object in `field`; report missing fields, wrong types and empty values."""
         value = self.required(field, kind)
         if value is not None and not value:
             self.mistake(field, f"expected at least one {item}, got none")
         return value
 
     def optional(self, field: str, kind: type[_T]) -> _T | None:
-        """Return the value of `field`, or None if the field is missing; report a wrong type."""
+        """Return the value of `field`; report a wrong type. None for a missing field."""
         value = self.fields.get(field)
         if field not in self.fields:
             return None
@@ -100,13 +100,12 @@ class Part:
         return None
 
     def choice(self, field: str, allowed: Collection[str]) -> str | None:
-        """Return the value of `field` if it is one of `allowed`; report any other value."""
+        """Return the value of `field` if `allowed` contains it; report any other."""
         value = self.fields.get(field)
         if isinstance(value, str) and value in allowed:
             return value
         if field in self.fields:
-            expected = " or ".join(map(shown, allowed)) if len(allowed) <= 2 else f"one of {listed(allowed)}"  # noqa: PLR2004 - "A or B"
-            self.mistake(field, f"expected {expected}, got {shown(value)}")
+            self.mistake(field, f"expected {alternatives(allowed)}, got {shown(value)}")
         return None
 
     def not_both(self, field: str, other: str) -> None:
@@ -115,7 +114,7 @@ class Part:
             self.report.mistake(self.place, f"expected {shown(field)} or {shown(other)}, got both; remove one")
 
     def check_names(self, what: str, known: Collection[str]) -> None:
-        """Report every field that is not `known`; `what` names the kind of object in the message."""
+        """Report unknown fields; `what` names the object's kind in messages."""
         for name in self.fields.keys() - known:
             self.mistake(name, f"{what} has no field {shown(name)}; {did_you_mean(name, known)}")
 
@@ -130,7 +129,7 @@ Check: TypeAlias = Callable[[Part, str], None]
 
 
 def check_text(part: Part, field: str) -> None:
-    """Report `field` if its value is not text."""
+    """Report a value of `field` other than text."""
     part.optional(field, str)
 
 

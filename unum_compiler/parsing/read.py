@@ -1,4 +1,4 @@
-"""The typed tree of a definition, read from its JSON.
+"""Typed tree of a definition, read from JSON.
 
 To support a new state field, add its name to `fields`, its check to `jsonpath_fields` and `jsonata_fields`, and, only
 if the tree needs it, its value to the reader of the state below. Reading continues after every problem.
@@ -80,7 +80,7 @@ def _language(part: Part) -> Language:
 
 
 class _Reader:
-    """The readers of every type of state, for one definition; `language` is the default of its states."""
+    """State readers by type, for one definition; `language` is the default query language."""
 
     def __init__(self, functions: Collection[str] | None, report: Report, language: Language) -> None:
         self._report = report
@@ -231,7 +231,7 @@ def _recovery(state: Part) -> _Shared:
 
 
 def _transitions(state: Part) -> Iterator[Transition]:
-    """Yield every field of `state` with the name of a next state."""
+    """Yield all fields of `state` that name a next state."""
     for field in ("Next", "Default"):
         if isinstance(state.fields.get(field), str):
             yield Transition(state.at(field), state.fields[field])

@@ -77,7 +77,7 @@ def _errors(part: Part) -> tuple[str, ...]:
 
 
 def _check_order(field: str, rules: tuple[Part, ...], state: Part) -> None:
-    """Report rules that break the rules for ``States.ALL``: alone in its rule, and in the last rule.
+    """Report misplaced ``States.ALL``: allowed alone in a rule, last in the list.
 
     Source: ASL specification, "Retrying after error" and "Fallback states".
     """

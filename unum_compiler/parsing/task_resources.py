@@ -1,4 +1,4 @@
-"""The target of a Task's ``Resource``: a function of the workflow, or a service.
+"""Targets of a Task's ``Resource``: workflow functions and services.
 
 Source of the forms: AWS Step Functions Developer Guide, "Integrating services".
 """
@@ -47,7 +47,7 @@ _NAMES = ("FunctionName", "FunctionName.$")
 
 
 def activities(workflow: Workflow) -> tuple[str, ...]:
-    """Return the names of the activities in which Tasks of `workflow` wait."""
+    """Return names of activities used by `workflow`."""
     resources = dict.fromkeys(task.resource or "" for task in workflow.tasks)
     return tuple(each.removeprefix(ACTIVITY) for each in resources if each.startswith(ACTIVITY))
 
@@ -81,7 +81,7 @@ class Resources:
         self._report = report
 
     def resolve(self, task: Part) -> Call:
-        """Return the target of `task`; report a resource without one."""
+        """Return the target of `task`; report unusable resources."""
         resource = task.required("Resource", object)
         if "Resource" not in task.fields:
             return Call("", Form.DIRECT)
@@ -104,7 +104,7 @@ class Resources:
         return Call(self._function(resource, task.at("Resource")), Form.DIRECT)
 
     def _is_elsewhere(self, resource: Json) -> bool:
-        """Return True if `resource` is the ARN of a function outside the workflow."""
+        """Return True for the ARN of a function outside the workflow."""
         if not isinstance(resource, str) or is_token(resource) or not _LAMBDA.fullmatch(resource):
             return False
         return {resource, _function_key(resource)}.isdisjoint(self._functions or ())
@@ -198,7 +198,7 @@ def _parameters_field(task: Part) -> str:
 
 
 def _split(call: str) -> tuple[str, Pattern]:
-    """Return the action in `call`, and the pattern of its suffix."""
+    """Return action and pattern of `call`."""
     for suffix, pattern in _SUFFIXES.items():
         if call.endswith(suffix):
             version = suffix.removeprefix(".sync") if pattern is Pattern.SYNC else ""
@@ -207,7 +207,7 @@ def _split(call: str) -> tuple[str, Pattern]:
 
 
 def _function_key(resource: str) -> str | None:
-    """Return the function key in `resource`; None if its form is unknown."""
+    """Return the function key in `resource`, if its form is known."""
     for form in (_LAMBDA, _SUBSTITUTION):
         if match := form.fullmatch(resource):
             if not _QUALIFIER.fullmatch(match["qualifier"] or ""):

@@ -1,4 +1,4 @@
-"""The typed tree of a definition: one class for each kind of state, with scopes nested as in the text.
+"""Typed tree of a definition: one class per kind of state, scopes nested like the text.
 
 The tree stands between the JSON text and the IR. Its fields have one spelling: older names of a Map's fields are
 replaced, and a Task's resource is resolved to a function. A state that cannot be compiled is in the tree as `Opaque`,
@@ -13,7 +13,7 @@ from unum_runtime.model.ir import Form, Json, Language, Pattern, Retrier
 
 
 class Transition(NamedTuple):
-    """A field with the name of a next state.
+    """A field that names a next state.
 
     Attributes:
         place: JSON path of the field.
@@ -81,7 +81,7 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work(State):
-    """Fields of states that can be retried and caught."""
+    """Common fields of retryable states."""
 
     retry: tuple[Retrier, ...]
     catch: tuple[Catcher, ...]
@@ -89,7 +89,7 @@ class Work(State):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """An object with states: a state machine, a branch of a Parallel, or the processor of a Map.
+    """A container of states: state machine, branch of a Parallel, or processor of a Map.
 
     Attributes:
         place: JSON path of the scope.
@@ -103,7 +103,7 @@ class Scope:
 
     @property
     def start(self) -> str:
-        """Return the name of the first state; empty if it cannot be read."""
+        """Return the first state's name; empty if unreadable."""
         return self.start_at.target if self.start_at else ""
 
 
@@ -116,7 +116,7 @@ class Machine(Scope):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task(Work):
-    """A call of the Lambda function with key `function`, or of the service `resource`."""
+    """A call: Lambda function `function`, or service action `resource`."""
 
     function: str
     form: Form
@@ -149,7 +149,7 @@ class Fail(State):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait(State):
-    """A state that passes its input after some time."""
+    """A state that delays, then passes its input."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +161,7 @@ class Parallel(Work):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Map(Work):
-    """A state that runs its processor for every item; `distributed` is its mode."""
+    """A state that runs its processor once per item; `distributed` is its mode."""
 
     processor: Scope
     distributed: bool
@@ -169,11 +169,11 @@ class Map(Work):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opaque(State):
-    """A state with a reported problem that leaves nothing to compile."""
+    """A state already reported as impossible to compile."""
 
 
 def scopes_inside(state: State) -> tuple[Scope, ...]:
-    """Return the scopes into which `state` fans out."""
+    """Return scopes directly below `state`."""
     match state:
         case Parallel():
             return state.branches
@@ -184,7 +184,7 @@ def scopes_inside(state: State) -> tuple[Scope, ...]:
 
 
 def all_states(scope: Scope) -> Iterator[State]:
-    """Yield the states of `scope` and of all nested scopes."""
+    """Yield all states of `scope`, including nested scopes."""
     for inner in all_scopes(scope):
         yield from inner.states.values()
 

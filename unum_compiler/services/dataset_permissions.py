@@ -1,4 +1,4 @@
-"""IAM permissions of the Tasks that read the items of a distributed Map and write its results.
+"""IAM permissions of Tasks that read items or write results of a distributed Map.
 
 Source: AWS Step Functions Developer Guide, "IAM policies for using Distributed Map states".
 """
@@ -14,7 +14,7 @@ _GET, _VERSION, _LIST, _PUT = "s3:GetObject", "s3:GetObjectVersion", "s3:ListBuc
 
 
 def dataset_statements(arguments: Mapping[str, Json]) -> Iterator[Statement]:
-    """Yield the permissions of one such Task.
+    """Yield IAM permissions for a data set Task.
 
     Values that are known only at run time make a statement wide. So does a manifest of Athena, whose files may be in
     any bucket. Files of an inventory are in the bucket of the manifest.
@@ -45,7 +45,7 @@ def _listed_in_manifest(given: Json, settings: Mapping[str, Json]) -> Iterator[S
 
 
 def _within(given: Json, *, separator: str) -> str:
-    """Return the ARN of all objects under the prefix, as far as it is known."""
+    """Return the ARN of all objects below the known part of the prefix."""
     prefix = literals(given).get("prefix") or ""
     if prefix and not prefix.endswith("/"):
         prefix += separator

@@ -89,7 +89,7 @@ HERE = "${AWS::Region}:${AWS::AccountId}"
 
 
 def arn(service: str, rest: str) -> str:
-    """Return the ARN of `rest` in the account and the region of the deployment."""
+    """Return the ARN of `rest` in the deployment's account and region."""
     return f"arn:${{AWS::Partition}}:{service}:{HERE}:{rest}"
 
 

@@ -16,19 +16,19 @@ _REGIONAL_MODEL = re.compile(r"(?:us|eu|apac|au|jp|ca|us-gov|global)\..*")
 
 
 def literals(parameters: Json) -> dict[str, str | None]:
-    """Return each parameter of the first level by its folded name; None for values that only the run time knows."""
+    """Return first-level parameters by folded name; run-time values become None."""
     fields = parameters if isinstance(parameters, dict) else {}
     return {fold_name(key.removesuffix(".$")): literal(key, value) for key, value in fields.items()}
 
 
 def literal(key: str, value: Json) -> str | None:
-    """Return the text `value` of the field `key`; None for other types and for expressions."""
+    """Return text `value` of field `key`; None for other types and expressions."""
     dynamic = key.endswith(".$") or not isinstance(value, str) or value.lstrip().startswith("{%")
     return None if dynamic else str(value)
 
 
 def resources(prefix: str, parameters: Json) -> tuple[str, ...]:
-    """Return the ARNs in `parameters` of a service with the IAM prefix `prefix`; `ANY` if they are unknown."""
+    """Return ARNs in `parameters` of a service with IAM prefix `prefix`; `ANY` if unknown."""
     given = literals(parameters)
     match prefix:
         case "s3":
@@ -90,7 +90,7 @@ def _buses(parameters: Json) -> Iterator[str]:
 
 
 def _tables(value: Json) -> Iterator[str]:
-    """Yield the tables in the parameters: direct, in items of a transaction, or as keys of ``RequestItems``."""
+    """Yield tables in the parameters: direct, inside transaction items, or keys of ``RequestItems``."""
     if isinstance(value, list):
         for item in value:
             yield from _tables(item)

@@ -45,7 +45,7 @@ def operation(resource: str) -> OperationModel:
 
 @cache
 def service_model(service: str) -> ServiceModel:
-    """Return the model of `service`, spelled with or without hyphens.
+    """Return the API model of `service`, spelled with or without hyphens.
 
     Raises:
         NoSuchOperation: the service is unknown.
@@ -58,7 +58,7 @@ def service_model(service: str) -> ServiceModel:
 
 
 def sdk_spellings(model: ServiceModel) -> tuple[str, ...]:
-    """Return the names of the service in ``aws-sdk:``; botocore has some services under two names."""
+    """Return ``aws-sdk:`` names of a service; botocore lists some services twice."""
     return tuple(dict.fromkeys((sdk_service(model.service_id), *sdk_names([model.service_name]))))
 
 

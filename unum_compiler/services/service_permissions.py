@@ -1,4 +1,4 @@
-"""IAM permissions of a service Task: its actions, on the resources in its parameters."""
+"""IAM permissions of a service Task: actions, restricted to resources in its parameters."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -75,14 +75,14 @@ def _actions(prefix: str, called: Resource, parameters: Json) -> tuple[str, ...]
 
 
 def _written(parameters: Json) -> Iterator[str]:
-    """Yield the actions of the items in a transaction, as far as the definition shows them."""
+    """Yield IAM actions of visible transaction items."""
     items = parameters.get("TransactItems") if isinstance(parameters, dict) else None
     for item in items if isinstance(items, list) else ():
         yield from (TRANSACTION[fold_name(kind)] for kind in item if fold_name(kind) in TRANSACTION)
 
 
 def _waiting(prefix: str, called: Resource, parameters: Json) -> Iterator[Statement]:
-    """Yield the permissions to poll the job, and to stop it."""
+    """Yield permissions to poll and stop the job."""
     job = JOBS[called.name]
     actions = tuple(f"{prefix}:{name}" for name in (job.describe, job.stop) if name)
     machine = literals(parameters).get("statemachinearn") or ""
@@ -107,7 +107,7 @@ def _passed_roles(prefix: str, called: Resource, parameters: Json) -> Iterator[S
 
 
 def _roles(prefix: str, shape: Any, value: Json) -> Iterator[str]:
-    """Yield the ARNs of roles in `value`, at every place for one in `shape`."""
+    """Yield role ARNs in `value`, located by `shape`."""
     match getattr(shape, "type_name", ""), value:
         case "list", list():
             for item in value:
@@ -145,7 +145,7 @@ def _prompt(called: Resource, parameters: Json) -> Iterator[Statement]:
 
 
 def _endpoint(parameters: Json) -> list[Statement]:
-    """Return the permissions for the connection, and for its secret with a name that EventBridge generates."""
+    """Return permissions for an EventBridge connection, plus its generated secret."""
     fields = parameters if isinstance(parameters, dict) else {}
     source = fields.get("InvocationConfig") or fields.get("Authentication")
     secret = arn("secretsmanager", "secret:events!connection/*")

@@ -55,7 +55,7 @@ _UNSUPPORTED = {
 
 
 def refusal_reason(resource: str, pattern: Pattern) -> str | None:
-    """Return why `resource` cannot be called in `pattern`, and the alternatives in one sentence; None if it can.
+    """Return a sentence with reason and alternatives if `resource` does not support `pattern`, else None.
 
     Args:
         resource: such as ``dynamodb:putItem``, ``aws-sdk:s3:getObject``, or ``states:startExecution:2`` for
@@ -69,7 +69,7 @@ def refusal_reason(resource: str, pattern: Pattern) -> str | None:
 
 
 def check_spelling(resource: str) -> str | None:
-    """Return a message with the spelling that Step Functions requires; None for a correct or an unknown `resource`.
+    """Return a message with the required spelling; None for correct spelling and unknown resources.
 
     Source: the Developer Guide, "Learning to use AWS service SDK integrations in Step Functions": names of services are
     those of the AWS SDK for Java in lower case, names of actions are in camel case.
@@ -131,7 +131,7 @@ def _jobs(service: str) -> str:
 
 
 def _sdk_instead(service: str, action: str) -> str:
-    """Return a hint to ``aws-sdk:`` if it has the action that an optimized integration lacks."""
+    """Return a hint to ``aws-sdk:`` if only that integration knows the action."""
     name = {"states": "sfn", "events": "eventbridge"}.get(service, fold_name(service))
     try:
         operation(f"{SDK}{name}:{action}")
@@ -141,7 +141,7 @@ def _sdk_instead(service: str, action: str) -> str:
 
 
 def check_parameters(resource: str, pattern: Pattern, parameters: Json, where: str) -> list[Problem]:
-    """Return problems with the names of a call's parameters, on their first level.
+    """Return problems with parameter names, first level only.
 
     Args:
         resource: a resource without a `refusal_reason`.

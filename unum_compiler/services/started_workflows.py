@@ -1,4 +1,4 @@
-"""Tasks that start executions of other workflows, as far as the definition shows which."""
+"""Tasks that start other workflows, identified by definition."""
 
 import re
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ _ITSELF = re.compile(r"\$\$\.StateMachine\.Id|\{%\s*\$states\.context\.StateMach
 
 
 def arguments_of(task: Task) -> Json:
-    """Return ``Parameters`` or ``Arguments`` of `task`; None without that field."""
+    """Return ``Parameters`` or ``Arguments`` of `task`, if present."""
     return task.data.get("Arguments" if task.language is Language.JSONATA else "Parameters")
 
 
 def started_machine(task: Task) -> str | None:
-    """Return the state machine that `task` starts: an ARN, a path or an expression; None if it starts none."""
+    """Return the state machine started by `task`: ARN, path or expression; None otherwise."""
     arguments = arguments_of(task)
     if not _START.fullmatch(task.resource or "") or not isinstance(arguments, Mapping):
         return None

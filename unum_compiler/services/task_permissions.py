@@ -1,4 +1,4 @@
-"""IAM permissions of a Task in the function that calls services, for every kind of Task."""
+"""IAM permissions of Tasks in the function that calls services."""
 
 from collections.abc import Collection, Iterator
 
@@ -14,7 +14,7 @@ OWN_ALIAS = "Unum::StartAlias"
 
 
 def task_statements(task: Task, arguments: Json, aliases: Collection[str] = ()) -> Iterator[Statement]:
-    """Yield the permissions for `task`; none for a Task that waits in an activity, which is no AWS service here.
+    """Yield permissions for `task`; activities need none, being queues of this library.
 
     An assumed role has the permissions of the call itself, in its owner's account.
 
@@ -37,7 +37,7 @@ def task_statements(task: Task, arguments: Json, aliases: Collection[str] = ()) 
 
 
 def _start_alias(task: Task, aliases: Collection[str]) -> str | None:
-    """Return the start alias through which `task` starts executions of a workflow; None if it uses none."""
+    """Return the start alias that `task` invokes to start executions, if any."""
     if starts_itself(task):
         return f"${{{OWN_ALIAS}}}"
     arn = started_machine(task)

@@ -1,4 +1,4 @@
-"""Values that a graph knows only when it runs, and conditions on them, written with Python's operators.
+"""Run-time values in graphs, and conditions on them, written with Python operators.
 
 ``out["total"] > 100`` is no truth value but a `Condition`, which becomes a rule of a Choice state. A comparison holds
 only between values of one type, and otherwise as in Python: the text ``"5"`` is neither equal to nor less than the
@@ -47,7 +47,7 @@ class Condition:
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """A value that is computed when a state is entered.
+    """A value computed on entering a state.
 
     Attributes:
         text: expression in the Amazon States Language.
@@ -65,7 +65,7 @@ class Expression:
 
 @dataclass(frozen=True, eq=False)
 class Reference(Expression):
-    """A place in data, such as ``out["pages"][0]``."""
+    """A location such as ``out["pages"][0]``."""
 
     def __getitem__(self, key: str | int) -> "Reference":
         if isinstance(key, bool) or not isinstance(key, str | int):
@@ -100,7 +100,7 @@ class Reference(Expression):
         return self._ordered("GreaterThanEquals", other)
 
     def exists(self) -> Condition:
-        """Return a condition that holds for any value, also null."""
+        """Return a condition that holds for present values, including null."""
         return self._rule("IsPresent", value=True)
 
     def matches(self, pattern: str) -> Condition:
@@ -108,7 +108,7 @@ class Reference(Expression):
         return self._rule("StringMatches", pattern)
 
     def one_of(self, *values: Literal) -> Condition:
-        """Return a condition that holds for each of `values`.
+        """Return a condition for equality with one value out of `values`.
 
         Raises:
             ValueError: `values` is empty.
@@ -148,7 +148,7 @@ def var(name: str) -> Reference:
 
 
 def call(function: str, *arguments: Expression | str | float | None) -> Expression:
-    """Return a call of an intrinsic function, such as ``call("MathAdd", out["count"], 1)``.
+    """Return an intrinsic function call, such as ``call("MathAdd", out["count"], 1)``.
 
     Args:
         function: name of the function without ``States.``.

@@ -1,4 +1,4 @@
-"""The parts of a graph: immutable, and without unique names, so that each can be reused.
+"""Building blocks of graphs: immutable, reusable, without unique names.
 
 Every use of a node becomes a state of its own; repeated names get a number. `Goto` continues with an existing state
 instead.
@@ -14,7 +14,7 @@ from unum_runtime.model.ir import Json
 
 
 class Piece:
-    """A part of a sequence with ``>>``."""
+    """A part of a ``>>`` sequence."""
 
     @property
     def steps(self) -> tuple["Step", ...]:
@@ -82,7 +82,7 @@ class Simple(Step):
     """A Pass or Wait, which runs no user code."""
 
     def assign(self, **variables: Any) -> Self:
-        """Return the node with variables that it sets; their expressions read its input."""
+        """Return the node with variables to set; expressions read its input."""
         return self._with(Assign={**self.fields.get("Assign", {}), **payload(variables)})
 
 
@@ -95,7 +95,7 @@ class Ending(Step):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Goto(Step):
-    """A continuation with the first state called `name` in the same scope."""
+    """A continuation with state `name`, the first so called in the same scope."""
 
     is_last: ClassVar[bool] = True
 
@@ -115,7 +115,7 @@ class Handler:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Work(Step):
-    """A Task, Map or Parallel: a node that can fail, and whose result can be put beside its input.
+    """A Task, Map or Parallel: may fail, and can put its result beside its input.
 
     Attributes:
         handlers: handlers of errors after all retries; the first that names an error handles it.
@@ -173,11 +173,11 @@ class Work(Step):
         return [*errors] or ["States.ALL"]
 
     def into(self, name: str) -> Self:
-        """Return the node with an output of its input, and its result in the field `name`."""
+        """Return the node with field `name` of its input replaced by its result, as output."""
         return self._with(**_into(name))
 
     def assign(self, **variables: Any) -> Self:
-        """Return the node with variables that it sets; their expressions read its result."""
+        """Return the node with variables to set; expressions read its result."""
         return self._with(Assign={**self.fields.get("Assign", {}), **payload(variables)})
 
 
@@ -192,7 +192,7 @@ class Task(Work):
     function: Any
 
     def meets_previous(self) -> Self:
-        """Return the node, for a branch, with an array of two as its input: the neighbour's output, and its own input.
+        """Return the node as a neighbour join: its input is an array, the neighbour's output before its own input.
 
         Each branch waits for its neighbour alone. The first branch gets null for the neighbour's output. A Task must
         come before the node in its branch.
@@ -205,7 +205,7 @@ class FanOut(Work):
     """A Map or Parallel."""
 
     def quorum(self, count: int) -> Self:
-        """Return the node with a quorum: it continues when `count` branches have succeeded, with their outputs.
+        """Return the node with a quorum: `count` successful branches suffice, and their outputs form its output.
 
         It fails when too few branches are left. Outcomes of other branches are dropped. At most 256 branches are
         allowed.
@@ -222,7 +222,7 @@ class Parallel(FanOut):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Map(FanOut):
-    """A node that runs one branch for every item."""
+    """A node that runs one branch per item."""
 
     branch: Piece
 
@@ -242,7 +242,7 @@ class Choose(Step):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fold(Step):
-    """A node that processes one item after the other; each result is an input of the next.
+    """A node that processes items in sequence; each result feeds the next run.
 
     Attributes:
         items: place of the array.
@@ -256,7 +256,7 @@ class Fold(Step):
 
 
 def nodes_of(value: Any) -> Piece:
-    """Return `value` if it is a node or a sequence.
+    """Return `value` unchanged; refuse everything except nodes and sequences.
 
     Raises:
         TypeError: `value` is something else.
@@ -267,7 +267,7 @@ def nodes_of(value: Any) -> Piece:
 
 
 def input_fields(value: Any) -> dict[str, Json]:
-    """Return the fields with which a state selects its input.
+    """Return the ASL fields that select a state's input.
 
     Args:
         value: None for the whole input, a reference into the input or the context object, or an object with

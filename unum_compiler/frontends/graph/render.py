@@ -1,4 +1,4 @@
-"""Conversion of a graph to the Amazon States Language: every use of a node becomes a state with a unique name."""
+"""Conversion of graphs to the Amazon States Language: every use of a node becomes a state, with a unique name."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -61,7 +61,7 @@ def _inside(step: Step) -> Iterator[Piece | None]:
 
 
 class _Shared:
-    """Names and keys that all scopes of a machine share; names are unique in the machine.
+    """Names and keys shared by all scopes of a machine; names are unique across scopes.
 
     Args:
         keys: keys of functions that are constructs.
@@ -74,7 +74,7 @@ class _Shared:
         self._folds = count(1)
 
     def take(self, name: str) -> str:
-        """Return `name`, with a number if it is taken."""
+        """Return `name`, numbered if necessary."""
         names = chain((name,), (f"{name} {number}" for number in count(2)))
         free = next(each for each in names if each not in self._taken)
         self._taken.add(free)
@@ -88,7 +88,7 @@ class _Shared:
 
 @dataclass
 class _Scope:
-    """The states of a machine or of one branch, while they are written.
+    """States under construction, of a machine or a branch.
 
     Attributes:
         shared: names and keys of all scopes.
@@ -103,7 +103,7 @@ class _Scope:
         return {"StartAt": self.lay(piece, None) or self._ending(), "States": self.states}
 
     def lay(self, piece: Piece | None, after: str | None) -> str | None:
-        """Write the states of `piece`, followed by the state `after` or the end of the scope.
+        """Write the states of `piece`, followed by state `after` or the scope's end.
 
         Returns:
             The first state.
@@ -171,7 +171,7 @@ class _Scope:
         return self.lay(piece, after) or self._ending()
 
     def _ending(self) -> str:
-        """Return the state that ends the scope, for a continuation without nodes."""
+        """Return the state that ends the scope after an empty continuation."""
         if self._end is None:
             self._end = self.shared.take("end")
             self.states[self._end] = {"Type": "Succeed"}
