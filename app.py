@@ -1,4 +1,4 @@
-"""The CDK app: the example stacks."""
+"""CDK app with the example stacks."""
 
 from aws_cdk import App
 

@@ -1,9 +1,9 @@
-"""The whole way on real parts: deploys the text-processing example into the local emulator and runs it.
+"""Demo: deploy the text-processing example to the local emulator, and run it.
 
-Starts the emulator as a child process, bootstraps and deploys with the CDK's own command line, starts the workflow
-through the client, shows each step as it commits, prints the result, draws the executed graph, and takes everything
-down. The functions run in processes of their own, under AWS's runtime client; nothing outlives the emulator, which
-ends with this process, however that ends.
+It starts the emulator as a child process, bootstraps and deploys with the CDK's command line, starts the workflow with
+the client, shows each step as it commits, prints the result, draws the executed graph, and destroys the stack.
+Functions run in processes of their own, under AWS's runtime client. The emulator ends with this process, even after a
+crash, and so does everything in it.
 """
 
 import json
@@ -39,18 +39,18 @@ WAIT_S = 120
 
 
 class Log:
-    """Says what happens, with the seconds since the beginning; on a terminal a last line changes in place."""
+    """Progress log with elapsed seconds; a terminal shows a last line that changes in place."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._begun_s = time.monotonic()
 
     def say(self, text: str) -> None:
-        """Write a line that stays."""
+        """Write a permanent line."""
         self._write(f"{self._time()} {text}\n")
 
     def mention(self, text: str) -> None:
-        """Write a line that the next one replaces; nothing where there is no terminal."""
+        """Write a line that the next one replaces; skipped without a terminal."""
         if self._stream.isatty() and text.strip():
             columns = os.get_terminal_size(self._stream.fileno()).columns
             self._write(f"{self._time()}   {text.strip()}"[: columns - 1])
@@ -68,7 +68,7 @@ def main() -> int:
     """Run the demo.
 
     Returns:
-        The exit code: 0 if the workflow succeeded, 130 after Ctrl-C.
+        Exit code: 0 if the workflow succeeded, 130 after Ctrl-C.
     """
     log = Log(sys.stdout)
     shutil.rmtree(LOGS, ignore_errors=True)

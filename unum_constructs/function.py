@@ -115,7 +115,7 @@ class UnumFunction(lambda_.Function):
             acknowledge(self, DEFAULT_RUNTIME)
 
 
-# Values that all functions share: each would be a call to the CDK's process.
+# Cached: each of these values costs a call to the CDK's process, and functions can share them.
 @cache
 def python_runtime(name: str) -> lambda_.Runtime:
     """Return the runtime `name`, such as ``python3.13``."""
@@ -145,7 +145,7 @@ def _check(memory_size: object, timeout: object, log_group: object) -> None:
         seconds = timeout.to_milliseconds() / 1000
         if seconds not in ALLOWED_S:
             expected = f"expected whole seconds, {ALLOWED_S[0]} to {ALLOWED_S[-1]}"
-            raise ValueError(f"timeout: {expected}, got {seconds:g} s; longer work is for a Task that waits")
+            raise ValueError(f"timeout: {expected}, got {seconds:g} s; use a Task with a task token for longer work")
     if log_group is not None and not hasattr(log_group, "grant_write"):
         raise ValueError(f"log_group: expected an aws_logs.ILogGroup, got {log_group!r}")
 

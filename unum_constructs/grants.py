@@ -109,7 +109,7 @@ class IUnumWorkflow(MeteredWorkflow):
         if self.control_alias is None:
             raise ConstructError(
                 self,
-                "control_alias_arn: expected its ARN, got nothing; import it with the workflow",
+                "control_alias_arn: expected an ARN, got None; import the workflow with it",
             )
         return self._grant_on_alias(grantee, [INVOKE], self.control_alias)
 
@@ -165,8 +165,8 @@ class IUnumWorkflow(MeteredWorkflow):
             raise ConstructError(
                 self,
                 f"grant: expected neither the workflow nor a function of it or its role, got {found}, which is "
-                "deployed before what this would let it invoke: CloudFormation refuses the circle; leave that to a "
-                "function of no Task, or have a Task start executions (`arn:aws:states:::states:startExecution`)",
+                "deployed before the alias: CloudFormation rejects the circular dependency; use a function of no Task, "
+                "or let a Task start executions (`arn:aws:states:::states:startExecution`)",
             )
         return iam.Grant.add_to_principal(grantee=grantee, actions=[*actions], resource_arns=[alias.function_arn])
 

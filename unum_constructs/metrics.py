@@ -62,7 +62,7 @@ class MeteredWorkflow(Construct):
             ConstructError: executions are not counted.
         """
         if self.metrics is Metrics.NONE:
-            raise ConstructError(self, f"metric {str(name)!r}: expected that executions are counted, got metrics=NONE")
+            raise ConstructError(self, f"metric {str(name)!r}: expected counted executions, got metrics=NONE")
         return self._metric(name, {WORKFLOW: self.workflow_name}, options)
 
     def metric_node(self, node: str, name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:

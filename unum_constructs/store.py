@@ -137,7 +137,7 @@ class Store:
         if capacities and self.options.get("billing") is not BillingMode.PROVISIONED:
             remedy = "give `billing=BillingMode.PROVISIONED`, or leave them out"
             raise ConstructError(
-                workflow, f"store: {capacities} are of provisioned tables, this is on demand; {remedy}"
+                workflow, f"store: {capacities} require a provisioned table, this one is on demand; {remedy}"
             )
         return self.options
 
@@ -234,7 +234,7 @@ def _checked_table(workflow: Construct, table: ITable) -> ITable:
     if isinstance(resource, CfnTable | CfnGlobalTable):
         found = _schema(resource)
         if found != _SCHEMA:
-            remedy = "make the table so, or leave out `table` for one that is"
+            remedy = "change the table, or leave out `table`"
             raise ConstructError(workflow, f"store: table {table.node.path}: expected {_SCHEMA}, got {found}; {remedy}")
     return table
 

@@ -132,7 +132,8 @@ class WorkflowSweep(Construct):
             qualifier=control_alias.alias_name,
             destination=dead_letters.queue_arn,
         )
-        configuration.node.add_dependency(resource_of(control_alias, lambda_.CfnAlias))  # which its name does not say
+        # The configuration names the alias by text, which CloudFormation takes for no dependency.
+        configuration.node.add_dependency(resource_of(control_alias, lambda_.CfnAlias))
         role = iam.Role(
             self,
             "Role",
@@ -147,7 +148,7 @@ class WorkflowSweep(Construct):
             target=targets.LambdaInvoke(
                 control_alias,
                 input=scheduler.ScheduleTargetInput.from_object(options.request.to_json()),
-                retry_attempts=0,  # the next sweep finds what this one would have found
+                retry_attempts=0,  # the next sweep finds the same executions
                 role=role,
             ),
             description="Looks for executions of a workflow that stand still",

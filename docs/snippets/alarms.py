@@ -1,4 +1,4 @@
-"""Somebody hears of it when executions stand still or fail."""
+"""Stack that reports failed and stalled executions by mail."""
 
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_sns as sns
@@ -9,7 +9,7 @@ from docs.snippets.orders import Orders
 
 
 class Watched(Orders):
-    """Orders, with somebody on call."""
+    """Orders with alarms."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)

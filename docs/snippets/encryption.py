@@ -1,4 +1,4 @@
-"""A workflow of which all that is stored or logged is under one key."""
+"""Stack with one customer managed key for all stored and logged data."""
 
 from aws_cdk import Stack
 from aws_cdk import aws_kms as kms
@@ -10,7 +10,7 @@ from unum_constructs import Definition, UnumFunction, UnumWorkflow
 
 
 class Encrypted(Stack):
-    """Orders, with functions that have the key, too."""
+    """Orders; the functions use the key, too."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)

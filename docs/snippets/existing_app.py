@@ -1,4 +1,4 @@
-"""A function that exists becomes a node, and an event source starts the workflow."""
+"""Stack whose existing function becomes a workflow node, started by an event source."""
 
 from aws_cdk import Stack
 from aws_cdk import aws_events as events
@@ -12,7 +12,7 @@ from unum_constructs import Definition, UnumWorkflow
 
 
 class Shop(Stack):
-    """An app that was there before, from ``# before`` to ``# new``, and gets a workflow."""
+    """Existing app, from ``# before`` on, with a new workflow."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)

@@ -1,4 +1,4 @@
-"""A workflow whose functions are in nested stacks."""
+"""Workflow with functions in a nested stack."""
 
 from aws_cdk import NestedStack, Stack
 from aws_cdk.aws_lambda import Code
@@ -9,7 +9,7 @@ from unum_constructs import Definition, UnumFunction, UnumWorkflow
 
 
 class LargeOrders(Stack):
-    """The workflow of the other snippets, with a function in its own stack and two in another."""
+    """Orders with one function in the workflow's stack, and two in a nested one."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)

@@ -1,4 +1,4 @@
-"""The stack that the other snippets begin with."""
+"""Stack that the other snippets extend."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 
 
 class Orders(Stack):
-    """A workflow of three functions."""
+    """Workflow of three functions."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)

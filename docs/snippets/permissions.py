@@ -1,4 +1,4 @@
-"""Who may start a workflow, and who may look at it."""
+"""Grants to start a workflow, and to read its executions."""
 
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -7,7 +7,7 @@ from docs.snippets.orders import HERE, Orders
 
 
 class Web(Orders):
-    """Orders, with two functions that are no part of the workflow."""
+    """Orders with two functions outside the workflow."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)

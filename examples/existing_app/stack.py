@@ -1,4 +1,4 @@
-"""A shop that existed before, and gets a workflow: uploaded files of orders are priced and booked."""
+"""Existing shop with a new workflow: uploaded files of orders are priced and booked."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 class ExistingApp(Stack):
-    """The shop."""
+    """The shop's stack."""
 
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
         super().__init__(scope, construct_id, **options)
@@ -25,7 +25,7 @@ class ExistingApp(Stack):
         self._start_on_upload()
 
     def _shop(self) -> None:
-        """What was there before: a table, a bucket, and two functions, one of which calls the other."""
+        """Make the existing parts: a table, a bucket, and two functions, of which one invokes the other."""
         self.uploads = s3.Bucket(
             self, "Uploads", event_bridge_enabled=True, enforce_ssl=True, removal_policy=RemovalPolicy.DESTROY
         )
@@ -48,7 +48,7 @@ class ExistingApp(Stack):
         CfnOutput(self, "QuoteFunction", value=self.quote.function_name)
 
     def _order_workflow(self) -> None:
-        """The workflow: the price function takes part in it, and answers everybody else as before."""
+        """Add the workflow: the price function becomes a node, and still answers its other callers."""
         read_orders = UnumFunction(self, "ReadOrders", **self._code("read_orders"))
         book = UnumFunction(self, "Book", environment={"ORDERS_TABLE": self.orders.table_name}, **self._code("book"))
         self.uploads.grant_read(read_orders, "orders/*")
@@ -61,7 +61,7 @@ class ExistingApp(Stack):
         )
 
     def _start_on_upload(self) -> None:
-        """The trigger: each event that matches starts an execution, whose input it is."""
+        """Start an execution for each matching event; the event is its input."""
         uploaded = events.EventPattern(
             source=["aws.s3"],
             detail_type=["Object Created"],

@@ -1,4 +1,4 @@
-"""The IoT pipeline of the Unum paper: aggregate a room's readings, then decide, where there is anything to decide."""
+"""IoT pipeline of the Unum paper: aggregate a room's readings, then decide, if the mean is uncomfortable."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 
 class IotPipeline(Stack):
-    """The workflow with its two functions."""
+    """Workflow with its two functions."""
 
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
         super().__init__(scope, construct_id, **options)

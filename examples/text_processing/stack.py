@@ -1,4 +1,4 @@
-"""The text-processing application of the Unum paper: a post's mentions and URLs, found side by side, then the post."""
+"""Text processing of the Unum paper: find a post's mentions and URLs in parallel, then create and publish the post."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ SHORT_BASE = "https://sho.example/"
 
 
 class TextProcessing(Stack):
-    """The workflow with its functions, and the tables of short URLs and posts."""
+    """Workflow with its functions, and tables of short URLs and posts."""
 
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
         super().__init__(scope, construct_id, **options)

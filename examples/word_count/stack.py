@@ -15,7 +15,7 @@ CHUNK_BYTES = 32 * 1024
 
 
 class WordCount(Stack):
-    """The workflow with its functions, and the bucket with the texts and their counts."""
+    """Workflow with its functions, and the bucket of texts and counts."""
 
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
         super().__init__(scope, construct_id, **options)

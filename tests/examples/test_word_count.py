@@ -74,7 +74,7 @@ def test_an_empty_text_has_no_chunks(bucket: Any, load: Load) -> None:
 
 @pytest.mark.usefixtures("bucket")
 def test_a_word_is_in_one_partition_whatever_else_there_is(load: Load) -> None:
-    partitioned = load("word_count", "count").partitioned
-    alone = partitioned(Counter({"loom": 1}), 4)
-    among = partitioned(Counter({"loom": 1, "card": 2, "engine": 3}), 4)
+    partition = load("word_count", "count").partition
+    alone = partition(Counter({"loom": 1}), 4)
+    among = partition(Counter({"loom": 1, "card": 2, "engine": 3}), 4)
     assert [bool(part) for part in alone] == ["loom" in part for part in among]

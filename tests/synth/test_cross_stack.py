@@ -146,7 +146,7 @@ def test_a_function_of_workflows_in_two_stacks() -> None:
     second = Deployment(Stack(App.of(first.stack), "Second"))
     shared = function(first.stack, "A")
     first.flow(chain("A"), {"A": shared}, "One")
-    with pytest.raises(ConstructError, match="Stack/A: takes part in a workflow of the stack 'Stack'"):
+    with pytest.raises(ConstructError, match="Stack/A: belongs to a workflow of the stack 'Stack'"):
         second.flow(chain("A"), {"A": shared}, "Two")
 
 
@@ -203,7 +203,7 @@ def test_a_changed_function_of_a_nested_stack_changes_what_executions_start_with
 def test_a_function_of_a_stack_nested_more_deeply() -> None:
     deployment = Deployment.new()
     nested = function(NestedStack(NestedStack(deployment.stack, "Outer"), "Inner"), "A")
-    with pytest.raises(ConstructError, match="one that is nested directly in it, got one of 'Stack/Outer/Inner'"):
+    with pytest.raises(ConstructError, match="a stack nested directly in it, got one of 'Stack/Outer/Inner'"):
         deployment.flow(chain("A"), {"A": nested})
 
 

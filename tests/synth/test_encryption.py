@@ -111,4 +111,4 @@ def test_the_policy_of_an_imported_key_is_the_user_s() -> None:
     key = kms.Key.from_key_arn(deployment.stack, "Key", "arn:aws:kms:us-east-1:123456789012:key/k")
     function(deployment.stack, "A", encryption_key=key)
     (warning,) = deployment.warnings()
-    assert "Stack/Key has to let logs.REGION.amazonaws.com" in warning.text
+    assert "Stack/Key must let logs.REGION.amazonaws.com" in warning.text

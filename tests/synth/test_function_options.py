@@ -85,8 +85,8 @@ def test_leases_need_no_other_permissions() -> None:
         ({"memoize": "yes"}, "memoize: expected True or False, got 'yes'"),
         ({"checkpoint": False, "memoize": True}, "expected checkpoint=False alone, got memoize=True as well: .*"),
         ({"memory_size": 64}, "memory_size: expected 128 to 10240 MB, got 64"),
-        ({"timeout": Duration.minutes(20)}, "timeout: expected whole seconds, 1 to 900, got 1200 s; longer work is .*"),
-        ({"timeout": Duration.millis(1500)}, "timeout: expected whole seconds, 1 to 900, got 1.5 s; longer work is .*"),
+        ({"timeout": Duration.minutes(20)}, "timeout: expected whole seconds, 1 to 900, got 1200 s; use a Task .*"),
+        ({"timeout": Duration.millis(1500)}, "timeout: expected whole seconds, 1 to 900, got 1.5 s; use a Task .*"),
         ({"log_group": "logs"}, "log_group: expected an aws_logs.ILogGroup, got 'logs'"),
     ],
 )

@@ -106,7 +106,7 @@ def test_a_metric_that_no_task_has() -> None:
 def test_a_workflow_that_is_not_counted_has_no_metrics_alarms_or_dashboard() -> None:
     flow = flow_of(Deployment.of(chain("A"), "A", metrics=Metrics.NONE))
     for asked in (flow.metric_failed, flow.add_alarms, flow.dashboard):
-        with pytest.raises(ConstructError, match="expected that executions are counted"):
+        with pytest.raises(ConstructError, match="expected counted executions"):
             asked()
 
 

@@ -178,5 +178,5 @@ def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
 def test_no_bucket_is_given_in_vain() -> None:
     deployment = Deployment.new()
     own = s3.Bucket(deployment.stack, "Own")
-    with pytest.raises(ConstructError, match='"inline" uses no bucket, but there is `payload_bucket`'):
+    with pytest.raises(ConstructError, match='"inline" uses no bucket, got `payload_bucket` as well'):
         deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, payload="inline", payload_bucket=own)

@@ -195,7 +195,7 @@ def test_cfn_lint(storing: Deployment) -> None:
 def test_what_is_allowed_more_widely_is_told(storing: Deployment) -> None:
     (warning,) = storing.warnings()
     assert warning.path == "Stack/Flow"
-    assert "Task 'Send' needs to be allowed sqs:SendMessage on *, because only the run time knows" in warning.text
+    assert "Task 'Send' needs permission for sqs:SendMessage on *: its target is known only at run time" in warning.text
     assert "[ack: unum:widePermission[Send]]" in warning.text
 
 

@@ -66,10 +66,13 @@ def test_whoever_uses_the_table_may_use_its_key(kept: Deployment) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"read_capacity": 1}, r"\['read_capacity'\] are of provisioned tables, this is on demand; give `billing="),
+        (
+            {"read_capacity": 1},
+            r"\['read_capacity'\] require a provisioned table, this one is on demand; give `billing=",
+        ),
         (
             {"billing": dynamodb.BillingMode.PAY_PER_REQUEST, "write_capacity": 1},
-            r"\['write_capacity'\] are of provisioned tables",
+            r"\['write_capacity'\] require a provisioned table",
         ),
     ],
 )

@@ -130,7 +130,7 @@ def durable(stack: Stack, _: Path) -> Any:
         (old_python, "Stack/Existing: expected the runtime Python 3.11 or newer, got 'python3.10'"),
         (node, "Stack/Existing: expected the runtime Python 3.11 or newer, got 'nodejs22.x'"),
         (an_image, "Stack/Existing: expected the image's handler as `cmd=["),
-        (nested, "one that is nested directly in it, got one of 'Stack/Nested/Deeper'"),
+        (nested, "a stack nested directly in it, got one of 'Stack/Nested/Deeper'"),
         (our_handler, "its handler is unum_runtime.handler.handle"),
         (no_module, "expected a handler \"module.function\", got 'handle'"),
         (own_destination, "its current version has an asynchronous configuration"),
@@ -169,7 +169,9 @@ def test_loop_through_a_function_that_forbids_it() -> None:
 def test_unused_function() -> None:
     deployment = Deployment.new()
     functions = {key: function(deployment.stack, key) for key in "AB"}
-    with pytest.raises(ConstructError, match=r"Stack/Flow: functions\['B'\]: no Task of the definition names it"):
+    with pytest.raises(
+        ConstructError, match=r"Stack/Flow: functions\['B'\]: expected a Task that names it, found none"
+    ):
         deployment.flow(chain("A"), functions)
 
 

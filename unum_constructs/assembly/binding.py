@@ -78,12 +78,13 @@ class Program:
         for key, host in self.hosts.items():
             if host not in used:
                 raise ConstructError(
-                    construct, f"functions[{key!r}]: no Task of the definition names it; remove it, or name it"
+                    construct,
+                    f"functions[{key!r}]: expected a Task that names it, found none; remove the key, or name it",
                 )
             if host.serves(name):
                 raise ConstructError(
                     construct,
-                    f"functions[{key!r}]: takes part in another workflow called {name!r}; change `workflow_name`",
+                    f"functions[{key!r}]: already belongs to another workflow named {name!r}; change `workflow_name`",
                 )
 
 

@@ -65,7 +65,7 @@ class CrossStackFunction(Construct):
         arn = Fn.split(":", self._host.version_arn_in(Stack.of(self)))
         configuration = failures.configure(self, function_name=Fn.select(6, arn), qualifier=Fn.select(7, arn))
         configuration.node.add_dependency(after)
-        # Versions of functions in different stacks may have the same logical id.
+        # Functions of different stacks may have equal logical ids; the address keeps their destinations apart.
         retain_with(self._host.version, configuration, suffix=f"OnFailure{self.node.addr[-8:]}")
 
 
@@ -104,13 +104,13 @@ def placement_problems(here: Stack, function: lambda_.Function) -> Iterator[str]
     there = stack_of(function)
     if (here.nested or there.nested) and not nested_in(here, there):
         yield (
-            "expected a function of the workflow's stack or of one that is nested directly in it, got one of "
-            f"{path_of(there)!r} for a workflow in {path_of(here)!r}; have the workflow in the stack around nested ones"
+            "expected a function of the workflow's stack, or of a stack nested directly in it, got one of "
+            f"{path_of(there)!r} for a workflow in {path_of(here)!r}; move the workflow to the stack around nested ones"
         )
     if here.environment != there.environment:
         yield (
             f"expected a function of the workflow's account and region, {here.environment}, got {there.environment}; "
-            "have Lambda functions where the workflow is"
+            "move the function or the workflow"
         )
 
 
@@ -119,7 +119,7 @@ def deploy_after(workflow: Construct, hosts: Iterable[Host]) -> None:
     here = stack_of(workflow)
     for stack in {host.stack: stack_of(host.function) for host in hosts}.values():
         if path_of(stack) != path_of(here) and not nested_in(here, stack):
-            # Its name before aws-cdk-lib deprecated that.
+            # Older releases of aws-cdk-lib know the method as `add_dependency`, which newer ones deprecate.
             depend = here.add_stack_dependency if hasattr(here, "add_stack_dependency") else here.add_dependency
             depend(stack)
 
@@ -138,7 +138,7 @@ def table_name(workflow: Construct, table: dynamodb.ITable) -> str:
         raise ConstructError(
             workflow,
             f"store: expected a table with a name, or one of another stack, got {table.node.path}: functions of other "
-            "stacks have to know it before the workflow's is deployed; give it a `table_name`, or leave out `table`",
+            "stacks must know the name before the workflow's stack is deployed; set `table_name`, or leave out `table`",
         )
     return table.table_name
 
@@ -157,14 +157,15 @@ def bucket_name(workflow: Construct, bucket: s3.IBucket) -> str:
         raise ConstructError(
             workflow,
             f"payload_bucket: expected a bucket with a name, or one of another stack, got {bucket.node.path}: functions"
-            " of other stacks have to know it before the workflow's is deployed; give it a `bucket_name`, or leave out "
-            "`payload_bucket`",
+            " of other stacks must know the name before the workflow's stack is deployed; set `bucket_name`, or leave "
+            "out `payload_bucket`",
         )
     return bucket.bucket_name
 
 
 def physical_name(workflow: Construct, purpose: str) -> str:
     """Return a unique name for a resource that functions of other stacks must know before its deployment."""
+    # The digest covers the stack's name, so that two deployments of one app in an account do not collide.
     path = f"{Stack.of(workflow).stack_name}/{workflow.node.path}/{purpose}"
     name = f"{workflow.node.id}-{purpose}"
     return f"{name[:_LONGEST_PREFIX]}-{hashlib.sha256(path.encode()).hexdigest()[:16]}"
@@ -189,4 +190,5 @@ def _weak_reference(scope: Construct, host: Host, token: str) -> str:
     """Return `token`, from the stack of `host`, for the stack of `scope`, without an export that pins its value."""
     if nested_in(stack_of(scope), stack_of(host.function)):
         return token
+    # A strong reference becomes an export, and CloudFormation refuses to change or delete an export in use.
     return Stack.consume_reference(token, ReferenceStrength.WEAK)

@@ -156,7 +156,8 @@ class Assembly:
         if self.timer and self.timer.schedules:
             called.append(self.timer.schedules.arns)
         acknowledge_policies(workflow, arns, called)
-        if self.distant_layers:  # references to other stacks are not what they will be
+        if self.distant_layers:
+            # References to other stacks change their form at the end of synthesis, and cdk-nag reads the final one.
             acknowledge_when_resolved(workflow, arns, called)
 
     def report_slow_starts(self) -> None:

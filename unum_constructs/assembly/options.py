@@ -294,8 +294,8 @@ def _checked_fusion(workflow: Construct, collection: Collection, *, fusion: bool
     if fusion and collection is Collection.EAGER:
         raise ConstructError(
             workflow,
-            "fusion: expected None or False with collection=Collection.EAGER, got True: what is collected has to be "
-            "followed by an event; remove one of both",
+            "fusion: expected None or False with collection=Collection.EAGER, got True: eager collection "
+            "needs a successor event, and fusion sends none; remove one of both",
         )
     return collection is Collection.TTL if fusion is None else fusion
 
@@ -303,7 +303,7 @@ def _checked_fusion(workflow: Construct, collection: Collection, *, fusion: bool
 def _outliving_events_s(workflow: Construct, option: str, given: Duration) -> int:
     seconds = whole_seconds(workflow, option, given)
     if seconds <= EVENT_LIFE_S:
-        reason = "which is how long an event may live; state must outlive every event that refers to it"
+        reason = "the longest life of an event; state must outlive every event that refers to it"
         raise ConstructError(workflow, f"{option}: expected more than {EVENT_LIFE_S} s, {reason}; got {seconds} s")
     return seconds
 

@@ -51,8 +51,8 @@ def warn_of_wide_permissions(workflow: Construct, compiled: Workflow, aliases: C
     for name, allowed in wide.items():
         Annotations.of(workflow).add_warning_v2(
             f"unum:widePermission[{name}]",
-            f"Task {name!r} needs to be allowed {'; '.join(allowed)}, because only the run time knows what it is for; "
-            "write the resource into the definition if you can",
+            f"Task {name!r} needs permission for {'; '.join(allowed)}: its target is known only at run time; "
+            "name the resource in the definition if you can",
         )
 
 

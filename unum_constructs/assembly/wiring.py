@@ -87,7 +87,7 @@ def wire(workflow: Workflow, hosts: Mapping[str, Host], *, stack: str) -> Wiring
 def operations(workflow: Workflow, wiring: Wiring, key: str) -> frozenset[Operation]:
     """Return the table operations of the function `key`, which may be `ENTRY`."""
     own = store_operations(workflow, key)
-    # Of start records, also at an entry that was added; and of the end of an execution that somebody waits for.
+    # The starting function reads start records, even if no Task runs there, and results that callers wait for.
     return own | {Operation.READ, Operation.LIST} if key == wiring.start else own
 
 

@@ -82,8 +82,8 @@ def _warn_of_what_remains(version: lambda_.Version) -> None:
     if resource_of(version, lambda_.CfnVersion).provisioned_concurrency_config is not None:
         Annotations.of(version).add_warning_v2(
             "unum:provisionedConcurrency",
-            "versions of a workflow's functions are retained for executions that run, with their provisioned "
-            "concurrency: each costs until it is deleted; do that when its executions have ended",
+            "versions of workflow functions are retained for running executions, with their provisioned concurrency, "
+            "which costs until the version is deleted; delete versions whose executions have ended",
         )
 
 
@@ -126,12 +126,12 @@ def _change_problems(host: Host, handler: object, found: Mapping[str, Any]) -> I
         return
     if handler != HANDLER:
         yield (
-            f"its handler was set to {handler!r} after it became a part of a workflow, which needs "
-            f"{HANDLER!r}: do before what sets it"
+            f"its handler was set to {handler!r} after the function joined a workflow, which needs "
+            f"{HANDLER!r}; set it before"
         )
     layers = found.get("layers", ())
     if len(layers) > MAX_LAYERS:
-        yield f"has {len(layers)} layers, the workflows' included; Lambda allows {MAX_LAYERS}: merge some of them"
+        yield f"has {len(layers)} layers, including the workflows'; Lambda allows {MAX_LAYERS}: merge some of them"
 
 
 def _problems(stack: Stack, function: object) -> Iterator[str]:
@@ -167,7 +167,7 @@ def _function_problems(function: lambda_.Function, resource: lambda_.CfnFunction
     """Yield the problems of a function that no workflow has wrapped yet."""
     given = properties_of(resource)
     if given.get("durableConfig") is not None:
-        yield "is a durable function, which Lambda calls in its own way; remove `durable_config`"
+        yield "is a durable function, which Lambda invokes by another protocol; remove `durable_config`"
     if package_type_of(function) == IMAGE:
         yield from _image_problems(_command(resource))
     else:
@@ -185,8 +185,8 @@ def _image_problems(command: Sequence[object]) -> Iterator[str]:
         case [str() as handler] if "." in handler and not is_token(handler):
             return
     yield (
-        f'expected the image\'s handler as `cmd=["module.function"]`, got {command!r}: the runtime, which has to be in '
-        "the image, calls it"
+        f'expected the image\'s handler as `cmd=["module.function"]`, got {command!r}: the runtime in the image '
+        "calls it"
     )
 
 
@@ -194,7 +194,7 @@ def _archive_problems(runtime: str | None, handler: str | None) -> Iterator[str]
     if not _RUNTIME.fullmatch(str(runtime)):
         yield f"expected the runtime Python 3.11 or newer, got {runtime!r}; change `runtime`"
     if handler is not None and is_token(handler):
-        yield "its handler is a token, but has to be known at synth; write it as text"
+        yield "its handler is a token, but synth has to know it; write it as text"
     elif handler == HANDLER:
         yield f"its handler is {HANDLER}, which the workflow sets itself; name your own handler"
     elif "." not in (handler or ""):

@@ -70,6 +70,6 @@ def allow_logs(key: kms.IKey, scope: Construct) -> None:
     if not key.add_to_resource_policy(statement).statement_added:
         Annotations.of(scope).add_warning_v2(
             "unum:keyPolicy",
-            f"the policy of the imported key {key.node.path} has to let logs.REGION.amazonaws.com use it for log "
-            f"groups of {Stack.of(scope).stack_name}; the app cannot change it, and without it the deployment fails",
+            f"the policy of the imported key {key.node.path} must let logs.REGION.amazonaws.com use it for log "
+            f"groups of {Stack.of(scope).stack_name}; the app cannot change it, and the deployment fails otherwise",
         )

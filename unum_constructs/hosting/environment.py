@@ -46,8 +46,8 @@ def variable_problems(variables: Mapping[str, Any], own: Mapping[str, Any]) -> I
     for name, value in own.items():
         if variables.get(name) != value:
             yield (
-                f"{name} was set to {variables.get(name)!r} after the function became a part of a workflow, which sets "
-                "it itself; remove that"
+                f"{name} was set to {variables.get(name)!r} after the function joined a workflow, which sets it; "
+                "remove the assignment"
             )
     for name, choices in CHOICES.items():
         given = variables.get(name, choices[0])

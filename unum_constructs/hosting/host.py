@@ -170,7 +170,7 @@ class Host(Construct):
         self._check_environment()
         self._set(environment.WORKFLOWS, stack_of(self.function).to_json_string(self._services))
         layer = self._add_layer(layers) if self.takes_layers else layers.first
-        # A layer keeps its logical id when its content changes, so the CDK would see the same function.
+        # A layer keeps its logical id when its content changes: without this, the CDK would publish no new version.
         self.function.invalidate_version_based_on(layer.digest)
 
     def serves(self, workflow: str) -> bool:
@@ -178,7 +178,7 @@ class Host(Construct):
         return workflow in self._services
 
     def _add_layer(self, layers: WorkflowLayers) -> WorkflowLayer:
-        # The CDK counts them. To ask for them before would fix their list, in older versions of the CDK.
+        # The CDK checks the limit of 5. Reading the list first would freeze it, in older versions of the CDK.
         try:
             return layers.add_to(self.function)
         except (JSIIError, RuntimeError) as error:
@@ -199,7 +199,7 @@ class Host(Construct):
                 self.function,
                 f"routes: expected an environment of at most {environment.MAX_BYTES} bytes, got {size} for "
                 f"{sum(len(service['routes']) for service in self._services.values())} functions that may follow this "
-                "one; let one function host several of them, or put a function between",
+                "one; let one function host several of them, or insert a function in between",
             )
 
     @property
@@ -242,7 +242,7 @@ class Host(Construct):
             raise ConstructError(
                 self.function,
                 "expected recursive_loop=ALLOW, got TERMINATE: a loop or a retry of the workflow leads back to this "
-                "function, which Lambda would break off; remove the argument",
+                "function, and Lambda would stop it; remove the argument",
             )
         self.resource.recursive_loop = "Allow"
 
@@ -260,8 +260,8 @@ class Host(Construct):
         if first != other:
             raise ConstructError(
                 self.function,
-                f"takes part in a workflow of the stack {first!r}, expected no other than those of it, got one of "
-                f"{other!r}; have both workflows in one stack, or two functions",
+                f"belongs to a workflow of the stack {first!r}, expected other workflows of that stack only, got one "
+                f"of {other!r}; move both workflows to one stack, or make two functions",
             )
         if self.failures.limits != failures.limits:
             raise ConstructError(

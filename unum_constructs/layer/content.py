@@ -105,7 +105,7 @@ def deployed_files(content: Content, bytecode: Content) -> Content:
     files = {path: _deployed_file(path, data, bytecode.get(f"{MOUNTED_AT}/{path}")) for path, data in content.items()}
     if not bytecode:
         return dict(files.values())
-    # Layers of two workflows in one function come together: they may have the same bundle, or two.
+    # A function of two workflows has both layers in one folder: equal bundles coincide, others need two names.
     bundle = f"python/{PACKAGE}/{digest(sources, '')[:_DIGEST_DIGITS]}{SUFFIX}"
     modules = dict(files.pop(path) for path in sources)
     return {**dict(files.values()), bundle: bundled({path.removeprefix("python/"): modules[path] for path in modules})}
@@ -170,7 +170,7 @@ def _deployed_file(path: str, data: bytes, bytecode: bytes | None) -> tuple[str,
     """
     if bytecode is not None:
         return f"{path}c", bytecode
-    is_ours = path.endswith(".py") and PACKAGE in PurePosixPath(path).parts  # others' stay as they published them
+    is_ours = path.endswith(".py") and PACKAGE in PurePosixPath(path).parts  # JSONata stays as published
     return path, _strip_source(data) if is_ours else data
 
 

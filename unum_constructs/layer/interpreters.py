@@ -82,7 +82,7 @@ class _Interpreter:
     def _ask(self, sources: Modules) -> None:
         """Run the interpreter; store bytecode or the reason of its failure."""
         question = json.dumps({path: source.hex() for path, source in sources.items()})
-        # Isolated: neither the environment nor packages change what the program imports.
+        # -I and -S: environment variables and installed packages must not change the imports of the program.
         command = [self._executable, "-I", "-S", bytecode.__file__, self._python]
         try:
             answer = subprocess.run(  # noqa: S603 - an interpreter of the machine

@@ -139,7 +139,7 @@ def _usd_per_ms(function: lambda_.Function, usd: Mapping[str, float]) -> str:
     is_arm = function.architecture.name == lambda_.Architecture.ARM_64.name
     memory_mb = resource_of(function, lambda_.CfnFunction).memory_size or DEFAULT_MEMORY_MB
     per_gb_s = usd["lambda_gb_s" if is_arm else "lambda_gb_s_x86"]
-    # The memory may be known to the deployment alone.
+    # `memory_mb` may be a token: `stringify_number` keeps it resolvable in the middle of the expression.
     return f"{Tokenization.stringify_number(memory_mb)} / 1024000 * {_decimal(per_gb_s)}"
 
 

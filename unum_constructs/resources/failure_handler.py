@@ -72,12 +72,13 @@ class FailureHandler(Construct):
             handler=HANDLER,
             layers=[layer],
             timeout=Duration.seconds(FAILURE_HANDLER_TIMEOUT_S),
-            recursive_loop=lambda_.RecursiveLoop.ALLOW,  # the same execution may come here in each round of a loop
+            # An execution with a loop may fail, and continue here, in each of its rounds.
+            recursive_loop=lambda_.RecursiveLoop.ALLOW,
             description="Goes on from the events of a workflow that Lambda has given up",
         )
         self.function.add_environment("UNUM_WORKFLOWS", self.function.stack.to_json_string({workflow_name: service}))
         layer.check_runtime_of(self.function)
-        # A layer keeps its logical id when its content changes, so the CDK would see the same function.
+        # A layer keeps its logical id when its content changes: without this, the CDK would publish no new version.
         self.function.invalidate_version_based_on(layer.digest)
         self.version = self.function.current_version
         self.version_arn = version_arn(self.version)
@@ -103,9 +104,10 @@ class FailureHandler(Construct):
             qualifier=self.version.version,
             destination=self._dead_letters.queue_arn,
         )
-        configuration.node.add_dependency(policy)  # Lambda refuses a queue that the function's role may not send to
+        # PutFunctionEventInvokeConfig fails unless the role may already send to the queue.
+        configuration.node.add_dependency(policy)
         retain_with(self.version, configuration, suffix="OnFailure")
-        # Waits come back to it, and executions of another version have another version of it.
+        # The handler delays events to itself, and executions of older definitions use older versions of it.
         own = [*permissions.invoke_statements([self]), permissions.read_aliases_statement(self)]
         permissions.attach(self, "Control", self.function, own)
 

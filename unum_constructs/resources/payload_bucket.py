@@ -46,8 +46,8 @@ def payload_bucket_for(  # noqa: PLR0913 - keywords, but for the first
     else:
         Annotations.of(workflow).add_warning_v2(
             "unum:payloadBucketLifecycle",
-            f"payload_bucket: {bucket.node.path} is imported, so nothing here makes its objects expire; have it expire "
-            f"those below {compiled.name}/ after {days.to_days()} days, or later",
+            f"payload_bucket: {bucket.node.path} is imported, so this app cannot make its objects expire; let those "
+            f"below {compiled.name}/ expire after {days.to_days()} days, or later",
         )
     return bucket
 
@@ -56,7 +56,7 @@ def _needs_bucket(workflow: Construct, compiled: Workflow, payload: Payload | st
     if payload not in [*Payload]:
         raise ConstructError(workflow, f"payload: expected one of {[str(each) for each in Payload]}, got {payload!r}")
     if payload == Payload.INLINE and bucket is not None:
-        raise ConstructError(workflow, 'payload: "inline" uses no bucket, but there is `payload_bucket`; remove one')
+        raise ConstructError(workflow, 'payload: "inline" uses no bucket, got `payload_bucket` as well; remove one')
     if bucket is not None and not hasattr(bucket, "bucket_name"):
         raise ConstructError(
             workflow, f"payload_bucket: expected an aws_s3.IBucket, got {bucket!r}; see Bucket.from_bucket_name"
@@ -76,7 +76,7 @@ def _new_bucket(workflow: Construct, table: dynamodb.ITable, days: Duration, nam
         block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
         enforce_ssl=True,
         lifecycle_rules=[s3.LifecycleRule(expiration=days)],
-        # CloudFormation deletes no bucket with objects in it; these go by themselves, and then it costs nothing.
+        # CloudFormation cannot delete a bucket with objects. They expire, and an empty bucket costs nothing.
         removal_policy=RemovalPolicy.RETAIN,
     )
     acknowledge(bucket, LARGE_VALUES)

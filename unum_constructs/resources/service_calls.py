@@ -28,8 +28,8 @@ class CallingWorkflow(Construct):
         if SERVICES not in self._hosts:
             raise ConstructError(
                 self,
-                "expected a Task that calls a service, found none that this could be granted for; grant it to the "
-                "function whose code needs it",
+                "expected a Task that calls a service, found none; grant the permission to the function whose code "
+                "needs it",
             )
         return self._hosts[SERVICES].function.grant_principal
 

@@ -15,5 +15,6 @@ def new_task_response_url(
     which have the same format.
     """
     alias = lambda_.Alias(scope, construct_id, alias_name=response_alias(workflow_name), version=start_alias.version)
-    alias.node.add_dependency(start_alias)  # which comes when everything is allowed
+    # The start alias depends on all policies, so responses never reach a function without permissions.
+    alias.node.add_dependency(start_alias)
     return alias.add_function_url(auth_type=lambda_.FunctionUrlAuthType.AWS_IAM)

@@ -1,4 +1,4 @@
-"""Functions of the snippets: they price an order."""
+"""Functions of the snippets: price an order."""
 
 from typing import Any
 
@@ -6,15 +6,15 @@ PRICES = {"apple": 30, "pear": 45, "plum": 20}
 
 
 def split(event: dict[str, Any], _context: Any) -> list[dict[str, Any]]:
-    """The lines of an order."""
+    """Return the lines of an order."""
     return [{"item": item, "count": count} for item, count in event["order"].items()]
 
 
 def price(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """A line with what it costs."""
+    """Add the price to a line."""
     return {**event, "cents": PRICES[event["item"]] * event["count"]}
 
 
 def total(event: list[dict[str, Any]], _context: Any) -> dict[str, Any]:
-    """What all lines cost."""
+    """Return the number of lines and their total price."""
     return {"lines": len(event), "cents": sum(line["cents"] for line in event)}

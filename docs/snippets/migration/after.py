@@ -1,4 +1,4 @@
-"""The same as a workflow: the states stay, the construct around them is another."""
+"""The state machine of `before.py` as a workflow: same states, another construct."""
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_lambda as lambda_
@@ -12,7 +12,7 @@ from unum_constructs import Definition, UnumWorkflow
 
 
 class Pricing(Stack):
-    """Prices an order, and tells the warehouse."""
+    """Stack that prices an order, and notifies the warehouse."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)

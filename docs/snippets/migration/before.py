@@ -1,4 +1,4 @@
-"""A state machine, as `aws_stepfunctions` builds it."""
+"""State machine, as `aws_stepfunctions` builds it."""
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_lambda as lambda_
@@ -11,7 +11,7 @@ from docs.snippets.orders import HERE
 
 
 class Pricing(Stack):
-    """Prices an order, and tells the warehouse."""
+    """Stack that prices an order, and notifies the warehouse."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)

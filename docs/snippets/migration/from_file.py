@@ -1,4 +1,4 @@
-"""A definition in a file, with the substitutions that `StateMachine` had."""
+"""Definition in a file, with the substitutions of `StateMachine`."""
 
 from aws_cdk import Stack
 from aws_cdk import aws_dynamodb as dynamodb
@@ -10,7 +10,7 @@ from unum_constructs import Definition, UnumWorkflow
 
 
 class Booking(Stack):
-    """Prices a line of an order, and writes it down."""
+    """Stack that prices a line of an order, and stores it."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)

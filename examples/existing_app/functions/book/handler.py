@@ -9,14 +9,14 @@ TABLE = boto3.resource("dynamodb").Table(os.environ["ORDERS_TABLE"])
 
 
 def handle(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Write every order; an order's id comes from its file and line, so a second run changes nothing.
+    """Write every order; an order's id consists of file and line, so a second run changes nothing.
 
     Args:
         event: ``{"file": str, "orders": [{"article": str, "quantity": int, "cents": int}, ...]}``.
-        context: Lambda's, with the invocation's place in the workflow as ``unum``.
+        context: Lambda's context, with the invocation's place in the workflow as ``unum``.
 
     Returns:
-        ``{"file": str, "booked": int, "cents": int}``: how many orders, and the sum of their prices.
+        ``{"file": str, "booked": int, "cents": int}``: number of orders, and sum of their prices.
     """
     with TABLE.batch_writer() as batch:
         for line, order in enumerate(event["orders"], start=1):

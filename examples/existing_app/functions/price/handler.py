@@ -1,4 +1,4 @@
-"""The shop's prices. This function is older than the workflow, and knows nothing of it."""
+"""Prices of the shop; this function is older than the workflow, and independent of it."""
 
 from typing import Any
 
@@ -8,17 +8,17 @@ REBATE_PERCENT = 5
 
 
 class UnknownArticleError(Exception):
-    """The shop does not sell it."""
+    """Article that the shop does not sell."""
 
 
 def handle(order: dict[str, Any], _context: Any) -> int:
-    """The price of an order in cents, with the rebate for large ones.
+    """Return the price of an order in cents, with the rebate for large orders.
 
     Args:
         order: ``{"article": str, "quantity": int}``.
 
     Raises:
-        UnknownArticleError: there is no such article.
+        UnknownArticleError: the shop does not sell the article.
     """
     article: str = order["article"]
     quantity: int = order["quantity"]

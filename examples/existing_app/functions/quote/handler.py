@@ -1,4 +1,4 @@
-"""Tell a customer a price. It was here before the workflow, and calls the price function as it always did."""
+"""Quote a price to a customer; older than the workflow, and still a caller of the price function."""
 
 import json
 import os
@@ -10,7 +10,7 @@ LAMBDA = boto3.client("lambda")
 
 
 def handle(order: dict[str, Any], _context: Any) -> str:
-    """The price of `order`, ``{"article": str, "quantity": int}``, for humans."""
+    """Return the price of `order`, ``{"article": str, "quantity": int}``, as text."""
     answer = LAMBDA.invoke(FunctionName=os.environ["PRICE_FUNCTION"], Payload=json.dumps(order))
     result = json.load(answer["Payload"])
     if "FunctionError" in answer:

@@ -9,10 +9,10 @@ S3 = boto3.resource("s3")
 
 
 def handle(uploaded: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """The orders of a CSV file with the columns ``article`` and ``quantity``.
+    """Read a CSV file with the columns ``article`` and ``quantity``.
 
     Args:
-        uploaded: ``{"bucket": {"name": str}, "object": {"key": str}}``, as S3 tells it to EventBridge.
+        uploaded: ``{"bucket": {"name": str}, "object": {"key": str}}``, as S3 reports it to EventBridge.
 
     Returns:
         ``{"file": key, "orders": [{"article": str, "quantity": int}, ...]}``.
@@ -23,5 +23,5 @@ def handle(uploaded: dict[str, Any], _context: Any) -> dict[str, Any]:
 
 
 def parse(row: dict[str, str]) -> dict[str, Any]:
-    """One line of the file."""
+    """Parse one line of the file."""
     return {"article": row["article"].strip(), "quantity": int(row["quantity"])}

@@ -4,18 +4,18 @@ from statistics import fmean
 from typing import Any
 
 PLAUSIBLE_CELSIUS = (-40.0, 85.0)
-"""What the sensors can measure; anything else comes from a broken one."""
+"""Range of the sensors; other values come from broken ones."""
 
 
 def handle(readings: list[dict[str, Any]], _context: Any) -> dict[str, Any]:
-    """The mean temperature, and how many readings it rests on.
+    """Return the mean temperature, with the number of accepted readings.
 
     Args:
         readings: ``[{"sensor": str, "celsius": number}, ...]``.
 
     Returns:
         ``{"accepted": int, "rejected": [sensor, ...], "mean": number or null}``, the mean in degrees Celsius; null
-        where no reading was accepted.
+        without an accepted reading.
     """
     accepted = [reading["celsius"] for reading in readings if is_plausible(reading["celsius"])]
     return {
@@ -26,6 +26,6 @@ def handle(readings: list[dict[str, Any]], _context: Any) -> dict[str, Any]:
 
 
 def is_plausible(celsius: float) -> bool:
-    """Whether a sensor that works can have measured this."""
+    """Return True if a working sensor can measure `celsius`."""
     lowest, highest = PLAUSIBLE_CELSIUS
     return lowest <= celsius <= highest

@@ -1,17 +1,17 @@
-"""Decide how a room's climate is to be changed."""
+"""Decide on a change of a room's climate."""
 
 from typing import Any
 
 FULL_POWER_AT_K = 5.0
-"""So far from comfort, in kelvin, that all power is needed."""
+"""Distance from comfort, in kelvin, that needs full power."""
 
 
 def handle(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """The command for the room's air conditioner.
+    """Return the command for the room's air conditioner.
 
     Args:
         event: ``{"room": str, "comfort": {"from": number, "to": number}, "aggregate": {"mean": number}}``, in degrees
-            Celsius, with a mean outside of the comfortable range.
+            Celsius, with a mean outside the comfortable range.
 
     Returns:
         ``{"room", "mode": "heat" or "cool", "power": percent}``.
@@ -22,5 +22,5 @@ def handle(event: dict[str, Any], _context: Any) -> dict[str, Any]:
 
 
 def power(distance: float) -> int:
-    """Percent of power at `distance` kelvin from comfort."""
+    """Return the power in percent at `distance` kelvin from comfort."""
     return min(100, round(100 * distance / FULL_POWER_AT_K))

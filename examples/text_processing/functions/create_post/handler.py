@@ -1,17 +1,17 @@
-"""Put the post together from what the branches found."""
+"""Create the post from the results of the branches."""
 
 from typing import Any
 
 
 def handle(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """The post as readers get it.
+    """Return the post as readers see it.
 
     Args:
-        event: ``{"author": str, "text": str, "found": {"mentions": [str, ...], "urls": [...]}}``; each URL has
-            ``url``, ``short`` and its place, ``start`` and ``end`` in characters.
+        event: ``{"author": str, "text": str, "found": {"mentions": [str, ...], "urls": [...]}}``; each URL has ``url``,
+            ``short``, and its position, ``start`` and ``end`` in characters.
 
     Returns:
-        ``{"author", "text", "mentions", "urls"}``: the text with short URLs, and each short URL's long one.
+        ``{"author", "text", "mentions", "urls"}``: the text with short URLs, and the long form of each short URL.
     """
     found = event["found"]
     return {
@@ -23,7 +23,7 @@ def handle(event: dict[str, Any], _context: Any) -> dict[str, Any]:
 
 
 def with_short_urls(text: str, urls: list[dict[str, Any]]) -> str:
-    """`text` with every URL replaced by its short form; `urls` are in the order of the text."""
+    """Replace every URL in `text` by its short form; `urls` are in the order of the text."""
     for url in reversed(urls):  # from the end, so that the places before it stay right
         text = text[: url["start"]] + url["short"] + text[url["end"] :]
     return text

@@ -5,14 +5,14 @@ import unicodedata
 from typing import Any
 
 MENTION = re.compile(r"(?<![\w@./])@(\w{1,30})(?!\w)")
-"""An at sign and a user name; not inside a mail address (``a@b``) or a URL's path (``/@b``)."""
+"""At sign and user name, except inside a mail address (``a@b``) or a URL's path (``/@b``)."""
 
 
 def handle(event: dict[str, Any], _context: Any) -> dict[str, list[str]]:
-    """The mentioned users, each once, in the order of the text.
+    """Return the mentioned users, each once, in the order of the text.
 
     Args:
-        event: ``{"text": str}``; whatever else it has is left alone.
+        event: ``{"text": str}``; other fields are ignored.
 
     Returns:
         ``{"mentions": [user name, ...]}``, composed (NFC) and in lower case, as user names are compared.
@@ -21,6 +21,6 @@ def handle(event: dict[str, Any], _context: Any) -> dict[str, list[str]]:
 
 
 def find_mentions(text: str) -> list[str]:
-    """The user names in `text`."""
+    """Find the user names in `text`."""
     composed = unicodedata.normalize("NFC", text)
     return list(dict.fromkeys(name.lower() for name in MENTION.findall(composed)))

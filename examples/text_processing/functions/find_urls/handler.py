@@ -1,4 +1,4 @@
-"""Find the URLs in a post, and where they are."""
+"""Find the URLs in a post, with their positions."""
 
 import re
 from collections.abc import Iterator
@@ -7,15 +7,15 @@ from typing import Any
 CANDIDATE = re.compile(r"\bhttps?://[^\s<>\"]+", re.IGNORECASE)
 HOST = re.compile(r"https?://[^\s/?#]*\w", re.IGNORECASE)
 TRAILING = ".,;:!?'*_~\u2026\u00bb\u201d\u2019"
-"""What ends a sentence or a quotation rather than a URL that stands at its end."""
+"""Characters that end a sentence or a quotation rather than a URL."""
 BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 
 def handle(event: dict[str, Any], _context: Any) -> dict[str, list[dict[str, Any]]]:
-    """Every occurrence of a URL, in the order of the text.
+    """Return every occurrence of a URL, in the order of the text.
 
     Args:
-        event: ``{"text": str}``; whatever else it has is left alone.
+        event: ``{"text": str}``; other fields are ignored.
 
     Returns:
         ``{"urls": [{"url": str, "start": int, "end": int}, ...]}``, positions in characters, `end` excluded.
@@ -24,15 +24,15 @@ def handle(event: dict[str, Any], _context: Any) -> dict[str, list[dict[str, Any
 
 
 def find_urls(text: str) -> Iterator[dict[str, Any]]:
-    """The URLs in `text`, without the punctuation that follows them."""
+    """Yield the URLs in `text`, without punctuation after them."""
     for match in CANDIDATE.finditer(text):
-        url = trimmed(match.group())
+        url = trim(match.group())
         if HOST.match(url):
             yield {"url": url, "start": match.start(), "end": match.start() + len(url)}
 
 
-def trimmed(url: str) -> str:
-    """`url` without trailing punctuation, and without a closing bracket that nothing in it opens."""
+def trim(url: str) -> str:
+    """Strip trailing punctuation from `url`, and closing brackets without an opening one."""
     while url and (url[-1] in TRAILING or _closes_nothing(url)):
         url = url[:-1]
     return url

@@ -11,14 +11,14 @@ TABLE = boto3.resource("dynamodb").Table(os.environ["POSTS_TABLE"])
 
 
 def handle(post: dict[str, Any], context: Any) -> dict[str, Any]:
-    """The published post.
+    """Publish the post.
 
-    The platform may run this twice for one invocation of the workflow, also at the same time. The idempotency key is
-    the same for all of these runs, so they write one post, and all return the first one's time.
+    Lambda may run this twice for one invocation of the workflow, even concurrently. All runs have the same idempotency
+    key, so they write one post, and return the time of the first.
 
     Args:
         post: ``{"author", "text", "mentions", "urls"}``.
-        context: Lambda's, with the invocation's place in the workflow as ``unum``.
+        context: Lambda's context, with the invocation's place in the workflow as ``unum``.
 
     Returns:
         The post with ``post_id`` and ``published_at``.
@@ -29,7 +29,7 @@ def handle(post: dict[str, Any], context: Any) -> dict[str, Any]:
 
 
 def store(record: dict[str, Any]) -> dict[str, Any]:
-    """What is stored under the id of `record`: itself, unless an earlier run was faster."""
+    """Store `record` unless its id exists; return the stored record."""
     try:
         TABLE.put_item(Item=record, ConditionExpression="attribute_not_exists(post_id)")
     except TABLE.meta.client.exceptions.ConditionalCheckFailedException:

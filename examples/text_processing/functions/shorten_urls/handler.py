@@ -1,4 +1,4 @@
-"""Give every URL a short one, and store it."""
+"""Make and store a short form of every URL."""
 
 import base64
 import hashlib
@@ -14,9 +14,9 @@ CODE_LENGTH = 7
 
 
 def handle(event: dict[str, Any], _context: Any) -> dict[str, list[dict[str, Any]]]:
-    """The same URLs, each with its short form.
+    """Return the URLs with their short forms.
 
-    Runs any number of times for one post: a URL's code comes from the URL alone.
+    Any number of runs for one post is safe: a URL's code depends on the URL alone.
 
     Args:
         event: ``{"urls": [{"url": str, ...}, ...]}``.
@@ -29,19 +29,19 @@ def handle(event: dict[str, Any], _context: Any) -> dict[str, list[dict[str, Any
 
 
 def store(url: str) -> str:
-    """The code under which `url` is stored; another one where a different URL has taken the first choice."""
+    """Store `url`, and return its code: the first candidate that no other URL has."""
     candidates = (code(url, attempt) for attempt in count())
     return next(candidate for candidate in candidates if claim(candidate, url))
 
 
 def code(url: str, attempt: int) -> str:
-    """The choice number `attempt` for the code of `url`: 35 bits of a hash, in lower-case letters and digits."""
+    """Return candidate number `attempt` for the code of `url`: 35 bits of a hash, in lower-case letters and digits."""
     digest = hashlib.sha256(f"{attempt}:{url}".encode()).digest()
     return base64.b32encode(digest)[:CODE_LENGTH].decode().lower()
 
 
 def claim(candidate: str, url: str) -> bool:
-    """Whether `candidate` stands for `url` now: it was free, or stood for it already."""
+    """Claim `candidate` for `url`; return True if it was free, or already belonged to `url`."""
     try:
         TABLE.put_item(
             Item={"code": candidate, "url": url},

@@ -11,30 +11,30 @@ import boto3
 BUCKET = boto3.resource("s3").Bucket(os.environ["BUCKET"])
 
 WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
-"""Letters, with apostrophes (straight or typographic) between them."""
+"""Letters, with straight or typographic apostrophes between them."""
 WHITESPACE = re.compile(rb"[ \t\r\n]")
 MARGIN = 4096
-"""How far behind a chunk's end, in bytes, its last word may reach."""
+"""Most bytes of a chunk's last word behind the chunk's end."""
 
 
 def handle(event: dict[str, Any], _context: Any) -> list[dict[str, int]]:
-    """The counts of the words that begin in a chunk.
+    """Count the words that begin in a chunk.
 
     Args:
-        event: ``{"key": str, "chunk": {"start": int, "end": int}, "partitions": int}``, places in bytes.
+        event: ``{"key": str, "chunk": {"start": int, "end": int}, "partitions": int}``, positions in bytes.
 
     Returns:
-        One ``{word: count}`` for each partition. A word is in the same partition whatever chunk it is in.
+        One ``{word: count}`` for each partition. A word belongs to the same partition in all chunks.
     """
     text = read(event["key"], **event["chunk"])
-    return partitioned(Counter(words(text)), event["partitions"])
+    return partition(Counter(words(text)), event["partitions"])
 
 
 def read(key: str, *, start: int, end: int) -> str:
-    """The text of a chunk: both borders are moved to the next whitespace, so that neighbours fit together.
+    """Read a chunk's text; both borders move to the next whitespace, so that neighbouring chunks fit together.
 
     Raises:
-        ValueError: a word reaches further than `MARGIN` behind the chunk.
+        ValueError: a word extends more than `MARGIN` bytes behind the chunk.
     """
     offset = max(start - 1, 0)
     data: bytes = BUCKET.Object(key).get(Range=f"bytes={offset}-{end + MARGIN - 1}")["Body"].read()
@@ -46,18 +46,18 @@ def read(key: str, *, start: int, end: int) -> str:
 
 
 def _border(data: bytes, place: int) -> int:
-    """Where the first whitespace at `place` or after it is; the end if there is none."""
+    """Return the position of the first whitespace from `place` on, or the end."""
     found = WHITESPACE.search(data, place)
     return found.start() if found else len(data)
 
 
 def words(text: str) -> list[str]:
-    """The words of `text`, without regard to case."""
+    """Return the words of `text` in lower case."""
     return WORD.findall(text.casefold())
 
 
-def partitioned(counts: Counter[str], partitions: int) -> list[dict[str, int]]:
-    """`counts` by partition; a checksum chooses it, because Python's `hash` differs between processes."""
+def partition(counts: Counter[str], partitions: int) -> list[dict[str, int]]:
+    """Split `counts` into partitions by a checksum, because Python's `hash` differs between processes."""
     parts: list[dict[str, int]] = [{} for _ in range(partitions)]
     for word, count in counts.items():
         parts[zlib.crc32(word.encode()) % partitions][word] = count

@@ -1,12 +1,12 @@
-"""Bring together what belongs to one reducer."""
+"""Regroup the counts for the reducers."""
 
 from typing import Any
 
 
 def handle(counts: list[list[dict[str, int]]], _context: Any) -> list[list[dict[str, int]]]:
-    """The counts by partition and chunk.
+    """Return the counts by partition and chunk.
 
     Args:
-        counts: by chunk and partition, ``{word: count}`` each.
+        counts: ``{word: count}`` by chunk and partition.
     """
     return [list(partition) for partition in zip(*counts, strict=True)]

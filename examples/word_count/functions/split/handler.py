@@ -10,14 +10,14 @@ CHUNK_BYTES = int(os.environ["CHUNK_BYTES"])
 
 
 def handle(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """The chunks of a text.
+    """Return the chunks of a text.
 
     Args:
         event: ``{"key": str}``, an object of the bucket, text in UTF-8.
 
     Returns:
-        ``{"key": str, "chunks": [{"start": int, "end": int}, ...]}`` in bytes, `end` excluded. Whoever reads a chunk
-        moves both to the next whitespace, so that no word is cut.
+        ``{"key": str, "chunks": [{"start": int, "end": int}, ...]}`` in bytes, `end` excluded. Readers of a chunk move
+        both borders to the next whitespace, so that words stay whole.
     """
     size = BUCKET.Object(event["key"]).content_length
     starts = range(0, size, CHUNK_BYTES)

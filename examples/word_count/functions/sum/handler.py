@@ -5,7 +5,7 @@ from typing import Any
 
 
 def handle(counts: list[dict[str, int]], _context: Any) -> dict[str, int]:
-    """The sums of `counts`, which has one ``{word: count}`` for each chunk."""
+    """Add up `counts`, one ``{word: count}`` for each chunk."""
     total: Counter[str] = Counter()
     for count in counts:
         total.update(count)

@@ -1,4 +1,4 @@
-"""Put the partitions' counts together."""
+"""Combine the counts of all partitions."""
 
 import json
 import os
@@ -11,16 +11,17 @@ MOST_FREQUENT = 10
 
 
 def handle(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """The totals; all counts are written to the bucket.
+    """Write all counts to the bucket, and return the totals.
 
     Args:
-        event: ``{"key": str, "counts": [{word: count}, ...]}``, one entry for each partition; a word is in one of them.
+        event: ``{"key": str, "counts": [{word: count}, ...]}``, one entry for each partition; a word belongs to one of
+            them.
 
     Returns:
-        ``{"words": int, "distinct": int, "most_frequent": [[word, count], ...], "counts": str}``, the last one the
+        ``{"words": int, "distinct": int, "most_frequent": [[word, count], ...], "counts": str}``; the last one is the
         key of an object with ``{word: count}`` as JSON, the most frequent words first.
     """
-    counts = dict(sorted(merged(event["counts"]).items(), key=lambda entry: (-entry[1], entry[0])))
+    counts = dict(sorted(merge(event["counts"]).items(), key=lambda entry: (-entry[1], entry[0])))
     key = f"counts/{event['key']}.json"
     BUCKET.put_object(Key=key, Body=json.dumps(counts, ensure_ascii=False).encode(), ContentType="application/json")
     return {
@@ -31,6 +32,6 @@ def handle(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     }
 
 
-def merged(partitions: list[dict[str, int]]) -> dict[str, int]:
-    """The counts of all partitions, which have no word in common."""
+def merge(partitions: list[dict[str, int]]) -> dict[str, int]:
+    """Combine the counts of all partitions, which have no word in common."""
     return {word: count for partition in partitions for word, count in partition.items()}
