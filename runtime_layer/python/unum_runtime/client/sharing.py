@@ -37,7 +37,7 @@ class Sharing:
 
         Returns:
             Context manager that renews this client's lease, if any. Its end does not release the lease: the invoked
-                function has the same claim, and releases it.
+            function has the same claim, and releases it.
 
         Raises:
             InvokeError: Lambda rejected the start request; the lease is released.
