@@ -1,0 +1,280 @@
+"""Arrivals of `advance` and the states that it visits on the way, as a table."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from unum_compiler import compile_workflow
+from unum_runtime.model.checkpoint import Success
+from unum_runtime.model.ir import Json
+from unum_runtime.model.naming import Execution
+from unum_runtime.protocol.planning.advance import (
+    MAX_PURE_STEPS,
+    Arrival,
+    AtFanOut,
+    AtTask,
+    AtWait,
+    Ended,
+    Failed,
+    Onward,
+    Visit,
+    Visits,
+    advance,
+)
+from unum_runtime.protocol.planning.evaluation import EvaluationContext
+
+STARTED = 100_000
+"""Start of the execution and time of entering the first state, in milliseconds since 1970."""
+
+T = {"Type": "Task", "Resource": "T", "End": True}
+CATCH = [{"ErrorEquals": ["States.ALL"], "ResultPath": "$.error", "Next": "H"}]
+RAISE = {"Type": "Fail", "Error": "Boom", "Cause": "why"}
+LIMITED = {"TimeoutSeconds": 30}
+
+
+def do_pass(then: str | None = None, **fields: Json) -> Json:
+    return {"Type": "Pass", **_next(then), **fields}
+
+
+def choice(default: str = "T", **targets: str) -> Json:
+    rules = [{"Variable": "$", "StringEquals": value, "Next": target} for value, target in targets.items()]
+    return {"Type": "Choice", "Choices": rules, "Default": default}
+
+
+def wait(then: str | None = None, seconds: int = 60, **fields: Json) -> Json:
+    return {"Type": "Wait", "Seconds": seconds, **_next(then), **fields}
+
+
+def each(inside: Json, then: str | None = None, mode: str = "INLINE", **fields: Json) -> Json:
+    config = {"Mode": mode} | ({"ExecutionType": "STANDARD"} if mode == "DISTRIBUTED" else {})
+    processor = {"ProcessorConfig": config, "StartAt": next(iter(inside)), "States": inside}
+    return {"Type": "Map", "ItemProcessor": processor, **_next(then), **fields}
+
+
+def parallel(*branches: Json, then: str | None = None, **fields: Json) -> Json:
+    scopes = [{"StartAt": next(iter(states)), "States": states} for states in branches]
+    return {"Type": "Parallel", "Branches": scopes, **_next(then), **fields}
+
+
+def _next(then: str | None) -> dict[str, Json]:
+    return {"End": True} if then is None else {"Next": then}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A call of `advance`.
+
+    Attributes:
+        states: the definition, entered at its first state.
+        value: the input of that state.
+        arrival: kind of the arrival, its state, and what there is to say of it; see `shown`.
+        passed: the visits; see `shown_visit`.
+        top: further fields of the definition.
+        entered_ms: time of entering the first state.
+    """
+
+    states: dict[str, Json]
+    value: Json
+    arrival: tuple[Any, ...]
+    passed: list[Any]
+    top: dict[str, Json] | None = None
+    entered_ms: int = STARTED
+
+
+ROWS: dict[str, Row] = {
+    "a Task": Row({"T": T}, 1, ("task", "T", 1, None), ["T ."]),
+    "a Pass": Row({"P": do_pass("T"), "T": T}, 1, ("task", "T", 1, None), ["P > T", "T ."]),
+    "a Pass with a result": Row(
+        {"P": do_pass("T", Result=2, ResultPath="$.r"), "T": T},
+        {"n": 1},
+        ("task", "T", {"n": 1, "r": 2}, None),
+        ["P > T", "T ."],
+    ),
+    "a last Pass": Row({"P": do_pass(Result=2)}, 1, ("ended", "P", 2), ["P > end"]),
+    "a failing Pass": Row({"P": do_pass(InputPath="$.no")}, {}, ("failed", "P", "States.Runtime"), ["P !"]),
+    "a Choice with a match": Row(
+        {"C": choice(a="P"), "P": do_pass("T"), "T": T}, "a", ("task", "T", "a", None), ["C > P", "P > T", "T ."]
+    ),
+    "a Choice without a match": Row(
+        {"C": choice(a="P"), "P": do_pass("T"), "T": T}, "b", ("task", "T", "b", None), ["C > T", "T ."]
+    ),
+    "a Succeed": Row({"S": {"Type": "Succeed", "InputPath": "$.a"}}, {"a": 1}, ("ended", "S", 1), ["S > end"]),
+    "a Fail": Row({"P": do_pass("F"), "F": RAISE}, 1, ("failed", "F", "Boom"), ["P > F", "F !"]),
+    "a Wait before a Task": Row(
+        {"W": wait("P"), "P": do_pass("T"), "T": T},
+        1,
+        ("task", "T", 1, STARTED + 60_000),
+        ["W > P", "P > T", "T ."],
+    ),
+    "a Wait before the end": Row({"W": wait()}, 1, ("wait", "W", 1, STARTED + 60_000), ["W ."]),
+    "a Wait before a Pass that ends": Row(
+        {"W": wait("P"), "P": do_pass()}, 1, ("wait", "W", 1, STARTED + 60_000), ["W ."]
+    ),
+    "a Wait before another": Row(
+        {"V": wait("W", 5), "W": wait("T"), "T": T}, 1, ("wait", "V", 1, STARTED + 5_000), ["V ."]
+    ),
+    "a Wait that is over": Row(
+        {"W": {"Type": "Wait", "Timestamp": "1970-01-01T00:00:00Z", "Next": "T"}, "T": T},
+        1,
+        ("task", "T", 1, None),
+        ["W > T", "T ."],
+    ),
+    "a Wait beyond the deadline": Row(
+        {"W": wait("T"), "T": T}, 1, ("wait", "W", 1, STARTED + 30_000), ["W ."], top=LIMITED
+    ),
+    "a Wait after the deadline": Row(
+        {"W": wait("T"), "T": T}, 1, ("task", "T", 1, None), ["W > T", "T ."], top=LIMITED, entered_ms=STARTED + 30_000
+    ),
+    "a Wait with a failing exit": Row(
+        {"W": wait("T", OutputPath="$.no"), "T": T}, {}, ("wait", "W", {}, STARTED + 60_000), ["W ."]
+    ),
+    "a Map with Tasks": Row({"M": each({"T": T})}, [1, 2], ("fan-out", "M", [1, 2], 2), ["M ."]),
+    "a Map with a limit": Row(
+        {"M": each({"T": T}, MaxConcurrency=2)}, [1, 2, 3], ("fan-out", "M", [1, 2, 3], 2), ["M ."]
+    ),
+    "a Map with a high limit": Row(
+        {"M": each({"T": T}, MaxConcurrency=9)}, [1, 2], ("fan-out", "M", [1, 2], 2), ["M ."]
+    ),
+    "a Map without items": Row({"M": each({"X": T}, "T"), "T": T}, [], ("task", "T", [], None), ["M > T", "T ."]),
+    "a pure Map": Row(
+        {"M": each({"X": do_pass("Y"), "Y": do_pass(Result=0)}, "T"), "T": T},
+        [1, 2],
+        ("task", "T", [0, 0], None),
+        [("M > T", [["X > Y", "Y > end"], ["X > Y", "Y > end"]]), "T ."],
+    ),
+    "a pure Map with a failing branch": Row(
+        {"M": each({"C": choice("F", a="S"), "S": {"Type": "Succeed"}, "F": RAISE}, "T"), "T": T},
+        ["a", "b"],
+        ("failed", "M", "Boom"),
+        [("M !", [["C > S", "S > end"], ["C > F", "F !"]])],
+    ),
+    "a pure Map that tolerates a failure": Row(
+        {
+            "M": each(
+                {"C": choice("F", a="S"), "S": {"Type": "Succeed"}, "F": RAISE},
+                "T",
+                "DISTRIBUTED",
+                ToleratedFailurePercentage=50,
+            ),
+            "T": T,
+        },
+        ["a", "b"],
+        ("task", "T", ["a"], None),
+        [("M > T", [["C > S", "S > end"], ["C > F", "F !"]]), "T ."],
+    ),
+    "a pure Map with a catcher": Row(
+        {"M": each({"F": RAISE}, "T", Catch=CATCH, ItemsPath="$.all"), "H": do_pass(OutputPath="$.error"), "T": T},
+        {"all": [1]},
+        ("ended", "H", {"Error": "Boom", "Cause": "why"}),
+        [("M > H", [["F !"]]), "H > end"],
+    ),
+    "a Map of no array": Row({"M": each({"T": T})}, 5, ("failed", "M", "States.Runtime"), ["M !"]),
+    "a data-flow failure with a catcher": Row(
+        {"L": parallel({"X": T}, Catch=CATCH, Parameters={"x.$": "States.StringToJson($.a)"}), "H": T},
+        {"a": "{"},
+        ("task", "H", {"a": "{", "error": "States.IntrinsicFailure"}, None),
+        ["L > H", "H ."],
+    ),
+    "States.Runtime, which no catcher of States.ALL takes": Row(
+        {"M": each({"X": T}, Catch=CATCH, ItemsPath="$.a"), "H": T},
+        {"a": 1},
+        ("failed", "M", "States.Runtime"),
+        ["M !"],
+    ),
+    "a catcher after the deadline": Row(
+        {"L": parallel({"X": T}, Catch=CATCH, Parameters={"x.$": "States.StringToJson($.a)"}), "H": T},
+        {"a": "{"},
+        ("failed", "L", "States.IntrinsicFailure"),
+        ["L !"],
+        top=LIMITED,
+        entered_ms=STARTED + 30_000,
+    ),
+    "a Parallel with Tasks": Row({"L": parallel({"A": do_pass()}, {"T": T})}, 1, ("fan-out", "L", [1, 1], 2), ["L ."]),
+    "a pure Parallel": Row(
+        {"L": parallel({"A": do_pass(Result=1)}, {"B": do_pass(Result=2)}, then="P"), "P": do_pass()},
+        0,
+        ("ended", "P", [1, 2]),
+        [("L > P", [["A > end"], ["B > end"]]), "P > end"],
+    ),
+    "a pure Parallel in a pure Map": Row(
+        {"M": each({"L": parallel({"A": do_pass()}, {"B": do_pass()})})},
+        [7],
+        ("ended", "M", [[7, 7]]),
+        [("M > end", [[("L > end", [["A > end"], ["B > end"]])]])],
+    ),
+}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+def test_arrival_and_visits(row: Row) -> None:
+    visits: Visits = []
+    arrival = advanced(row, visits)
+    assert (shown(arrival), [shown_visit(visit) for visit in visits]) == (row.arrival, row.passed)
+    assert shown(advanced(row, None)) == row.arrival
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+def test_each_visit_begins_with_the_exit_before_it(row: Row) -> None:
+    visits: Visits = []
+    arrival = advanced(row, visits)
+    assert (visits[0].given.value, visits[0].evaluation.entered_ms) == (row.value, row.entered_ms)
+    for before, after in pairwise(visits):
+        assert isinstance(before.end, Onward)
+        assert (before.end.target, before.end.value) == (after.state.name, after.given.value)
+        assert before.end.evaluation == after.evaluation
+    last = visits[-1]
+    assert last.failure == (arrival.failure if isinstance(arrival, Failed) else None)
+    assert last.exit is not None if isinstance(arrival, Ended) else last.exit is None
+
+
+def test_a_task_behind_a_wait_is_entered_when_the_wait_ends() -> None:
+    arrival = advanced(ROWS["a Wait before a Task"], None)
+    assert isinstance(arrival, AtTask)
+    assert arrival.evaluation.entered_ms == STARTED + 60_000
+
+
+def test_a_loop_without_a_task_ends_with_an_error() -> None:
+    loop = Row({"P": do_pass("C"), "C": choice("P", stop="T"), "T": T}, "x", (), [])
+    visits: Visits = []
+    arrival = advanced(loop, visits)
+    assert shown(arrival) == ("failed", "P", "States.Runtime")
+    assert isinstance(arrival, Failed)
+    assert str(MAX_PURE_STEPS) in str(arrival.failure.cause)
+    # The limit failed, no visit did: readers tell a limit from the data by this.
+    assert (len(visits), visits[-1].failure) == (MAX_PURE_STEPS, None)
+
+
+def advanced(row: Row, visits: Visits | None) -> Arrival:
+    definition = {"StartAt": next(iter(row.states)), "States": row.states, **(row.top or {})}
+    workflow = compile_workflow(definition, name="w", functions=None, options={})
+    evaluation = EvaluationContext(workflow, Execution("e", STARTED), row.entered_ms, "seed")
+    return advance(workflow.start_at, Success(row.value), evaluation, visits)
+
+
+def shown(arrival: Arrival) -> tuple[Any, ...]:
+    match arrival:
+        case AtTask(task, given, _, due_ms):
+            return ("task", task.name, without_cause(given.value), due_ms)
+        case AtWait(state, value, _, until_ms):
+            return ("wait", state.name, value, until_ms)
+        case AtFanOut(state, _, _, inputs, width):
+            return ("fan-out", state.name, [*inputs], width)
+        case Ended(name, given):
+            return ("ended", name, given.value)
+        case Failed(name, failure):
+            return ("failed", name, failure.error)
+
+
+def without_cause(value: Json) -> Json:
+    """Return `value` with the name of a caught error in place of the error."""
+    return {**value, "error": value["error"]["Error"]} if isinstance(value, dict) and "error" in value else value
+
+
+def shown_visit(visit: Visit) -> Any:
+    """Name and end of `visit`: "A > B" was left for B, "A ." stopped control, "A !" failed; then any branches."""
+    end = f"> {visit.exit.target or 'end'}" if visit.exit else "!" if visit.failure else "."
+    text = f"{visit.state.name} {end}"
+    branches = [[shown_visit(inner) for inner in inside] for inside in visit.branches]
+    return (text, branches) if branches else text
