@@ -236,7 +236,7 @@ def test_another_try_waits_in_the_queue(deploy: Deploy, sqs: Any) -> None:
 def test_a_function_without_a_timer_says_so(deploy: Deploy) -> None:
     task = {"Resource": "F", "Retry": [{"ErrorEquals": ["States.ALL"]}]}
     deployed = deploy(task, lambda _event, _context: 1 / 0)
-    with pytest.raises(Exception, match="no timer: 1 events have to wait"):
+    with pytest.raises(Exception, match="no timer: 1 events are delayed"):
         deployed.run({})
 
 

@@ -57,7 +57,7 @@ class NoTimer:
 
     def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
         """Raise NoRoute; see `Timer.schedule`."""
-        raise NoRoute(f"no timer: {len(events)} events have to wait, and this function has nothing to keep them")
+        raise NoRoute(f"no timer: {len(events)} events are delayed, and this function has no timer to keep them")
 
 
 @dataclass(frozen=True)

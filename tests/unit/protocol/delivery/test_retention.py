@@ -61,7 +61,7 @@ def test_a_name_that_is_still_taken_starts_nothing_when_its_steps_are_gone(defin
     calls, sent = platform.calls.copy(), len(platform.sent)
     platform.clock.pass_seconds(2 * DAY_S)
     for begin in (lambda: platform.start(value=[1]), lambda: resume(platform.runtime(), "e")):
-        with pytest.raises(RefusedDelivery, match="may be gone"):
+        with pytest.raises(RefusedDelivery, match="may have expired"):
             begin()
     assert (platform.calls, len(platform.sent)) == (calls, sent)
     assert len([*client_of(platform).steps("e")]) == 1, "the end alone is left"

@@ -100,13 +100,13 @@ def test_content_that_says_nothing_is_told_what_is_allowed(entry: Door, content:
     [
         (event(None, "GET"), "got GET"),
         (event("{}", "PUT"), "got PUT"),
-        (event(None), "got a body that is no JSON: "),
-        (event("{"), "got a body that is no JSON: "),
-        (event("{}", encoded=True), "got a body that is no JSON: "),
-        (event("/w==", encoded=True), "got a body that is no JSON: "),
-        (event("[" * 100_000), "got a body that is no JSON: "),
-        ({"start": "e"}, "got an event that is no HTTP request"),
-        (None, "got an event that is no HTTP request"),
+        (event(None), "got a body that is not JSON: "),
+        (event("{"), "got a body that is not JSON: "),
+        (event("{}", encoded=True), "got a body that is not JSON: "),
+        (event("/w==", encoded=True), "got a body that is not JSON: "),
+        (event("[" * 100_000), "got a body that is not JSON: "),
+        ({"start": "e"}, "got an event that is not an HTTP request"),
+        (None, "got an event that is not an HTTP request"),
     ],
 )
 def test_what_is_no_request(entry: Door, request_: Any, got: str) -> None:

@@ -400,7 +400,7 @@ def test_an_event_too_large_to_be_kept_fails_the_task() -> None:
 
 def test_a_nudge_whose_answer_is_gone_is_refused(plain: Asking) -> None:
     event = plain.event()
-    assert "gone" in str(plain.deliver(replace(event, job={"is_over": True})))
+    assert "result is missing" in str(plain.deliver(replace(event, job={"is_over": True})))
 
 
 def test_a_task_of_an_activity_is_taken_once_and_beats_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:

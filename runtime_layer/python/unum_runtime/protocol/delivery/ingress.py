@@ -31,7 +31,7 @@ def admit(rt: Runtime, envelope: Envelope) -> State:
     if now_s > envelope.not_after_s:
         late_s = now_s - envelope.not_after_s
         raise RefusedDelivery(
-            f"{envelope.name}: delivered {late_s} s after its deadline; what it refers to may be gone"
+            f"{envelope.name}: delivered {late_s} s after its deadline; its items may have expired"
         )
     return rt.workflow.states[envelope.state]
 

@@ -62,7 +62,7 @@ def _begin(rt: Runtime, record: Checkpoint, *, fresh: bool) -> None:
         RefusedDelivery: the execution's commits may have expired; only its result is kept for longer.
     """
     if rt.clock.now_ms() // 1000 > rt.last_s(record.name.execution):
-        raise RefusedDelivery(f"{record.name.execution}: started again when what it has committed may be gone")
+        raise RefusedDelivery(f"{record.name.execution}: started again after its commits may have expired")
     routes = execution_routes(rt)
     effect = plan(rt.workflow, record)
     if isinstance(effect, Invoke) and _is_for_us(rt, effect):

@@ -112,7 +112,8 @@ def find_packed(rt: Runtime, place: Place, name: Name, pack: Item | None) -> Ite
         return None
     own, found = checkpoint_key(rt.workflow.name, name), entry(place.key, pack, place.slot, name.execution)
     if found is None or found[0] != own:
-        raise InconsistentHistory(f"{name}: its branch has ended otherwise, {pack[ENDS[place.slot]]!r} in {place.key}")
+        end = pack[ENDS[place.slot]]
+        raise InconsistentHistory(f"{name}: its branch has ended with another invocation, {end!r} in {place.key}")
     _, item = found
     return item or rt.store.read([aside_key(own)]).get(aside_key(own))
 

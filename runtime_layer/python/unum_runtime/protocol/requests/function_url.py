@@ -52,7 +52,7 @@ def _content(event: Json) -> Json:
             return _parsed(event)
         case {"requestContext": {"http": {"method": method}}}:
             raise ValueError(method)
-    raise ValueError("an event that is no HTTP request")
+    raise ValueError("an event that is not an HTTP request")
 
 
 def _parsed(event: Mapping[str, Json]) -> Json:
@@ -60,7 +60,7 @@ def _parsed(event: Mapping[str, Json]) -> Json:
     try:
         return json.loads(base64.b64decode(body) if event.get("isBase64Encoded") else body)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"a body that is no JSON: {error}") from error
+        raise ValueError(f"a body that is not JSON: {error}") from error
 
 
 def _request(content: Json) -> Mapping[str, Json]:

@@ -118,7 +118,7 @@ def _read_pending(rt: Runtime, token: str) -> _Pending:
     # The token is the caller's text: only letters and digits become part of a key.
     item: Item = rt.store.read([key]).get(key, {}) if digest.isalnum() and digest.isascii() else {}
     if not item or not _is_same(str(item["proof"]), proof):
-        raise InvalidToken("no Task gave out this token, or longer ago than items are kept")
+        raise InvalidToken("no Task gave out this token, or its retention has passed")
     if TOMBSTONE in item:
         return _Pending(key, item, result, None, is_over=True)
     # One read: the result, the commit, and what may have settled the Task without either.

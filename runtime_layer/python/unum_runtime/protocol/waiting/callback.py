@@ -150,7 +150,7 @@ def check_result(rt: Runtime, envelope: Envelope, limits: Limits) -> Success | F
     item = _answer(rt, envelope)
     if envelope.job == NUDGE:
         if item is None:
-            raise RefusedDelivery(f"{envelope.name}: what was handed in for it is gone")
+            raise RefusedDelivery(f"{envelope.name}: its stored result is missing; has it expired?")
         return _take_result(rt, envelope, item, By.RESPONDER)
     waited_ms = rt.clock.now_ms() - int(envelope.job["since"])
     failure = _overdue_failure(rt, envelope, limits, waited_ms) if item is None else None
@@ -175,9 +175,8 @@ def refuse_late_check(rt: Runtime, envelope: Envelope, state: State) -> None:
     if not isinstance(state, Task) or state.pattern is not Pattern.CALLBACK or envelope.job in (None, NUDGE):
         return
     # A result by the clock is this event's own: an earlier delivery of it may have died after the commit.
-    key = _answer_key(rt, envelope)
-    if rt.store.read([key]).get(key, {}).get("by", By.CLOCK) != By.CLOCK:
-        raise RefusedDelivery(f"{envelope.name}: has a result, so its time need not be looked at any more")
+    if (_answer(rt, envelope) or {"by": By.CLOCK})["by"] != By.CLOCK:
+        raise RefusedDelivery(f"{envelope.name}: has a result already, so a check of its time has no effect")
 
 
 def collect_tokens(rt: Runtime, envelope: Envelope, state: State) -> None:
@@ -241,15 +240,11 @@ def _answer(rt: Runtime, envelope: Envelope) -> Item | None:
 
 
 def _pending_key(rt: Runtime, envelope: Envelope) -> Key:
-    return pending_key(rt.workflow.name, _own_digest(envelope))
+    return pending_key(rt.workflow.name, _digest(envelope.name, envelope.state, sum(envelope.retries)))
 
 
 def _answer_key(rt: Runtime, envelope: Envelope) -> Key:
-    return answer_key(rt.workflow.name, _own_digest(envelope))
-
-
-def _own_digest(envelope: Envelope) -> str:
-    return _digest(envelope.name, envelope.state, sum(envelope.retries))
+    return answer_key(rt.workflow.name, _digest(envelope.name, envelope.state, sum(envelope.retries)))
 
 
 def _digest(name: Name, state: str, attempt: int) -> str:
