@@ -29,7 +29,7 @@ DAY_S = 86_400
 
 
 def object_lifetime_days(retention_s: int) -> int:
-    """Return the days until objects of items with retention `retention_s` (seconds) may expire."""
+    """Return the lifetime of objects, in days, for items kept for `retention_s` seconds."""
     # One day more than the items: a delivery may write the item minutes after the object that it refers to.
     return -(-retention_s // DAY_S) + 1
 
@@ -110,7 +110,7 @@ class LargeItems:
         return name
 
     def read_texts(self, references: Iterable[str]) -> dict[str, str]:
-        """See `read_texts`."""
+        """See the function `read_texts`."""
         return read_texts(references, self.objects.get)
 
     def split(self, key: Key, item: Item) -> tuple[Item, dict[str, bytes]]:
