@@ -15,6 +15,7 @@ from datetime import datetime
 from functools import reduce
 from typing import Any
 
+from unum_compiler.frontends.graph import nodes
 from unum_compiler.frontends.graph.graph_expressions import (
     Condition,
     Expression,
@@ -25,21 +26,7 @@ from unum_compiler.frontends.graph.graph_expressions import (
     timestamp,
     var,
 )
-from unum_compiler.frontends.graph.nodes import (
-    Choose,
-    Ending,
-    Flow,
-    Fold,
-    Goto,
-    Map,
-    Parallel,
-    Piece,
-    Simple,
-    Step,
-    Task,
-    input_fields,
-    nodes_of,
-)
+from unum_compiler.frontends.graph.nodes import Flow, Piece, Step, input_fields, nodes_of
 
 __all__ = [
     "Condition",
@@ -85,7 +72,7 @@ def task(
     input: Any = None,  # noqa: A002 - the word for it
     timeout_s: int | Reference | None = None,
     heartbeat_s: int | Reference | None = None,
-) -> Task:
+) -> nodes.Task:
     """Return a node that runs user code.
 
     Args:
@@ -105,7 +92,7 @@ def task(
         **_number("TimeoutSeconds", timeout_s),
         **_number("HeartbeatSeconds", heartbeat_s),
     }
-    return Task(name=name, fields=fields, function=name if function is None else function)
+    return nodes.Task(name=name, fields=fields, function=name if function is None else function)
 
 
 def map(  # noqa: A001 - what it is called in every language of workflows
@@ -115,7 +102,7 @@ def map(  # noqa: A001 - what it is called in every language of workflows
     select: Mapping[str, Any] | None = None,
     at_once: int | Reference | None = None,
     name: str = "map",
-) -> Map:
+) -> nodes.Map:
     """Return a node that runs `branch` once per item, side by side; outputs form an array.
 
     Args:
@@ -127,15 +114,15 @@ def map(  # noqa: A001 - what it is called in every language of workflows
     """
     selector = {} if select is None else {"ItemSelector": payload(dict(select))}
     fields = {"ItemsPath": _place(items).text, **selector, **_number("MaxConcurrency", at_once)}
-    return Map(name=name, fields=fields, branch=nodes_of(branch))
+    return nodes.Map(name=name, fields=fields, branch=nodes_of(branch))
 
 
-def parallel(*branches: Piece, name: str = "parallel") -> Parallel:
+def parallel(*branches: Piece, name: str = "parallel") -> nodes.Parallel:
     """Return a node that runs `branches` side by side, each with its input; outputs form an array."""
-    return Parallel(name=name, branches=tuple(nodes_of(branch) for branch in branches))
+    return nodes.Parallel(name=name, branches=tuple(nodes_of(branch) for branch in branches))
 
 
-def choose(*ways: tuple[Condition, Piece | None], default: Piece | None = None, name: str = "choose") -> Choose:
+def choose(*ways: tuple[Condition, Piece | None], default: Piece | None = None, name: str = "choose") -> nodes.Choose:
     """Return a node that runs the nodes behind the first true condition, then continues the sequence.
 
     Args:
@@ -144,10 +131,10 @@ def choose(*ways: tuple[Condition, Piece | None], default: Piece | None = None, 
         name: name of the node.
     """
     checked = tuple((_condition(condition), None if then is None else nodes_of(then)) for condition, then in ways)
-    return Choose(name=name, ways=checked, default=None if default is None else nodes_of(default))
+    return nodes.Choose(name=name, ways=checked, default=None if default is None else nodes_of(default))
 
 
-def fold(body: Piece, *, items: Reference, initial: Any, name: str = "fold") -> Fold:
+def fold(body: Piece, *, items: Reference, initial: Any, name: str = "fold") -> nodes.Fold:
     """Return a node that runs `body` item by item, in sequence; the last run's output is its output.
 
     A variable carries the array from item to item: store large items elsewhere, and put references into the array.
@@ -159,12 +146,12 @@ def fold(body: Piece, *, items: Reference, initial: Any, name: str = "fold") -> 
         initial: `accumulated` of the first item, and the output for an empty array.
         name: name of the node.
     """
-    return Fold(name=name, items=_place(items), initial=initial, body=nodes_of(body))
+    return nodes.Fold(name=name, items=_place(items), initial=initial, body=nodes_of(body))
 
 
 def wait(
     seconds: int | Reference | None = None, *, until: datetime | Reference | None = None, name: str = "wait"
-) -> Simple:
+) -> nodes.Simple:
     """Return a node that delays, then passes its input.
 
     Args:
@@ -178,28 +165,28 @@ def wait(
     if (seconds is None) == (until is None):
         raise ValueError(f"{name!r}: expected seconds or until, got {'none' if until is None else 'both'}")
     if isinstance(until, datetime):
-        return Simple(name=name, fields={"Type": "Wait", "Timestamp": timestamp(until)})
+        return nodes.Simple(name=name, fields={"Type": "Wait", "Timestamp": timestamp(until)})
     if until is not None:
-        return Simple(name=name, fields={"Type": "Wait", "TimestampPath": _place(until).text})
-    return Simple(name=name, fields={"Type": "Wait", **_number("Seconds", seconds)})
+        return nodes.Simple(name=name, fields={"Type": "Wait", "TimestampPath": _place(until).text})
+    return nodes.Simple(name=name, fields={"Type": "Wait", **_number("Seconds", seconds)})
 
 
-def shape(value: Any, *, name: str = "shape") -> Simple:
+def shape(value: Any, *, name: str = "shape") -> nodes.Simple:
     """Return a node that outputs part of its input, or an object containing expressions."""
-    return Simple(name=name, fields={"Type": "Pass", **input_fields(value)})
+    return nodes.Simple(name=name, fields={"Type": "Pass", **input_fields(value)})
 
 
-def let(name: str = "let", /, **variables: Any) -> Simple:
+def let(name: str = "let", /, **variables: Any) -> nodes.Simple:
     """Return a node that passes its input and sets variables for `var`; `name` is the node's name."""
-    return Simple(name=name, fields={"Type": "Pass"}).assign(**variables)
+    return nodes.Simple(name=name, fields={"Type": "Pass"}).assign(**variables)
 
 
-def succeed(name: str = "succeed") -> Ending:
+def succeed(name: str = "succeed") -> nodes.Ending:
     """Return a node that ends branch or execution, passing its input."""
-    return Ending(name=name, fields={"Type": "Succeed"})
+    return nodes.Ending(name=name, fields={"Type": "Succeed"})
 
 
-def fail(error: str | Reference, cause: str | Reference | None = None, *, name: str = "fail") -> Ending:
+def fail(error: str | Reference, cause: str | Reference | None = None, *, name: str = "fail") -> nodes.Ending:
     """Return a node that raises an error.
 
     Args:
@@ -211,12 +198,12 @@ def fail(error: str | Reference, cause: str | Reference | None = None, *, name: 
         TypeError: an argument is neither text nor a place.
     """
     fields = {**_text("Error", error), **({} if cause is None else _text("Cause", cause))}
-    return Ending(name=name, fields={"Type": "Fail", **fields})
+    return nodes.Ending(name=name, fields={"Type": "Fail", **fields})
 
 
-def goto(name: str) -> Goto:
+def goto(name: str) -> nodes.Goto:
     """Return a node that continues with node `name` of the same branch; backwards, this makes a loop."""
-    return Goto(name=name)
+    return nodes.Goto(name=name)
 
 
 def seq(first: Piece, *others: Piece) -> Piece:

@@ -31,7 +31,7 @@ class FunctionOptions:
 
     def __post_init__(self) -> None:
         if self.guard is not None:
-            object.__setattr__(self, "guard", _parse_guard(self.guard))
+            object.__setattr__(self, "guard", _parse_guard(self.guard))  # text such as "read" is accepted, too
         for option in ("checkpoint", "memoize"):
             if type(given := getattr(self, option)) is not bool:
                 raise ValueError(f"{option}: expected True or False, got {given!r}")

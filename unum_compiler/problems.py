@@ -63,7 +63,7 @@ class Report:
 
 def shown(value: Json) -> str:
     """Return `value` as JSON, cut to a length for messages."""
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False)  # text of users stays readable in any script
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 

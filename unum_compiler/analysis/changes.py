@@ -73,6 +73,7 @@ def changes(old: Workflow, new: Workflow) -> list[Change]:
 
 
 def _functions(old: Workflow, new: Workflow) -> Iterator[Change]:
+    # Removing a function deletes its versions, on which running executions stay.
     before, after = function_edges(old), function_edges(new)
     for function in before.keys() - after.keys():
         message = "is removed: executions that reach it cannot continue"

@@ -176,6 +176,7 @@ def _is_split(workflow: Workflow, reach: Reach) -> bool:
 
 
 def _may_be_wide(state: Map) -> bool:
+    # A path or an expression may allow any number of concurrent branches.
     limit = state.data.get("MaxConcurrency") if state.has_limit else None
     return not isinstance(limit, int) or limit > MOST_BEGUN
 

@@ -110,7 +110,7 @@ def _into(state: State) -> Iterator[_Point]:
         case Parallel() | Map() if not state.pure:
             yield from _branches(state)
             if isinstance(state, Map):
-                yield _Point(state.name, _Where.AFTER)  # there may be no items
+                yield _Point(state.name, _Where.AFTER)  # the array of items may be empty
         case _:
             yield _Point(state.name, _Where.AFTER)
 

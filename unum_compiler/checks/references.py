@@ -86,6 +86,7 @@ def _context_paths(key: str, text: str) -> Iterator[str]:
 
 def _paths(key: str, text: str) -> tuple[Path, ...]:
     """Return the paths in `text` if its field's name allows paths."""
+    # Specification, "Payload Template": other fields hold literal text, even if it looks like a path.
     if not key.endswith((".$", "Path", "Variable")):
         return ()
     try:

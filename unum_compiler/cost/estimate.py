@@ -155,7 +155,7 @@ class Receipt:
     def express_usd_per_s(self) -> float:
         """Return the price of one Express second."""
         used_mb = _EXPRESS_BASE_MB + (self.definition_bytes + self.usage.payload_bytes) / 2**20
-        chunks = -(-used_mb // _EXPRESS_CHUNK_MB)
+        chunks = -(-used_mb // _EXPRESS_CHUNK_MB)  # division rounded up
         return chunks * _EXPRESS_CHUNK_MB / 1024 * self.prices.usd["express_gb_s"]
 
     def express_is_cheaper_below_s(self) -> float:
@@ -190,6 +190,7 @@ class Receipt:
 
 def _runtime_ms(usage: Usage, tasks: int, memory_mb: int, prices: Prices) -> float:
     times = prices.times_ms
+    # Lambda assigns processor time in proportion to memory, so less memory slows the runtime's own work.
     computed_ms = tasks * times["delivery"] * max(1, _PROCESSOR_MB / memory_mb)
     return (
         computed_ms
@@ -220,6 +221,7 @@ def least_object_bytes(prices: Prices, memory_mb: int = DEFAULT_MEMORY_MB) -> in
     waiting_s = (times["object_write"] + times["object_read"]) / 1000
     waited_usd = waiting_s * memory_mb / 1024 * usd["lambda_gb_s"]
     object_usd = usd["s3_put"] + usd["s3_get"] + usd["dynamodb_write_unit"] + usd["dynamodb_read_unit"] + waited_usd
+    # DynamoDB bills whole units, so the price of an item rises in steps: test size by size.
     kilobytes = next(kb for kb in count(1) if _item_usd(usd, kb) > object_usd)
     return kilobytes * 1000
 

@@ -101,6 +101,7 @@ def _functions(root: IConstruct) -> dict[str, lambda_.FunctionBase]:
     A singleton has the ARN of an inner construct; the inner construct wins.
     """
     every = [each for each in root.node.find_all() if isinstance(each, lambda_.FunctionBase)]
+    # Later entries win in the table below: real functions after singletons.
     every.sort(key=lambda each: isinstance(each, lambda_.Function))
     return {text: each for each in every for text in (each.function_arn, each.function_name)}
 

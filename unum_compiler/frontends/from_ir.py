@@ -34,6 +34,7 @@ def read_ir(
 
     report = Report()
     report.add(schema_problems(value, ir_schema()))
+    # The next checks read fields without testing their types.
     report.raise_problems(value)
     workflow = Workflow.from_json(json.dumps(_DEFAULTS | value))
     report.add(workflow_problems(workflow))

@@ -66,6 +66,7 @@ def _is_written(kind: type, name: str) -> bool:
 
 def _attributes(kind: type) -> Iterator[tuple[str, str]]:
     """Yield (field, description) from the docstrings, base classes first."""
+    # A derived class may describe an inherited field anew, so its docstring comes last.
     for each in reversed(kind.__mro__):
         for name, text in _ATTRIBUTE.findall(inspect.cleandoc(each.__doc__ or "")):
             yield name, " ".join(text.split())

@@ -17,6 +17,7 @@ def unique_keys(functions: Iterable[Any], taken: Collection[str] = ()) -> dict[A
     """
     keys: dict[Any, str] = {}
     for function in dict.fromkeys(functions):
+        # Stable order, stable keys: a key is part of the IR, whose digest events must match.
         used = {*taken, *keys.values()}
         keys[function] = next(name for name in _names(function) if name not in used)
     return keys

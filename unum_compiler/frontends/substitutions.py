@@ -41,6 +41,7 @@ def _substituted(value: Json, substitutions: Mapping[str, str], field: str = "")
             text = _PLACEHOLDER.sub(lambda found: substitutions.get(found[1], found[0]), value)
             return _number(text) if field in NUMBERS and _PLACEHOLDER.fullmatch(value) else text
         case dict():
+            # The key selects the type of a number, so values come before keys.
             changed = {key: _substituted(item, substitutions, key) for key, item in value.items()}
             return {_substituted(key, substitutions): item for key, item in changed.items()}
         case list():

@@ -80,6 +80,7 @@ class _Taking:
             return state
         return {field: self._field(state, field, value) for field, value in state.items()}
 
+    # Control flow is compiled, so it cannot contain placeholders: tokens stay there, and the compiler reports them.
     def _field(self, state: Mapping[str, Json], field: str, value: Json) -> Json:
         is_task = state.get("Type") == "Task"
         match field, value:
@@ -110,6 +111,7 @@ class _Taking:
                 return value
 
     def _placeholder(self, token: str) -> str:
+        # One name for equal tokens: environments are limited to 4 KB (AWS Lambda quotas).
         known = next((name for name, value in self.values.items() if value == token), None)
         name = known or next(self._names)
         self.values[name] = token

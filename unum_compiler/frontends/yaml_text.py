@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _CORE = "tag:yaml.org,2002:"
 _MERGE = f"{_CORE}merge"
-_TEXT = ("str", "timestamp", "value")
+_TEXT = ("str", "timestamp", "value")  # YAML reads 2020-01-01 as a date, and = as a default value
 _REMEDY = "write ${Name} and give the value in `substitutions`"
 
 

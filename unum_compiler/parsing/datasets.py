@@ -77,6 +77,7 @@ def _check_config(settings: Part, action: str | None) -> None:
     if loads and action == _GET:
         message = f'objects can be loaded only with the Resource "arn:aws:states:::s3:{_LIST}"; use it, or remove this'
         settings.mistake("Transformation", message)
+    # A list of objects has its own type; content of objects needs one to be parsed.
     if (loads or action == _GET) and not settings.has("InputType", "ManifestType"):
         message = f'the field "InputType" is missing; allowed are {listed(_ENUMS["InputType"])}'
         settings.report.mistake(settings.place, message)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from unum_compiler.parsing import tree
 from unum_compiler.parsing.expressions import check_condition, read_data
 from unum_compiler.parsing.fields import DATA, KINDS, RULES, SCOPES, STATES
 from unum_compiler.parsing.maps import check_map, processor_field, read_mode
@@ -15,22 +16,6 @@ from unum_compiler.parsing.numbers import check_fixed_number
 from unum_compiler.parsing.object_reader import Part
 from unum_compiler.parsing.recovery import read_catch, read_retry
 from unum_compiler.parsing.task_resources import Resources
-from unum_compiler.parsing.tree import (
-    Choice,
-    Fail,
-    Machine,
-    Map,
-    Opaque,
-    Parallel,
-    Pass,
-    Rule,
-    Scope,
-    State,
-    Succeed,
-    Task,
-    Transition,
-    Wait,
-)
 from unum_compiler.problems import Report, did_you_mean, listed, shown
 from unum_runtime.asl.places import element, member
 from unum_runtime.model.ir import Json, Language
@@ -51,7 +36,7 @@ _Shared: TypeAlias = dict[str, Any]
 """Arguments of every class of state."""
 
 
-def read(definition: Json, functions: Collection[str] | None, report: Report) -> Machine:
+def read(definition: Json, functions: Collection[str] | None, report: Report) -> tree.Machine:
     """Return the tree of `definition`; a state with problems becomes `Opaque`.
 
     Args:
@@ -66,7 +51,7 @@ def read(definition: Json, functions: Collection[str] | None, report: Report) ->
     if machine.has("TimeoutSeconds"):
         check_fixed_number(machine, "TimeoutSeconds")
     scope = _Reader(functions, report, _language(machine)).scope(definition, "$", "a state machine")
-    return Machine(place=scope.place, start_at=scope.start_at, states=scope.states, timeout_s=timeout_s)
+    return tree.Machine(place=scope.place, start_at=scope.start_at, states=scope.states, timeout_s=timeout_s)
 
 
 def _language(part: Part) -> Language:
@@ -86,34 +71,34 @@ class _Reader:
         self._report = report
         self._language = language
         self._resources = Resources(functions, report)
-        self._kinds: Mapping[str, Callable[[_Shared, Part], State]] = {
+        self._kinds: Mapping[str, Callable[[_Shared, Part], tree.State]] = {
             "Task": self._task,
-            "Pass": lambda shared, _state: Pass(**shared),
+            "Pass": lambda shared, _state: tree.Pass(**shared),
             "Choice": self._choice,
             "Wait": self._wait,
-            "Succeed": lambda shared, _state: Succeed(**shared),
+            "Succeed": lambda shared, _state: tree.Succeed(**shared),
             "Fail": self._fail,
             "Parallel": self._parallel,
             "Map": self._map,
         }
 
-    def scope(self, value: Json, place: str, what: str) -> Scope:
+    def scope(self, value: Json, place: str, what: str) -> tree.Scope:
         """Return the scope in `value`; `what` names the expected kind of scope."""
         if not isinstance(value, dict):
             self._report.mistake(place, f'expected {what}: an object with "StartAt" and "States", got {shown(value)}')
-            return Scope(place=place, start_at=None, states={})
+            return tree.Scope(place=place, start_at=None, states={})
         part = Part(value, place, self._language, self._report)
         part.check_names(what, SCOPES[what])
         part.optional("Comment", str)
         start_at, states = part.required("StartAt", str), part.non_empty("States", dict, "state")
         table = part.at("States")
-        return Scope(
+        return tree.Scope(
             place=place,
-            start_at=None if start_at is None else Transition(part.at("StartAt"), start_at),
+            start_at=None if start_at is None else tree.Transition(part.at("StartAt"), start_at),
             states={name: self._state(name, state, member(table, name)) for name, state in (states or {}).items()},
         )
 
-    def _state(self, name: str, value: Json, place: str) -> State:
+    def _state(self, name: str, value: Json, place: str) -> tree.State:
         if not 1 <= len(name) <= MAX_NAME_CHARACTERS:
             expected = f"expected a name of 1 to {MAX_NAME_CHARACTERS} characters"
             self._report.mistake(place, f"{expected}, got {len(name)}; rename the state")
@@ -122,10 +107,10 @@ class _Reader:
         shared = _shared(name, part)
         if not isinstance(value, dict):
             self._report.mistake(place, f'expected a state: an object with "Type", got {shown(value)}')
-            return Opaque(**shared)
+            return tree.Opaque(**shared)
         kind = self._kind(part)
         if kind is None:
-            return Opaque(**shared)
+            return tree.Opaque(**shared)
         self._check_fields(kind, part)
         _check_next(kind, part)
         states = _RESULT if kind in _WORK else part.states
@@ -150,7 +135,7 @@ class _Reader:
                 state.mistake(field, f"{kind} has no field {shown(field)}; {did_you_mean(field, known)}")
         state.optional("Comment", str)
 
-    def _task(self, shared: _Shared, state: Part) -> State:
+    def _task(self, shared: _Shared, state: Part) -> tree.State:
         for field in ("TimeoutSeconds", "HeartbeatSeconds"):
             state.not_both(field, f"{field}Path")
         # Specification, "Task State": the heartbeat interval must be shorter than the timeout.
@@ -159,28 +144,28 @@ class _Reader:
             message = f"expected less than the TimeoutSeconds of {timeout}, got {heartbeat}"
             state.mistake("HeartbeatSeconds", message)
         call = self._resources.resolve(state)
-        return Task(**shared, **_recovery(state), **call._asdict())
+        return tree.Task(**shared, **_recovery(state), **call._asdict())
 
-    def _wait(self, shared: _Shared, state: Part) -> State:
+    def _wait(self, shared: _Shared, state: Part) -> tree.State:
         fields = _WAITS[state.language]
         if sum(state.has(field) for field in fields) != 1:
             present = [field for field in fields if state.has(field)]
             message = f"expected exactly one of {listed(fields)}, got {listed(present) or 'none'}"
             self._report.mistake(state.place, message)
-        return Wait(**shared)
+        return tree.Wait(**shared)
 
-    def _fail(self, shared: _Shared, state: Part) -> State:
+    def _fail(self, shared: _Shared, state: Part) -> tree.State:
         for field in ("Error", "Cause"):
             state.not_both(field, f"{field}Path")
-        return Fail(**shared)
+        return tree.Fail(**shared)
 
-    def _choice(self, shared: _Shared, state: Part) -> State:
+    def _choice(self, shared: _Shared, state: Part) -> tree.State:
         rules = state.non_empty("Choices", list, "rule")
         what = 'a rule: an object with a comparison and "Next"'
         read = tuple(map(self._rule, state.objects("Choices", what))) if rules else ()
-        return Choice(**shared, rules=read, default=state.optional("Default", str))
+        return tree.Choice(**shared, rules=read, default=state.optional("Default", str))
 
-    def _rule(self, rule: Part) -> Rule:
+    def _rule(self, rule: Part) -> tree.Rule:
         rule.optional("Comment", str)
         known = RULES[rule.language]
         target = rule.required("Next", str) or ""
@@ -190,15 +175,15 @@ class _Reader:
             rule.check_names("a rule", {"Condition", *others})
         data = read_data(rule, known)
         check_condition(rule, condition)
-        return Rule(rule.place, condition, data, target)
+        return tree.Rule(rule.place, condition, data, target)
 
-    def _parallel(self, shared: _Shared, state: Part) -> State:
+    def _parallel(self, shared: _Shared, state: Part) -> tree.State:
         branches = state.non_empty("Branches", list, "branch")
         table = state.at("Branches")
         read = (self.scope(branch, element(table, index), "a branch") for index, branch in enumerate(branches or ()))
-        return Parallel(**shared, **_recovery(state), branches=tuple(read))
+        return tree.Parallel(**shared, **_recovery(state), branches=tuple(read))
 
-    def _map(self, shared: _Shared, state: Part) -> State:
+    def _map(self, shared: _Shared, state: Part) -> tree.State:
         check_map(state)
         field = processor_field(state)
         processor = self.scope(state.required(field, object), state.at(field), "an item processor")
@@ -209,7 +194,7 @@ class _Reader:
             from unum_compiler.parsing.datasets import check_datasets  # noqa: PLC0415 - only where there are some
 
             check_datasets(state)
-        return Map(**shared, **_recovery(state), processor=processor, distributed=read_mode(state))
+        return tree.Map(**shared, **_recovery(state), processor=processor, distributed=read_mode(state))
 
 
 def _shared(name: str, state: Part) -> _Shared:
@@ -230,16 +215,16 @@ def _recovery(state: Part) -> _Shared:
     return {"retry": read_retry(state), "catch": read_catch(state)}
 
 
-def _transitions(state: Part) -> Iterator[Transition]:
+def _transitions(state: Part) -> Iterator[tree.Transition]:
     """Yield all fields of `state` that name a next state."""
     for field in ("Next", "Default"):
         if isinstance(state.fields.get(field), str):
-            yield Transition(state.at(field), state.fields[field])
+            yield tree.Transition(state.at(field), state.fields[field])
     for field in ("Choices", "Catch"):
         rules = state.fields.get(field)
         for index, rule in enumerate(rules if isinstance(rules, list) else ()):
             if isinstance(rule, dict) and isinstance(rule.get("Next"), str):
-                yield Transition(member(element(state.at(field), index), "Next"), rule["Next"])
+                yield tree.Transition(member(element(state.at(field), index), "Next"), rule["Next"])
 
 
 def _check_next(kind: str, state: Part) -> None:

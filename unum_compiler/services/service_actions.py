@@ -16,7 +16,9 @@ PREFIXES: Mapping[str, str] = {
 }
 """Prefixes of IAM actions that differ from the signing name, by botocore's name of the service."""
 
+_PARTIQL = "dynamodb:PartiQLDelete dynamodb:PartiQLInsert dynamodb:PartiQLSelect dynamodb:PartiQLUpdate"
 _BY_WORDS = {
+    # Service Authorization Reference, "Amazon S3": multipart uploads, copies and bucket settings share actions.
     "s3:CompleteMultipartUpload": "s3:PutObject",
     "s3:CopyObject": "s3:GetObject s3:PutObject",
     "s3:CreateMultipartUpload": "s3:PutObject",
@@ -51,15 +53,10 @@ _BY_WORDS = {
     "s3:UploadPart": "s3:PutObject",
     "s3:UploadPartCopy": "s3:GetObject s3:PutObject",
     "bedrock:Converse": "bedrock:InvokeModel",
-    "dynamodb:BatchExecuteStatement": (
-        "dynamodb:PartiQLDelete dynamodb:PartiQLInsert dynamodb:PartiQLSelect dynamodb:PartiQLUpdate"
-    ),
-    "dynamodb:ExecuteStatement": (
-        "dynamodb:PartiQLDelete dynamodb:PartiQLInsert dynamodb:PartiQLSelect dynamodb:PartiQLUpdate"
-    ),
-    "dynamodb:ExecuteTransaction": (
-        "dynamodb:PartiQLDelete dynamodb:PartiQLInsert dynamodb:PartiQLSelect dynamodb:PartiQLUpdate"
-    ),
+    # IAM has an action for each kind of PartiQL statement; the text of a statement may be known only at run time.
+    "dynamodb:BatchExecuteStatement": _PARTIQL,
+    "dynamodb:ExecuteStatement": _PARTIQL,
+    "dynamodb:ExecuteTransaction": _PARTIQL,
     "dynamodb:TransactGetItems": "dynamodb:GetItem",
     "dynamodb:TransactWriteItems": (
         "dynamodb:ConditionCheckItem dynamodb:DeleteItem dynamodb:PutItem dynamodb:UpdateItem"

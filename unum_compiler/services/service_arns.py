@@ -33,7 +33,7 @@ def resources(prefix: str, parameters: Json) -> tuple[str, ...]:
     match prefix:
         case "s3":
             found = [_object(given)]
-        case "sqs":
+        case "sqs":  # parameters have the URL of a queue, IAM its ARN
             found = [_queue(given.get("queueurl"))]
         case "events":
             found = list(_buses(parameters))

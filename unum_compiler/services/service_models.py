@@ -68,4 +68,4 @@ def _services() -> Mapping[str, str]:
     return {fold_name(name): name for name in _LOADER.list_available_services(_KIND)}
 
 
-_LOADER: Any = Loader()
+_LOADER: Any = Loader()  # reads the data files that botocore brings along, without session or credentials

@@ -108,6 +108,7 @@ def _passed_roles(prefix: str, called: Resource, parameters: Json) -> Iterator[S
 
 def _roles(prefix: str, shape: Any, value: Json) -> Iterator[str]:
     """Yield role ARNs in `value`, located by `shape`."""
+    # Names alone would mislead: a free-form map may have a key like "RoleArn". The API's shape decides.
     match getattr(shape, "type_name", ""), value:
         case "list", list():
             for item in value:

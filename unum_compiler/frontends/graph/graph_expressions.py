@@ -122,6 +122,7 @@ class Reference(Expression):
         if other is None:
             return self._rule("IsNull", value=True)
         if isinstance(other, Reference):
+            # A Choice has an operator per type. The type is unknown before the workflow runs, so test each of them.
             kinds = [self._rule(f"{kind}EqualsPath", other.text) for kind in ("Numeric", "String", "Boolean")]
             return _all_of("Or", *kinds, (self == None) & (other == None))  # noqa: E711 - builds a condition
         return self._rule(f"{_kind(other)}Equals", _literal(other))

@@ -153,6 +153,7 @@ class _Scope:
 
     def _fold(self, step: Fold, name: str, after: str | None) -> dict[str, Json]:
         """Return the state that sets a fold's variables, and write its loop: test, select item, body, collect."""
+        # Variables, because a loop's state must survive the output of `body`, which replaces the input.
         items, size, position, value = self.shared.fold()
         more, select, collect, done = (self.shared.take(f"{name}: {part}") for part in _FOLD)
         begin = {items: step.items, size: call("ArrayLength", step.items), position: 0, value: step.initial}
