@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.items.conftest import BUCKET, Put
-from unum_compiler.checks.dataset_tasks import entered, entrances, task_names, with_tasks
+from unum_compiler.checks.dataset_tasks import enter_by_reader, entrances, task_names, with_tasks
 from unum_runtime.aws import items
 from unum_runtime.model.checkpoint import Ending, Failure, Success
 from unum_runtime.model.ir import (
@@ -48,7 +48,7 @@ def workflow(*states: State, start_at: str = "Each") -> Workflow:
     work = Task(name="Work", scope="Each", data={}, next=None, function="work", form=Form.DIRECT)
     lowered = [lowered for state in (*states, work) for lowered in with_tasks(state)]
     readers = entrances(lowered)
-    table = {state.name: entered(state, readers) for state in lowered}
+    table = {state.name: enter_by_reader(state, readers) for state in lowered}
     return Workflow(name="w", start_at=readers.get(start_at, start_at), states=table)
 
 
@@ -83,7 +83,7 @@ def body(s3: Any, key: str) -> Json:
 def test_other_states_are_left_as_they_are() -> None:
     plain = map_of({"ItemsPath": "$.items"})
     assert [*with_tasks(plain)] == [plain]
-    assert entered(plain, {}) == plain
+    assert enter_by_reader(plain, {}) == plain
 
 
 def test_the_names_of_the_tasks_are_known_beforehand() -> None:
