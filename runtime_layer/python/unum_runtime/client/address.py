@@ -62,7 +62,7 @@ def check_address(
         raise ClientError(f"table: expected the name or ARN of the workflow's table, got {table!r}")
     if not is_name(workflow):
         raise ClientError(f"workflow: expected {NAME_RULE}, got {workflow!r}")
-    if type(retention_s) is not int or retention_s < 1:
+    if type(retention_s) is not int or retention_s < 1:  # `isinstance` would accept True
         raise ClientError(f"retention_s: expected at least 1 second, got {retention_s!r}")
     if payload_bucket is not None and (not isinstance(payload_bucket, str) or not payload_bucket):
         raise ClientError(f"payload_bucket: expected the bucket's name, or None, got {payload_bucket!r}")

@@ -42,6 +42,7 @@ class Pauses:
     _next_s: float = field(init=False, default=FIRST_PAUSE_S)
 
     def __post_init__(self) -> None:
+        # NaN compares as false with every number, so the deadline would never pass.
         if self.timeout_s is not None and (not isinstance(self.timeout_s, int | float) or isnan(self.timeout_s)):
             raise ClientError(f"timeout_s: expected a number of seconds, or None, got {self.timeout_s!r}")
         self._begun_s = self.waiter.now_s()

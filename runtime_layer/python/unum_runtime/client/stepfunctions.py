@@ -231,6 +231,7 @@ class StepFunctionsClient:
             ClientError: the client has no definition, or one of another version.
         """
         name = self._arns.name_of(executionArn)
+        # The prefix keeps tokens of this list apart from tokens of the execution's history.
         page = Page.asked(maxResults, nextToken, of=f"mapRuns/{name}", reverse=False)
         runs, following = page.of(self._map_runs(name))
         shown: ListMapRunsOutput = {"mapRuns": [map_run_item(run, name, self._arns) for run in runs]}
