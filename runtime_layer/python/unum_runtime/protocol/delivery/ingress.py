@@ -30,9 +30,7 @@ def admit(rt: Runtime, envelope: Envelope) -> State:
     # Before the deadline no item of the execution has expired; after it, a missing outcome would prove nothing.
     if now_s > envelope.not_after_s:
         late_s = now_s - envelope.not_after_s
-        raise RefusedDelivery(
-            f"{envelope.name}: delivered {late_s} s after its deadline; its items may have expired"
-        )
+        raise RefusedDelivery(f"{envelope.name}: delivered {late_s} s after its deadline; its items may have expired")
     return rt.workflow.states[envelope.state]
 
 

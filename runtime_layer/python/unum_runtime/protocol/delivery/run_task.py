@@ -20,13 +20,7 @@ from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Form, Json, Pattern, State, Task, Wait
 from unum_runtime.protocol.delivery.commit import limit_outcome
 from unum_runtime.protocol.delivery.memo import compute_once
-from unum_runtime.protocol.delivery.time_limits import (
-    TimeLimits,
-    check_before,
-    exceeded_limit,
-    responder_limits,
-    user_code_limit_s,
-)
+from unum_runtime.protocol.delivery.time_limits import check_before, exceeded_limit, user_code_limit_s
 from unum_runtime.protocol.planning import dataset_variables
 from unum_runtime.protocol.planning.advance import failure_of, pass_wait
 from unum_runtime.protocol.planning.evaluation import EvaluationContext, deadline
@@ -34,14 +28,8 @@ from unum_runtime.protocol.planning.plan import Commit, Invoke, out_of_time
 from unum_runtime.protocol.planning.retry import Retry, recover
 from unum_runtime.protocol.planning.task_facts import task_facts
 from unum_runtime.protocol.runtime import Call, CallbackPending, JobPending, Runtime
-from unum_runtime.protocol.waiting.callback import (
-    check_result,
-    give_out_token,
-    has_begun,
-    next_check,
-    read_result,
-    store_failure,
-)
+from unum_runtime.protocol.waiting import callback
+from unum_runtime.protocol.waiting.callback import NO_LIMITS, Limits
 from unum_runtime.protocol.waiting.service_job import next_poll, with_stored_job
 
 _Result: TypeAlias = Success | Failure | JobPending | CallbackPending
@@ -72,7 +60,7 @@ def run(rt: Runtime, envelope: Envelope, state: State, entered: Value) -> Done:
 
 def recover_failure(rt: Runtime, envelope: Envelope, task: Task, entered: Value, failure: Failure) -> Done:
     """Recover from `failure`, reported by the platform for a try of `task` with input `entered`."""
-    found = store_failure(rt, envelope, failure) if task.pattern is Pattern.CALLBACK else failure
+    found = callback.store_failure(rt, envelope, failure) if task.pattern is Pattern.CALLBACK else failure
     if isinstance(found, CallbackPending):
         return found
     return _Try(rt, envelope, task, entered).recover(found, rt.clock.now_ms())
@@ -143,14 +131,14 @@ class _Try:
         Raises:
             StatesError: the data flow failed.
         """
-        limits, token = self._limits(begun_ms) if self.facts.limits else {}, ""
+        limits, token = self._limits(begun_ms) if self.facts.limits else NO_LIMITS, ""
         result: _Result | None = None
         if is_over(self.envelope, self.task):
-            result = check_result(self.rt, self.envelope, responder_limits(limits))
+            result = callback.check_result(self.rt, self.envelope, limits)
         elif self.facts.gives_token and self.envelope.job is None:
-            token = give_out_token(self.rt, self.envelope, limits.get("States.HeartbeatTimeout"))
+            token = callback.give_out_token(self.rt, self.envelope, limits.heartbeat_s)
             # An earlier delivery may have given out the same token, and a responder may have answered already.
-            result = read_result(self.rt, self.envelope, token)
+            result = callback.read_result(self.rt, self.envelope, token)
         if result is None:
             event = self.entered.value if self.facts.takes_input else self._event(begun_ms, token)
             result = self._call_user_code(event, limits, begun_ms, token)
@@ -165,12 +153,11 @@ class _Try:
         found = limit_outcome(self.rt, outcome, continuation, limit=self.rt.workflow.payload_limit)
         return found if isinstance(found, Failure) else (found, continuation)
 
-    def _limits(self, begun_ms: int) -> TimeLimits:
-        context = self._context_of(begun_ms)
-        return {
-            error: self.facts.program.number(field, self.entered.value, context)
-            for error, field in self.facts.limits.items()
-        }
+    def _limits(self, begun_ms: int) -> Limits:
+        number, context = self.facts.program.number, self._context_of(begun_ms)
+        return Limits(
+            **{limit: number(field, self.entered.value, context) for limit, field in self.facts.limits.items()}
+        )
 
     def _event(self, begun_ms: int, token: str) -> Json:
         """Return the event of user code."""
@@ -185,24 +172,25 @@ class _Try:
         )
         return result.changed_to(left.value), left.variables
 
-    def _call_user_code(self, event: Json, limits: TimeLimits, begun_ms: int, token: str) -> _Result:
+    def _call_user_code(self, event: Json, limits: Limits, begun_ms: int, token: str) -> _Result:
         """Return the result of user code within its time limit."""
         # User code may change its event, so it must not share the event with an input that is needed afterwards.
         is_shared = self.facts.needs_input_after or (self.facts.may_share_variables and self.entered.variables)
         own = json.loads(to_text(event)) if is_shared else event
-        invocation = self._call(user_code_limit_s(self.task, limits) if limits else None, token)
+        invocation = self._call(user_code_limit_s(self.task, limits) if self.facts.limits else None, token)
         if self.task.memoize:
             compute = partial(call_user_code, self.rt, invocation, own)
             result = compute_once(self.rt, self.envelope, self.task, own, compute)
         else:
             result = call_user_code(self.rt, invocation, own)
         if isinstance(result, CallbackPending):
-            return next_check(responder_limits(limits), self.rt.clock.now_ms() - begun_ms)
-        if limits:
+            return callback.next_check(limits, self.rt.clock.now_ms() - begun_ms)
+        if self.facts.limits:
             elapsed_ms = self.rt.clock.now_ms() - self._since_ms(begun_ms)
             result = exceeded_limit(self.task, limits, elapsed_ms) or result
         # User code may have forwarded the token before it failed: the first stored result of the try counts.
-        return store_failure(self.rt, self.envelope, result) if token and isinstance(result, Failure) else result
+        is_answer = token and isinstance(result, Failure)
+        return callback.store_failure(self.rt, self.envelope, result) if is_answer else result
 
     def _since_ms(self, begun_ms: int) -> int:
         """Return the start of this try, perhaps in an earlier delivery, in milliseconds since 1970."""
@@ -215,12 +203,15 @@ class _Try:
         found = recover(self.task, failure, self.entered.value, self.evaluation, retries=retries, now_ms=now_ms)
         if isinstance(found, Retry):
             # Checks of a try may multiply, and each finds the same failure; one of them has started the next try.
-            if is_over(self.envelope, self.task) and has_begun(self.rt, replace(self.envelope, retries=found.retries)):
+            if is_over(self.envelope, self.task) and self._has_begun(found):
                 return CallbackPending()
             name, state = str(self.envelope.name), self.task.name
             self.rt.log("retried", invocation=name, state=state, error=failure.error, cause=failure.cause)
             return self._again(found.due_ms, found.retries, None)
         return self._commit(found.outcome, found.continuation, begun_ms)
+
+    def _has_begun(self, retry: Retry) -> bool:
+        return callback.has_begun(self.rt, replace(self.envelope, retries=retry.retries))
 
     def _poll_again(self, due_ms: int, found: dict[str, Json]) -> Invoke | CallbackPending:
         """Return a polling event for `found`, due at `due_ms`; nothing if another event polls it."""

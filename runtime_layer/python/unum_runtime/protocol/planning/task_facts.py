@@ -9,8 +9,8 @@ from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import READ_ITEMS, WRITE_RESULTS, Form, Language, Pattern, Task, Workflow
 from unum_runtime.protocol.planning.evaluation import compiled
 
-_LIMITS = {"States.Timeout": "TimeoutSeconds", "States.HeartbeatTimeout": "HeartbeatSeconds"}
-"""Fields with time limits of a try, by the error that exceeding each causes."""
+_LIMITS = {"timeout_s": "TimeoutSeconds", "heartbeat_s": "HeartbeatSeconds"}
+"""Fields with time limits of a try, by attribute of `unum_runtime.protocol.waiting.callback.Limits`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +19,7 @@ class TaskFacts:
 
     Attributes:
         program: its compiled fields.
-        limits: its fields with time limits, by the error that exceeding each causes.
+        limits: its fields with time limits, by attribute of `Limits`.
         takes_input: True if user code gets the state's input unchanged.
         gives_result: True if the state's output is the result unchanged, and the state assigns nothing.
         needs_input_after: True if the state's input is needed after user code, which may change its event.
@@ -46,7 +46,7 @@ def _facts_of(workflow: Workflow, task: Task) -> TaskFacts:
     program, is_wrapped = compiled(workflow, task), task.form is Form.INVOKE
     return TaskFacts(
         program=program,
-        limits={error: field for error, field in _LIMITS.items() if {field, f"{field}Path"} & task.data.keys()},
+        limits={limit: field for limit, field in _LIMITS.items() if {field, f"{field}Path"} & task.data.keys()},
         takes_input=program.takes_input and not is_wrapped and task.resource != WRITE_RESULTS,
         gives_result=program.gives_result and not is_wrapped and task.resource != READ_ITEMS,
         needs_input_after=_needs_input_after(task),

@@ -48,15 +48,18 @@ class By(StrEnum):
 
 
 class Limits(NamedTuple):
-    """Time limits of a responder, in seconds; None for no limit.
+    """Time limits of a try, in seconds; None for no limit.
 
     Attributes:
         timeout_s: until the result.
         heartbeat_s: between two heartbeats.
     """
 
-    timeout_s: float | None
-    heartbeat_s: float | None
+    timeout_s: float | None = None
+    heartbeat_s: float | None = None
+
+
+NO_LIMITS = Limits()
 
 
 class Try(NamedTuple):
