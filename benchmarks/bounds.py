@@ -1,4 +1,4 @@
-"""Exact figures and their bounds: what is above, what is below, and what does not grow as it should."""
+"""Comparison of exact figures with their bounds, and check of linear growth."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -6,16 +6,16 @@ from typing import TypeAlias
 
 LINEAR = ("map of 500", "map of 5,000", "commit, ttl")
 SLOPE = 0.02
-"""By how much the calls of a wide map may differ from the share that its width has of those of another."""
+"""Tolerated deviation of a wide Map's calls per branch from a narrower Map's."""
 
 AGAIN = "run benchmarks/check.py --set"
 
 Figures: TypeAlias = Mapping[str, Mapping[str, int]]
-"""By what was measured, and by what of it."""
+"""Figures by workload or stack, and by name."""
 
 
 def faults(found: Figures, bounds: Figures) -> Iterator[str]:
-    """What is above its bound, has none, or is not measured any more."""
+    """Yield a text per figure that exceeds its bound, lacks a bound, or lacks a measurement."""
     measured, bounded = _flat(found), _flat(bounds)
     for place in sorted(measured.keys() ^ bounded.keys()):
         known = "is measured, but has no bound" if place in measured else "has a bound, but is not measured"
@@ -27,7 +27,7 @@ def faults(found: Figures, bounds: Figures) -> Iterator[str]:
 
 
 def gains(found: Figures, bounds: Figures) -> Iterator[str]:
-    """What is below its bound, which should then be lower, so that what was gained is kept."""
+    """Yield a text for each figure below its bound; a lower bound would keep the gain."""
     bounded = _flat(bounds)
     for (name, figure), value in _flat(found).items():
         bound = bounded.get((name, figure), value)
@@ -35,8 +35,9 @@ def gains(found: Figures, bounds: Figures) -> Iterator[str]:
             yield f"{name}: {figure} is {value:,}, better than its bound of {bound:,}; to keep that, {AGAIN}"
 
 
-def bends(found: Figures) -> Iterator[str]:
-    """Where wide maps need more for a branch than narrow ones."""
+def nonlinear_growth(found: Figures) -> Iterator[str]:
+    """Yield a text for each figure that grows faster or slower than a Map's width."""
+    # A Map of 5,000 needs ten times the calls of a Map of 500, if each branch costs the same.
     small, large, how = LINEAR
     for figure, parts in {"calls": ("calls",), "units": ("write_units", "read_units")}.items():
         narrow, wide = (sum(found[f"{name}, {how}"][part] for part in parts) for name in (small, large))
@@ -46,7 +47,7 @@ def bends(found: Figures) -> Iterator[str]:
 
 
 def text(found: Figures) -> str:
-    """JSON with a line for each name."""
+    """Return JSON with one line per name."""
     lines = (f"{json.dumps(name)}: {json.dumps(each)}" for name, each in found.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

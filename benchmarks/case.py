@@ -1,4 +1,4 @@
-"""A Task as many workflows have it, with all five data-flow fields, and one visit's input and result."""
+"""A typical Task with all five data-flow fields, and one visit's input and result."""
 
 from typing import Any
 

@@ -1,10 +1,10 @@
-"""What the layer adds to the start of a function's process, under AWS's own runtime client for Python.
+"""Cost of the layer at a cold start, under AWS's own runtime client for Python.
 
     python benchmarks/cold_start.py [--json] [--runs 21]
 
-A run is a process of the emulator's interpreter, from its creation until user code begins, and until it wants an event.
-Services are at an address where nobody speaks TLS: opening a connection costs what it takes before the first byte.
-Kinds of functions take turns, so that what else the machine does befalls all of them.
+A run is a process of the emulator's interpreter, from its creation to the start of user code, and to its first request
+for an event. Service endpoints close each connection at once: a run pays only for the work before the first byte. Kinds
+of functions alternate, so that other load on the machine affects all of them.
 """
 
 import argparse
@@ -37,11 +37,11 @@ FUNCTION = "import os, time\nos.write({pipe}, b'%d' % time.time_ns())\ndef handl
 BOTO3 = "import boto3\nfor name in ('dynamodb', 'lambda'): boto3.client(name)\n"
 SLOWEST_MODULES = 15
 RUNS = 21
-"""Starts of each kind."""
+"""Starts per kind."""
 
 
 class Kind(NamedTuple):
-    """A kind of function: the layers that it has, what its own code begins with, and its environment."""
+    """A kind of function: its layer, its code's first lines, and its environment."""
 
     layer: str | None = None
     prelude: str = ""
@@ -61,7 +61,7 @@ KINDS = {
 class Start(NamedTuple):
     """Milliseconds from the process's creation to user code, and to the first request for an event.
 
-    `cpu_ms` is what all of it took of a processor, which other programs on the machine change less.
+    `cpu_ms` is the processor time of the whole start, which depends less on other load.
     """
 
     user_code_ms: float
@@ -73,23 +73,23 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--runs", type=int, default=RUNS, help="of each kind")
+    parser.add_argument("--runs", type=int, default=RUNS, help="runs per kind (default: 21)")
     options = parser.parse_args()
-    found = measured(options.runs)
+    found = measure(options.runs)
     print(json.dumps(found, indent=2) if options.json else "\n".join(table(found)))
 
 
-def measured(runs: int = RUNS) -> dict[str, Any]:
-    """Medians and what they are to those without the layer, the layer's size, and its slowest modules.
+def measure(runs: int = RUNS) -> dict[str, Any]:
+    """Return medians and their differences to starts without the layer, the layer's size, and its slowest modules.
 
-    `of_boto3` is what is added until user code begins, as a share of what boto3 adds to a function without the layer:
-    that depends less on the machine than times do.
+    `of_boto3` is the added time until user code begins, as a share of boto3's addition to a function without the layer.
+    It depends less on the machine than durations do.
     """
     with tempfile.TemporaryDirectory() as folder:
-        return _measured(Path(folder), runs)
+        return _measure(Path(folder), runs)
 
 
-def _measured(folder: Path, runs: int) -> dict[str, Any]:
+def _measure(folder: Path, runs: int) -> dict[str, Any]:
     content = layer_content(compile_workflow(MACHINE, name=WORKFLOW, functions=None), runtime_folder())
     sources = deployed_files(content, {})
     bytecode = deployed_files(content, compile_modules(compilable_modules(content), str(this_python())))
@@ -99,8 +99,9 @@ def _measured(folder: Path, runs: int) -> dict[str, Any]:
     starts: dict[str, list[Start]] = {name: [] for name in KINDS}
     for _ in range(runs):
         for name, kind in KINDS.items():
-            starts[name].append(started(folder, kind))
+            starts[name].append(measure_start(folder, kind))
     medians = {name: Start(*map(statistics.median, zip(*each, strict=True))) for name, each in starts.items()}
+    # Differences to the bare function exclude the interpreter's and the runtime client's own start.
     bare = medians[BARE]
     boto3_ms = medians[WITH_BOTO3].ready_ms - bare.ready_ms
     return {
@@ -119,19 +120,22 @@ def _measured(folder: Path, runs: int) -> dict[str, Any]:
     }
 
 
-def started(folder: Path, kind: Kind) -> Start:
-    """One start of a function of `kind`."""
+def measure_start(folder: Path, kind: Kind) -> Start:
+    """Measure one start of a function of `kind`."""
     readable, writable = os.pipe()
     (folder / "function" / "code_of_user.py").write_text(kind.prelude + FUNCTION.format(pipe=writable))
     handler = "unum_runtime.handler.handle" if kind.layer else "code_of_user.handle"
     program = f"from awslambdaric.__main__ import main; main(['awslambdaric', '{handler}'])"
-    with socket.create_server(("127.0.0.1", 0)) as runtime_api, nobody() as services:
+    with socket.create_server(("127.0.0.1", 0)) as runtime_api, closing_server() as services:
         environment = _environment(folder, kind, runtime_api.getsockname()[1], services)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        # The wall clock: the child process reads the same one, while other clocks may differ between
+        # processes.
         began_ns = time.time_ns()
         process = subprocess.Popen([PYTHON, "-S", "-c", program], env=environment, pass_fds=[writable])  # noqa: S603 - ours
         asked, _ = runtime_api.accept()
         ready_ns = time.time_ns()
+        # The first request for an event ends the start; no event ever arrives.
         process.kill()
         process.wait()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -144,12 +148,13 @@ def started(folder: Path, kind: Kind) -> Start:
 
 
 @contextmanager
-def nobody() -> Iterator[int]:
-    """The port of somebody who hangs up at once."""
+def closing_server() -> Iterator[int]:
+    """Yield the port of a server that closes each connection at once."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=_hang_up, args=[listener])
         thread.start()
         yield listener.getsockname()[1]
+        # Wakes the thread from `accept`; `close` alone would not.
         listener.shutdown(socket.SHUT_RDWR)
         thread.join()
 
@@ -171,7 +176,7 @@ def _environment(folder: Path, kind: Kind, runtime_api: int, services: int) -> d
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
-        "PYTHONDONTWRITEBYTECODE": "1",  # Lambda's file system cannot be written to
+        "PYTHONDONTWRITEBYTECODE": "1",  # as on Lambda, whose file system is read-only
         "PYTHONPATH": os.pathsep.join([str(folder / "function"), *layer, str(packages)]),
         **(about if kind.layer else {}),
         **kind.environment,
@@ -179,7 +184,7 @@ def _environment(folder: Path, kind: Kind, runtime_api: int, services: int) -> d
 
 
 def modules(folder: Path) -> dict[str, float]:
-    """The modules that take longest to import, in ms without what they import in turn: medians of 5 processes."""
+    """Return the slowest modules to import, in ms without their own imports: medians of 5 processes."""
     times: dict[str, list[float]] = {}
     command = [
         PYTHON,
@@ -190,6 +195,7 @@ def modules(folder: Path) -> dict[str, float]:
         "import awslambdaric.bootstrap, unum_runtime.functions.task_function",
     ]
     environment = _environment(folder, KINDS["layer"], 0, 0)
+    # Without these, the import runs no user code, so only the layer's modules count.
     del environment["UNUM_WORKFLOWS"], environment["UNUM_HANDLER"]
     for _ in range(5):
         report = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stderr  # noqa: S603
@@ -201,7 +207,7 @@ def modules(folder: Path) -> dict[str, float]:
 
 
 def table(found: Mapping[str, Any]) -> Iterator[str]:
-    """`found` for humans, by lines."""
+    """Yield readable lines for `found`."""
     yield f"{'ms':32}user code    added of boto3    ready    added      cpu    added"
     for name, start in found["starts"].items():
         yield (

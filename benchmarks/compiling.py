@@ -1,9 +1,9 @@
-"""What a definition costs at synth time: compilation, and the CDK stack around it.
+"""Cost of a definition at synth time: compilation, and the CDK stack around it.
 
-python benchmarks/compiling.py [--json] [--only-exact]
+python benchmarks/compiling.py [--json]
 
-The stack's resources and the size of its template are exact, and so is the number of calls that the CDK's process gets
-from ours. Times are beside each other in one run: per state, and per node.
+Exact figures are the stack's resources, the template's size, and the number of calls to the CDK's process. Durations
+are per state and per node.
 """
 
 import argparse
@@ -28,26 +28,28 @@ from unum_constructs import Definition, UnumFunction, UnumWorkflow
 STATES = (10, 100, 1_000)
 TARGET_MS = 0.5
 STACKS = ((10, 10), (50, 50), (200, 20))
-"""(nodes, functions): what a stack may have of resources, and a function of environment, keeps functions below 70."""
+"""(nodes, functions): limits on a stack's resources and a function's environment keep functions below 70."""
 
 _CODE = str(Path(__file__).parents[1] / "examples" / "word_count" / "functions" / "sum")
 
 
 def compilations() -> Iterator[dict[str, float]]:
-    """How long definitions of several sizes take, in milliseconds."""
+    """Yield compilation times for several definition sizes, in milliseconds."""
     for count in STATES:
         definition = _definition(count)
         compiling = partial(compile_workflow, definition, name="w", functions=None)
+        # Fewer repetitions of large definitions, whose single compilation is long enough to time.
         took_us = microseconds(compiling, visits=max(1, 20 // count))
         yield {"states": count, "ms": took_us / 1000, "ms_per_state": took_us / 1000 / count}
 
 
 def stacks(sizes: Sequence[tuple[int, int]] = STACKS) -> Iterator[dict[str, float]]:
-    """What stacks of several sizes take and have; a first one, which starts the CDK, is not counted."""
+    """Yield figures for several stack sizes, after an uncounted stack that starts the CDK."""
+    # The first stack pays for the start of the CDK's process.
     _stack(2, 2)
     for nodes, functions in sizes:
         began, calls = time.perf_counter(), _Calls()
-        gc.disable()  # what it frees makes calls, too, and at any time
+        gc.disable()  # freed objects call the CDK's process too, at any time
         with calls:
             template = _stack(nodes, functions)
         took_s = time.perf_counter() - began
@@ -64,13 +66,13 @@ def stacks(sizes: Sequence[tuple[int, int]] = STACKS) -> Iterator[dict[str, floa
 
 
 class _Calls:
-    """Counts the messages to the CDK's process while it is entered."""
+    """Context manager that counts calls to the CDK's process."""
 
     def __init__(self) -> None:
         self.count = 0
 
     def __enter__(self) -> None:
-        self._send = send = process._NodeProcess.send  # noqa: SLF001 - nothing public counts them
+        self._send = send = process._NodeProcess.send  # noqa: SLF001 - no public function counts them
 
         def counted(*arguments: Any, **options: Any) -> Any:
             self.count += 1
@@ -83,7 +85,7 @@ class _Calls:
 
 
 def _stack(nodes: int, hosts: int) -> dict[str, Any]:
-    """The template of a chain of so many nodes in so many functions."""
+    """Return the template of a chain with `nodes` nodes in `hosts` functions."""
     with TemporaryDirectory() as folder:
         app = App(outdir=folder)
         stack = Stack(app, "Stack")
@@ -101,7 +103,7 @@ def _function(stack: Stack, name: str) -> UnumFunction:
 
 
 def _definition(states: int) -> dict[str, Any]:
-    """Tasks with data flow, each followed by a Choice and a Pass."""
+    """Return a definition with a cycle of Tasks with data flow, Choices and Passes."""
     names = [f"State{number}" for number in range(states)]
     pairs = list(pairwise([*names, "Done"]))
     table = {name: _state(number, name, after) for number, (name, after) in enumerate(pairs[:-1])}
@@ -122,7 +124,7 @@ def _state(number: int, name: str, following: str) -> dict[str, Any]:
 
 
 def _chain(nodes: int, share: int) -> dict[str, Any]:
-    """Tasks one after the other, of which `share` neighbours have the same function."""
+    """Return a chain of Tasks, in which `share` neighbours have the same function."""
     states: dict[str, Any] = {
         f"Node{number}": {"Type": "Task", "Resource": f"F{number // share}", "Next": f"Node{number + 1}"}
         for number in range(nodes)

@@ -1,8 +1,8 @@
-"""What a million executions cost, here and elsewhere.
+"""Prices of a million executions of workflows, compared with other systems.
 
 python benchmarks/costs.py [--json]
 
-The figures of the original system are its calls of the store, as measured: each a unit, and the same invocations.
+The original system's price comes from its measured store calls, one unit each, and its invocations.
 """
 
 import argparse
@@ -33,7 +33,7 @@ EXCAMERA = (
     >> g.map(g.task("encode") >> g.task("reencode"), items=g.out)
     >> g.fold(g.task("rebase"), items=g.out, initial=None)
 )
-"""The shape of the video encoder: each chunk by itself, then one after the other, because each needs the one before."""
+"""Shape of the video encoder: parallel work per chunk, then a sequence, because each chunk needs its predecessor."""
 ORIGINAL = {
     "chain of 5": (9, 5),
     "chain of 5 in one function": (9, 5),
@@ -45,12 +45,12 @@ ORIGINAL = {
 
 @dataclass(frozen=True)
 class Priced:
-    """What a million executions of a workflow cost.
+    """Price of a million executions of a workflow.
 
     Attributes:
-        name: of the workflow, with the guard.
-        receipt: of one execution; user code takes no time.
-        original: what the original system pays for store and invocations; None where that was not measured.
+        name: workflow and guard.
+        receipt: one execution's receipt, with user code that takes no time.
+        original: the original system's price for store and invocations; None without a measurement.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Priced:
 
     @property
     def usd(self) -> dict[str, float | None]:
-        """US dollars by where it runs; `requests and units` is what is paid here without storage and run time."""
+        """US dollars by system; `requests and units` is the price here without storage and run time."""
         here = self.receipt.here()
         return {
             "requests and units": _requests_and_units(here),
@@ -71,11 +71,11 @@ class Priced:
         }
 
 
-def priced() -> Iterator[Priced]:
-    """Every workflow whose price is told."""
+def price_all() -> Iterator[Priced]:
+    """Yield every priced workflow."""
     for workload in (chain(5), in_one_function(chain(5)), map_of(100), with_small_results(map_of(100))):
         for guard in (Guard.COMMIT, Guard.READ):
-            yield _priced(workload.guarded(guard), guard)
+            yield _price(workload.guarded(guard), guard)
     for name, folder in APPLICATIONS.items():
         definition = Definition.from_asl(read_file(str(EXAMPLES / folder / "workflow.asl.json")))
         workflow = definition.compile(folder, None)
@@ -85,8 +85,9 @@ def priced() -> Iterator[Priced]:
     yield Priced(f"ExCamera, {CHUNKS} chunks, {Guard.READ}", receipt)
 
 
-def _priced(workload: Workload, guard: Guard) -> Priced:
+def _price(workload: Workload, guard: Guard) -> Priced:
     receipt = estimate(workload.workflow, functions=workload.functions, value=workload.value)
+    # Store units and requests only, like `requests and units` here.
     units, invocations = ORIGINAL[workload.name]
     usd = list_prices().usd
     original = units * usd["dynamodb_write_unit"] + invocations * usd["lambda_request"]
@@ -98,8 +99,8 @@ def _requests_and_units(here: Bill) -> float:
 
 
 def table() -> Mapping[str, Mapping[str, float | None]]:
-    """US dollars for a million executions, by workflow and by where they run."""
-    return {each.name: each.usd for each in priced()}
+    """Return US dollars for a million executions, by workflow and system."""
+    return {each.name: each.usd for each in price_all()}
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
-"""What data flow costs: a visit of a Task with all five fields in JSONPath, beside the interpreter in moto.
+"""Cost of data flow: a visit of a Task with all five JSONPath fields, compared with moto's interpreter.
 
     python benchmarks/dataflow.py [--json] [--only-ours]
 
-moto needs packages that this project does not; uv makes an environment with them, which takes a minute once.
+moto needs packages outside this project; uv creates an environment with them, which takes a minute once.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from timing import microseconds
 from unum_compiler import compile_workflow
 from unum_runtime.asl.languages import program
 from unum_runtime.model.naming import Execution
-from unum_runtime.protocol.planning.evaluation import Moment
+from unum_runtime.protocol.planning.evaluation import EvaluationContext
 
 BUDGET_US = 60
 MOTO = "moto[stepfunctions]==5.2.5"
@@ -29,40 +29,41 @@ def main() -> None:
     """Measure and print.
 
     Raises:
-        SystemExit: we take longer than we may, or one of the two computes something else.
+        SystemExit: a visit exceeds its budget, or a result is wrong.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--only-ours", action="store_true", help="leave moto out")
+    parser.add_argument("--only-ours", action="store_true", help="skip moto")
     options = parser.parse_args()
-    found = measured(only_ours=options.only_ours)
+    found = measure(only_ours=options.only_ours)
     print(json.dumps(found) if options.json else table(found))
     if found[_OURS] > BUDGET_US:
-        sys.exit(f"{found[_OURS]:.1f} µs; a visit may take {BUDGET_US} µs")
+        sys.exit(f"{found[_OURS]:.1f} µs; the budget for a visit is {BUDGET_US} µs")
 
 
-def measured(*, only_ours: bool) -> dict[str, float]:
-    """µs of a visit, here and in moto."""
-    return {_OURS: ours()} | ({} if only_ours else {MOTO: theirs()})
+def measure(*, only_ours: bool) -> dict[str, float]:
+    """Return µs per visit, here and in moto."""
+    return {_OURS: measure_ours()} | ({} if only_ours else {MOTO: measure_moto()})
 
 
-def ours() -> float:
-    """µs of a visit here: the context object, the Task's input, its output."""
+def measure_ours() -> float:
+    """Return µs per visit here: context object, the Task's input, its output."""
     workflow = compile_workflow({"StartAt": "Charge", "States": {"Charge": TASK}}, name="w", functions=None)
     task = program(workflow.states["Charge"])
-    moment = Moment(workflow, Execution(EXECUTION_NAME, 0), 0, "seed")
+    evaluation = EvaluationContext(workflow, Execution(EXECUTION_NAME, 0), 0, "seed")
 
     def visit() -> tuple[object, object]:
-        parameters = task.arguments(INPUT, moment.context_of("Charge", retries=()))
-        return parameters, task.output(INPUT, RESULT, moment.context_of("Charge", retries=(), part=" result")).value
+        parameters = task.arguments(INPUT, evaluation.context_of("Charge", retries=()))
+        return parameters, task.output(INPUT, RESULT, evaluation.context_of("Charge", retries=(), part=" result")).value
 
+    # The comparison with moto is only fair if both compute the same.
     if visit() != (PARAMETERS, OUTPUT):
-        sys.exit(f"unum_runtime computes something else: {visit()}")
+        sys.exit(f"unum_runtime: expected {(PARAMETERS, OUTPUT)}, got {visit()}")
     return microseconds(visit)
 
 
-def theirs() -> float:
-    """µs of a visit in moto."""
+def measure_moto() -> float:
+    """Return µs per visit in moto."""
     uv = Path(sys.executable).with_name("uv")
     script = Path(__file__).with_name("moto_interpreter.py")
     command: list[str | Path] = [
@@ -82,7 +83,7 @@ def theirs() -> float:
 
 
 def table(found: Mapping[str, float]) -> str:
-    """The figures, one on each line."""
+    """Return one line per figure."""
     head = f"{'a Task with all five fields, in JSONPath':<42}{'µs a visit':>12}{'times ours':>12}"
     rows = (f"{name:<42}{value:>12.1f}{value / found[_OURS]:>12.1f}" for name, value in found.items())
     return "\n".join([head, *rows, f"{'budget':<42}{BUDGET_US:>12}"])

@@ -1,10 +1,9 @@
-"""How fast steps follow each other in the emulator, here and in its Step Functions; what is printed are ratios.
+"""Latency between steps in the emulator, compared with its Step Functions; the results are ratios.
 
     python benchmarks/latency.py [--json] [--runs 5] [--widths 2,10,...] [--output FOLDER]
 
-Workflows and state machines of one definition have the same functions, and are executed in one run. Step Functions is
-ministack's without its pause of 0.15 s before each execution, which
-`unum_emulator.aws_services.stepfunctions` takes out.
+Workflows and state machines share one definition, one set of functions and one run. The emulator's Step Functions is
+ministack's without its pause of 0.15 s per execution (`unum_emulator.aws_services.stepfunctions`).
 """
 
 import argparse
@@ -43,37 +42,37 @@ EMULATOR_PYTHON = ROOT / "emulator" / ".venv" / "bin" / "python"
 APP = f"{shlex.quote(sys.executable)} benchmarks/latency_stack.py"
 WIDTHS = (2, 10, 50, 100, 500, 1_000)
 WIDEST_LANES = 500
-"""Branches of Maps with lanes; wider ones take long with Step Functions."""
+"""Maximum branches of Maps with lanes; wider ones take long with Step Functions."""
 RUNS = 5
 STARTED = 100
-"""Branches whose start is timed, one after the other and in parallel."""
+"""Branches whose start is timed, sequentially and in parallel."""
 ANSWER_S = 0.03
-"""How long Lambda takes to accept an event, as `PARALLEL_CALLS` has it."""
+"""Lambda's time to accept an event, as in `PARALLEL_CALLS`."""
 CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL")
-"""What the runtime's own client reads of a function's environment."""
+"""Environment variables that the runtime's own client reads."""
 REPEATED = 50
-"""Maps up to this width are executed as often as chains, and once more before, to have the processes."""
+"""Maximum width of Maps that run as often as chains, after a first run that starts the processes."""
 CHAIN_RUNS = 3
-"""How often chains are executed for each time that Maps are; they are short."""
+"""Runs of chains per run of Maps, because chains are short."""
 HERE, STEP_FUNCTIONS, FUSED = "here", "Step Functions", "here, in one function"
-PATIENCE_S = 900
+TIME_LIMIT_S = 900
 OUTCOME: Item = {"state": "Task", "phase": "left", "ir": "0" * 12, "at": 0, "ms": 0, "attempt": 0, "value": "[0.1]"}
-"""An item as a checkpoint makes it, for a request alone."""
+"""An item like a checkpoint's, for single requests."""
 POLL_S = 0.1
-LOOK_S = 0.5
-"""How often the memory of processes is looked at; the system itself keeps the peak of each."""
+MEMORY_POLL_S = 0.5
+"""Interval of memory checks; the system itself records each process's peak."""
 
 Execute = Callable[[Any], tuple[Any, float]]
-"""Execute something with an input: its output, and the seconds from its start to its end."""
+"""Function that executes an input; returns the output, and the seconds from start to end."""
 
 
 class Fan(NamedTuple):
-    """Seconds of one Map, from where its items were made: medians.
+    """Seconds of one Map from the creation of its items: medians.
 
     Attributes:
-        began: until its last branch began.
-        joined: until the Task after it began.
-        whole: from the start of the execution to its end.
+        began: until the start of its last branch.
+        joined: until the start of the Task after it.
+        whole: the whole execution.
     """
 
     began: float
@@ -83,16 +82,16 @@ class Fan(NamedTuple):
 
 @dataclass(frozen=True)
 class Found:
-    """What was measured.
+    """Measured figures.
 
     Attributes:
-        hop: seconds between two Tasks of a chain, by who goes on with it, and between Tasks of one function: medians.
-        chain: seconds of a chain of `LENGTH` from start to end, by the same: medians.
-        fans: by who, and by width.
-        lanes: the same with `AT_ONCE` branches at once.
-        requests: seconds of each request of a hop, one after the other, by what it is: medians.
-        sending: seconds to send `STARTED` events, by where to and how.
-        peak_mb: of the processes of functions, after the widest Map.
+        hop: seconds between two Tasks of a chain, by system, and between fused Tasks: medians.
+        chain: seconds of a chain of `LENGTH`, by system: medians.
+        fans: figures of Maps, by system and width.
+        lanes: figures of Maps with `AT_ONCE` parallel branches, by system and width.
+        requests: seconds per request of a hop, without other load: medians.
+        sending: seconds to send `STARTED` events, by server and method.
+        peak_mb: peak memory of function processes after the widest Map.
     """
 
     hop: Mapping[str, float]
@@ -108,31 +107,31 @@ def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--runs", type=int, default=RUNS, help="of executions, but wide Maps; medians are shown")
-    parser.add_argument("--widths", type=_numbers, default=WIDTHS, help="of Maps, with commas between")
-    parser.add_argument("--output", type=Path, default=PAGE, help="folder for the page and its chart")
+    parser.add_argument("--runs", type=int, default=RUNS, help="executions per figure, except wide Maps (default: 5)")
+    parser.add_argument("--widths", type=_numbers, default=WIDTHS, help="comma-separated widths of Maps")
+    parser.add_argument("--output", type=Path, default=PAGE, help="folder for page and chart")
     options = parser.parse_args()
-    found = in_emulator(options.runs, options.widths)
+    found = measure_in_emulator(options.runs, options.widths)
     text = write(found, options.output, options.runs)
     print(json.dumps(asdict(found), indent=1) if options.json else text)
 
 
-def in_emulator(runs: int = RUNS, widths: Sequence[int] = WIDTHS) -> Found:
-    """Measure in an emulator that is started for it; its credentials stay in this process's environment."""
+def measure_in_emulator(runs: int = RUNS, widths: Sequence[int] = WIDTHS) -> Found:
+    """Measure in a new emulator, whose credentials stay in this process's environment."""
     with Emulator(EMULATOR_PYTHON) as emulator:
         os.environ.update({name: value for name, value in emulator.environment().items() if name.startswith("AWS_")})
-        return measured(emulator, runs, widths)
+        return measure(emulator, runs, widths)
 
 
 def write(found: Found, folder: Path, runs: int = RUNS) -> str:
-    """Write the page and its chart; the page."""
+    """Write the page and its chart; return the page."""
     text = page(found, runs)
     (folder / "latency.md").write_text(text, encoding="utf-8")
     (folder / "latency.svg").write_text(chart(found), encoding="utf-8")
     return text
 
 
-def measured(emulator: Emulator, runs: int, widths: Sequence[int]) -> Found:
+def measure(emulator: Emulator, runs: int, widths: Sequence[int]) -> Found:
     """Deploy and measure."""
     cdk.bootstrap(emulator, cwd=ROOT)
     outputs = cdk.deploy(emulator, [STACK], app=APP, cwd=ROOT)[STACK]
@@ -145,23 +144,24 @@ def measured(emulator: Emulator, runs: int, widths: Sequence[int]) -> Found:
         {HERE: _workflow(outputs, name), STEP_FUNCTIONS: _state_machine(outputs[f"{name}MachineArn"])}
         for name in ("Fan", "Lanes")
     )
-    gaps, whole = _chains(chains, runs * CHAIN_RUNS)
-    in_lanes = _fans(lanes, runs, [width for width in widths if width <= WIDEST_LANES])
+    gaps, whole = _measure_chains(chains, runs * CHAIN_RUNS)
+    in_lanes = _measure_fans(lanes, runs, [width for width in widths if width <= WIDEST_LANES])
+    # Runs last, so the peaks are those after the widest Map.
     with peaks_mb("Make", "Work", "Join") as peaks:
-        found = _fans(fans, runs, widths)
+        found = _measure_fans(fans, runs, widths)
     return Found(
         hop=gaps,
         chain=whole,
         fans=found,
         lanes=in_lanes,
         peak_mb=peaks,
-        requests=requests(outputs["ChainTable"], outputs["SinkArn"]),
-        sending=sending(outputs["SinkArn"]),
+        requests=measure_requests(outputs["ChainTable"], outputs["SinkArn"]),
+        sending=measure_sending(outputs["SinkArn"]),
     )
 
 
-def _chains(executes: Mapping[str, Execute], runs: int) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """Medians of hops, and of whole chains, in turn; the first run starts the processes and is not measured."""
+def _measure_chains(executes: Mapping[str, Execute], runs: int) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """Return medians of hops and whole chains; systems alternate, after an uncounted run that starts the processes."""
     for execute in executes.values():
         execute([])
     found = [{who: execute([]) for who, execute in executes.items()} for _ in range(runs)]
@@ -169,18 +169,19 @@ def _chains(executes: Mapping[str, Execute], runs: int) -> tuple[Mapping[str, fl
     return hops, {who: statistics.median(each[who][1] for each in found) for who in executes}
 
 
-def _fans(executes: Mapping[str, Execute], runs: int, widths: Sequence[int]) -> Mapping[str, Mapping[int, Fan]]:
+def _measure_fans(executes: Mapping[str, Execute], runs: int, widths: Sequence[int]) -> Mapping[str, Mapping[int, Fan]]:
     found: dict[str, dict[int, Fan]] = {who: {} for who in executes}
     for width in widths:
         for who, execute in executes.items():
+            # The uncounted run starts the processes; a wide Map has to start its own anyway.
             if width <= REPEATED:
                 execute(width)
-            times = [_fan(who, execute, width) for _ in range(runs if width <= REPEATED else 1)]
+            times = [_measure_fan(who, execute, width) for _ in range(runs if width <= REPEATED else 1)]
             found[who][width] = Fan(*map(statistics.median, zip(*times, strict=True)))
     return found
 
 
-def _fan(who: str, execute: Execute, width: int) -> Fan:
+def _measure_fan(who: str, execute: Execute, width: int) -> Fan:
     output, took = execute(width)
     sys.stderr.write(f"{who}: Map of {width:,} in {took:.2f} s\n")
     return Fan(output["began"] - output["opened"], output["joined"] - output["opened"], took)
@@ -197,9 +198,10 @@ def _workflow(outputs: Mapping[str, str], name: str) -> Execute:
 
     def execute(value: Any) -> tuple[Any, float]:
         began_s = time.time()
-        ended = client.wait(client.start(value).name, timeout_s=PATIENCE_S)
+        ended = client.wait(client.start(value).name, timeout_s=TIME_LIMIT_S)
         if ended.stopped_at is None or ended.error is not None:
             raise RuntimeError(f"{name}: {ended}")
+        # The stored end, not the time of the poll that found it.
         return ended.output, ended.stopped_at.timestamp() - began_s
 
     return execute
@@ -215,17 +217,18 @@ def _state_machine(arn: str) -> Execute:
             time.sleep(POLL_S)
         if ended["status"] != "SUCCEEDED":
             raise RuntimeError(f"{arn}: {ended}")
+        # The same for Step Functions, whose polling interval is longer than most executions.
         return json.loads(ended["output"]), ended["stopDate"].timestamp() - began_s
 
     return execute
 
 
-def requests(table: str, function: str) -> Mapping[str, float]:
-    """How long each request takes that a hop makes, while nobody else makes any."""
+def measure_requests(table: str, function: str) -> Mapping[str, float]:
+    """Return each request's duration in a hop, without other load."""
     environment = {name: os.environ[name] for name in CREDENTIALS}
     store, steps = DynamoStore(wire_client("dynamodb", environment), table), count()
     invoker = LambdaInvoker(wire_client("lambda", environment))
-    expires_at_s = int(time.time()) + PATIENCE_S
+    expires_at_s = int(time.time()) + TIME_LIMIT_S
 
     def read() -> object:
         return store.read([Key("latency", "none")])
@@ -234,50 +237,51 @@ def requests(table: str, function: str) -> Mapping[str, float]:
         return store.create(Key("latency", f"{next(steps)}"), OUTCOME, expires_at_s=expires_at_s)
 
     return {
-        "GetItem, whether the Task was done before": _median(read),
-        "PutItem, its outcome": _median(create),
-        "Invoke, an event to the next": _median(lambda: invoker.invoke([(function, b"[]")])),
+        "GetItem, the Task's earlier outcome": _median(read),
+        "PutItem, the Task's outcome": _median(create),
+        "Invoke, the next Task's event": _median(lambda: invoker.invoke([(function, b"[]")])),
     }
 
 
 def _median(work: Callable[[], object]) -> float:
     work()  # opens the connection
-    return statistics.median(_took(work) for _ in range(STARTED))
+    return statistics.median(_duration_s(work) for _ in range(STARTED))
 
 
-def sending(function: str) -> Mapping[str, Mapping[str, float]]:
-    """How long `STARTED` events take to be accepted, one after the other and in parallel."""
+def measure_sending(function: str) -> Mapping[str, Mapping[str, float]]:
+    """Return the time to send `STARTED` events, sequentially and in parallel."""
     environment = {name: os.environ[name] for name in CREDENTIALS}
     with slow_lambda() as endpoint:
         return {
-            "the emulator": _times(function, environment),
-            f"a server that answers after {ANSWER_S * 1000:g} ms": _times(
+            "the emulator": _send_times(function, environment),
+            f"a server that answers after {ANSWER_S * 1000:g} ms": _send_times(
                 function, {**environment, "AWS_ENDPOINT_URL": endpoint}
             ),
         }
 
 
-def _times(function: str, environment: Mapping[str, str]) -> Mapping[str, float]:
+def _send_times(function: str, environment: Mapping[str, str]) -> Mapping[str, float]:
     client: Any = wire_client("lambda", environment)
     invoker = LambdaInvoker(client)
     events = [(function, b"[]")] * STARTED
     invoker.invoke(events[:PARALLEL_CALLS])  # opens the connections
     return {
-        "one after the other": sum(_took(partial(invoker.invoke, [event])) for event in events),
-        "in parallel": _took(partial(invoker.invoke, events)),
+        "one after the other": sum(_duration_s(partial(invoker.invoke, [event])) for event in events),
+        "in parallel": _duration_s(partial(invoker.invoke, events)),
     }
 
 
-def _took(work: Callable[[], object]) -> float:
+def _duration_s(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
 
 
 class _Slow(BaseHTTPRequestHandler):
-    """Accepts every event, as long after it came as Lambda does."""
+    """Server that accepts every event after Lambda's response time."""
 
     protocol_version = "HTTP/1.1"
+    # Otherwise delayed acknowledgements would add 40 ms to some responses.
     disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
@@ -288,12 +292,12 @@ class _Slow(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Log no requests."""
 
 
 @contextmanager
 def slow_lambda() -> Iterator[str]:
-    """The endpoint of a server that accepts events."""
+    """Yield the endpoint of a server that accepts events."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Slow) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -303,39 +307,40 @@ def slow_lambda() -> Iterator[str]:
 
 @contextmanager
 def peaks_mb(*keys: str) -> Iterator[dict[str, int]]:
-    """The most memory that any process of each of these functions has used; zeros where the system does not tell."""
+    """Yield the peak memory of each function's processes, updated meanwhile; zeros on systems without these figures."""
     peaks, is_over = dict.fromkeys(keys, 0), threading.Event()
 
-    def look() -> None:
-        while not is_over.wait(LOOK_S):
+    def poll() -> None:
+        while not is_over.wait(MEMORY_POLL_S):
             peaks.update({key: max(peak, _peak_mb(key)) for key, peak in peaks.items()})
 
-    looking = threading.Thread(target=look)
-    looking.start()
+    polling = threading.Thread(target=poll)
+    polling.start()
     try:
         yield peaks
     finally:
         is_over.set()
-        looking.join()
+        polling.join()
 
 
 def _peak_mb(key: str) -> int:
     wanted = f"\0AWS_LAMBDA_FUNCTION_NAME={STACK}-{key}"
-    return max((_of_process(process, wanted) for process in Path("/proc").glob("[0-9]*")), default=0)
+    return max((_process_peak_mb(process, wanted) for process in Path("/proc").glob("[0-9]*")), default=0)
 
 
-def _of_process(process: Path, wanted: str) -> int:
+def _process_peak_mb(process: Path, wanted: str) -> int:
     try:
         if wanted not in f"\0{(process / 'environ').read_bytes().decode(errors='replace')}":
             return 0
         status = (process / "status").read_text()
-    except OSError:  # it has ended, or is somebody else's
+    except OSError:  # the process has ended, or belongs to another user
         return 0
+    # The kernel's peak of resident memory, so no peak between two polls is missed.
     return next(int(line.split()[1]) // 1024 for line in status.splitlines() if line.startswith("VmHWM:"))
 
 
 def page(found: Found, runs: int) -> str:
-    """What was found, as a page in Markdown."""
+    """Return the figures as a Markdown page."""
     return (
         "\n".join([*_head(runs), *_chain(found), *_requests(found), *_widths(found), *_sending(found), *_memory(found)])
         + "\n"
@@ -348,32 +353,32 @@ def _head(runs: int) -> list[str]:
         "# Latency in the emulator",
         "",
         f"Written by `benchmarks/latency.py` on {date}; {machine()}, after the widest Maps.",
-        f"Figures are medians of {runs * CHAIN_RUNS} chains, which took turns, and of {runs} Maps of up to {REPEATED}",
-        "branches; of wider Maps there was one each.",
+        f"Figures are medians of {runs * CHAIN_RUNS} alternating chains, and of {runs} Maps of up to {REPEATED}",
+        "branches; wider Maps ran once each.",
         "",
         *_ABOUT.splitlines(),
     ]
 
 
 _ABOUT = """\
-Seconds are those of this machine and of what else it did meanwhile; only ratios within this run say something, and
-those of short executions little. Step Functions is the emulator's, without its pause of 0.15 s before each execution:
-it calls functions from within the emulator's own process, while each step here takes requests over HTTP, to DynamoDB
-and to Lambda. On AWS these are services of their own, which answer beside each other. At most 24 processes of functions
-run at once, so wide Maps take as long as the processors need for all branches, whoever begins them."""
+Seconds depend on this machine and its other load, so compare only ratios within this run, and ratios of short
+executions with care. Step Functions is the emulator's, without its pause of 0.15 s before each execution: it calls
+functions inside the emulator's own process, while each step here sends HTTP requests to DynamoDB and Lambda. On AWS
+these are separate services that answer in parallel. At most 24 function processes run at once, so wide Maps take as
+long as the processors need for all branches, on both systems."""
 
 
 def _chain(found: Found) -> list[str]:
     rows = {"hop": found.hop, f"chain of {LENGTH}, start to end": found.chain}
     lines = ["", "## Chain", "", _HEAD, _RULE]
     lines += [_row(name, [each[HERE], each[STEP_FUNCTIONS]]) for name, each in rows.items()]
-    lines += ["", "The same with all Tasks in one function, which are fused: the hop takes no invocation.", ""]
+    lines += ["", "The same with all Tasks in one function, where fusion saves the invocations:", ""]
     lines += ["| | one function, s | many, s | ratio |", _RULE]
     return [*lines, *(_row(name, [each[FUSED], each[HERE]]) for name, each in rows.items())]
 
 
 def _requests(found: Found) -> list[str]:
-    """What a hop takes at least: its requests, the fused hop's all but the last."""
+    """Return a hop's minimum duration: its requests; a fused hop has all but the last."""
     lines = [
         "",
         "## What a hop takes",
@@ -388,21 +393,27 @@ def _requests(found: Found) -> list[str]:
 
 
 _HOP = """\
-A hop is three requests, one after the other, and the way of the event through Lambda: its queue, a process that
-waits for work, the user's code. Step Functions there makes no request and has no queue: it calls from within the
-emulator's process, and keeps state in its memory. Each request alone, while nobody else makes one:"""
+A hop is three sequential requests, and the event's time in Lambda: queue, idle process, user code. The emulator's
+Step Functions needs no request and no queue: it calls functions from its own process, and keeps state in memory.
+Each request alone, without other load:"""
 
 
 def _widths(found: Found) -> list[str]:
-    lines = ["", "## Map", "", "From the end of the Task that makes the items; `whole` is from start to end.", ""]
+    lines = [
+        "",
+        "## Map",
+        "",
+        "Measured from the end of the Task that makes the items; `whole` is the whole execution.",
+        "",
+    ]
     lines += [*_fan_rows(found.fans), "", "![Latency](latency.svg)"]
     lines += ["", f"## Map with MaxConcurrency {AT_ONCE}", "", *_LANES.splitlines(), ""]
     return [*lines, *_fan_rows(found.lanes)]
 
 
 _LANES = """\
-Here the function goes on with the next branch where another ends, in the same delivery. The workflow says that its
-results are small, and that nobody has to ask whether a Task was done before (`Guard.COMMIT`)."""
+Here the function continues with the next branch in the same delivery. The workflow declares small results, and no
+check for earlier outcomes (`Guard.COMMIT`)."""
 
 
 def _fan_rows(fans: Mapping[str, Mapping[int, Fan]]) -> list[str]:
@@ -416,7 +427,7 @@ def _fan_rows(fans: Mapping[str, Mapping[int, Fan]]) -> list[str]:
 
 def _sending(found: Found) -> list[str]:
     lines = ["", f"## Sending {STARTED} events", ""]
-    lines += [f"In parallel are {PARALLEL_CALLS} at once, over connections that are kept.", ""]
+    lines += [f"`In parallel` means {PARALLEL_CALLS} calls at once, over open connections.", ""]
     lines += ["| to | one after the other, s | in parallel, s | ratio |", "|---|---:|---:|---:|"]
     return [*lines, *(_row(place, list(each.values()), is_share=True) for place, each in found.sending.items())]
 
@@ -439,7 +450,7 @@ def _row(name: str, pair: Sequence[float], *, is_share: bool = False) -> str:
 
 
 def chart(found: Found) -> str:
-    """Seconds until the Task after a Map begins, by its width."""
+    """Return a chart of the seconds until the Task after a Map begins, by width."""
     lines = {who: [(float(width), fan.joined) for width, fan in each.items()] for who, each in found.fans.items()}
     return line_chart("From a Map's items to the Task after it, in the emulator", "branches", "seconds", lines)
 

@@ -1,4 +1,4 @@
-"""What `latency.py` deploys: a chain and a Map, each as a workflow and as a state machine with the same functions."""
+"""Stack of `latency.py`: a chain and Maps, each as a workflow and as a state machine with the same functions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,10 +27,10 @@ def work(opened, context):
 def join(branches, context):
     return {"opened": branches[0][0], "began": max(began for _, began in branches), "joined": time.time()}
 """
-"""Functions that hand on when they began, in seconds since 1970."""
+"""Functions that pass on their start times, in seconds since 1970."""
 
 AT_ONCE = 2
-"""Branches of the limited Map that run at once: as many as the least machine has processors."""
+"""Parallel branches of the limited Map: the minimum number of processors."""
 
 _CHAIN = [f"Hop{number}" for number in range(LENGTH)]
 _MAP = {"Make": "make", "Work": "work", "Join": "join"}
@@ -41,7 +41,7 @@ Machine = Mapping[str, Any]
 class Latency(cdk.Stack):
     """Workflows and state machines of a chain, a Map, and a Map with lanes; a sink for events.
 
-    ``Fused`` is the chain with all its Tasks in one function. The machine of the workflow ``Fan`` is ``FanMachine``.
+    ``Fused`` is the chain with all Tasks in one function. The machine of the workflow ``Fan`` is ``FanMachine``.
     """
 
     def __init__(self, scope: cdk.App, construct_id: str) -> None:
@@ -57,7 +57,7 @@ class Latency(cdk.Stack):
             runtime=lambda_.Runtime.PYTHON_3_11,
             handler="index.handle",
             code=lambda_.Code.from_inline("def handle(event, context):\n    pass\n"),
-            reserved_concurrent_executions=1,  # so that it does little while events are sent to it
+            reserved_concurrent_executions=1,  # keeps its load low while events arrive
         )
         cdk.CfnOutput(self, "SinkArn", value=sink.function_arn)
 
@@ -86,7 +86,7 @@ class Latency(cdk.Stack):
 
 
 def chain() -> Machine:
-    """Tasks one after the other."""
+    """Return a chain of Tasks."""
     following = [*_CHAIN[1:], None]
     return {
         "StartAt": _CHAIN[0],
@@ -95,7 +95,7 @@ def chain() -> Machine:
 
 
 def fan(**fields: Any) -> Machine:
-    """A Task that makes items, a Task for each of them, and one that gets what they come to; `fields` are the Map's."""
+    """Return a Map between a Task that makes items and a Task that receives the results; `fields` extend the Map."""
     processor = {"StartAt": "Work", "States": {"Work": _task("Work", None)}}
     states = {
         "Make": _task("Make", "Each"),
@@ -110,7 +110,7 @@ def _task(key: str, following: str | None) -> Machine:
 
 
 def _with_resources(machine: Any, arns: Mapping[str, str]) -> Any:
-    """`machine` with ARNs in place of the functions' keys."""
+    """Return `machine` with ARNs in place of function keys."""
     if isinstance(machine, dict):
         return {name: _with_resources(value, arns) for name, value in machine.items()}
     if isinstance(machine, str) and machine.startswith("${"):
@@ -119,6 +119,7 @@ def _with_resources(machine: Any, arns: Mapping[str, str]) -> Any:
 
 
 if __name__ == "__main__":
+    # This synthesizer needs no bootstrap roles in the emulator.
     app = cdk.App(default_stack_synthesizer=cdk.CliCredentialsStackSynthesizer())
     Latency(app, STACK)
     app.synth()

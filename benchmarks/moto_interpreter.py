@@ -1,6 +1,6 @@
-"""Data flow of a Task in the interpreter of moto; run by `dataflow.py` in an environment that has its extra.
+"""Data flow of a Task in moto's interpreter; `dataflow.py` runs it in an environment with moto's extra.
 
-Only the five fields are evaluated: no history of events, no retriers, no thread that watches the time.
+It evaluates only the five fields: no event history, no retriers, no timeout thread.
 """
 
 import copy
@@ -19,7 +19,7 @@ from timing import microseconds
 
 
 class Task:
-    """The Task as moto has parsed it."""
+    """The Task as moto parses it."""
 
     def __init__(self) -> None:
         definition = json.dumps({"StartAt": "Charge", "States": {"Charge": TASK}})
@@ -39,10 +39,11 @@ class Task:
             cloud_watch_logging_session=None,
             activity_store={},
         )
-        self._env.next_state_name = "Charge"  # by which it runs
+        self._env.next_state_name = "Charge"  # the state that moto's evaluation runs
 
     def parameters(self) -> Any:
-        """The effective input."""
+        """Return the effective input."""
+        # An earlier visit leaves its values on the stack.
         self._env.stack.clear()
         self._env.states.reset(INPUT)
         self._state.input_path.eval(self._env)
@@ -50,7 +51,8 @@ class Task:
         return self._env.stack.pop()
 
     def output(self) -> Any:
-        """The output."""
+        """Return the output."""
+        # moto changes the result in place.
         self._env.stack.append(copy.deepcopy(RESULT))
         self._state.result_selector.eval(self._env)
         self._state.result_path.eval(self._env)
@@ -58,17 +60,17 @@ class Task:
         return self._env.states.get_input()
 
     def visit(self) -> None:
-        """Both."""
+        """Evaluate input and output."""
         self.parameters()
         self.output()
 
 
 def main() -> None:
-    """Print the time of a visit."""
+    """Print the time per visit."""
     task = Task()
     found = (task.parameters(), task.output())
     if found != (PARAMETERS, OUTPUT):
-        sys.exit(f"moto computes something else: {found}")
+        sys.exit(f"moto: expected {(PARAMETERS, OUTPUT)}, got {found}")
     print(microseconds(task.visit, visits=5))
 
 

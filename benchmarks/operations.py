@@ -1,4 +1,4 @@
-"""What executions use of the store and of Lambda: exact figures, from the real runtime on a store that counts.
+"""Exact usage of store and Lambda per execution, from the real runtime on a metered store.
 
 python benchmarks/operations.py [--json]
 """
@@ -16,19 +16,19 @@ from unum_runtime.simulator.metering import meter
 
 FIGURES = ("calls", "write_units", "read_units", "moved_bytes", "invocations", "payload_bytes", "items")
 OBJECT_FIGURES = ("object_writes", "object_reads", "object_bytes")
-"""Of workloads that have a bucket."""
+"""Additional figures of workloads with a bucket."""
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What one execution used.
+    """Usage of one execution.
 
     Attributes:
-        workload: which.
-        guard: of all its Tasks.
-        collection: when its outcomes go.
-        ending: its status, and where it failed the error's name.
-        figures: by the names of `Usage`.
+        workload: the workload's name.
+        guard: guard of all Tasks.
+        collection: collection policy.
+        ending: status, and a failure's error name.
+        figures: figures by the names of `Usage`.
     """
 
     workload: str
@@ -39,22 +39,23 @@ class Counted:
 
     @property
     def name(self) -> str:
-        """Of the figures, in bounds and tables."""
+        """Name of the figures in bounds and tables."""
         return f"{self.workload}, {self.guard}, {self.collection}"
 
 
-def counted() -> Iterator[Counted]:
-    """Every workload under every guard and collection policy."""
+def count_all() -> Iterator[Counted]:
+    """Yield the usage of every workload under every guard and collection policy."""
     for workload, guard, collection in product(workloads(), Guard, Collection):
         yield count(workload, guard, collection)
 
 
 def count(workload: Workload, guard: Guard, collection: Collection) -> Counted:
-    """Execute `workload` once."""
+    """Execute `workload` once and return its usage."""
     given = workload.guarded(guard)
     run = meter(given.workflow, given.functions, given.value, collection=collection, by_reference=given.by_reference)
     outcome = run.ending.outcome
     ending = " ".join(filter(None, [run.ending.status, getattr(outcome, "error", None)]))
+    # Without a bucket the object figures are always 0, and would only lengthen the bounds.
     names = (*FIGURES, *OBJECT_FIGURES) if given.by_reference else FIGURES
     figures = {name: getattr(run.usage, name) for name in names}
     return Counted(workload.name, guard, collection, ending, figures)
@@ -64,7 +65,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON")
-    found = list(counted())
+    found = list(count_all())
     if parser.parse_args().json:
         print(json.dumps({each.name: each.figures | {"ending": each.ending} for each in found}, indent=1))
         return

@@ -1,8 +1,8 @@
-"""What a delivery computes: CPU time from ingress to collection, beside peers, with nothing but dictionaries behind it.
+"""CPU time of a delivery from ingress to collection on in-memory services, compared with other libraries.
 
 python benchmarks/overhead.py [--json] [--only-ours]
 
-The peers' packages are none of this project's: uv makes an environment with them, which takes a minute once.
+The other libraries are outside this project; uv creates an environment with them, which takes a minute once.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from peers.payload import PAYLOAD
-from timing import VISITS, in_turn
+from timing import VISITS, measure_in_turn
 from workloads import Workload, chain, in_one_function, map_of
 
 from unum_runtime.clock import SystemClock
@@ -41,12 +41,12 @@ PEERS = {
 }
 WIDTH = 10
 FUSED = 10
-"""Hops of one delivery, the start included."""
+"""Hops of one delivery, including the start."""
 
 
 @dataclass
 class Sink:
-    """An invoker that only keeps what it is given."""
+    """An invoker that only stores events."""
 
     events: list[bytes] = field(default_factory=list)
 
@@ -56,29 +56,30 @@ class Sink:
 
 
 class StillStore(MemoryStore):
-    """A store in which nothing new is ever found, so that each delivery is the first, and the last of its scope."""
+    """A store without earlier outcomes: each delivery is the first one, and completes its scope."""
 
     def create(self, key: Key, item: Item, *, expires_at_s: int) -> Item | None:  # noqa: ARG002 - as in the store
-        """Take it as new."""
+        """Report a new item."""
         return None
 
     def read(self, keys: Iterable[Key]) -> dict[Key, Item]:  # noqa: ARG002 - the same
-        """Nothing."""
+        """Return no items."""
         return {}
 
     def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:  # noqa: ARG002 - the same
-        """A full set for the last branch, else one with a single member."""
+        """Return a full set for the last branch, and a set with one member otherwise."""
         return frozenset(range(WIDTH)) if member == WIDTH - 1 else frozenset([member])
 
 
-def ours() -> dict[str, float]:
-    """µs of CPU time by kind of delivery; all of them in turn."""
-    found = in_turn(dict(_deliveries()), VISITS // FUSED)
+def measure_ours() -> dict[str, float]:
+    """Return µs of CPU time by kind of delivery, measured alternately."""
+    # Fused deliveries are longer, so the number of visits is smaller for all.
+    found = measure_in_turn(dict(_deliveries()), VISITS // FUSED)
     return {name: value / FUSED if "fused" in name else value for name, value in found.items()}
 
 
 def _deliveries() -> Iterator[tuple[str, Callable[[], object]]]:
-    """Deliveries by kind; that of fused hops has `FUSED` of them."""
+    """Yield deliveries by kind; a delivery of fused hops has `FUSED` hops."""
     for guard in Guard:
         yield f"{HOP}, guard {guard}", _delivery(chain(3).guarded(guard), "Task1", PAYLOAD)
         yield f"{HOP}, fused, guard {guard}", _delivery(in_one_function(chain(FUSED)).guarded(guard), "Task0", PAYLOAD)
@@ -90,9 +91,9 @@ def _deliveries() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def _delivery(workload: Workload, state: str, value: Json, index: int = 0) -> Callable[[], object]:
-    """The delivery of an event for `state`; the one of a fan-out's first state is a start."""
+    """Return a function that delivers an event for `state`, or the start event for a workflow's first state."""
     stored, events = _run(workload, value)
-    still = StillStore(stored.clock, stored._items)  # noqa: SLF001 - what a join reads
+    still = StillStore(stored.clock, stored._items)  # noqa: SLF001 - the items that a join reads
     fixed = _fixed(workload, still, Sink())
     if state == workload.workflow.start_at:
         return lambda: start(_in_delivery(fixed, workload), "execution", value)
@@ -101,7 +102,7 @@ def _delivery(workload: Workload, state: str, value: Json, index: int = 0) -> Ca
 
 
 def _run(workload: Workload, value: Json) -> tuple[MemoryStore, list[dict[str, Any]]]:
-    """An execution's items and events."""
+    """Return an execution's items and events."""
     store, sink, events = MemoryStore(), Sink(), list[dict[str, Any]]()
     fixed = _fixed(workload, store, sink)
     start(_in_delivery(fixed, workload), "execution", value)
@@ -116,7 +117,7 @@ def _run(workload: Workload, value: Json) -> tuple[MemoryStore, list[dict[str, A
 
 
 def _in_delivery(fixed: Runtime, workload: Workload) -> Runtime:
-    """The runtime as `unum_runtime.functions.task_function` makes it for each delivery."""
+    """Return the runtime of one delivery, made as in `unum_runtime.functions.task_function`."""
     return fixed.in_delivery(
         call=lambda call, value: workload.functions[call.state](value, None),
         log=silent,
@@ -126,7 +127,7 @@ def _in_delivery(fixed: Runtime, workload: Workload) -> Runtime:
 
 
 def _fixed(workload: Workload, store: MemoryStore, sink: Sink) -> Runtime:
-    """The runtime as `unum_runtime.functions.task_function` makes it once for each function version."""
+    """Return the runtime of one function version, made as in `unum_runtime.functions.task_function`."""
     functions = frozenset(task.function for task in workload.workflow.tasks)
     return Runtime(
         workflow=workload.workflow,
@@ -141,6 +142,7 @@ def _fixed(workload: Workload, store: MemoryStore, sink: Sink) -> Runtime:
 
 
 def _no_delivery(_call: Call, _value: Json) -> NoReturn:
+    # A runtime outside a delivery must never run user code.
     raise AssertionError
 
 
@@ -152,36 +154,36 @@ def _address(function: str) -> str:
     return f"arn:aws:lambda:us-east-1:123456789012:function:{function}:1"
 
 
-def theirs() -> Iterator[tuple[str, float]]:
-    """µs of CPU time by peer."""
+def measure_peers() -> Iterator[tuple[str, float]]:
+    """Yield µs of CPU time by library."""
     folder = Path(__file__).parent
     for name, (script, packages) in PEERS.items():
         required = [argument for package in [*packages, "boto3"] for argument in ("--with", package)]
         uv = [str(Path(sys.executable).with_name("uv")), "run", "--quiet", "--no-project", "--python", sys.executable]
         command = [*uv, *required, "python", str(folder / "peers" / script)]
-        ran = subprocess.run(  # noqa: S603 - our own command
-            command, check=True, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(folder)}
-        )
+        # The scripts import `payload` and `timing` from this folder.
+        environment = {**os.environ, "PYTHONPATH": str(folder)}
+        ran = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)  # noqa: S603 - ours
         yield name, float(ran.stdout)
 
 
-def overhead(*, only_ours: bool) -> dict[str, float]:
-    """µs of CPU time of everything that is measured."""
-    return {**ours(), **({} if only_ours else dict(theirs()))}
+def measure(*, only_ours: bool) -> dict[str, float]:
+    """Return µs of CPU time of all measurements."""
+    return {**measure_ours(), **({} if only_ours else dict(measure_peers()))}
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--only-ours", action="store_true", help="leave the peers out")
+    parser.add_argument("--only-ours", action="store_true", help="skip the other libraries")
     options = parser.parse_args()
-    found = overhead(only_ours=options.only_ours)
+    found = measure(only_ours=options.only_ours)
     print(json.dumps(found) if options.json else "\n".join(table(found)))
 
 
 def table(found: Mapping[str, float]) -> Iterator[str]:
-    """The figures, one on each line, beside the hop that is the measure of the others."""
+    """Yield one line per figure, with its ratio to a hop."""
     hop = found[f"{HOP}, guard {Guard.READ}"]
     yield f"{'':<55}{'µs of CPU':>12}{'hops':>8}"
     for name, value in found.items():

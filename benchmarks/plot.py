@@ -1,4 +1,4 @@
-"""Line charts as SVG: as much of drawing as the performance pages need."""
+"""Line charts as SVG, for the performance pages."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,19 +7,19 @@ from html import escape
 WIDTH, HEIGHT = 640, 360
 LEFT, RIGHT, TOP, BOTTOM = 70, 170, 40, 50
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""Told apart by people who do not see all colours. Source: Okabe and Ito, "Color Universal Design"."""
+"""Colours that colour-blind readers can distinguish. Source: Okabe and Ito, "Color Universal Design"."""
 
 Points = Sequence[tuple[float, float]]
 
 
 def line_chart(title: str, x_label: str, y_label: str, lines: Mapping[str, Points]) -> str:
-    """A chart with logarithmic axes.
+    """Return a chart with logarithmic axes.
 
     Args:
-        title: of the chart.
-        x_label: of the horizontal axis.
-        y_label: of the vertical axis.
-        lines: points (x, y), all above 0, by the line's name.
+        title: the chart's title.
+        x_label: label of the horizontal axis.
+        y_label: label of the vertical axis.
+        lines: points (x, y) with positive coordinates, by line name.
     """
     xs, ys = ([point[axis] for points in lines.values() for point in points] for axis in (0, 1))
     across = _Axis(xs, LEFT, WIDTH - RIGHT)
@@ -28,7 +28,7 @@ def line_chart(title: str, x_label: str, y_label: str, lines: Mapping[str, Point
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
         f'font-size="12"><title>{escape(title)}</title><rect width="100%" height="100%" fill="white"/>'
     )
-    parts = [head, _text(WIDTH / 2, 20, title, anchor="middle"), *_grid(across, up), *_drawn(lines, across, up)]
+    parts = [head, _text(WIDTH / 2, 20, title, anchor="middle"), *_grid(across, up), *_curves(lines, across, up)]
     parts += [
         _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, x_label, anchor="middle"),
         f'<g transform="rotate(-90 16 {HEIGHT / 2})">{_text(16, HEIGHT / 2, y_label, anchor="middle")}</g>',
@@ -37,21 +37,22 @@ def line_chart(title: str, x_label: str, y_label: str, lines: Mapping[str, Point
 
 
 class _Axis:
-    """Where values lie between two pixels; each end is a power of ten."""
+    """Map values to pixels; both ends of the axis are powers of ten."""
 
     def __init__(self, values: Sequence[float], begin: float, end: float) -> None:
         self.begin, self.end = begin, end
         self.low = math.floor(math.log10(min(values)))
+        # At least one decade, because `at` divides by the axis's length.
         self.high = max(self.low + 1, math.ceil(math.log10(max(values))))
 
     def at(self, value: float) -> float:
-        """The pixel of `value`."""
+        """Return the pixel of `value`."""
         share = (math.log10(value) - self.low) / (self.high - self.low)
         return round(self.begin + share * (self.end - self.begin), 1)
 
     @property
     def ticks(self) -> list[float]:
-        """The powers of ten."""
+        """The powers of ten on the axis."""
         return [10.0**power for power in range(self.low, self.high + 1)]
 
 
@@ -67,11 +68,11 @@ def _grid(across: _Axis, up: _Axis) -> Iterator[str]:
 
 
 def _number(tick: float) -> str:
-    """A power of ten, written out."""
+    """Return a power of ten without exponent."""
     return f"{tick:,.0f}" if tick >= 1 else f"{tick:g}"
 
 
-def _drawn(lines: Mapping[str, Points], across: _Axis, up: _Axis) -> Iterator[str]:
+def _curves(lines: Mapping[str, Points], across: _Axis, up: _Axis) -> Iterator[str]:
     for number, (name, points) in enumerate(lines.items()):
         colour = COLOURS[number % len(COLOURS)]
         pixels = [(across.at(x), up.at(y)) for x, y in points]

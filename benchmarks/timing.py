@@ -1,4 +1,4 @@
-"""How long something takes, undisturbed."""
+"""Timing of functions with little interference from other load."""
 
 import gc
 import time
@@ -11,22 +11,24 @@ VISITS = 200
 def microseconds(
     visit: Callable[[], object], visits: int = VISITS, *, clock_ns: Callable[[], int] = time.perf_counter_ns
 ) -> float:
-    """The time of one call of `visit`, in µs: the mean of the fastest of several rounds."""
+    """Return the time per call of `visit`, in µs: the mean of the fastest of several rounds."""
     visit()
+    # Other load only adds time, so the fastest round is nearest to the function's own time.
     return min(_round(visit, visits, clock_ns) for _ in range(ROUNDS)) / visits / 1000
 
 
 def cpu_microseconds(visit: Callable[[], object], visits: int = VISITS) -> float:
-    """The same, of the time that all threads of this process compute; waiting is not counted."""
+    """Return the processor time per call, in µs; waiting does not count."""
     return microseconds(visit, visits, clock_ns=time.process_time_ns)
 
 
-def in_turn(visits: Mapping[str, Callable[[], object]], times: int = VISITS) -> dict[str, float]:
-    """The same of each of `visits`, whose rounds take turns, so that what else the machine does befalls all of them."""
+def measure_in_turn(visits: Mapping[str, Callable[[], object]], times: int = VISITS) -> dict[str, float]:
+    """Return the processor time per call of each function, with alternating rounds, so that other load affects all."""
+    # The uncounted calls fill caches and import modules.
     for visit in visits.values():
         visit()
     gc.collect()
-    gc.freeze()  # else whatever this process has done before would be looked through again and again
+    gc.freeze()  # otherwise each collection would scan all earlier objects of this process
     rounds = [
         {name: _round(visit, times, time.process_time_ns) for name, visit in visits.items()} for _ in range(ROUNDS)
     ]

@@ -1,4 +1,4 @@
-"""Steps of the durable execution SDK, with a service behind it that takes every checkpoint at once."""
+"""Steps of the durable execution SDK, on a service that accepts every checkpoint at once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,10 +18,10 @@ EVENT: dict[str, Any] = {
 
 
 class Service:
-    """A client of Lambda's API that answers each update with the operation it makes."""
+    """A Lambda API client that answers each update with the resulting operation."""
 
     def checkpoint_durable_execution(self, *, Updates: list[dict[str, Any]], **_: Any) -> dict[str, Any]:  # noqa: N803
-        """Take `Updates`."""
+        """Accept `Updates`."""
         operations = [
             {
                 "Id": update["Id"],
@@ -35,7 +35,7 @@ class Service:
 
 
 class Context:
-    """Of Lambda's context what the SDK asks for."""
+    """The parts of Lambda's context that the SDK uses."""
 
     aws_request_id = "request"
     function_name = "f"
@@ -47,12 +47,12 @@ class Context:
     tenant_id = None
 
     def get_remaining_time_in_millis(self) -> int:
-        """Enough."""
+        """Return a sufficient time."""
         return 900_000
 
 
 def workflow(steps: int) -> Callable[[], object]:
-    """Runs an execution of so many steps, in one invocation."""
+    """Return a function that runs an execution of `steps` steps in one invocation."""
 
     @durable_execution(boto3_client=Service())
     def handler(_event: object, context: DurableContext) -> str:
@@ -70,7 +70,8 @@ def workflow(steps: int) -> Callable[[], object]:
 
 
 def main() -> None:
-    """Print what a step adds to an invocation."""
+    """Print the added time per step."""
+    # The difference excludes the invocation's fixed cost.
     alone, together = (cpu_microseconds(workflow(steps), visits=5) for steps in (0, STEPS))
     print((together - alone) / STEPS)
 

@@ -1,4 +1,4 @@
-"""What is handed over in all measurements: about 1 KB of JSON."""
+"""Payload of all measurements: about 1 KB of JSON."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A handler behind Powertools' idempotency decorator, with nothing but dictionaries behind it."""
+"""A handler with Powertools' idempotency decorator on an empty store."""
 
 import copy
 from typing import Any
@@ -11,40 +11,41 @@ from timing import cpu_microseconds
 
 
 class Nothing(BasePersistenceLayer):
-    """A store in which no record ever is."""
+    """A store without records."""
 
     def _get_record(self, idempotency_key: str) -> DataRecord:
         raise AssertionError(idempotency_key)
 
     def _put_record(self, data_record: DataRecord) -> None:
-        """Take it as new."""
+        """Accept the record."""
 
     def _update_record(self, data_record: DataRecord) -> None:
-        """Take it as done."""
+        """Accept the update."""
 
     def _delete_record(self, data_record: DataRecord) -> None:
-        """Take it as gone."""
+        """Accept the deletion."""
 
 
 class Context:
-    """Of Lambda's context what the decorator asks for."""
+    """The parts of Lambda's context that the decorator uses."""
 
     aws_request_id = "request"
 
     def get_remaining_time_in_millis(self) -> int:
-        """Enough."""
+        """Return a sufficient time."""
         return 900_000
 
 
 @idempotent(persistence_store=Nothing(), config=IdempotencyConfig(event_key_jmespath="id"))
 def handler(event: dict[str, Any], context: Context) -> Any:  # noqa: ARG001 - as Lambda calls it
-    """Hand on what came in."""
+    """Return the input."""
     return event["input"]
 
 
 def main() -> None:
-    """Print the time of a call."""
+    """Print the time per call."""
     event = {"id": "execution#1", "input": PAYLOAD}
+    # A copy, because the decorator may change its event.
     if handler(copy.deepcopy(event), Context()) != PAYLOAD:
         raise AssertionError
     print(cpu_microseconds(lambda: handler(event, Context())))

@@ -60,7 +60,7 @@ def test_wide_maps_grow_with_their_width(bounds: Any, calls: int, factors: list[
         f"{small}, {how}": {"calls": 1_000, **same},
         f"{large}, {how}": {"calls": calls, **same, "read_units": 1_000},
     }
-    assert [bend.split()[6] for bend in bounds.bends(found)] == factors
+    assert [bend.split()[6] for bend in bounds.nonlinear_growth(found)] == factors
 
 
 def test_axes_are_labelled_and_their_numbers_written_out(plot: Any) -> None:
