@@ -168,7 +168,7 @@ def test_where_the_workflow_is_must_be_said(unum: Any) -> None:
 def test_a_stack_and_an_address(unum: Any, arguments: tuple[str, ...]) -> None:
     ran = unum(*arguments, "--stack", "Shop")
     assert (ran.code, ran.out) == (2, "")
-    assert f"--stack Shop: its outputs say where the workflow is, got {arguments[-2]} as well" in ran.err
+    assert f"--stack Shop: its outputs name the workflow's addresses, got {arguments[-2]} as well" in ran.err
 
 
 @pytest.mark.parametrize(("code", "kind"), [("ValidationError", UsageError), ("AccessDenied", CommandFailed)])
