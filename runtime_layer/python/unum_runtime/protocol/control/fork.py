@@ -1,6 +1,6 @@
-"""Forking: another execution, which takes over what one has come to before some state, and goes on from there.
+"""Fork: start another execution from a state of the top level, with copies of all steps before it.
 
-It runs on the versions of whoever forks it, and enters that state with another input, or with the one that it had.
+The fork runs on the current version and enters the state with a new input, or with its original one.
 """
 
 from itertools import pairwise
@@ -36,14 +36,14 @@ from unum_runtime.protocol.runtime import Runtime
 
 @dataclass(frozen=True, kw_only=True)
 class ForkRequest:
-    """What is to be forked.
+    """A request for a fork.
 
     Attributes:
-        execution: name of the execution that is there.
-        name: of the one that is to be.
-        node: the Task, Map or Parallel of the top level that it begins with.
-        visit: which visit of it, from 1.
-        value: what it is entered with; None for what it was entered with before.
+        execution: name of the original execution.
+        name: name of the new execution.
+        node: the Task, Map or Parallel of the top level to begin with.
+        visit: number of its visit, from 1.
+        value: its input; None for the original one.
     """
 
     execution: str
@@ -54,32 +54,31 @@ class ForkRequest:
 
 
 def fork(rt: Runtime, request: ForkRequest, began: Began | None = None) -> Execution:
-    """Start an execution as `request` says; the same again goes on with the one that is there.
+    """Start a fork, or resume the unfinished fork of an equal request.
 
     Args:
-        rt: a runtime that knows the addresses of all functions.
-        request: what is to be forked.
-        began: the versions that it is to run on.
+        rt: a runtime with the addresses of all functions.
+        request: the request.
+        began: the versions that the fork runs on.
 
     Returns:
         The new execution.
 
     Raises:
-        ExecutionDoesNotExist: there is none to fork.
-        ExecutionAlreadyExists: the name is that of another.
-        NodeNotForkable: there is no such node, nothing is known of what to enter it with, or it would fail at once;
-            then nothing is written.
-        UnumError: something did not answer; fork again.
+        ExecutionDoesNotExist: the original execution does not exist.
+        ExecutionAlreadyExists: another execution has the new name.
+        NodeNotForkable: no such node, unknown input, or the node would fail at once; nothing was written.
+        UnumError: a service did not answer; fork again.
     """
     steps = from_start(rt.store, rt.workflow.name, request.execution)
     kept = _closed(steps[: _visited(rt, steps, request)], request.node)
     entry, step = _entry(rt, kept[-1], request), kept[-1].name.step + 1
     fresh = replace(start_record(Execution(request.name, rt.clock.now_ms()), None), outcome=steps[0].outcome)
-    _entering(rt, Name(fresh.name.execution, (), step), entry)  # what is refused is refused before anything is written
-    execution = _started(rt, fresh)
+    _entering(rt, Name(fresh.name.execution, (), step), entry)  # refuse before the first write
+    execution = _start(rt, fresh)
     for checkpoint in nested_steps(rt.store, rt.workflow.name, kept[1:]):
         copy = _taken_over(rt, checkpoint, execution)
-        if commit_step(rt, copy) != copy:  # not into packs: no fan-out among these will be joined again
+        if commit_step(rt, copy) != copy:  # not in packs: no join will read these fan-outs again
             raise _taken(rt, request.name)
     checkpoint = _entering(rt, Name(execution, (), step), entry)
     winner = commit_step(rt, replace(checkpoint, began=began))
@@ -90,10 +89,10 @@ def fork(rt: Runtime, request: ForkRequest, began: Began | None = None) -> Execu
 
 
 def _visited(rt: Runtime, steps: list[Checkpoint], request: ForkRequest) -> int:
-    """How many of `steps` come before the visit.
+    """Return the number of `steps` before the requested visit.
 
     Raises:
-        NodeNotForkable: there is no such visit.
+        NodeNotForkable: no such visit.
     """
     state = rt.workflow.states.get(request.node)
     if state is None:
@@ -110,24 +109,24 @@ def _visited(rt: Runtime, steps: list[Checkpoint], request: ForkRequest) -> int:
 
 
 def _closed(kept: list[Checkpoint], node: str) -> list[Checkpoint]:
-    """`kept`, if `node` is a fan-out without what it came to in the visit after them."""
+    """Return `kept` without the scope that its last step opened, if `node` is that fan-out: the fork runs it again."""
     *before, last = kept
     is_opened = last.opens is not None and last.opens.state == node
     return [*before, replace(last, opens=None)] if is_opened else kept
 
 
 def _is_visit(node: str, before: Checkpoint, after: Checkpoint) -> bool:
-    """Whether `node` was entered between two steps of the top level."""
+    """Return True if `node` was entered between two steps of the top level."""
     is_inside = before.state == node and before.phase is not Phase.LEFT
     opened = before.opens is not None and before.opens.state == node
     return before.ending is None and not is_inside and (opened or after.state == node)
 
 
 def _entry(rt: Runtime, before: Checkpoint, request: ForkRequest) -> Entry:
-    """What the node is entered with after `before`.
+    """Return the entry of the node after `before`.
 
     Raises:
-        NodeNotForkable: that is not known, and the request does not say it.
+        NodeNotForkable: the input is unknown and not in the request, or too large.
     """
     found = _entry_before(rt, before, request.node)
     if request.value is not None:
@@ -138,8 +137,8 @@ def _entry(rt: Runtime, before: Checkpoint, request: ForkRequest) -> Entry:
         )
     if found is None:
         raise NodeNotForkable(
-            f"state {request.node!r}: expected a known input, but it ran on another version, or its input was collected; "
-            "give an input"
+            f"state {request.node!r}: expected a known input, but it ran on another version, or its input was "
+            "collected; give an input"
         )
     found = replace(found, continuation=_not_redriven(found.continuation))
     outcome = limit_outcome(rt, found.value, found.continuation, what="input")
@@ -149,12 +148,15 @@ def _entry(rt: Runtime, before: Checkpoint, request: ForkRequest) -> Entry:
 
 
 def _entry_before(rt: Runtime, before: Checkpoint, node: str) -> Entry | None:
-    """How `node` was entered after `before`, if this version can tell; a fork may have taken that over from another."""
+    """Return the original entry of `node` after `before`; None if this version cannot plan it again.
+
+    A fork may have copied `before` from an execution of another version.
+    """
     if not is_own(rt, before) or (before.state and before.state not in rt.workflow.states):
         return None
     try:
         effect = plan(rt.workflow, before)
-        if isinstance(effect, OpenScope) and effect.scope.state != node:  # the Task that joins it
+        if isinstance(effect, OpenScope) and effect.scope.state != node:  # `node` is the Task that joins the scope
             effect = plan(rt.workflow, draft(rt, join_results(rt, effect.scope)))
     except (RefusedDelivery, InconsistentHistory):
         return None
@@ -163,10 +165,10 @@ def _entry_before(rt: Runtime, before: Checkpoint, node: str) -> Entry | None:
 
 
 def _entering(rt: Runtime, name: Name, entry: Entry) -> Checkpoint:
-    """The commit that enters the node under `name`.
+    """Return the commit that enters the node under `name`.
 
     Raises:
-        NodeNotForkable: it would end the execution at once: no step is left, or the node's own data flow fails.
+        NodeNotForkable: no step is left, or the node's own data flow fails.
     """
     try:
         return entering(rt, name, entry)[0]
@@ -174,8 +176,8 @@ def _entering(rt: Runtime, name: Name, entry: Entry) -> Checkpoint:
         raise NodeNotForkable(str(refused)) from refused
 
 
-def _started(rt: Runtime, fresh: Checkpoint) -> Execution:
-    """The execution that the start record `fresh` begins, or has begun before.
+def _start(rt: Runtime, fresh: Checkpoint) -> Execution:
+    """Create the start record `fresh` unless one with the same input exists; return the execution.
 
     Raises:
         ExecutionAlreadyExists: the name was started with another input.
@@ -189,7 +191,7 @@ def _started(rt: Runtime, fresh: Checkpoint) -> Execution:
 
 
 def _taken_over(rt: Runtime, checkpoint: Checkpoint, execution: Execution) -> Checkpoint:
-    """`checkpoint` in another execution."""
+    """Return a copy of `checkpoint` for another execution."""
     return replace(
         checkpoint,
         name=replace(checkpoint.name, execution=execution),
@@ -201,7 +203,7 @@ def _taken_over(rt: Runtime, checkpoint: Checkpoint, execution: Execution) -> Ch
 
 
 def _not_redriven(continuation: Continuation) -> Continuation:
-    """`continuation` in an execution that was never redriven."""
+    """Return `continuation` without the count of redrives."""
     return replace(continuation, variables=without_redrives(continuation.variables))
 
 

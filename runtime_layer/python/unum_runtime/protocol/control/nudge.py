@@ -1,7 +1,7 @@
-"""Nudging: an execution that waits for something which was lost goes on.
+"""Nudge: resend the pending events of an execution.
 
-Each sequence goes on from its last commit, as it does when an event comes late. So a nudge may come at any time, twice,
-or die: it invokes nothing that has committed, and what it invokes is an invocation as any other.
+The top level and each branch continue from their last commits, as after a late event. A nudge may therefore come at any
+time, come twice, or die: it repeats no committed invocation, and the others are ordinary invocations.
 """
 
 from collections.abc import Iterable
@@ -23,39 +23,39 @@ from unum_runtime.protocol.planning.plan import Commit, Effect, JoinNeighbour
 from unum_runtime.protocol.runtime import Runtime
 
 HELD = frozenset({WaitsFor.ANSWER})
-"""What is not nudged: whoever has the token answers."""
+"""Reasons that a nudge leaves alone: only a responder with the task token can continue."""
 
 
 def missing(rt: Runtime, execution_name: str, *, silent_ms: int = 0) -> list[Missing]:
-    """The commits that an execution waits for; none if it has ended.
+    """Return the pending commits of an execution; none after its end.
 
     Args:
-        rt: a runtime of the version that the execution runs on.
-        execution_name: the execution.
-        silent_ms: only those that should have come so many milliseconds ago; 0 for all.
+        rt: a runtime of the execution's version.
+        execution_name: name of the execution.
+        silent_ms: only commits overdue by so many milliseconds; 0 for all.
 
     Raises:
-        ExecutionDoesNotExist: there is none of that name.
-        NotOurEvent: it runs on another version.
+        ExecutionDoesNotExist: no execution has that name.
+        NotOurEvent: the execution runs on another version.
     """
     return _missing(_gaps(rt, execution_name, silent_ms))
 
 
 def nudge(rt: Runtime, execution_name: str, *, silent_ms: int = 0) -> list[Missing]:
-    """Do what an execution waits for, but for what somebody has to answer; look at jobs that are under way.
+    """Perform the pending effects of an execution and poll its jobs; Tasks that wait for an answer are left alone.
 
     Args:
-        rt: a runtime of the version that the execution runs on, which knows the addresses of all functions.
-        execution_name: the execution.
-        silent_ms: only what should have come so many milliseconds ago; 0 for everything.
+        rt: a runtime of the execution's version with the addresses of all functions.
+        execution_name: name of the execution.
+        silent_ms: only commits overdue by so many milliseconds; 0 for all.
 
     Returns:
-        The commits that it waits for; those that wait for an answer were left alone.
+        The pending commits, those that wait for an answer included.
 
     Raises:
-        ExecutionDoesNotExist: there is none of that name.
-        NotOurEvent: it runs on another version.
-        UnumError: something did not answer; nudge again.
+        ExecutionDoesNotExist: no execution has that name.
+        NotOurEvent: the execution runs on another version.
+        UnumError: a service did not answer; nudge again.
     """
     found = _gaps(rt, execution_name, silent_ms)
     names = {each.name for each in _missing(found)}
@@ -73,11 +73,11 @@ def _gaps(rt: Runtime, execution_name: str, silent_ms: int) -> list[Gap]:
 
 
 def own_steps(rt: Runtime, execution_name: str) -> list[Checkpoint]:
-    """The start record and the steps of the top level of an execution that runs on this version.
+    """Return the start record and the steps of the top level of an execution on this version.
 
     Raises:
-        ExecutionDoesNotExist: there is none of that name.
-        NotOurEvent: it runs on another version.
+        ExecutionDoesNotExist: no execution has that name.
+        NotOurEvent: the execution runs on another version.
     """
     steps = from_start(rt.store, rt.workflow.name, execution_name)
     for step in steps:
@@ -87,7 +87,7 @@ def own_steps(rt: Runtime, execution_name: str) -> list[Checkpoint]:
 
 
 def is_own(rt: Runtime, checkpoint: Checkpoint) -> bool:
-    """Whether `checkpoint` is of this version; what has no state, as a start record, is of any."""
+    """Return True if this version can plan from `checkpoint`; start and stop records belong to every version."""
     return not checkpoint.state or checkpoint.digest == rt.workflow.digest
 
 
@@ -96,7 +96,7 @@ def _missing(found: Iterable[Gap]) -> list[Missing]:
 
 
 def _effects(rt: Runtime, gap: Gap, names: set[Name]) -> list[Effect]:
-    """What to do about `gap`; of other branches' Tasks only those whose `names` are missing."""
+    """Return the effects that close `gap`; Tasks of other branches only if their `names` are pending."""
     match gap.effect if isinstance(gap, Missing) else gap:
         case EndedBranches() as ended:
             return _settle(rt, ended)
@@ -104,16 +104,16 @@ def _effects(rt: Runtime, gap: Gap, names: set[Name]) -> list[Effect]:
             rt.invoker.invoke([(address, envelope.to_bytes())])
             return []
         case JoinNeighbour() as effect:
-            arrived = (invoke for each in _meetings(rt, effect) for invoke in record_arrival(rt, each))
+            arrived = (invoke for each in _neighbour_joins(rt, effect) for invoke in record_arrival(rt, each))
             return [invoke for invoke in arrived if invoke.name in names]
         case effect:
             return [effect]
 
 
 def _settle(rt: Runtime, ended: EndedBranches) -> list[Effect]:
-    """What follows if the branches that have ended decide their scope."""
+    """Add ended branches to the completion set again; return the effects if they decide the scope."""
     effects: list[Effect] = []
-    with suppress(RefusedDelivery):  # of results that are collected, because what they led to is committed
+    with suppress(RefusedDelivery):  # collected results: the step after them is committed, so nothing is lost
         effects += complete_again(rt, ended.scope, ended.done)
     for each in ended.failed:
         found = fail(rt, each, DeliveryState({}))
@@ -121,13 +121,13 @@ def _settle(rt: Runtime, ended: EndedBranches) -> list[Effect]:
     return effects
 
 
-def _meetings(rt: Runtime, effect: JoinNeighbour) -> list[JoinNeighbour]:
-    """The meetings of a branch: its own, and that of the branch before it, if this one has come as far."""
+def _neighbour_joins(rt: Runtime, effect: JoinNeighbour) -> list[JoinNeighbour]:
+    """Return the neighbour joins of a branch: its own, and that of the previous branch if this one has arrived."""
     name = effect.invoke.name
     scope, index = Scope.around(name.execution, name.frames), name.frames[-1].index
     if index == 0:
         return [effect]
     before = Name(name.execution, scope.branch(index - 1), name.step)
     key = checkpoint_key(rt.workflow.name, replace(before, step=name.step - 1))
-    came = [JoinNeighbour(replace(effect.invoke, name=before))] if rt.store.read([key]) else []
-    return [*came, effect]
+    previous = [JoinNeighbour(replace(effect.invoke, name=before))] if rt.store.read([key]) else []
+    return [*previous, effect]

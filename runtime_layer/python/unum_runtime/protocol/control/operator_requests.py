@@ -1,6 +1,6 @@
-"""What people may ask for while an execution runs or when it has ended: requests as JSON, answers as JSON.
+"""Control requests about executions: stop, redrive, nudge, fork and why, as JSON, with JSON answers.
 
-A request names things that exist, and has at most an input; nothing of it becomes internal state.
+A request names existing things and has at most an input; no part of it becomes internal state.
 """
 
 from collections.abc import Mapping
@@ -23,25 +23,25 @@ from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.base import Store
 
 HANDED_ON = "handed_on"
-"""Field of a request: another version of the handler has got it, and found that it is for this one."""
+"""Field of a request: True if the handler of another version has forwarded it."""
 
 SILENT = "silent_ms"
-"""Field of a request to nudge or to tell why: how long ago something should have happened, in milliseconds."""
+"""Field of nudge and why: time by which a commit is overdue, in milliseconds."""
 
 MOST_SHOWN = 100
-"""How many commits that an execution waits for are told one by one."""
+"""Pending commits listed in an answer; further ones are only counted."""
 
 
 class ValidationException(ClientError):
-    """A request is not as it must be."""
+    """Malformed control request."""
 
 
 class VersionGone(ClientError):
-    """Nothing is left of the version that an execution runs on."""
+    """The version that an execution runs on was deleted."""
 
 
 class Control(StrEnum):
-    """What may be asked for."""
+    """Kinds of control requests."""
 
     STOP = "stop"
     REDRIVE = "redrive"
@@ -52,15 +52,15 @@ class Control(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What somebody asks for.
+    """A control request.
 
     Attributes:
-        control: what.
-        execution: of which execution.
-        failure: with which error and cause it is stopped.
-        fork: what is forked; None for anything else.
-        handed_on: whether another version of the handler has handed it on.
-        silent_ms: to nudge and to tell why, only of what should have come so many milliseconds ago; 0 for all.
+        control: its kind.
+        execution: name of the execution.
+        failure: error and cause of a stop.
+        fork: details of a fork; None for other kinds.
+        handed_on: True if the handler of another version has forwarded it.
+        silent_ms: for nudge and why, only commits overdue by so many milliseconds; 0 for all.
     """
 
     control: Control
@@ -72,21 +72,21 @@ class Request:
 
     @property
     def needs_version(self) -> bool:
-        """Whether only a handler of the execution's own version can do it."""
+        """True if only a handler of the execution's own version can answer."""
         return self.control is not Control.FORK
 
     @property
     def goes_on_anew(self) -> bool:
-        """Whether the execution goes on with the functions that are deployed now."""
+        """True if the execution continues with the currently deployed functions."""
         return self.control in (Control.REDRIVE, Control.FORK)
 
 
 class RunsOn(NamedTuple):
-    """Which version an execution runs on.
+    """Version of an execution.
 
     Attributes:
-        digest: of its IR; None before it has begun.
-        began: its functions; None if that was not written down.
+        digest: digest of its IR; None before its first step.
+        began: its functions; None if no step recorded them.
     """
 
     digest: str | None
@@ -94,27 +94,27 @@ class RunsOn(NamedTuple):
 
 
 def request(control: Control, execution: str, /, **content: Json) -> dict[str, Json]:
-    """The event with which somebody asks for `control` of `execution`.
+    """Return the event of a control request.
 
     Args:
-        control: what.
+        control: its kind.
         execution: name of the execution.
-        content: to stop, ``error`` and ``cause``; to fork, ``node``, ``name``, and maybe ``visit`` and ``input``; to
-            nudge and to tell why, maybe ``silent_ms``.
+        content: for stop ``error`` and ``cause``; for fork ``node``, ``name`` and optionally ``visit`` and ``input``;
+            for nudge and why optionally ``silent_ms``.
     """
     return {MARK: WIRE_VERSION, "control": control, "execution": execution, **content}
 
 
 def is_request(event: Json) -> bool:
-    """Whether `event` claims to be a request."""
+    """Return True if `event` has the marks of a control request."""
     return isinstance(event, dict) and {MARK, "control"} <= event.keys()
 
 
 def parse(event: Json) -> Request:
-    """The request that `event` is.
+    """Return the request in `event`.
 
     Raises:
-        ValidationException: it is none; says what is wrong.
+        ValidationException: malformed; the text names the field.
     """
     if not is_request(event):
         raise ValidationException(f'expected an object with "{MARK}", "control" and "execution"')
@@ -138,21 +138,17 @@ def parse(event: Json) -> Request:
 
 
 def check_version(event: Mapping[str, Json]) -> None:
-    """Whether `event` is a request as this version makes it.
-
-    Raises:
-        ValidationException: it is of another wire version.
-    """
+    """Raise ValidationException if `event` has another wire version."""
     fault = other_version(event)
     if fault is not None:
         raise ValidationException(fault)
 
 
 def runs_on(store: Store, workflow: str, execution_name: str) -> RunsOn:
-    """Which version an execution runs on.
+    """Return the version of an execution.
 
     Raises:
-        ExecutionDoesNotExist: there is none of that name.
+        ExecutionDoesNotExist: no execution has that name.
     """
     steps = [step for step in from_start(store, workflow, execution_name) if step.state]
     began = [step.began for step in steps if step.began is not None]
@@ -160,16 +156,16 @@ def runs_on(store: Store, workflow: str, execution_name: str) -> RunsOn:
 
 
 def answer(rt: Runtime, asked: Request, began: Began | None) -> Json:
-    """Do what `asked` asks for.
+    """Perform a control request and return its answer.
 
     Args:
-        rt: a runtime of the version that the execution runs on, or, to fork, of any.
+        rt: a runtime of the execution's version; for a fork, of any version.
         asked: the request.
-        began: the versions that `rt` knows the addresses of; None to stop, which needs none.
+        began: the versions whose addresses `rt` knows; None for a stop, which needs none.
 
     Raises:
-        ClientError: it cannot be done; says why.
-        UnumError: it is not known whether it was done; ask again.
+        ClientError: the request is impossible; the text says why.
+        UnumError: unknown whether it was performed; send it again.
     """
     match asked:
         case Request(control=Control.NUDGE):
@@ -188,10 +184,10 @@ def answer(rt: Runtime, asked: Request, began: Began | None) -> Json:
 
 
 def checked_silent_ms(value: Json) -> int:
-    """`value`, if it is a time in milliseconds.
+    """Return `value`.
 
     Raises:
-        ValidationException: it is none.
+        ValidationException: not a whole number of milliseconds from 0 on.
     """
     if type(value) is not int or value < 0:
         raise ValidationException(f"{SILENT}: expected milliseconds, a whole number from 0 on, got {value!r}")
@@ -199,10 +195,10 @@ def checked_silent_ms(value: Json) -> int:
 
 
 def _fork_request(execution: str, event: Mapping[str, Json]) -> ForkRequest:
-    """What is to be forked.
+    """Return the fork that `event` describes.
 
     Raises:
-        ValidationException: it is not said as it must be.
+        ValidationException: a field is missing or has another type.
     """
     value = Success(event["input"]) if "input" in event else None
     match event.get("node"), event.get("name"), event.get("visit", 1):

@@ -1,8 +1,8 @@
-"""Redriving: an execution that failed goes on from what has succeeded, in the same execution and under the same name.
+"""Redrive: continue a failed execution from its successful steps, in the same execution and under the same name.
 
-The step after the one that ended the execution is committed: it enters the state that failed once more, with the input
-that it had. From then on no step that ends it is the last, so it runs. Nothing is deleted; what still comes of events
-from before comes to names that are taken, or to branches that nobody looks at any more.
+A step after the one that ended the execution enters the failed state again with its original input. The last step then
+ends nothing, so the execution runs. Nothing is deleted. Late events of earlier steps find their names taken, or belong
+to branches that no join reads any more.
 
 Source: AWS Step Functions Developer Guide, "Restarting state machine executions with redrive".
 """
@@ -34,12 +34,12 @@ NOT_LISTED: Item = {}
 
 @dataclass(frozen=True)
 class Entry:
-    """How a state was entered.
+    """Entry of a state.
 
     Attributes:
-        state: its name.
-        value: what it was entered with.
-        continuation: the variables that it saw.
+        state: name of the state.
+        value: its input.
+        continuation: its variables.
     """
 
     state: str
@@ -48,23 +48,23 @@ class Entry:
 
 
 def redrive(rt: Runtime, execution_name: str, began: Began | None = None) -> int:
-    """Let an execution that failed go on; one that was redriven and has not ended since is nudged.
+    """Continue a failed execution; nudge it if an earlier redrive is still running.
 
-    For a redrive may have died after it had gone on as far as no event is needed: nobody else would send the next one.
+    The earlier redrive may have died between its commit and its event; only another redrive sends that event.
 
     Args:
-        rt: a runtime of the IR that the execution runs on, which knows the addresses of all functions.
-        execution_name: the execution.
-        began: the versions that it runs on from here; None for those that it has run on.
+        rt: a runtime of the execution's IR with the addresses of all functions.
+        execution_name: name of the execution.
+        began: the versions to run on from here; None for those so far.
 
     Returns:
-        When it was redriven, in milliseconds since 1970.
+        Time of the redrive, in milliseconds since 1970.
 
     Raises:
-        ExecutionDoesNotExist: there is none of that name.
-        ExecutionNotRedrivable: it did not fail, its time is over, or nothing of it could run again.
-        NotOurEvent: it runs on another version.
-        UnumError: something did not answer; redrive again.
+        ExecutionDoesNotExist: no execution has that name.
+        ExecutionNotRedrivable: the execution did not fail, its time is over, or no part of it could run again.
+        NotOurEvent: the execution runs on another version.
+        UnumError: a service did not answer; redrive again.
     """
     steps = own_steps(rt, execution_name)
     redriven = under_way(steps) or _begin_again(rt, steps, began)
@@ -73,13 +73,13 @@ def redrive(rt: Runtime, execution_name: str, began: Began | None = None) -> int
 
 
 def under_way(steps: list[Checkpoint]) -> Checkpoint | None:
-    """The last redrive among `steps`, those of a top level; None where there is none, or an end comes after it."""
+    """Return the last redrive among `steps` of a top level; None without one, or if the execution ended after it."""
     found = redrives(steps)
     return found[-1][1] if found and steps[-1].ending is None else None
 
 
 def entered(effect: Effect) -> Entry | None:
-    """How the state is entered that `effect` leads to; None where it is not told, or no state is entered."""
+    """Return the entry of the state that `effect` leads to; None if no state is entered or its input is unknown."""
     match effect:
         case Invoke(state=state, input=Value(given, _, variables)):
             return Entry(state, given, Continuation(variables=variables))
@@ -91,10 +91,10 @@ def entered(effect: Effect) -> Entry | None:
 
 
 def entering(rt: Runtime, name: Name, entry: Entry) -> tuple[Checkpoint, Effect]:
-    """The commit that enters a state once more, under `name`, and what follows it.
+    """Return the commit that enters a state again under `name`, and its effect.
 
     Raises:
-        ExecutionNotRedrivable: what the state is entered with is too large to be stored, or no step is left.
+        ExecutionNotRedrivable: the input is too large to be stored, or no step is left.
     """
     outcome = limit_outcome(rt, entry.value, entry.continuation, what="input")
     if isinstance(outcome, Failure):
@@ -129,20 +129,21 @@ def _begin_again(rt: Runtime, steps: list[Checkpoint], began: Began | None) -> C
         again = same_size(was, following)
         if not runs_again(rt, was, again) and last.state == was.scope.state:
             raise still_fails(was)
+        # Copies come first: once the commit below exists, deliveries read the new scope.
         carry(rt, was, again)
     listed = list_entry(rt.workflow.name, checkpoint.name.execution, Kind.REDRIVEN)
     return commit_step(rt, replace(checkpoint, began=began), listed)
 
 
 def _waiting_on(entry: Entry, was: Effect) -> Entry:
-    """`entry`, which waits until `was` would have, if that was a Wait; a retrier's interval is over."""
+    """Return `entry` with the end of its Wait, if `was` is a Wait; the interval of a retrier is over."""
     if not isinstance(was, Invoke) or was.retries:
         return entry
     return replace(entry, continuation=replace(entry.continuation, until_ms=was.due_ms))
 
 
 def _counted(rt: Runtime, entry: Entry, steps: list[Checkpoint]) -> Entry:
-    """`entry`, which tells how often the execution was redriven if anybody asks: once after each end among `steps`."""
+    """Return `entry` with the count of redrives, if the workflow reads it: one after each end among `steps`."""
     if not rt.workflow.counts_redrives:
         return entry
     count = sum(step.ending is not None for step in steps)
@@ -152,10 +153,10 @@ def _counted(rt: Runtime, entry: Entry, steps: list[Checkpoint]) -> Entry:
 
 
 def _redrivable(rt: Runtime, steps: list[Checkpoint]) -> list[Checkpoint]:
-    """`steps`, if they are of an execution that may be redriven.
+    """Return `steps`.
 
     Raises:
-        ExecutionNotRedrivable: it may not.
+        ExecutionNotRedrivable: the execution runs, has succeeded, or its time is over.
     """
     ending, execution = steps[-1].ending, steps[-1].name.execution
     if ending is None or ending.status is Status.SUCCEEDED:
@@ -177,7 +178,7 @@ def _is_too_late(rt: Runtime, execution: Execution) -> bool:
 
 
 def commit_step(rt: Runtime, checkpoint: Checkpoint, listed: Item = NOT_LISTED) -> Checkpoint:
-    """What is committed under the name of `checkpoint`, after this at the latest; `listed` is what lists tell of it."""
+    """Commit `checkpoint` unless its name is taken; return the winner. `listed` is its entry in the list index."""
     key = checkpoint_key(rt.workflow.name, checkpoint.name)
     winner = rt.store.create(key, checkpoint.to_item() | listed, expires_at_s=rt.expires_at_s())
     return checkpoint if winner is None else Checkpoint.from_item(checkpoint.name, winner)

@@ -1,7 +1,7 @@
-"""What stays of a fan-out that begins anew because its execution is redriven: the outcomes of before, under new names.
+"""Redrive of a fan-out: copies of its branches' outcomes in the scope that replaces the failed one.
 
-Of each branch all is kept that it committed before it failed. The copies are made by create-if-absent, before anything
-says that the fan-out begins anew: so whoever dies in between, or does it twice, does no harm.
+Each branch keeps every step that it committed before its failure. The copies are created if absent, before the commit
+that opens the new scope. A redrive may therefore die in between, or run twice, without harm.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,13 +20,13 @@ from unum_runtime.protocol.runtime import Runtime
 
 @dataclass(frozen=True)
 class Kept:
-    """What stays of a branch.
+    """Kept steps of a branch.
 
     Attributes:
-        steps: its commits, in their order, under new names.
-        inside: a fan-out that the last of them opened, and the one that takes its place; None where it opened none.
-        failed_inside: whether the branch failed because that fan-out did.
-        is_over: whether nothing of it runs again.
+        steps: its commits under new names, in order.
+        inside: the scope that the last of them opened and its replacement; None without one.
+        failed_inside: True if the branch failed because of that scope.
+        is_over: True if no part of the branch runs again.
     """
 
     steps: tuple[Checkpoint, ...]
@@ -36,20 +36,21 @@ class Kept:
 
 
 def runs_again(rt: Runtime, before: OpenScope, after: OpenScope) -> bool:
-    """Whether anything in the fan-out `before` is to run again when it begins anew as `after`.
+    """Return True if a part of the scope `before` runs again when `after` replaces it.
 
     Raises:
-        ExecutionNotRedrivable: something in it would fail again.
+        ExecutionNotRedrivable: a part of it would fail again.
     """
-    again = [_runs_again(rt, kept) for kept in _all_kept(rt, before, after)]  # all, as each may be a reason to refuse
+    # No short circuit: every branch may be a reason to refuse.
+    again = [_runs_again(rt, kept) for kept in _all_kept(rt, before, after)]
     return any(again)
 
 
 def carry(rt: Runtime, before: OpenScope, after: OpenScope) -> None:
-    """Copy what stays of the fan-out `before` to the names that it has in `after`.
+    """Copy the kept steps of the scope `before` to their names in `after`.
 
     Raises:
-        StoreError: some may not have been copied; do it again.
+        StoreError: some steps may not have been copied; call it again.
     """
     for kept in _all_kept(rt, before, after):
         if all(copy(rt, checkpoint) for checkpoint in kept.steps) and kept.inside is not None:
@@ -57,22 +58,22 @@ def carry(rt: Runtime, before: OpenScope, after: OpenScope) -> None:
 
 
 def pure_failure(workflow: Workflow, before: Effect, last: Checkpoint) -> bool:
-    """Whether `last`, a commit after which its scope fails, fails it by what no user code did.
+    """Return True if the scope that failed after `last` failed without user code, so that it would fail again.
 
     Args:
         workflow: the workflow.
-        before: what led to it.
-        last: the commit.
+        before: the effect that led to `last`.
+        last: the last commit of the scope.
     """
     is_own = isinstance(last.outcome, Failure) and isinstance(workflow.states.get(last.state), Work)
     return not is_own or (isinstance(before, Commit) and before.phase is Phase.LEFT)
 
 
 def planned(rt: Runtime, checkpoint: Checkpoint) -> Effect:
-    """What follows `checkpoint`.
+    """Return the effect of `checkpoint`.
 
     Raises:
-        ExecutionNotRedrivable: it was collected.
+        ExecutionNotRedrivable: its outcome was collected.
     """
     try:
         return plan(rt.workflow, checkpoint)
@@ -83,7 +84,7 @@ def planned(rt: Runtime, checkpoint: Checkpoint) -> Effect:
 
 
 def still_fails(opened: OpenScope) -> ExecutionNotRedrivable:
-    """Why a fan-out is not redriven of which nothing could run again."""
+    """Return the error for a failed fan-out without a branch that would run again."""
     return ExecutionNotRedrivable(
         f"state {opened.scope.state!r} failed although none of its branches would run again: it would fail again, so "
         "fork at a state before it instead"
@@ -91,10 +92,10 @@ def still_fails(opened: OpenScope) -> ExecutionNotRedrivable:
 
 
 def same_size(before: OpenScope, after: Effect) -> OpenScope:
-    """`after`, if it opens as many branches as `before` did.
+    """Return `after` if it opens as many branches as `before`.
 
     Raises:
-        ExecutionNotRedrivable: it does not, because that depends on chance or on the time.
+        ExecutionNotRedrivable: another number of branches, because it depends on chance or on the time.
     """
     if isinstance(after, OpenScope) and after.scope.size == before.scope.size:
         return after
@@ -103,18 +104,18 @@ def same_size(before: OpenScope, after: Effect) -> OpenScope:
 
 
 def _all_kept(rt: Runtime, before: OpenScope, after: OpenScope) -> Iterator[Kept]:
-    courses = branches(rt.store, rt.workflow.name, before.scope)
-    for index, course in enumerate(courses):
-        yield _kept(rt, before, index, course, after)
+    sequences = branches(rt.store, rt.workflow.name, before.scope)
+    for index, sequence in enumerate(sequences):
+        yield _kept(rt, before, index, sequence, after)
 
 
-def _kept(rt: Runtime, opened: OpenScope, index: int, course: list[Checkpoint], after: OpenScope) -> Kept:
-    failed_in, effect = "", planned(rt, course[-1]) if course else None
-    if isinstance(effect, BranchFailed) and _may_succeed(rt, opened, index, course, effect.failure):
-        failed_in, course = course[-1].state, course[:-1]
-        effect = planned(rt, course[-1]) if course else None
+def _kept(rt: Runtime, opened: OpenScope, index: int, sequence: list[Checkpoint], after: OpenScope) -> Kept:
+    failed_in, effect = "", planned(rt, sequence[-1]) if sequence else None
+    if isinstance(effect, BranchFailed) and _may_succeed(rt, opened, index, sequence, effect.failure):
+        failed_in, sequence = sequence[-1].state, sequence[:-1]
+        effect = planned(rt, sequence[-1]) if sequence else None
     frames, count = after.scope.branch(index), redriven(after.arrival.evaluation.variables)
-    steps = tuple(_renamed(checkpoint, frames, count) for checkpoint in course)
+    steps = tuple(_renamed(checkpoint, frames, count) for checkpoint in sequence)
     is_over = isinstance(effect, CompleteBranch | BranchFailed)
     if not isinstance(effect, OpenScope):
         return Kept(steps, None, failed_inside=False, is_over=is_over)
@@ -123,19 +124,19 @@ def _kept(rt: Runtime, opened: OpenScope, index: int, course: list[Checkpoint], 
     return Kept(steps, (effect, again), failed_inside=failed_in == again.scope.state, is_over=is_over)
 
 
-def _may_succeed(rt: Runtime, opened: OpenScope, index: int, course: list[Checkpoint], failure: Failure) -> bool:
-    """Whether branch `index`, which `failure` ended, may come to something else when it runs again.
+def _may_succeed(rt: Runtime, opened: OpenScope, index: int, sequence: list[Checkpoint], failure: Failure) -> bool:
+    """Return True if branch `index`, ended by `failure`, may have another outcome when it runs again.
 
     Raises:
-        ExecutionNotRedrivable: it cannot, and its fan-out needs it.
+        ExecutionNotRedrivable: it would fail again, and its fan-out needs it.
     """
-    led_to = planned(rt, course[-2]) if len(course) > 1 else branch(opened, index)
-    if not pure_failure(rt.workflow, led_to, course[-1]):
+    led_to = planned(rt, sequence[-2]) if len(sequence) > 1 else branch(opened, index)
+    if not pure_failure(rt.workflow, led_to, sequence[-1]):
         return True
     if tolerates_failures(opened.arrival.state):
         return False
     raise ExecutionNotRedrivable(
-        f"branch {index} of {opened.scope.state!r} failed after {course[-1].state!r}, by no user code, with "
+        f"branch {index} of {opened.scope.state!r} failed after {sequence[-1].state!r}, by no user code, with "
         f"{failure.error}: it would again, so fork at a state before {opened.scope.state!r}, or with another input"
     )
 
@@ -149,9 +150,9 @@ def _runs_again(rt: Runtime, kept: Kept) -> bool:
 
 
 def _renamed(checkpoint: Checkpoint, frames: Frames, count: Mapping[str, Json]) -> Checkpoint:
-    """`checkpoint` of a branch in the branch that takes its place; fan-outs inside are retried from the beginning.
+    """Return `checkpoint` in the branch with `frames`, with the current `count` of redrives.
 
-    What tells how often the execution was redriven, `count`, is that of now.
+    Retries of scopes inside start from 0 again.
     """
     continuation = (
         replace(checkpoint.continuation, retries=()) if checkpoint.phase is Phase.ENTERED else checkpoint.continuation
@@ -161,7 +162,7 @@ def _renamed(checkpoint: Checkpoint, frames: Frames, count: Mapping[str, Json]) 
 
 
 def copy(rt: Runtime, checkpoint: Checkpoint) -> bool:
-    """Commit `checkpoint`, if nothing is; whether `checkpoint` is what is committed under its name now."""
+    """Commit `checkpoint` unless its name is taken; return True if it is now committed under its name."""
     place = place_of(rt.workflow, checkpoint.state, checkpoint.name)
     if place is None:
         key = checkpoint_key(rt.workflow.name, checkpoint.name)

@@ -1,13 +1,13 @@
-"""Stopping an execution: the place of its next step is taken, so that step never comes.
+"""Stop: take the place of an execution's next step, so that this step can never commit.
 
-At the top level whoever commits next is always at the step right after the last one that is committed. So a record that
-is created there, if nothing is, meets whatever would have come next: either that was first, and the stop looks again,
-or it finds the record in its place, and has nothing to do any more. Hence an execution that is stopped has one result.
+The next commit of the top level always has the step after the last committed one. A stop record created there competes
+with that commit. If the commit wins, the stop reads again; if the record wins, the commit finds its place taken and
+does nothing. A stopped execution therefore has one result.
 
-User code that runs then is not interrupted. No other starts where the guard looks before it does: at the top level the
-record is found in the place of the own outcome, in a branch in that of what a fan-out around it came to.
+Running user code is not interrupted. Guards that read first start no further user code: at the top level they find the
+stop record in place of their own outcome, in a branch in place of the outcome of a fan-out around it.
 
-Under eager collection a stop collects like any end; what branches write that still run, they take back.
+Under eager collection a stop collects like any end; branches that still run delete what they write.
 
 Source: AWS Step Functions API Reference, "StopExecution".
 """
@@ -23,32 +23,32 @@ from unum_runtime.protocol.runtime import Runtime
 def stop(rt: Runtime, execution: Execution, failure: Failure) -> Checkpoint:
     """Stop `execution`, which has a start record, unless it has ended.
 
-    Nothing of the workflow is needed to stop it but its name and its store; to collect, its fan-outs are.
+    Stopping needs the workflow's name and store; collecting also needs the workflow's fan-outs.
 
     Args:
         rt: the runtime.
         execution: the execution.
-        failure: error and cause that it is to end with, either of them None for none; what is too long is cut.
+        failure: error and cause of the end, each None for none; long texts are cut.
 
     Returns:
-        The commit that it ended with: the stop record of this call or of another, or what it had come to before.
+        The commit that ended it: the stop record of this or another call, or its earlier end.
 
     Raises:
-        StoreError: it is not known whether it was stopped; stop it again.
+        StoreError: unknown whether it was stopped; stop it again.
     """
     last = last_step(rt.store, rt.workflow.name, execution)
     name = Name(execution, (), START_STEP) if last is None else last.name
     before = None
     while last is None or last.ending is None:
         before, name = last, name.following
-        last = _created(rt, stop_record(name, shorten(failure), rt.clock.now_ms()))
+        last = _create(rt, stop_record(name, shorten(failure), rt.clock.now_ms()))
     if before is not None:
         collect_last(rt, before)
     return last
 
 
-def _created(rt: Runtime, record: Checkpoint) -> Checkpoint:
-    """`record`, if nothing was there before; else what is there."""
+def _create(rt: Runtime, record: Checkpoint) -> Checkpoint:
+    """Create `record` unless its place is taken; return the winner."""
     winner = create(rt, record)
     if winner is not None:
         return Checkpoint.from_item(record.name, winner)

@@ -1,7 +1,7 @@
-"""Looking through all executions that run for those that stand still because something was lost.
+"""Sweep: find running executions that are stalled because an event was lost.
 
-Each of them is asked what it waits for that should have come long ago, and maybe sent that once more, just as if
-somebody had asked so for this one execution. So it is harmless when it is wrong, comes twice, or dies.
+Each running execution is asked for overdue commits, and optionally nudged, by the same requests that a person sends for
+one execution. A sweep is therefore harmless if it is wrong, comes twice, or dies.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,24 +29,23 @@ from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, Runtime
 from unum_runtime.store.base import Index
 
 SWEEP = "sweep"
-"""What is asked for, in the place of a `Control`."""
+"""Value of a request's ``control`` field, beside those of `Control`."""
 
 RESERVE_MS = 60_000
-"""What is left of a delivery when no further execution is looked at: asking another version's handler takes time."""
+"""Time left in a delivery below which no further execution is asked: another version's handler takes time to answer."""
 
 Ask: TypeAlias = Callable[[Mapping[str, Json]], Json]
-"""Answers the request that it is given."""
+"""A function that answers a control request."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """What is asked for.
+    """A request for a sweep.
 
     Attributes:
-        silent_ms: how long ago something should have happened, in milliseconds; see
-            `unum_runtime.protocol.history.overdue`.
-        nudges: whether that is sent once more, or only told.
-        newest: the place from which on executions are looked at, newest first.
+        silent_ms: time by which a commit is overdue, in milliseconds; see `unum_runtime.protocol.history.overdue`.
+        nudges: True to resend pending events, False to log only.
+        newest: place of the newest execution to ask; older ones follow.
     """
 
     silent_ms: int
@@ -54,7 +53,7 @@ class Sweep:
     newest: str = LAST
 
     def to_json(self) -> dict[str, Json]:
-        """The event with which somebody asks for it."""
+        """Return the event of the request."""
         return {
             MARK: WIRE_VERSION,
             "control": SWEEP,
@@ -65,10 +64,10 @@ class Sweep:
 
     @classmethod
     def from_json(cls, event: Mapping[str, Json]) -> "Sweep":
-        """What `to_json` made.
+        """Return the request that `to_json` wrote.
 
         Raises:
-            ValidationException: it did not make this; says what is wrong.
+            ValidationException: malformed; the text names the field.
         """
         check_version(event)
         silent_ms, nudges, newest = checked_silent_ms(event.get(SILENT)), event.get("nudge"), event.get("newest", LAST)
@@ -81,12 +80,12 @@ class Sweep:
 
 
 class Swept(NamedTuple):
-    """What was found.
+    """Result of a sweep.
 
     Attributes:
-        looked_at: at how many executions that run was looked.
-        silent: how many of them stand still, or could not be asked.
-        rest: what is left to do, where the time did not do for all.
+        looked_at: number of running executions asked.
+        silent: number of stalled executions, and of those that could not be asked.
+        rest: request for the rest, if the time did not suffice for all.
     """
 
     looked_at: int
@@ -95,21 +94,20 @@ class Swept(NamedTuple):
 
 
 def is_sweep(event: Json) -> bool:
-    """Whether `event` asks for a sweep."""
+    """Return True if `event` asks for a sweep."""
     return is_request(event) and event["control"] == SWEEP
 
 
 def sweep(rt: Runtime, index: Index, asked: Sweep, ask: Ask) -> Swept:
-    """Look at the executions that run, as many as the time does for, and log which of them stand still.
+    """Ask running executions for overdue commits until the time is used up, and log the stalled ones.
 
-    Not at those that are so old that no event of theirs is delivered any more, and not at those that have begun just
-    now.
+    Executions that started within `silent_ms` are left out, and those too old for any event to be delivered.
 
     Args:
         rt: a runtime of any version.
-        index: lists the workflow's executions.
-        asked: what is asked for.
-        ask: for the executions one by one, of whatever version.
+        index: the index of the workflow's executions.
+        asked: the request.
+        ask: answers a request about one execution of any version.
 
     Raises:
         NoIndex: the table has no index for lists.
@@ -124,7 +122,7 @@ def sweep(rt: Runtime, index: Index, asked: Sweep, ask: Ask) -> Swept:
             if looked_at and _is_short(rt):
                 return Swept(looked_at, silent, replace(asked, newest=place(execution)))
             looked_at += 1
-            silent += _stands_still(rt, execution, asked, ask)
+            silent += _is_stalled(rt, execution, asked, ask)
         if rest is not None and _is_short(rt):
             return Swept(looked_at, silent, replace(asked, newest=rest))
     return Swept(looked_at, silent, None)
@@ -134,15 +132,15 @@ def _is_short(rt: Runtime) -> bool:
     return rt.remaining_ms() < RESERVE_MS
 
 
-def _stands_still(rt: Runtime, execution: Execution, asked: Sweep, ask: Ask) -> bool:
-    """Whether `execution` does, as far as can be told; then it is logged, and counted."""
+def _is_stalled(rt: Runtime, execution: Execution, asked: Sweep, ask: Ask) -> bool:
+    """Return True, and log it, if `execution` is stalled or cannot be asked."""
     control = Control.NUDGE if asked.nudges else Control.WHY
     try:
         found = ask(request(control, execution.name, **{SILENT: asked.silent_ms}))
-    except UnumError as error:  # one that cannot be asked must not keep the others from being found
+    except UnumError as error:  # one unreachable version must not hide stalled executions of others
         found = refusal(type(error).__name__, str(error))
     if "error" in found:
-        if found["error"] == ExecutionDoesNotExist.__name__:  # any more
+        if found["error"] == ExecutionDoesNotExist.__name__:  # expired between the list and this request
             return False
         rt.log("silent", execution=execution.name, error=found["error"], reason=found["message"])
         return True

@@ -1,7 +1,7 @@
-"""Which executions an index lists, newest first, and how each of them is now.
+"""Index entries of executions: a list, newest first, with the current status of each.
 
-Nothing is read of an execution itself: its start and its ends are entries at one place, so the entries of a range of
-places tell of all executions in it.
+No execution is read. Its start and its ends are entries at one place of the index, so the entries of a range of places
+give the status of every execution in the range.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,34 +16,34 @@ from unum_runtime.model.naming import Execution
 from unum_runtime.store.base import Index
 
 LATER = (Status.SUCCEEDED, Kind.REDRIVEN, Status.FAILED, Status.TIMED_OUT, Status.ABORTED)
-"""What may come after the start of an execution; after all but the first, too."""
+"""Kinds of entries that may follow the start of an execution; all but the first may follow each other."""
 
 PORTION = 1_000
-"""How many starts are looked through at once for executions that run."""
+"""Starts read at once in a search for running executions."""
 
 
 class Entry(NamedTuple):
-    """What the index says of an execution at a time."""
+    """An index entry: start, redrive or end of an execution, with its time."""
 
     kind: Kind | Status
     at_ms: int
 
     @property
     def status(self) -> Status:
-        """The execution's, if the entry is the latest."""
+        """Status of the execution, if the entry is its latest."""
         return Status.RUNNING if isinstance(self.kind, Kind) else self.kind
 
 
 Entries: TypeAlias = dict[str, Entry]
-"""The entry that counts, by its place; newest first."""
+"""The latest entry of each execution by place; newest first."""
 
 
 class Portion(NamedTuple):
-    """A part of the executions that run.
+    """A part of the running executions.
 
     Attributes:
-        executions: newest first; maybe none.
-        rest: the place from which on the others are; None if there are none.
+        executions: the executions, newest first; may be empty.
+        rest: place at which the next part begins; None after the last part.
     """
 
     executions: list[Execution]
@@ -52,20 +52,20 @@ class Portion(NamedTuple):
 
 @dataclass(frozen=True)
 class Listed:
-    """The executions of one workflow that an index lists.
+    """Index entries of one workflow.
 
     Attributes:
-        index: of the workflow's store.
-        workflow: its name.
+        index: the index of the workflow's store.
+        workflow: name of the workflow.
     """
 
     index: Index
     workflow: str
 
     def running(self, *, oldest: str, newest: str) -> Iterator[Portion]:
-        """The executions that run, of those with places from `oldest` to `newest`; newest first.
+        """Yield the running executions with places from `oldest` to `newest`, newest first.
 
-        Nothing says of an execution that it runs but the lack of an end, so all starts are looked through.
+        Only the lack of an end shows that an execution runs, so all starts are read.
 
         Raises:
             NoIndex: the table has no index for lists.
@@ -81,7 +81,10 @@ class Listed:
     def newest(
         self, kind: Kind | Status, newest: str, size: int, *, oldest: str = FIRST
     ) -> Iterator[tuple[str, Entry]]:
-        """All entries of `kind`, one for each execution; read in portions that do for `size` as a rule."""
+        """Yield the entries of `kind`, one per execution, newest first.
+
+        Each shard is read in portions of half of `size`, which usually suffice for `size` entries.
+        """
         parts = (self._in_shard(kind, shard, (oldest, newest), size // 2 + 1) for shard in range(SHARDS))
         return merge(*parts, reverse=True)
 
@@ -102,7 +105,7 @@ class Listed:
             newest = before(str(items[-1][PLACE]))
 
     def as_of_now(self, kind: Kind | Status, window: Mapping[str, Entry]) -> Entries:
-        """The entries that count now in place of those of `kind` in `window`, in the same order."""
+        """Return the latest entries of the executions in `window`, whose entries have `kind`, in the same order."""
         now = dict(window)
         if kind is Status.SUCCEEDED:
             return now
@@ -111,7 +114,7 @@ class Listed:
         return now
 
     def _later(self, kind: Kind | Status, shard: int, places: list[str]) -> Entries:
-        """What has come after entries of `kind` at `places`, which are in their order, of one shard."""
+        """Return the later entries of executions with entries of `kind` at `places`: ascending, of one shard."""
         first = Status.SUCCEEDED if kind is Kind.STARTED else Kind.REDRIVEN
         later = self._range(first, shard, places)
         if len(later) == (len(places) if kind is Kind.STARTED else 0):
@@ -122,7 +125,7 @@ class Listed:
         return later
 
     def _range(self, kind: Kind | Status, shard: int, places: list[str]) -> Entries:
-        """The entries of `kind` at `places`."""
+        """Return the entries of `kind` at `places`."""
         name = partition(self.workflow, kind, shard)
         wanted = frozenset(places)
         found: Entries = {}

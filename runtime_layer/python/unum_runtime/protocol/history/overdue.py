@@ -1,8 +1,7 @@
-"""Whether something should have happened in an execution long ago.
+"""Overdue commits: steps of an execution that should have been committed long ago.
 
-It is told from what is committed, from what is stored of jobs, and from the definition; for nothing is written while a
-Task is tried again, and what Lambda or a queue keeps cannot be looked at. So what is silent may still come; whatever is
-done about it must not matter then.
+Evidence is the committed steps, stored jobs and the definition. Retries write nothing, and the queues of Lambda cannot
+be read. An overdue commit may therefore still come, so that every recovery must be harmless then.
 """
 
 from unum_runtime.asl.recovery import longest_wait_ms
@@ -13,27 +12,27 @@ from unum_runtime.protocol.runtime import Runtime
 
 
 def is_silent(rt: Runtime, missing: Missing, silent_ms: int) -> bool:
-    """Whether `missing` should have come `silent_ms` milliseconds ago.
+    """Return True if `missing` was expected at least `silent_ms` milliseconds ago.
 
     Args:
-        rt: a runtime of the version that the execution runs on.
-        missing: a commit that the execution waits for.
-        silent_ms: longer than a Task takes with all of its tries, the intervals between them not counted.
+        rt: a runtime of the execution's version.
+        missing: a pending commit.
+        silent_ms: longer than a Task takes with all attempts, the intervals between them not counted.
     """
     expected_ms = _expected_ms(rt.workflow, missing)
     return expected_ms is not None and rt.clock.now_ms() - expected_ms >= silent_ms
 
 
 def _expected_ms(workflow: Workflow, missing: Missing) -> int | None:
-    """From when on `missing` is to be expected, in milliseconds since 1970; None if it may take any time."""
+    """Return the time at which `missing` is due, in milliseconds since 1970; None for no limit."""
     match missing.waits_for:
         case WaitsFor.TIME:
             return None
         case WaitsFor.DELIVERY:
             return missing.due_ms + _longest_wait_ms(workflow, missing.state)
-        case WaitsFor.JOB:  # which may have failed when it was looked at last, and be started again
+        case WaitsFor.JOB:  # the last poll may have found a failure; a retry starts the job again after its interval
             return (missing.until_ms or missing.due_ms) + _longest_wait_ms(workflow, missing.state)
-        case WaitsFor.ANSWER:  # whoever has the token need not hurry before that
+        case WaitsFor.ANSWER:  # a responder may take until the execution's deadline
             return deadline(workflow, missing.name.execution)
 
 

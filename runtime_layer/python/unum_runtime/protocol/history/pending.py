@@ -1,7 +1,7 @@
-"""What an execution waits for: for each of its sequences, the top level and every branch, what follows its last commit.
+"""Pending commits of an execution: the continuation of the last commit at the top level and in every branch.
 
-It is found by planning again from what is committed, so nothing has to be written for it, and whoever does what is
-found does what a late delivery would do.
+Planning again from committed outcomes finds them, so nothing is written for this purpose. Performing a found effect is
+as harmless as a late delivery of its event.
 """
 
 from collections.abc import Iterator
@@ -33,29 +33,29 @@ from unum_runtime.protocol.waiting.service_job import last_job
 
 
 class WaitsFor(StrEnum):
-    """What has to come before an execution goes on."""
+    """Reason for which a commit is pending."""
 
     DELIVERY = "delivery"
-    """The delivery of an event, or its end."""
+    """An event is being delivered, or was lost."""
 
     TIME = "time"
-    """A time that has not come."""
+    """A time in the future."""
 
     ANSWER = "answer"
-    """The result of a Task, from whoever has its token."""
+    """The result of a Task, from the responder with the task token."""
 
     JOB = "job"
-    """The end of a job that a Task has started; nothing tells that, so the Task looks from time to time."""
+    """The end of a service job; the Task polls it."""
 
 
 @dataclass(frozen=True)
 class EndedBranches:
-    """Branches of a scope that have ended.
+    """Ended branches of one scope, which its completion set may lack.
 
     Attributes:
         scope: the scope.
-        done: indexes of those that count as completed, in their order.
-        failed: those that fail the scope, if there are enough of them.
+        done: indexes of the completed branches, ascending.
+        failed: failures that count against the scope.
     """
 
     scope: Scope
@@ -65,7 +65,7 @@ class EndedBranches:
 
 @dataclass(frozen=True)
 class Resend:
-    """The stored event of a Task whose result was handed in."""
+    """Stored event of a Task whose result was submitted, with the function's address."""
 
     envelope: Envelope
     address: str
@@ -73,16 +73,16 @@ class Resend:
 
 @dataclass(frozen=True, kw_only=True)
 class Missing:
-    """A commit that an execution waits for.
+    """A pending commit.
 
     Attributes:
-        name: its name.
-        state: the state that is to come to it.
-        since_ms: when the commit before it was made, in milliseconds since 1970.
-        waits_for: what has to come first.
-        until_ms: when its time comes, in milliseconds since 1970; of a job, by when it is looked at; else None.
-        job: what the service has to be asked by that works on the job; None where there is none.
-        effect: what leads to it.
+        name: name of the invocation.
+        state: the state that will commit.
+        since_ms: time of the commit before it, in milliseconds since 1970.
+        waits_for: the reason.
+        until_ms: end of a Wait, or time of a job's next poll, in milliseconds since 1970; otherwise None.
+        job: the service's handle of the job; None without a job.
+        effect: the effect that leads to the commit.
     """
 
     name: Name
@@ -95,7 +95,7 @@ class Missing:
 
     @property
     def due_ms(self) -> int:
-        """From when on its event may be delivered, in milliseconds since 1970."""
+        """Earliest delivery of its event, in milliseconds since 1970."""
         match self.effect:
             case Invoke(due_ms=int() as due_ms) | JoinNeighbour(Invoke(due_ms=int() as due_ms)):
                 return max(due_ms, self.since_ms)
@@ -103,15 +103,15 @@ class Missing:
 
 
 Gap: TypeAlias = Missing | EndedBranches
-"""Something that may have been lost: a commit; or that branches which have ended are counted as such."""
+"""A step that may have been lost: a commit, or the entry of ended branches in a completion set."""
 
 
 def gaps(rt: Runtime, last: Checkpoint) -> Iterator[Gap]:
-    """What follows `last`, the last commit of its sequence, and may be lost.
+    """Yield the continuation of `last`, the last commit of a branch or the top level, as far as it may be lost.
 
     Args:
-        rt: a runtime of the version that the execution runs on.
-        last: with its outcome; where that is collected, what follows is committed.
+        rt: a runtime of the execution's version.
+        last: the last commit; if its outcome is collected, the continuation is committed and nothing is pending.
     """
     try:
         yield from _after(rt, last, plan(rt.workflow, last))
@@ -131,15 +131,15 @@ def _after(rt: Runtime, last: Checkpoint, effect: Effect) -> Iterator[Gap]:
 
 @dataclass(frozen=True)
 class _Survey:
-    """A look at the branches of a scope, one after the other.
+    """Pending commits in one scope, collected branch by branch.
 
     Attributes:
         rt: the runtime.
         opened: the scope.
-        since_ms: when it was opened, in milliseconds since 1970.
-        over: when each branch ended whose lane goes on after it.
-        done: the branches that count as completed.
-        failed: those that fail the scope, if there are enough of them.
+        since_ms: time of opening the scope, in milliseconds since 1970.
+        over: times of branches that have freed their lanes, by index.
+        done: indexes of the completed branches.
+        failed: failures that count against the scope.
     """
 
     rt: Runtime
@@ -150,19 +150,20 @@ class _Survey:
     failed: list[BranchFailed] = field(default_factory=list)
 
     def gaps(self) -> list[Gap]:
-        """What the branches wait for, and what the scope itself does."""
+        """Return the pending commits of the branches, or that of the scope if enough branches have ended."""
         scope = self.opened.scope
         found: list[Gap] = []
         for index, course in enumerate(branches(self.rt.store, self.rt.workflow.name, scope)):
             found += self._begun(index, course[-1]) if course else self._next(index)
-        failed = self.failed if self.opened.arrival.state.quorum is not None else self.failed[:1]  # one is enough
+        # Without a quorum the first failure decides; repeating the others would only cost writes.
+        failed = self.failed if self.opened.arrival.state.quorum is not None else self.failed[:1]
         ended = EndedBranches(scope, tuple(self.done), tuple(failed))
         if not self._is_decided:
             return [*found, ended]
         return [self._joined(ended, max(self.over.values(), default=self.since_ms))]
 
     def _joined(self, ended: EndedBranches, since_ms: int) -> Missing:
-        """What follows the branches that have ended: a Task that joins them by itself may have begun to wait."""
+        """Return the pending commit after the branches; a Task that joins them may itself wait for a job or token."""
         scope, follower = ended.scope, self.opened.arrival.state.join
         lost = _delivery(scope.join, scope.state, since_ms, ended)
         if follower is None:
@@ -184,14 +185,15 @@ class _Survey:
             self.failed.append(effect)
 
     def _next(self, index: int) -> Iterator[Gap]:
-        """The beginning of branch `index`, if it is due: under MaxConcurrency, after another one."""
+        """Yield the first commit of branch `index` if it is due; under MaxConcurrency another branch comes first."""
+        # Branches come in ascending order, so the one before it in its lane is already in `over`.
         before = index - self.opened.arrival.width
         if before < 0 or before in self.over:
             yield _missing(self.rt, branch(self.opened, index), self.over.get(before, self.since_ms))
 
     @property
     def _is_decided(self) -> bool:
-        """Whether enough branches have ended, one way or the other."""
+        """True if enough branches have ended to complete or fail the scope."""
         size, quorum = self.opened.scope.size, self.opened.arrival.state.quorum or self.opened.scope.size
         return len(self.done) >= quorum or len(self.failed) > size - quorum
 
@@ -207,39 +209,38 @@ def _missing(rt: Runtime, effect: Invoke | JoinNeighbour | Commit, since_ms: int
 
 
 def _begun(rt: Runtime, missing: Missing, invoke: Invoke) -> Missing:
-    """`missing`, which `invoke` leads to; or, if that has come and begun to wait for somebody else, what leads on."""
+    """Return `missing`; if `invoke` was delivered and waits for a job or a token, return what continues it instead."""
     match rt.workflow.states[invoke.state]:
         case Task(pattern=Pattern.SYNC):
-            return _looked_at(rt, missing, invoke)
+            return _with_poll(rt, missing, invoke)
         case Task(pattern=Pattern.CALLBACK):
-            return _answered(rt, missing)
+            return _with_answer(rt, missing)
     return missing
 
 
-def _looked_at(rt: Runtime, missing: Missing, invoke: Invoke) -> Missing:
-    """`missing` of a Task that starts a job: if it has, another look at that leads on."""
+def _with_poll(rt: Runtime, missing: Missing, invoke: Invoke) -> Missing:
+    """Return `missing` with a poll of the job as its effect, if the Task has started a job."""
     stored = last_job(rt, invoke.name, invoke.state)
     if stored is None:
         return missing
-    source = (
-        Neighbours() if isinstance(missing.effect, JoinNeighbour) else invoke.input
-    )  # they have met, if it has begun
+    # A neighbour join that has started its job has had both branches arrive.
+    source = Neighbours() if isinstance(missing.effect, JoinNeighbour) else invoke.input
     look = replace(invoke, input=source, retries=stored.retries, job=stored.polled_by(rt.delivery))
     return replace(missing, waits_for=WaitsFor.JOB, until_ms=stored.until_ms, job=stored.job["handle"], effect=look)
 
 
-def _answered(rt: Runtime, missing: Missing) -> Missing:
-    """`missing` of a Task that gives out a token: what it waits for is told by what was stored for its last try."""
+def _with_answer(rt: Runtime, missing: Missing) -> Missing:
+    """Return `missing` of a Task with a task token: waiting for the answer, or resuming from a stored one."""
     tried = last_try(rt, missing.name, missing.state)
     if tried is None:
         return missing
     if tried.answered_by is None:
         return replace(missing, waits_for=WaitsFor.ANSWER)
-    return replace(missing, effect=Resend(_going_on(rt, tried, tried.answered_by), tried.address))
+    return replace(missing, effect=Resend(_resuming_event(rt, tried, tried.answered_by), tried.address))
 
 
-def _going_on(rt: Runtime, tried: Try, by: By) -> Envelope:
-    """The event that goes on from a result which came `by` somebody; see `unum_runtime.protocol.waiting.callback`."""
+def _resuming_event(rt: Runtime, tried: Try, by: By) -> Envelope:
+    """Return the event that resumes from a result submitted `by`; see `unum_runtime.protocol.waiting.callback`."""
     job = {By.RESPONDER: dict(NUDGE), By.CLOCK: {"since": rt.clock.now_ms()}, By.CODE: None}[by]
     envelope = tried.envelope
     return replace(envelope, job=job, not_after_s=rt.not_after_s(envelope.name.execution))

@@ -1,4 +1,4 @@
-"""The start record: what may be asked to start, what is stored of it, and how far the execution has come since."""
+"""Start records of executions: checks of name and input, the write that starts an execution, and reads."""
 
 import json
 
@@ -15,10 +15,10 @@ from unum_runtime.store.large_items import LargeItems
 
 
 def checked_name(name: str) -> str:
-    """`name`, if it is one that an execution may have.
+    """Return `name`.
 
     Raises:
-        InvalidName: it is not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
+        InvalidName: not 1 to 80 characters from ``A-Z a-z 0-9 - _``.
     """
     if not is_name(name):
         amount = f"{len(name)}: " if isinstance(name, str) else ""
@@ -27,15 +27,14 @@ def checked_name(name: str) -> str:
 
 
 def checked_input(value: object, store: Store | None = None) -> Json:
-    """`value` as the workflow will read it: tuples become arrays, keys become text.
+    """Return `value` as the workflow reads it: tuples become arrays, keys become text.
 
     Args:
         value: the execution's input.
-        store: the workflow's, which may take values of any size; None where the value has to travel first.
+        store: the workflow's store, which may have a payload bucket; None if an event carries the value first.
 
     Raises:
-        InvalidExecutionInput: it is not JSON (the text names type and place), or has more than 380 KB where the store
-            does not take that.
+        InvalidExecutionInput: not JSON (the text names type and place), or more than 380 KB without a payload bucket.
     """
     try:
         text = dumps(value)
@@ -52,11 +51,11 @@ def checked_input(value: object, store: Store | None = None) -> Json:
 
 
 def record_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s: int) -> Checkpoint:
-    """The start record that is stored: `draft` itself, or the one that was first.
+    """Create the start record `draft` unless one exists, and return the stored record.
 
     Raises:
         ExecutionAlreadyExists: the name was started with another input.
-        StoreError: it is not known whether the execution exists; ask again with the same name.
+        StoreError: unknown whether the execution exists; start it again with the same name.
     """
     name = draft.name.execution.name
     item = store.create(start_key(workflow, name), stored_item(workflow, draft), expires_at_s=expires_at_s)
@@ -72,11 +71,12 @@ def record_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s
 
 
 def start_record(store: Store, workflow: str, execution_name: str) -> Checkpoint:
-    """The start record of an execution; its outcome is the execution's input.
+    """Return the start record of an execution; its outcome is the execution's input.
 
     Raises:
-        ExecutionDoesNotExist: there is none of that name; of what is no name, the store is not asked.
+        ExecutionDoesNotExist: no execution has that name.
     """
+    # The store is not asked about an invalid name: its escaped key might be longer than DynamoDB allows.
     key = start_key(workflow, execution_name) if is_name(execution_name) else None
     item = store.read([key]).get(key) if key is not None else None
     if item is None:
@@ -87,10 +87,7 @@ def start_record(store: Store, workflow: str, execution_name: str) -> Checkpoint
 
 
 def last_step(store: Store, workflow: str, execution: Execution) -> Checkpoint | None:
-    """The last step of the top level; None while there is none.
-
-    It is the one that ends an execution: no other follows it.
-    """
+    """Return the last step of the top level, which the execution ends with; None before the first step."""
     newest = store.query(execution_partition(workflow, execution), newest=1)
     for key, item in newest.items():
         return Checkpoint.from_item(Name(execution, (), int(key.sort)), item)
@@ -98,10 +95,10 @@ def last_step(store: Store, workflow: str, execution: Execution) -> Checkpoint |
 
 
 def _same_input(one: Checkpoint, other: Checkpoint) -> bool:
-    """Whether two start records have the same JSON as input; Python alone would take true for 1."""
+    """Return True if two start records have the same input; compared as text, because ``True == 1`` in Python."""
     return _canonical(one) == _canonical(other)
 
 
 def _canonical(record: Checkpoint) -> str | None:
-    """The input; None where it was too large to be stored."""
+    """Return the input as canonical JSON; None if its outcome is a failure: it was too large to be stored."""
     return json.dumps(record.outcome.value, sort_keys=True) if isinstance(record.outcome, Success) else None
