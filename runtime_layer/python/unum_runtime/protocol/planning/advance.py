@@ -150,28 +150,35 @@ def advance(start: str, given: Success, evaluation: EvaluationContext, visits: V
 
 
 def branch_start(state: FanOut, index: int) -> str:
-    """The state that branch `index` of `state` begins with."""
+    """Return the name of the first state in branch `index` of `state`."""
     return state.branches[index] if isinstance(state, Parallel) else _as_map(state).start
 
 
 def branch_moment(state: FanOut, index: int, value: Json, evaluation: EvaluationContext) -> EvaluationContext:
-    """The moment in which branch `index` of `state`, itself entered at `evaluation`, is entered with `value`."""
+    """Return the evaluation context for branch `index` of `state`, entered with `value`.
+
+    Args:
+        state: the Map or Parallel.
+        index: index of the branch.
+        value: input of the branch.
+        evaluation: the context of entering `state`.
+    """
     variables = dataset_variables.without(evaluation.variables)
     seed = f"{evaluation.seed}+{evaluation.visited} {state.name}[{index}]"
-    if isinstance(state, Map) and state.distributed:  # as an execution of its own, it sees nothing of those around it
+    if isinstance(state, Map) and state.distributed:  # a child execution sees no outer variables
         given = {INPUT: value} if INPUT in evaluation.variables else {}
         variables = given | redriven(evaluation.variables)
     return EvaluationContext(evaluation.workflow, evaluation.execution, evaluation.entered_ms, seed, variables)
 
 
 def join(state: FanOut, value: Json, results: list[Json], evaluation: EvaluationContext) -> StateOutput | Failure:
-    """What a fan-out comes to.
+    """Return the output of a fan-out, or the failure of its data flow.
 
     Args:
         state: the Map or Parallel.
-        value: its input before its data flow; not looked at unless `Workflow.needs_origin`.
-        results: what its branches came to, in their order.
-        evaluation: when it was entered.
+        value: its input before its data flow; ignored unless `Workflow.needs_origin`.
+        results: the results of its branches, in order.
+        evaluation: the evaluation context of entering it.
     """
     if isinstance(state, Map) and state.writes:
         return dataset_variables.keep_results(value, results, evaluation)
@@ -186,7 +193,7 @@ def join(state: FanOut, value: Json, results: list[Json], evaluation: Evaluation
 
 
 def pass_wait(state: Wait, value: Json, evaluation: EvaluationContext) -> StateOutput | Failure:
-    """What a Wait, which is over, is left with."""
+    """Return the output of a Wait whose time is over, or the failure of its data flow."""
     program, context = compiled(evaluation.workflow, state), evaluation.context_of(state.name)
     try:
         return program.output(value, program.arguments(value, context), context)
@@ -195,8 +202,16 @@ def pass_wait(state: Wait, value: Json, evaluation: EvaluationContext) -> StateO
 
 
 def fall_back(state: Work, value: Json, failure: Failure, evaluation: EvaluationContext) -> Onward | Failed:
-    """Where `state`, entered with `value`, leads by its catchers after `failure`, which no retrier is for any more."""
+    """Return the exit through a catcher for `failure`, or the failure if no catcher matches.
+
+    Args:
+        state: the failed state, whose retriers are used up.
+        value: its input.
+        failure: its failure.
+        evaluation: the evaluation context of entering it.
+    """
     evaluation = replace(evaluation, variables=dataset_variables.without(evaluation.variables))
+    # After the execution's deadline no catcher may continue it.
     position = recovery.find_catcher(state.catch, failure.error)
     if position is None or evaluation.is_late:
         return Failed(state.name, failure)
@@ -210,7 +225,7 @@ def fall_back(state: Work, value: Json, failure: Failure, evaluation: Evaluation
 
 
 def too_many_failed(state: FanOut, value: Json, failed: int, size: int, evaluation: EvaluationContext) -> bool:
-    """Whether more of `size` branches of `state`, entered with `value`, have failed than it tolerates."""
+    """Return True if `failed` of `size` branches exceed the tolerance of `state`, entered with `value`."""
     if not isinstance(state, Map) or not state.tolerates:
         return failed > 0
     number, context = compiled(evaluation.workflow, state).number, evaluation.context_of(state.name)
@@ -219,21 +234,21 @@ def too_many_failed(state: FanOut, value: Json, failed: int, size: int, evaluati
 
 
 def by_branch(state: FanOut, failure: Failure) -> Failure:
-    """What `state` comes to by `failure` of a branch.
+    """Return the failure of `state` after `failure` of a branch.
 
-    The branches of a distributed Map are executions of their own, whose errors stay theirs: it says that there were
-    more than it tolerates, and that is none if it does not say (developer guide, Tolerated failure threshold).
+    Branches of a distributed Map are child executions, so their errors stay inside: the Map fails with an exceeded
+    threshold, whose default is 0 (AWS Step Functions Developer Guide, "Tolerated failure threshold").
     """
     return exceeded() if isinstance(state, Map) and state.distributed else failure
 
 
 def exceeded() -> Failure:
-    """What a Map comes to of which too many branches failed."""
+    """Return the failure of a Map with more failed branches than it tolerates."""
     return Failure("States.ExceedToleratedFailureThreshold", "The specified tolerated failure threshold was exceeded")
 
 
 def failure_of(state: State, failed: StatesError) -> Failure:
-    """What `state` comes to when its data flow fails."""
+    """Return the failure of `state` after an error in its data flow."""
     return Failure(failed.error, f"state {state.name!r}: {failed.cause}")
 
 
@@ -330,7 +345,7 @@ def _visit_fan_out(
         )
         raise StatesError("States.Runtime", cause)
     limit = program.number("MaxConcurrency", value, context) if isinstance(state, Map) and state.has_limit else None
-    too_many_failed(state, value, 0, len(inputs), evaluation)  # an error in what says so shows at once
+    too_many_failed(state, value, 0, len(inputs), evaluation)  # an invalid tolerance fails before any branch runs
     if inputs and not state.pure:
         return AtFanOut(state, value, evaluation, inputs, min(int(limit), len(inputs)) if limit else len(inputs))
     ends = [_end_of_branch(state, index, entered, evaluation, branches) for index, entered in enumerate(inputs)]
@@ -355,7 +370,7 @@ def _end_of_branch(
 
 
 def _shown(failure: Failure) -> dict[str, str]:
-    """The failure as a catcher sees it (specification, Error output)."""
+    """Return the error output for a catcher (Amazon States Language, "Error output")."""
     shown = {"Error": failure.error, "Cause": failure.cause}
     return {name: text for name, text in shown.items() if text is not None}
 
