@@ -134,7 +134,7 @@ def _lambda() -> iam.ServicePrincipal:
 
 
 def _check(memory_size: object, timeout: object, log_group: object) -> None:
-    """Raise if a value is out of Lambda's range; the CDK itself rejects other types.
+    """Raise on values outside Lambda's quotas; the CDK rejects other types.
 
     Raises:
         ValueError: names the argument and the allowed values.

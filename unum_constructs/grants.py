@@ -1,4 +1,4 @@
-"""Permissions for users of a workflow of this app or an imported one."""
+"""Grants on workflows, made by this app or imported."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
@@ -30,7 +30,7 @@ from unum_runtime.model.naming import execution_partition_prefix, start_partitio
 
 
 class IUnumWorkflow(MeteredWorkflow):
-    """Workflow of this app, or an imported one.
+    """Workflow, made by this app or imported.
 
     Each grant allows what the named calls of `unum_runtime.client` need, for this workflow alone, even in a shared
     table, and the use of the table's customer managed key. Functions of the workflow may get `grant_read`, but no grant
@@ -54,7 +54,7 @@ class IUnumWorkflow(MeteredWorkflow):
 
     @property
     def own_partitions(self) -> str:
-        """Prefix of the workflow's partitions, in the table and in the index of executions."""
+        """Partition key prefix of the workflow, in table and index."""
         return execution_partition_prefix(self.workflow_name)
 
     def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
@@ -132,7 +132,7 @@ class IUnumWorkflow(MeteredWorkflow):
         return take.combine(self.grant_task_response(grantee))
 
     def grant(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:
-        """Allow other `actions`: those of Lambda on the start alias, those of DynamoDB on the whole table.
+        """Allow other `actions`: Lambda actions on the start alias, DynamoDB actions on the whole table.
 
         Raises:
             ConstructError: there is no action, or an action of another service.
@@ -171,7 +171,7 @@ class IUnumWorkflow(MeteredWorkflow):
         return iam.Grant.add_to_principal(grantee=grantee, actions=[*actions], resource_arns=[alias.function_arn])
 
     def _parts_before_aliases(self, like: iam.IGrantable) -> Iterator[Any]:
-        """Yield the workflow, and its functions or, if `like` is a role, their roles."""
+        """Yield the workflow, then its functions, or their roles if `like` is a role."""
         yield self
         for function in self._functions():
             yield function.role if isinstance(like, iam.Role) else function

@@ -44,35 +44,29 @@ class ImportedWorkflow(IUnumWorkflow):
         self.table = self._table(table) if isinstance(table, str) else table
         check_is_table(self, "table", self.table)
         self.activities = self._queues(activities)
-        self.payload_bucket = (
-            s3.Bucket.from_bucket_name(self, "Payloads", payload_bucket)
-            if isinstance(payload_bucket, str)
-            else payload_bucket
-        )
-        if self.payload_bucket is not None and not hasattr(self.payload_bucket, "bucket_name"):
-            raise ConstructError(
-                self, f"payload_bucket: expected an aws_s3.IBucket or its name, got {payload_bucket!r}"
-            )
-        self.start_alias = lambda_.Function.from_function_attributes(
-            self,
-            "Start",
-            function_arn=self._qualified("start_alias_arn", start_alias_arn, start_alias(workflow_name)),
-            same_environment=same_environment,
-        )
+        self.payload_bucket = self._bucket(payload_bucket)
+        start = self._qualified("start_alias_arn", start_alias_arn, start_alias(workflow_name))
+        self.start_alias = self._alias("Start", start, same_environment=same_environment)
         self.control_alias = None
         if control_alias_arn is not None:
-            self.control_alias = lambda_.Function.from_function_attributes(
-                self,
-                "Control",
-                function_arn=self._qualified("control_alias_arn", control_alias_arn, control_alias(workflow_name)),
-                same_environment=same_environment,
-            )
+            control = self._qualified("control_alias_arn", control_alias_arn, control_alias(workflow_name))
+            self.control_alias = self._alias("Control", control, same_environment=same_environment)
         self.start_alias.node.add_validation(_NotPolled(self.start_alias))
 
     def _table(self, named: str) -> dynamodb.ITable:
         """Import the table with this name or ARN."""
         known_by = dynamodb.Table.from_table_arn if named.startswith("arn:") else dynamodb.Table.from_table_name
         return known_by(self, "Table", named)
+
+    def _bucket(self, given: s3.IBucket | str | None) -> s3.IBucket | None:
+        bucket = s3.Bucket.from_bucket_name(self, "Payloads", given) if isinstance(given, str) else given
+        if bucket is not None and not hasattr(bucket, "bucket_name"):
+            raise ConstructError(self, f"payload_bucket: expected an aws_s3.IBucket or its name, got {given!r}")
+        return bucket
+
+    def _alias(self, construct_id: str, arn: str, *, same_environment: bool | None) -> lambda_.IFunction:
+        attributes = lambda_.Function.from_function_attributes
+        return attributes(self, construct_id, function_arn=arn, same_environment=same_environment)
 
     def _queues(self, activities: Mapping[str, sqs.IQueue]) -> Mapping[str, sqs.IQueue]:
         """Return `activities`.
@@ -104,7 +98,7 @@ class ImportedWorkflow(IUnumWorkflow):
 
     @classmethod
     def by_name(cls, scope: Construct, construct_id: str, workflow_name: str) -> "ImportedWorkflow":
-        """Import the workflow of this account and region that is exported as `workflow_name`."""
+        """Import the workflow exported as `workflow_name` in this account and region."""
         return cls(
             scope,
             construct_id,

@@ -1,4 +1,4 @@
-"""CloudWatch metrics of a workflow of this app or an imported one."""
+"""CloudWatch metrics of workflows, made by this app or imported."""
 
 from collections.abc import Collection
 from typing import TypedDict, Unpack
@@ -106,7 +106,7 @@ class MeteredWorkflow(Construct):
         return self.metric(WorkflowMetric.ABORTED, **options)
 
     def metric_throttled(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Return the number of events that Lambda has to deliver again.
+        """Return the number of throttled events, which Lambda retries.
 
         A service did not answer, or another delivery held the lease.
         """

@@ -158,7 +158,7 @@ def claim_name(workflow: Construct, table: ITable, name: str) -> None:
 
 
 def has_list_index(table: ITable) -> bool:
-    """Return True if `table` has the index of executions, or is imported and may have it."""
+    """Return True if `table` has the index of executions; imported tables may have it."""
     resource = table.node.default_child
     if not isinstance(resource, CfnTable | CfnGlobalTable):
         return True

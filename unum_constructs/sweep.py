@@ -19,7 +19,8 @@ from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.host import Host, async_configuration
 from unum_constructs.resources import permissions
 from unum_constructs.resources.failure_handler import FailureHandler
-from unum_constructs.store import has_list_index
+from unum_constructs.resources.schedules import new_scheduler_role
+from unum_constructs.store import has_list_index, partition_condition
 from unum_runtime.protocol.control.sweep import Sweep as Request
 
 MINUTE_S = 60
@@ -61,7 +62,7 @@ class Sweep:
         return cls(interval=interval, silent_for=silent_for or Duration.seconds(SILENT_FOR_S), nudge=nudge)
 
     def check(self, workflow: Construct, table: dynamodb.ITable, hosts: Iterable[Host]) -> None:
-        """Raise if the sweep could never find a stalled execution, or would report a healthy one.
+        """Raise if the sweep would never find stalled executions, or would report healthy ones.
 
         Raises:
             ConstructError: the table does not list executions, a time is too short, or a value has another type.
@@ -121,9 +122,7 @@ class WorkflowSweep(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         listing = iam.PolicyStatement(
-            actions=["dynamodb:Query"],
-            resources=[index_arn],
-            conditions={"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{partitions}*"]}},
+            actions=["dynamodb:Query"], resources=[index_arn], conditions=partition_condition([partitions])
         )
         policy = permissions.attach(self, "Permissions", handler.function, [listing])
         configuration = async_configuration(
@@ -134,13 +133,6 @@ class WorkflowSweep(Construct):
         )
         # The configuration names the alias by text, which CloudFormation takes for no dependency.
         configuration.node.add_dependency(resource_of(control_alias, lambda_.CfnAlias))
-        role = iam.Role(
-            self,
-            "Role",
-            assumed_by=iam.PrincipalWithConditions(
-                iam.ServicePrincipal("scheduler.amazonaws.com"), {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
-            ),
-        )
         self.schedule = scheduler.Schedule(
             self,
             "Schedule",
@@ -149,7 +141,7 @@ class WorkflowSweep(Construct):
                 control_alias,
                 input=scheduler.ScheduleTargetInput.from_object(options.request.to_json()),
                 retry_attempts=0,  # the next sweep finds the same executions
-                role=role,
+                role=new_scheduler_role(self, "Role", {"aws:SourceAccount": Aws.ACCOUNT_ID}),
             ),
             description="Looks for executions of a workflow that stand still",
         )
@@ -157,7 +149,7 @@ class WorkflowSweep(Construct):
 
 
 def _known_timeout(host: Host) -> tuple[float, str]:
-    """Return the function's timeout in seconds, 0 for a token, and its path."""
+    """Return timeout in seconds (0 for tokens) and path of a function."""
     timeout_s = host.resource.timeout
     known = 0 if Token.is_unresolved(timeout_s) else timeout_s
     return (DEFAULT_TIMEOUT_S if known is None else known), host.function.node.path

@@ -110,7 +110,7 @@ class UnumScheduleTarget:
 
 
 def _rule_input(value: Any, name: str | None) -> events.RuleTargetInput | None:
-    """Return the event that starts an execution; None passes on the event, whose own id names the execution."""
+    """Return the start event; None passes EventBridge events unchanged, whose ids then name executions."""
     if value is None and name is None:
         return None
     whole = events.EventField.from_path(WHOLE_EVENT)

@@ -1,9 +1,8 @@
 """Workflow construct: table, layer, wrapped functions, permissions, and start alias of one workflow."""
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from aws_cdk import Aws, Duration, Stack, Tags
+from aws_cdk import Duration, Stack, Tags
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
@@ -294,7 +293,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
 
     @staticmethod
     def from_workflow_name(scope: Construct, construct_id: str, workflow_name: str) -> IUnumWorkflow:
-        """Import a workflow of the same account and region that was deployed with ``exported=True``.
+        """Import a workflow, deployed with ``exported=True`` in the same account and region.
 
         CloudFormation refuses to change or delete an exported value that another stack imports: the function of the
         workflow's first Task must stay. Activities and customer managed keys are not exported; import such workflows by
@@ -357,7 +356,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         return WiredProgram(program=program, wiring=wiring, known=cross_stack.functions_known_to(self, hosts))
 
     def _new_table(self, store: Store, sweep: Sweep | None, encryption_key: kms.IKey | None) -> dynamodb.ITable:
-        table = store.table_for(self, "Table", name=self._physical_name("table"), encryption_key=encryption_key)
+        table = store.table_for(self, "Table", name=self._fixed_name("table"), encryption_key=encryption_key)
         claim_name(self, table, self.workflow_name)
         if sweep is not None:
             sweep.check(self, table, self._hosts.values())
@@ -379,7 +378,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
             provision=provision,
             failure_queue=self.failure_queue,
             targets=[wired.known[key] for key in targets],
-            queue_name=self._physical_name("timer"),
+            queue_name=self._fixed_name("timer"),
             waits_long=waits_long(self._workflow),
         )
 
@@ -398,7 +397,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
             bucket=payload_bucket,
             table=self.table,
             retention_s=result_retention_s,
-            name=self._bucket_name(),
+            name=self._fixed_name(cross_stack.BUCKET),
         )
         return State(
             table=self.table,
@@ -418,20 +417,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
             activities=self.activities,
         )
 
-    def _physical_name(self, purpose: str) -> str | None:
-        """Return a fixed name if functions of other stacks need one; None leaves the name to CloudFormation."""
-        is_local = cross_stack.are_in_stack_of(self, self._hosts.values())
-        return None if is_local else cross_stack.physical_name(self, purpose)
-
-    def _bucket_name(self) -> str | None:
-        """Return the physical name of the payload bucket, if functions of other stacks need one.
-
-        Bucket names are unique across accounts, have at most 63 characters and no capitals: hence digest, account and
-        region.
-        Source: Amazon S3 User Guide, "General purpose bucket naming rules".
-        """
-        name = self._physical_name("payloads")
-        return name and f"{hashlib.sha256(name.encode()).hexdigest()[:16]}-{Aws.ACCOUNT_ID}-{Aws.REGION}"
+    def _fixed_name(self, purpose: str) -> str | None:
+        return cross_stack.fixed_name(self, purpose, self._hosts.values())
 
     def _new_failure_handler(self, assembly: Assembly, provision: Provision) -> FailureHandler:
         handler = FailureHandler(

@@ -106,7 +106,7 @@ def test_an_imported_bucket_is_used_and_its_expiry_asked_for() -> None:
     assert deployment.services("A")["Flow"]["payload_bucket"] == "mine"
     (warning,) = deployment.warnings()
     assert "payload_bucket: Stack/Own is imported" in warning.text
-    assert "below Flow/ after 8 days" in warning.text
+    assert "below Flow/ expire after 8 days" in warning.text
 
 
 def test_a_bucket_has_the_key_of_the_table() -> None:

@@ -179,7 +179,7 @@ def test_two_workflows_of_one_name_in_one_function() -> None:
     deployment = Deployment.new()
     shared = function(deployment.stack, "A")
     deployment.flow(chain("A"), {"A": shared}, "One", workflow_name="Same")
-    with pytest.raises(ConstructError, match=r"Stack/Two: .* another workflow called 'Same'; change `workflow_name`"):
+    with pytest.raises(ConstructError, match=r"Stack/Two: .* another workflow named 'Same'; change `workflow_name`"):
         deployment.flow(chain("A"), {"A": shared}, "Two", workflow_name="Same")
 
 

@@ -1,4 +1,4 @@
-"""Binding of a definition to its functions.
+"""Compilation of a definition for its functions.
 
 Problems of the two are found here, before any resource exists except the service function.
 """
@@ -27,7 +27,7 @@ from unum_runtime.model.ir import Workflow
 
 
 class OtherWorkflow(NamedTuple):
-    """Another workflow of the app: a token of its start alias ARN, and its functions."""
+    """Another workflow of the app: start alias ARN (a token), and functions."""
 
     start_alias: str
     hosts: Collection[Host]
@@ -69,7 +69,7 @@ class Program:
         return replace(self, hosts={**self.hosts, ENTRY: entry})
 
     def check_use(self, construct: Construct) -> None:
-        """Raise if a function has no Task, or already belongs to another workflow of the same name.
+        """Raise if a function lacks a Task, or serves another workflow of equal name.
 
         Raises:
             ConstructError: names the key.

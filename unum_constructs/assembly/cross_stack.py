@@ -1,4 +1,4 @@
-"""References between a workflow and functions of other stacks.
+"""Cross-stack references between workflow and functions.
 
 The workflow's stack depends on the stacks of its functions, as a state machine's would, and is deployed after them. Its
 references to them are weak: their stacks may change or delete what it uses. Resources of the workflow that they need
@@ -20,7 +20,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
-from constructs import Construct, IDependable
+from constructs import Construct, IConstruct, IDependable
 
 from unum_constructs.cdk.lambda_runtimes import newest_python
 from unum_constructs.cdk.lookup import path_of, stack_of
@@ -29,6 +29,9 @@ from unum_constructs.hosting.host import Failures, Host
 from unum_constructs.hosting.version_ids import nested_in, retain_with
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_runtime.model.ir import Workflow
+
+BUCKET = "payloads"
+"""Purpose of the name of a bucket."""
 
 _LONGEST_PREFIX = 60
 """Characters of a name before its digest; queue names have at most 80. Source: Amazon SQS API Reference, CreateQueue.
@@ -77,11 +80,6 @@ def functions_known_to(workflow: Construct, hosts: Mapping[str, Host]) -> dict[s
         if host not in known:
             known[host] = host if host.stack == here else CrossStackFunction(place, key, host)
     return {key: known[host] for key, host in hosts.items()}
-
-
-def are_in_stack_of(workflow: Construct, hosts: Iterable[Host]) -> bool:
-    """Return True if all functions are in the workflow's stack."""
-    return {host.stack for host in hosts} <= {path_of(stack_of(workflow))}
 
 
 def distant_layers_of(workflow: Construct, compiled: Workflow, hosts: Collection[Host]) -> dict[str, WorkflowLayers]:
@@ -134,12 +132,7 @@ def table_name(workflow: Construct, table: dynamodb.ITable) -> str:
     named = resource.table_name if isinstance(resource, dynamodb.CfnTable | dynamodb.CfnGlobalTable) else None
     if named is not None and not Token.is_unresolved(named):
         return named
-    if resource is not None and Stack.of(table).node.path == Stack.of(workflow).node.path:
-        raise ConstructError(
-            workflow,
-            f"store: expected a table with a name, or one of another stack, got {table.node.path}: functions of other "
-            "stacks must know the name before the workflow's stack is deployed; set `table_name`, or leave out `table`",
-        )
+    _check_is_elsewhere(workflow, table, "store: expected a table", "set `table_name`, or leave out `table`")
     return table.table_name
 
 
@@ -153,22 +146,38 @@ def bucket_name(workflow: Construct, bucket: s3.IBucket) -> str:
     named = resource.bucket_name if isinstance(resource, s3.CfnBucket) else None
     if named is not None and Stack.of(bucket).resolve(named) is not None:
         return named
-    if resource is not None and Stack.of(bucket).node.path == Stack.of(workflow).node.path:
-        raise ConstructError(
-            workflow,
-            f"payload_bucket: expected a bucket with a name, or one of another stack, got {bucket.node.path}: functions"
-            " of other stacks must know the name before the workflow's stack is deployed; set `bucket_name`, or leave "
-            "out `payload_bucket`",
-        )
+    remedy = "set `bucket_name`, or leave out `payload_bucket`"
+    _check_is_elsewhere(workflow, bucket, "payload_bucket: expected a bucket", remedy)
     return bucket.bucket_name
 
 
-def physical_name(workflow: Construct, purpose: str) -> str:
-    """Return a unique name for a resource that functions of other stacks must know before its deployment."""
+def _check_is_elsewhere(workflow: Construct, resource: IConstruct, expected: str, remedy: str) -> None:
+    """Raise if `resource` belongs to the workflow's stack: only a circular reference could tell its name.
+
+    Raises:
+        ConstructError: names the resource.
+    """
+    if resource.node.default_child is not None and Stack.of(resource).node.path == Stack.of(workflow).node.path:
+        raise ConstructError(
+            workflow,
+            f"{expected} with a name, or one of another stack, got {resource.node.path}: functions of other stacks "
+            f"must know the name before the workflow's stack is deployed; {remedy}",
+        )
+
+
+def fixed_name(workflow: Construct, purpose: str, hosts: Iterable[Host]) -> str | None:
+    """Return a unique name if functions of other stacks need one; None leaves the name to CloudFormation."""
+    if {host.stack for host in hosts} <= {path_of(stack_of(workflow))}:
+        return None
     # The digest covers the stack's name, so that two deployments of one app in an account do not collide.
     path = f"{Stack.of(workflow).stack_name}/{workflow.node.path}/{purpose}"
     name = f"{workflow.node.id}-{purpose}"
-    return f"{name[:_LONGEST_PREFIX]}-{hashlib.sha256(path.encode()).hexdigest()[:16]}"
+    name = f"{name[:_LONGEST_PREFIX]}-{hashlib.sha256(path.encode()).hexdigest()[:16]}"
+    if purpose != BUCKET:
+        return name
+    # Bucket names are unique across accounts, have at most 63 characters and no capitals. Source: Amazon S3 User Guide,
+    # "General purpose bucket naming rules".
+    return f"{hashlib.sha256(name.encode()).hexdigest()[:16]}-{Aws.ACCOUNT_ID}-{Aws.REGION}"
 
 
 def queue_url(name: str | None) -> str:
@@ -187,7 +196,7 @@ def _role_name(scope: Construct, host: Host) -> str:
 
 
 def _weak_reference(scope: Construct, host: Host, token: str) -> str:
-    """Return `token`, from the stack of `host`, for the stack of `scope`, without an export that pins its value."""
+    """Turn `token`, from the host's stack, into a weak reference in the stack of `scope`, without exports."""
     if nested_in(stack_of(scope), stack_of(host.function)):
         return token
     # A strong reference becomes an export, and CloudFormation refuses to change or delete an export in use.

@@ -37,7 +37,7 @@ Statements: TypeAlias = tuple[iam.PolicyStatement, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class WiredProgram:
-    """Program with the references between its functions.
+    """Program with planned references between functions.
 
     Attributes:
         program: compiled definition, with functions by key, `ENTRY` and `SERVICES` included.
@@ -252,7 +252,7 @@ class Assembly:
         return self.distant_layers.get(host.stack, self.layers)
 
     def _invoked(self, key: str) -> list[Host | CrossStackFunction]:
-        """Return the functions that `key` invokes: itself too, after a Wait, a retry, or for parts of a large Map."""
+        """Return functions that `key` invokes, itself included after a Wait or retry, and for parts of a large Map."""
         own = [key] if self._uses_timer(key) or key in splitting_functions(self.workflow) else []
         keys = dict.fromkeys((*self.wiring.edges[key], *own, *self._answered(key)))
         return [self.wired.known[each] for each in keys]
@@ -276,7 +276,7 @@ class Assembly:
 
     @property
     def _shared_values(self) -> dict[str, str]:
-        """Values for placeholders in the IR, without start aliases, by which functions could depend on each other."""
+        """Values for placeholders in the IR, except start aliases, which could close a circle of references."""
         left = {text for text in self.wired.program.started if is_only_started(self.workflow, text)}
         return {name: value for name, value in self.wired.program.bound.values.items() if f"${{{name}}}" not in left}
 

@@ -133,7 +133,7 @@ class ExecutionBounds:
         return limit
 
     def _checked_small_results(self, workflow: Construct, compiled: Workflow) -> bool | None:
-        """Return True or None: the IR has no field for False."""
+        """Return True or None; the IR omits False."""
         if self.small_results and not packed_tasks(replace(compiled, small_results=True)):
             raise ConstructError(
                 workflow,
@@ -143,7 +143,7 @@ class ExecutionBounds:
         return self.small_results or None
 
     def _checked_timeout_s(self, workflow: Construct, defined_s: int | None) -> int | None:
-        """Return the timeout in seconds, from the option or the definition."""
+        """Return the timeout in seconds, from option or definition."""
         if self.timeout is None:
             return defined_s
         seconds = whole_seconds(workflow, "timeout", self.timeout)
@@ -233,7 +233,7 @@ def options_of(
     given: Mapping[str, FunctionOptions],
     guard: Guard | None,
 ) -> dict[str, FunctionOptions]:
-    """Return the options of all `functions` by key, and of the service function.
+    """Return options by key, for `functions` and the service function.
 
     Options in `given` precede a function's own; `guard` applies to functions without a guard.
 

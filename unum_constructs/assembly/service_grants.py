@@ -43,7 +43,7 @@ def call_statements(
 
 
 def warn_of_wide_permissions(workflow: Construct, compiled: Workflow, aliases: Collection[str]) -> None:
-    """Warn of each Task that needs permissions beyond its own resources; users acknowledge each Task by itself."""
+    """Warn of Tasks with permissions beyond their own resources; users acknowledge each Task separately."""
     wide: dict[str, list[str]] = {}
     for task, statement in _statements(compiled, aliases):
         if statement.is_wide:
@@ -66,7 +66,7 @@ def _value(match: re.Match[str], known: Mapping[str, str]) -> str:
 
 
 def _merged(workflow: Workflow, aliases: Collection[str]) -> Mapping[tuple[str, ...], list[str]]:
-    """Return all resources by actions; a wildcard replaces all other resources of the same actions."""
+    """Group resources by actions; a wildcard replaces other resources of equal actions."""
     resources: dict[tuple[str, ...], dict[str, None]] = {}
     for _, statement in _statements(workflow, aliases):
         resources.setdefault(statement.actions, {}).update(dict.fromkeys(statement.resources))

@@ -17,7 +17,7 @@ MANY_FUNCTIONS = 55
 
 
 def check_size(workflow: IConstruct, functions: int) -> None:
-    """Count the resources of the workflow's stack at the end of synthesis, if the workflow has many functions."""
+    """Count the stack's resources at the end of synthesis, for workflows with many functions."""
     if functions > MANY_FUNCTIONS:
         node_of(workflow).add_validation(_Fits(stack_of(workflow), functions))
 

@@ -1,4 +1,4 @@
-"""References between the functions of a workflow, without circles."""
+"""Acyclic references between workflow functions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class Wiring:
 
 
 def with_one_key_each(workflow: Workflow, hosts: Mapping[str, Host]) -> Workflow:
-    """Return `workflow` with one key for each function, the first of its keys.
+    """Name each function by its first key in all Tasks.
 
     Under a second key, a function that follows itself would refer to its own version, which depends on its environment.
     """
@@ -102,7 +102,7 @@ def timer_targets(workflow: Workflow) -> tuple[str, ...]:
 
 
 def _add_references(hosts: Mapping[str, Host], key: str, targets: Iterable[str], stack: str) -> tuple[str, ...]:
-    """Record and return those of `targets` that the function `key` can refer to without a circle."""
+    """Record references from the function `key` to `targets`, except circular ones; return them."""
     possible = []
     for target in targets:
         if hosts[key].stack in (stack, hosts[target].stack) and not hosts[target].reaches(hosts[key]):

@@ -54,7 +54,7 @@ def hosts_of(workflow: IConstruct, functions: Mapping[str, lambda_.Function]) ->
 
 
 def _host(function: lambda_.Function) -> Host | None:
-    """Return the host that another workflow has made of the function, if any."""
+    """Return the function's existing host, made by another workflow."""
     host = node_of(function).try_find_child(Host.ID)
     return host if isinstance(host, Host) else None
 
@@ -72,7 +72,7 @@ def _handler(function: lambda_.Function) -> str | None:
 
 
 def _command(resource: lambda_.CfnFunction) -> Sequence[object]:
-    """Return the command of a container image; empty if only the image has one."""
+    """Return the command override of a container image, empty by default."""
     configured = resource.stack.resolve(resource.image_config) or {}
     return configured.get("command") or ()
 
@@ -164,7 +164,7 @@ def _stack_problems(stack: Stack, function: lambda_.Function) -> Iterator[str]:
 
 
 def _function_problems(function: lambda_.Function, resource: lambda_.CfnFunction) -> Iterator[str]:
-    """Yield the problems of a function that no workflow has wrapped yet."""
+    """Yield problems of a function before its first workflow."""
     given = properties_of(resource)
     if given.get("durableConfig") is not None:
         yield "is a durable function, which Lambda invokes by another protocol; remove `durable_config`"

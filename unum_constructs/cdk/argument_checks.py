@@ -9,7 +9,7 @@ from unum_constructs.errors import ConstructError
 
 
 def check_types(construct: Construct, kind: type, options: Mapping[str, object]) -> None:
-    """Raise if one of `options`, by name, is neither a `kind` nor None.
+    """Raise unless every value in `options`, by name, is a `kind` or None.
 
     Raises:
         ConstructError: names the option, the expected type and the value.
@@ -20,7 +20,7 @@ def check_types(construct: Construct, kind: type, options: Mapping[str, object])
 
 
 def check_mappings(construct: Construct, options: Mapping[str, Mapping[str, object] | None]) -> None:
-    """Raise if one of `options`, by name, is no mapping with text keys; values of `tags` must be text, too.
+    """Raise unless every value in `options`, by name, is a mapping with text keys; `tags` need text values.
 
     Raises:
         ConstructError: names the option and the key or value.

@@ -89,7 +89,7 @@ def acknowledge(construct: IConstruct, reasons: Reasons) -> None:
 
 
 def acknowledge_policies(workflow: Construct, versions_of: Iterable[str], named_at_run_time: Iterable[str]) -> None:
-    """Record each wildcard in the policies of `workflow` by itself, so that cdk-nag still reports any other.
+    """Acknowledge each wildcard in the workflow's policies separately; cdk-nag still reports all others.
 
     Args:
         workflow: construct above the policies.
@@ -105,7 +105,7 @@ def acknowledge_policies(workflow: Construct, versions_of: Iterable[str], named_
 def acknowledge_when_resolved(
     workflow: Construct, versions_of: Iterable[str], named_at_run_time: Iterable[str]
 ) -> None:
-    """Record the wildcards again at the end of synthesis, when references to other stacks have their final form."""
+    """Acknowledge wildcards again at the end of synthesis, after references to other stacks are final."""
     workflow.node.add_validation(_AcknowledgeResolved(workflow, [*versions_of], [*named_at_run_time]))
 
 

@@ -68,12 +68,12 @@ def check_key(construct: IConstruct, option: str, key: object, *, child: str = "
 
 
 def _region_and_account(construct: IConstruct) -> tuple[str, str]:
-    """Return region and account of the construct's stack; either may be a token."""
+    """Return the stack's region and account, possibly tokens."""
     return stack_of(construct).region, stack_of(construct).account
 
 
 def _region_and_account_of_table(table: dynamodb.ITable) -> tuple[str, str]:
-    """Return region and account of a table, from its ARN: `env` of an imported table is that of the importing stack."""
+    """Return a table's region and account from its ARN: `env` of an imported table names the importing stack."""
     parts = table.table_arn.split(":")
     return (parts[3], parts[4]) if len(parts) > _ARN_PARTS else (table.env.region, table.env.account)
 

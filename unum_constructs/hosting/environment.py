@@ -66,7 +66,7 @@ def min_bytes(variables: Mapping[str, Any]) -> int:
 
 
 def _known(value: Any) -> str:
-    """Return the known part of a value that has tokens or is resolved."""
+    """Return the known part of a value with tokens."""
     match value:
         case str():
             return _TOKEN.sub("", value)

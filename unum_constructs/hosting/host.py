@@ -61,7 +61,7 @@ invocation"."""
 
 @dataclass(frozen=True, kw_only=True)
 class Failures:
-    """Destination of events that a function could not process.
+    """On-failure destination of a function, with retry limits.
 
     Attributes:
         handler: on-failure destination.
@@ -83,7 +83,7 @@ class Failures:
 
 
 class Host(Construct):
-    """State that workflows share about one function; the construct is a child of the function.
+    """Shared state of one function's workflows, as a child construct of the function.
 
     Attributes:
         function: the function.
@@ -122,12 +122,12 @@ class Host(Construct):
 
     @property
     def takes_layers(self) -> bool:
-        """True unless the function is a container image, which has to contain the runtime itself."""
+        """True unless the function is a container image, which contains the runtime itself."""
         return package_type_of(self.function) != IMAGE
 
     @property
     def environment_key(self) -> str | None:
-        """ARN of the customer managed key of the environment, if any."""
+        """Customer managed key ARN of the environment, if any."""
         return self.resource.kms_key_arn
 
     @property
@@ -174,7 +174,7 @@ class Host(Construct):
         self.function.invalidate_version_based_on(layer.digest)
 
     def serves(self, workflow: str) -> bool:
-        """Return True if the function belongs to a workflow of that name."""
+        """Return True if a workflow named `workflow` uses this function."""
         return workflow in self._services
 
     def _add_layer(self, layers: WorkflowLayers) -> WorkflowLayer:
@@ -231,7 +231,7 @@ class Host(Construct):
         }
 
     def allow_recursion(self) -> None:
-        """Let Lambda invoke the function as a consequence of its own invocation, as loops and retries do.
+        """Exempt the function from Lambda's recursion detection: loops and retries invoke it again.
 
         Source: AWS Lambda Developer Guide, "Use Lambda recursive loop detection to prevent infinite loops".
 

@@ -44,7 +44,7 @@ class _VersionId:
         return self.current()[len(suffix) - MAX_LOGICAL_ID :] + suffix
 
     def current(self) -> str:
-        """Return the current id; the CDK then requests the ids of all versions that the function refers to."""
+        """Return the current id; resolving requests ids of all referenced versions."""
         if self._cached is None or self._cached[0] != _Synthesis.phase:
             self._cached = _Synthesis.phase, self._stack.resolve(self._token)
         return self._cached[1]

@@ -34,7 +34,7 @@ def compile_source(source: bytes, path: str) -> bytes:
 
 
 def main() -> None:
-    """Compile modules for a Python of another version, as a program.
+    """Compile modules for another Python process, as a program.
 
     The argument is the wanted runtime; standard input is a JSON object of sources by path, and standard output one of
     bytecode by path, both in hexadecimal digits.

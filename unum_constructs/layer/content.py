@@ -88,7 +88,7 @@ def layer_content(workflow: Workflow, runtime: Path) -> Content:
 
 
 def compilable_modules(content: Content) -> Content:
-    """Return the modules in `content` that load faster as bytecode, by their paths in a function."""
+    """Return modules in `content` that load faster as bytecode, by path inside functions."""
     paths = {path: PurePosixPath(path) for path in content}
     faster = (
         path for path, parsed in paths.items() if parsed.suffix == ".py" and SOURCES_ALONE.isdisjoint(parsed.parts)

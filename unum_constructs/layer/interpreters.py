@@ -1,4 +1,4 @@
-"""Bytecode for the Python of functions, by this interpreter or another one on this machine.
+"""Bytecode for the functions' Python, compiled by this interpreter or another local one.
 
 Bytecode belongs to one minor version of CPython; all its releases since the first final one share the format.
 """
@@ -28,7 +28,7 @@ Modules: TypeAlias = Mapping[str, bytes]
 
 
 class NoBytecodeError(Exception):
-    """Missing bytecode for a Python; the text has the reason."""
+    """Missing bytecode for a Python version, with a reason."""
 
 
 def compile_modules(sources: Modules, python: str) -> Modules:
@@ -46,7 +46,7 @@ _compile_here = cache(bytecode.compile_source)
 
 
 def _find(python: str) -> str:
-    """Return the interpreter that a shell would run.
+    """Return the interpreter's path, as a shell finds it.
 
     Raises:
         NoBytecodeError: there is none.
@@ -59,7 +59,7 @@ def _find(python: str) -> str:
 
 
 class _Interpreter:
-    """Another Python, which compiles each module once, and is not called again after a failure."""
+    """Another Python; compiles each module once, and stays unused after a failure."""
 
     def __init__(self, python: str, executable: str) -> None:
         self._python, self._executable = python, executable

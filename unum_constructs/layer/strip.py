@@ -25,7 +25,7 @@ def strip_source(source: bytes) -> bytes:
 
 
 def _texts(module: ast.Module) -> Iterator[tuple[ast.Expr, bool]]:
-    """Yield statements that consist of a text, each with True if its block has no other statement."""
+    """Yield text-only statements, each with True if it is its block's only statement."""
     for node in ast.walk(module):
         statements = getattr(node, "body", None)
         for each in statements if isinstance(statements, list) else ():

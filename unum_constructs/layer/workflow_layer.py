@@ -38,7 +38,7 @@ MAX_NAMED = 3
 
 
 class WorkflowLayer(lambda_.LayerVersion):
-    """Layer version of one workflow, for functions with one Python.
+    """Layer version for one workflow and one Python version.
 
     Attributes:
         digest: digest of all bytes in the layer; versions of functions depend on it.
@@ -71,11 +71,11 @@ class WorkflowLayer(lambda_.LayerVersion):
         return s3_assets.Asset(self, "Definition", path=str(self._definition))
 
     def check_runtime_of(self, function: lambda_.Function) -> None:
-        """Check at the end of synthesis that `function` still has the Python that can load the layer."""
+        """Check at the end of synthesis that `function` still has the layer's Python."""
         self._functions.append(function)
 
     def report_slow_starts(self) -> None:
-        """Report functions of this layer if it has no bytecode."""
+        """Report this layer's functions, if bytecode is missing."""
         if self._functions and self._missing_bytecode:
             Annotations.of(self).add_info_v2(
                 SLOWER_STARTS,
@@ -85,7 +85,7 @@ class WorkflowLayer(lambda_.LayerVersion):
             )
 
     def _stage_again(self, files: Content) -> None:
-        """Replace the staged copy and archive by `files`; another Python may have made them under the same digest.
+        """Replace staged copy and archive by `files`: another Python may have staged equal digests.
 
         The CDK keeps a copy that exists, and its command line keeps the archive of that copy.
         """
@@ -95,7 +95,7 @@ class WorkflowLayer(lambda_.LayerVersion):
         (assembly / ".cache" / f"{asset.asset_hash}.zip").unlink(missing_ok=True)
 
     def _bytecode(self, content: Content) -> Content:
-        """Return the bytecode of the modules in `content`; empty, with the reason stored, if no Python can make it."""
+        """Return bytecode of the modules in `content`; empty if no Python can compile them, with the reason stored."""
         self._missing_bytecode = ""
         try:
             return compile_modules(compilable_modules(content), self.python)
@@ -105,7 +105,7 @@ class WorkflowLayer(lambda_.LayerVersion):
 
 
 class WorkflowLayers:
-    """Layers of a workflow in one stack.
+    """Workflow layers of one stack, by Python version.
 
     Args:
         scope: parent construct of the layers.
@@ -122,7 +122,7 @@ class WorkflowLayers:
         self._layers = {python: self.first}
 
     def add_to(self, function: lambda_.Function) -> WorkflowLayer:
-        """Add the layer for its Python to `function`."""
+        """Add the matching layer to `function`."""
         layer = self._layer_for(str(runtime_of(function)))
         function.add_layers(layer)
         layer.check_runtime_of(function)
@@ -142,7 +142,7 @@ class WorkflowLayers:
 
 @jsii.implements(IValidation)
 class _RuntimeUnchanged:
-    """Check of functions with a layer after all constructs and Aspects have run."""
+    """Runtime check after all constructs and Aspects have run."""
 
     def __init__(self, python: str, functions: list[lambda_.Function]) -> None:
         self._python, self._functions = python, functions
@@ -158,7 +158,7 @@ class _RuntimeUnchanged:
 
 
 def _first_paths(functions: Sequence[lambda_.Function]) -> str:
-    """Return the paths of the first `functions`, and the number of the others."""
+    """Return paths of the first `functions`, and a count of the rest."""
     others = len(functions) - MAX_NAMED
     return ", ".join(map(path_of, functions[:MAX_NAMED])) + (f" and {others} more" if others > 0 else "")
 
@@ -170,7 +170,7 @@ def _stage(scope: Construct) -> Stage:
 
 
 def _write(content: Content, folder: Path) -> None:
-    """Replace `folder` by `content`; another Python may have synthesized there before."""
+    """Replace `folder` by `content`; earlier synthesis may have used another Python."""
     rmtree(folder, ignore_errors=True)
     for path, data in content.items():
         file = folder / path

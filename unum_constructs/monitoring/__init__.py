@@ -1,1 +1,1 @@
-"""Alarms and the dashboard of a workflow."""
+"""Workflow alarms and dashboard."""

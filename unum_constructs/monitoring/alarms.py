@@ -17,7 +17,7 @@ Amazon SQS Developer Guide, "Amazon SQS delay queues"."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarms:
-    """Alarms of a workflow; None for alarms without a threshold or without anything to watch.
+    """Alarms of a workflow; None without threshold or metric.
 
     Attributes:
         failed: failed executions.
@@ -46,12 +46,10 @@ class Alarms:
         return [each for each in every if each is not None]
 
 
-def new_alarm(
+def optional_alarm(
     scope: Construct, construct_id: str, metric: cloudwatch.IMetric, threshold: float | None, description: str
 ) -> cloudwatch.Alarm | None:
-    """Make an alarm for `metric` at or above `threshold` in one period; None without a threshold.
-
-    Missing data is no breach, because idle workflows write no metrics.
+    """Make an alarm for `metric` at or above `threshold`, if given.
 
     Raises:
         ConstructError: the threshold is no number above 0, so the alarm would always be on.
@@ -62,6 +60,13 @@ def new_alarm(
         raise ConstructError(
             scope, f"expected a number above 0, or None for no alarm, got {threshold!r}", child=construct_id
         )
+    return new_alarm(scope, construct_id, metric, threshold, description)
+
+
+def new_alarm(
+    scope: Construct, construct_id: str, metric: cloudwatch.IMetric, threshold: float, description: str
+) -> cloudwatch.Alarm:
+    """Make an alarm for `metric` at or above `threshold` in one period."""
     return cloudwatch.Alarm(
         scope,
         construct_id,
@@ -69,6 +74,7 @@ def new_alarm(
         threshold=threshold,
         evaluation_periods=1,
         comparison_operator=AT_LEAST,
+        # Idle workflows write no metrics, so missing data is no breach.
         treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         alarm_description=description,
     )

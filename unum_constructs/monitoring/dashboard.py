@@ -135,7 +135,7 @@ def _row(*graphs: tuple[str, Iterable[cloudwatch.IMetric]]) -> Row:
 
 
 def _usd_per_ms(function: lambda_.Function, usd: Mapping[str, float]) -> str:
-    """Return the price of a millisecond of `function`, as a term."""
+    """Return the price per millisecond of `function`, as a metric math term."""
     is_arm = function.architecture.name == lambda_.Architecture.ARM_64.name
     memory_mb = resource_of(function, lambda_.CfnFunction).memory_size or DEFAULT_MEMORY_MB
     per_gb_s = usd["lambda_gb_s" if is_arm else "lambda_gb_s_x86"]

@@ -1,4 +1,4 @@
-"""Alarms and dashboard of a workflow of this app."""
+"""Alarms and dashboard for workflows of this app."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from constructs import Construct
 from unum_constructs.cdk.argument_checks import check_types
 from unum_constructs.hosting.host import Host
 from unum_constructs.metrics import MeteredWorkflow
-from unum_constructs.monitoring.alarms import TIMER_AGE_MIN, Alarms, new_alarm
+from unum_constructs.monitoring.alarms import TIMER_AGE_MIN, Alarms, optional_alarm
 from unum_constructs.monitoring.dashboard import MonitoredParts, dashboard_rows
 from unum_constructs.resources.failure_handler import FailureHandler
 from unum_constructs.resources.timer import WorkflowTimer
@@ -20,7 +20,7 @@ from unum_constructs.sweep import WorkflowSweep
 
 
 class MonitoredWorkflow(MeteredWorkflow):
-    """Workflow whose parts are known, with alarms and a dashboard."""
+    """Workflow with known parts, alarms, and dashboard."""
 
     table: dynamodb.ITable
     timer: WorkflowTimer | None
@@ -62,11 +62,13 @@ class MonitoredWorkflow(MeteredWorkflow):
         scope, over = Construct(self, "Alarms"), period or Duration.minutes(5)
         name = self.workflow_name
         alarms = Alarms(
-            failed=new_alarm(scope, "Failed", self.metric_failed(period=over), failed, f"Executions of {name} failed"),
-            timed_out=new_alarm(
+            failed=optional_alarm(
+                scope, "Failed", self.metric_failed(period=over), failed, f"Executions of {name} failed"
+            ),
+            timed_out=optional_alarm(
                 scope, "TimedOut", self.metric_timed_out(period=over), timed_out, f"Executions of {name} timed out"
             ),
-            throttled=new_alarm(
+            throttled=optional_alarm(
                 scope, "Throttled", self.metric_throttled(period=over), throttled, f"Events of {name} are put off"
             ),
             timer_age=self._timer_alarm(scope, timer_age or Duration.minutes(TIMER_AGE_MIN)),
@@ -99,12 +101,12 @@ class MonitoredWorkflow(MeteredWorkflow):
             period=Duration.minutes(5), statistic="Maximum"
         )
         what = f"Events of {self.workflow_name} that wait are not handed on"
-        return new_alarm(scope, "TimerAge", metric, age.to_seconds(), what)
+        return optional_alarm(scope, "TimerAge", metric, age.to_seconds(), what)
 
     def _silence_alarm(self, scope: Construct, over: Duration, silent: int | None) -> cloudwatch.Alarm | None:
         if self.sweep is None:
             return None
-        return new_alarm(
+        return optional_alarm(
             scope, "Silent", self.metric_silent(period=over), silent, f"Executions of {self.workflow_name} stand still"
         )
 

@@ -17,7 +17,7 @@ from unum_runtime.model.ir import Pattern, Workflow
 
 
 def answered_functions(workflow: Workflow) -> tuple[str, ...]:
-    """Return the functions that are invoked again with the response of one of their Tasks."""
+    """Return functions with callback Tasks, which responses invoke again."""
     return tuple(dict.fromkeys(task.function for task in workflow.tasks if task.pattern is Pattern.CALLBACK))
 
 

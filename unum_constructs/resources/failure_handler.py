@@ -24,6 +24,7 @@ from unum_constructs.hosting import environment
 from unum_constructs.hosting.host import FailureDestination, async_configuration
 from unum_constructs.hosting.version_ids import retain_with, version_arn
 from unum_constructs.layer.workflow_layer import WorkflowLayer
+from unum_constructs.monitoring.alarms import new_alarm
 from unum_constructs.resources import permissions
 from unum_constructs.resources.own_functions import Provision
 
@@ -112,7 +113,7 @@ class FailureHandler(Construct):
         permissions.attach(self, "Control", self.function, own)
 
     def forward_failures(self, workflow_name: str, other: FailureDestination) -> None:
-        """Forward failures of another workflow, which shares functions with this one, to `other`.
+        """Forward failures of a workflow with shared functions to its own handler, `other`.
 
         Raises:
             ConstructError: the environment would be too large.
@@ -135,18 +136,11 @@ class FailureHandler(Construct):
             )
 
     def _alarm(self) -> cloudwatch.Alarm:
-        alarm = cloudwatch.Alarm(
-            self,
-            "Alarm",
-            metric=self._dead_letters.metric_approximate_number_of_messages_visible(
-                period=Duration.minutes(1), statistic="Maximum"
-            ),
-            threshold=1,
-            evaluation_periods=1,
-            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-            alarm_description="Events of a workflow that need somebody: executions may stand still",
+        metric = self._dead_letters.metric_approximate_number_of_messages_visible(
+            period=Duration.minutes(1), statistic="Maximum"
         )
+        what = "Events of a workflow that need somebody: executions may stand still"
+        alarm = new_alarm(self, "Alarm", metric, 1, what)
         acknowledge(alarm, ALARM)
         return alarm
 

@@ -1,4 +1,4 @@
-"""Functions that a workflow makes: without user code, with all code in the layer."""
+"""Functions without user code; their code is in the layer."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -98,12 +98,6 @@ class Provision:
 
     def _given_options(self) -> dict[str, Any]:
         """Return optional arguments, omitted when unset: `lambda_.Function` treats ``vpc=None`` as a value."""
-        given = {
-            "tracing": self.tracing,
-            "encryption_key": self.encryption_key,
-            "environment_encryption": self.environment_encryption,
-            "vpc": self.vpc,
-            "vpc_subnets": self.vpc_subnets,
-            "security_groups": self.security_groups,
-        }
+        names = ("tracing", "encryption_key", "environment_encryption", "vpc", "vpc_subnets", "security_groups")
+        given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}

@@ -22,7 +22,7 @@ def payload_bucket_for(  # noqa: PLR0913 - keywords, but for the first
     retention_s: int,
     name: str | None,
 ) -> s3.IBucket | None:
-    """Return the bucket of `workflow` for large values; make one if the workflow needs it and the user gave none.
+    """Return the workflow's bucket for large values; make one if needed.
 
     Args:
         workflow: the workflow.

@@ -40,18 +40,18 @@ _ANY_UNPUBLISHED = f"arn:{Aws.PARTITION}:lambda:{Aws.REGION}:{Aws.ACCOUNT_ID}:fu
 
 
 class HasFunction(Protocol):
-    """Object with a function."""
+    """Holder of a Lambda function."""
 
     @property
     def function(self) -> lambda_.IFunction: ...  # noqa: D102 - says it all
 
 
 class HasEnvironment(HasFunction, Protocol):
-    """Object with a function that has an environment."""
+    """Function with environment variables."""
 
     @property
     def environment_key(self) -> str | None:
-        """ARN of the customer managed key of the environment, if any."""
+        """Customer managed key ARN of the environment, if any."""
 
 
 def attach(
@@ -142,7 +142,7 @@ def objects_of(bucket: s3.IBucket, workflow_name: str) -> str:
 
 
 def read_asset_statement(asset: s3_assets.Asset) -> iam.PolicyStatement:
-    """Return permission to read `asset`, but no other object in its bucket."""
+    """Return read permission for `asset`, excluding other objects."""
     return iam.PolicyStatement(actions=["s3:GetObject"], resources=[asset.bucket.arn_for_objects(asset.s3_object_key)])
 
 

@@ -1,9 +1,9 @@
-"""Schedules for events that wait for long, in workflows with such events.
+"""Schedules for long delays of events.
 
 The runtime makes the schedules; their group is deleted with the stack, and all schedules with it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from aws_cdk import Aws, Stack
 from aws_cdk import aws_iam as iam
@@ -20,7 +20,7 @@ SCHEDULER = "scheduler.amazonaws.com"
 
 
 class WorkflowSchedules(Construct):
-    """Group of schedules that send to one queue, with their role.
+    """Schedule group and role, for messages to one queue.
 
     Args:
         scope: the timer.
@@ -48,16 +48,13 @@ class WorkflowSchedules(Construct):
         self._queue, self._dead_letters, self._key = queue, dead_letters, encryption_key
         self.group = scheduler.CfnScheduleGroup(self, "Group")
         self.arns = f"arn:{Aws.PARTITION}:scheduler:{Aws.REGION}:{Aws.ACCOUNT_ID}:schedule/{self.group.ref}/*"
-        self.role = iam.Role(
-            self,
-            "Role",
-            assumed_by=iam.PrincipalWithConditions(iam.ServicePrincipal(SCHEDULER), {"StringEquals": self._source}),
-        )
+        source = {"aws:SourceAccount": Aws.ACCOUNT_ID, "aws:SourceArn": self.group.attr_arn}
+        self.role = new_scheduler_role(self, "Role", source)
         iam.Policy(self, "Permissions", statements=[*self._sending()], roles=[self.role])
 
     @property
     def settings(self) -> str:
-        """Fields of `unum_runtime.aws.schedules.Schedules` for the forwarder, as JSON."""
+        """Forwarder settings as JSON: fields of `unum_runtime.aws.schedules.Schedules`."""
         fields = {
             "group": self.group.ref,
             "queue": self._queue.queue_arn,
@@ -69,7 +66,7 @@ class WorkflowSchedules(Construct):
         return Stack.of(self).to_json_string({**fields, **key})
 
     def add_schedule_statements(self) -> Iterator[iam.PolicyStatement]:
-        """Yield permission to add schedules to the group, with this role and no other."""
+        """Yield permission to create schedules in the group, with this role alone."""
         yield iam.PolicyStatement(actions=["scheduler:CreateSchedule"], resources=[self.arns])
         yield iam.PolicyStatement(
             actions=["iam:PassRole"],
@@ -79,12 +76,16 @@ class WorkflowSchedules(Construct):
         if self._key is not None:
             yield key_statement(self._key, SCHEDULING, through="scheduler")
 
-    @property
-    def _source(self) -> dict[str, str]:
-        """Condition on the assuming service. Source: EventBridge Scheduler User Guide, "Confused deputy prevention"."""
-        return {"aws:SourceAccount": Aws.ACCOUNT_ID, "aws:SourceArn": self.group.attr_arn}
-
     def _sending(self) -> Iterator[iam.PolicyStatement]:
         yield from permissions.send_statements([self._queue, self._dead_letters])
         if self._key is not None:
             yield schedule_key_statement(self._key, self.arns)
+
+
+def new_scheduler_role(scope: Construct, construct_id: str, source: Mapping[str, str]) -> iam.Role:
+    """Make a role that EventBridge Scheduler assumes for schedules with the condition keys `source`.
+
+    Source: EventBridge Scheduler User Guide, "Confused deputy prevention".
+    """
+    scheduler_only = iam.PrincipalWithConditions(iam.ServicePrincipal(SCHEDULER), {"StringEquals": {**source}})
+    return iam.Role(scope, construct_id, assumed_by=scheduler_only)

@@ -1,4 +1,4 @@
-"""Grants for the service function, beyond the calls in the definition."""
+"""Additional grants for the service function."""
 
 import jsii
 from aws_cdk import aws_iam as iam

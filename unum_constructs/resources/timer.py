@@ -75,19 +75,7 @@ class WorkflowTimer(Construct):
             dead_letter_queue=sqs.DeadLetterQueue(queue=failure_queue, max_receive_count=MAX_RECEIVES),
         )
         self.schedules = self._new_schedules(failure_queue, provision.encryption_key) if waits_long else None
-        self.forwarder = provision.new_function(
-            self,
-            "Forwarder",
-            handler=HANDLER,
-            layers=[layer],
-            environment=self._environment(),
-            timeout=Duration.seconds(FORWARDER_TIMEOUT_S),
-            # Lambda stops a loop of SQS and Lambda after about 16 rounds, and long waits loop every 15 minutes.
-            # Source: AWS Lambda Developer Guide, "Use Lambda recursive loop detection to prevent infinite loops".
-            recursive_loop=lambda_.RecursiveLoop.ALLOW,
-            description="Hands on the events of a workflow when they are due",
-        )
-        layer.check_runtime_of(self.forwarder)
+        self.forwarder = self._new_forwarder(layer, provision)
         policy = permissions.attach_for_all(
             self,
             "Permissions",
@@ -99,6 +87,31 @@ class WorkflowTimer(Construct):
         if self.schedules is not None:
             # Without this order, a schedule could fire before its role may send to the queue.
             policy.node.add_dependency(self.schedules)
+        self._connect_queue(policy)
+
+    def _new_schedules(self, dead_letters: sqs.IQueue, encryption_key: kms.IKey | None) -> WorkflowSchedules:
+        return WorkflowSchedules(
+            self, "Schedules", queue=self.queue, dead_letters=dead_letters, encryption_key=encryption_key
+        )
+
+    def _new_forwarder(self, layer: WorkflowLayer, provision: Provision) -> lambda_.Function:
+        forwarder = provision.new_function(
+            self,
+            "Forwarder",
+            handler=HANDLER,
+            layers=[layer],
+            environment=self._environment(),
+            timeout=Duration.seconds(FORWARDER_TIMEOUT_S),
+            # Lambda stops a loop of SQS and Lambda after about 16 rounds, and long waits loop every 15 minutes.
+            # Source: AWS Lambda Developer Guide, "Use Lambda recursive loop detection to prevent infinite loops".
+            recursive_loop=lambda_.RecursiveLoop.ALLOW,
+            description="Hands on the events of a workflow when they are due",
+        )
+        layer.check_runtime_of(forwarder)
+        return forwarder
+
+    def _connect_queue(self, policy: iam.Policy) -> None:
+        """Let Lambda invoke the forwarder with messages of the queue."""
         mapping = lambda_.EventSourceMapping(
             self,
             "Messages",
@@ -109,11 +122,6 @@ class WorkflowTimer(Construct):
         )
         # CreateEventSourceMapping fails unless the role may already read the queue.
         mapping.node.add_dependency(policy)
-
-    def _new_schedules(self, dead_letters: sqs.IQueue, encryption_key: kms.IKey | None) -> WorkflowSchedules:
-        return WorkflowSchedules(
-            self, "Schedules", queue=self.queue, dead_letters=dead_letters, encryption_key=encryption_key
-        )
 
     def _environment(self) -> dict[str, str]:
         """Return the forwarder's environment."""

@@ -1,4 +1,4 @@
-"""Assertions on the template of a stack with a workflow."""
+"""Template assertions for stacks with workflows."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ def assert_workflow(
     start: str | None = None,
     table: str | None = None,
 ) -> WorkflowResources:
-    """Assert that `template` has a workflow with the expected wiring.
+    """Assert that `template` contains a workflow with expected wiring.
 
     It always checks that all functions share one table, and that one start alias belongs to one of the functions.
 
@@ -49,7 +49,7 @@ def assert_workflow(
 
 
 def _check_keys(given: Mapping[str, object]) -> None:
-    """Raise if an argument, by name, is a text, whose characters would count as keys."""
+    """Raise if an argument, by name, is text: its characters would count as keys."""
     for argument, keys in given.items():
         if isinstance(keys, str):
             raise TypeError(f"{argument}: expected a collection of keys, got the text {keys!r}; write [{keys!r}]")

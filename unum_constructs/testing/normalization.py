@@ -35,7 +35,7 @@ def template_json(template: HasTemplate | Mapping[str, Any]) -> Mapping[str, Any
 
 
 def normalize_template(template: HasTemplate | Mapping[str, Any]) -> dict[str, Any]:
-    """Return `template` without values that change with code alone, or with the version of the CDK.
+    """Normalize `template`: drop values that change with code alone, or with the CDK's version.
 
     Use it for snapshots: they change with resources, permissions, options and edges, but not with a function's code,
     the workflow's definition, or the runtime.

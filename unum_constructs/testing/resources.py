@@ -1,4 +1,4 @@
-"""Resources of one workflow in a template, found by the functions' environments."""
+"""Workflow resources in a template, found by environment variables."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -17,7 +17,7 @@ _HANDLER = "unum_runtime.handler.handle"
 
 @dataclass(frozen=True)
 class WorkflowResources:
-    """Resources of a workflow in a template, by logical id.
+    """Workflow resources in a template, by logical id.
 
     Attributes:
         workflow_name: workflow name.
@@ -46,7 +46,7 @@ class WorkflowResources:
 
     @cached_property
     def functions(self) -> Mapping[str, str]:
-        """Logical ids of the functions, by each key of their Tasks; ``$entry`` is the entry function."""
+        """Logical ids of functions, by Task key; ``$entry`` names the entry function."""
         found: dict[str, str] = {}
         for logical_id, function in _functions(self.template).items():
             service = _services(function).get(self.workflow_name)
@@ -56,7 +56,7 @@ class WorkflowResources:
 
     @cached_property
     def edges(self) -> Mapping[str, frozenset[str]]:
-        """Keys of the functions that each function's role may invoke, itself included, by key."""
+        """Functions that each role may invoke, own function included, by key."""
         keys: dict[str, set[str]] = {}
         for key, logical_id in self.functions.items():
             keys.setdefault(logical_id, set()).add(key)
@@ -67,7 +67,7 @@ class WorkflowResources:
 
     @property
     def table(self) -> str:
-        """Logical id of the table, or its name if another stack has it.
+        """Logical id of the table, or its name for a table of another stack.
 
         Raises:
             AssertionError: functions name different tables.
@@ -81,7 +81,7 @@ class WorkflowResources:
 
     @property
     def start_aliases(self) -> Resources:
-        """Aliases that start the workflow; a correct template has one."""
+        """Start aliases of the workflow; correct templates have one."""
         name = start_alias(self.workflow_name)
         aliases = _of_type(self.template, "AWS::Lambda::Alias")
         return {each: alias for each, alias in aliases.items() if alias["Properties"]["Name"] == name}
@@ -110,7 +110,7 @@ class WorkflowResources:
                 yield from (each.removesuffix(":*").removesuffix(".Arn") for each in targets)
 
     def _statements(self, role: str) -> Iterator[Mapping[str, Any]]:
-        """Yield the statements of all policies of a role."""
+        """Yield all policy statements of a role."""
         for policy in _of_type(self.template, "AWS::IAM::Policy").values():
             if {"Ref": role} in policy["Properties"].get("Roles", ()):
                 yield from policy["Properties"]["PolicyDocument"]["Statement"]

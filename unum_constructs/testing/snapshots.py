@@ -8,7 +8,7 @@ from unum_constructs.testing.normalization import normalize_template
 
 
 class TemplateSnapshotExtension(JSONSnapshotExtension):
-    """Serializer of a template, in the form of `normalize_template`.
+    """Snapshot serializer for templates, normalized by `normalize_template`.
 
     It accepts an `aws_cdk.assertions.Template`, or a template as JSON. Use it with
     ``snapshot.use_extension(TemplateSnapshotExtension)``; each snapshot is a JSON file.
