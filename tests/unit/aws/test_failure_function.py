@@ -228,7 +228,7 @@ def test_what_is_no_failure_of_user_code_is_delivered_again_later_and_not_for_ev
         again = {**event, "redelivered": before} if before else event
         deployed.fail(again, answer)
     assert deployed.describe().status is Status.RUNNING
-    with pytest.raises(InvokeError, match=rf"A:7: gave up after it was delivered anew 5 times; {error}: .*no answer"):
+    with pytest.raises(InvokeError, match=rf"A:7: gave up after 5 redeliveries; {error}: .*no answer"):
         deployed.fail({**event, "redelivered": MAX_REDELIVERIES}, answer)
 
 

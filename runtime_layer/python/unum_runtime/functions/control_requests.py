@@ -1,7 +1,7 @@
-"""What the failure handler does for people: it takes requests through its alias, as it may invoke every function.
+"""Control requests to the failure handler through its alias: stop, nudge, redrive, fork and sweep.
 
-It does them with the versions that the execution began with, or, to redrive and to fork, with those that are deployed
-now. An execution of another IR has a handler of its own, which the request is handed on to.
+Nudges use the function versions that the execution began with; redrives and forks use those deployed now. An execution
+of another IR has a handler of its own, to which requests are forwarded.
 """
 
 import json
@@ -29,27 +29,27 @@ from unum_runtime.protocol.runtime import Runtime
 
 
 def answer(event: Json, context: Any) -> Json:
-    """Do what `event` asks for.
+    """Carry out the request in `event`.
 
     Returns:
-        What came of it; or what was wrong as ``error``, named as boto3 names it, and ``message``.
+        The answer; or ``error``, with boto3's name for it, and ``message``.
 
     Raises:
-        UnumError: it is not known whether it was done; the request must be repeated.
+        UnumError: the result is unknown; the caller must repeat the request.
     """
     try:
         if is_sweep(event):
-            return _swept(Sweep.from_json(event), context)
-        return _answered(operator_requests.parse(event), event, context)
+            return _sweep_executions(Sweep.from_json(event), context)
+        return _run_request(operator_requests.parse(event), event, context)
     except ClientError as error:
         return refusal(type(error).__name__, str(error))
 
 
 def deliver(event: Mapping[str, Json], context: Any) -> None:
-    """One delivery of an envelope for a state that runs no user code, which a request has led to.
+    """Run one step for an envelope of a state without user code, which a control request led to.
 
     Raises:
-        NotOurEvent: it is of another workflow.
+        NotOurEvent: the envelope belongs to another workflow.
     """
     (workflow,) = services()
     envelope = Envelope.from_json(event)
@@ -57,11 +57,11 @@ def deliver(event: Mapping[str, Json], context: Any) -> None:
         raise NotOurEvent(f"event.workflow: expected {workflow!r}, got {envelope.workflow!r}")
     here = _runtime(None, context)
     found = operator_requests.runs_on(here.store, workflow, envelope.name.execution.name)
-    step(_runtime(found.began or _newest(context), context), envelope)
+    step(_runtime(found.began or _newest_versions(context), context), envelope)
 
 
-def _swept(asked: Sweep, context: Any) -> Json:
-    """Look through the executions; another delivery goes on where the time of this one is over."""
+def _sweep_executions(asked: Sweep, context: Any) -> Json:
+    """Sweep the executions, and send the rest of the sweep to another delivery when time runs out."""
     here = _runtime(None, context)
     found = sweep(here, index_of(here.workflow.name), asked, partial(answer, context=context))
     here.log("swept", looked_at=found.looked_at, silent=found.silent, is_done=found.rest is None)
@@ -70,28 +70,29 @@ def _swept(asked: Sweep, context: Any) -> Json:
     return {"looked_at": found.looked_at, "silent": found.silent, "is_done": found.rest is None}
 
 
-def _answered(request: Request, event: Mapping[str, Json], context: Any) -> Json:
+def _run_request(request: Request, event: Mapping[str, Json], context: Any) -> Json:
     here = _runtime(None, context)
-    if request.control is Control.STOP:  # in the store alone, whatever the version
+    if request.control is Control.STOP:  # a stop writes to the store alone, so any version can do it
         return operator_requests.answer(here, request, None)
     found = operator_requests.runs_on(here.store, here.workflow.name, request.execution)
     if request.needs_version and found.digest not in (None, here.workflow.digest):
-        return _hand_on(here, found, request, event)
+        return _forward(here, found, request, event)
     began = found.began
     if began is None or (request.goes_on_anew and not request.handed_on):
-        began = _newest(context)
+        began = _newest_versions(context)
     rt = _runtime(began, context)
-    if found.digest is None:  # nobody has begun it: so it begins as if the function had been called that it starts in
+    if found.digest is None:  # no delivery has begun it, so it starts at the function of the start alias
         rt = replace(rt, own_address=began.address)
     return operator_requests.answer(rt, request, began)
 
 
-def _hand_on(here: Runtime, found: RunsOn, request: Request, event: Mapping[str, Json]) -> Json:
-    """Let the handler of the execution's own version do it.
+def _forward(here: Runtime, found: RunsOn, request: Request, event: Mapping[str, Json]) -> Json:
+    """Forward a request to the failure handler of the execution's version.
 
     Raises:
-        VersionGone: there is none, or it has the same definition as this one.
+        VersionGone: that handler is unknown, or the request was forwarded before.
     """
+    # Forward once: two handlers that each take the other for the right one would send the request back and forth.
     if found.began is not None and not request.handed_on:
         own = function_of(here.own_address)
         for address in addresses(here.workflow.name, found.began).values():
@@ -105,14 +106,15 @@ def _hand_on(here: Runtime, found: RunsOn, request: Request, event: Mapping[str,
     )
 
 
-def _newest(context: Any) -> Began:
+def _newest_versions(context: Any) -> Began:
+    """Return the deployed versions, through the description of the control alias."""
     (workflow,) = services()
     own = f"{function_of(context.invoked_function_arn)}:{control_alias(workflow)}"
     return begun_at(workflow, start_alias(own))
 
 
 def _runtime(began: Began | None, context: Any) -> Runtime:
-    """A runtime that runs no user code; it knows the addresses of the versions of `began`."""
+    """Return a runtime without user code, with the routes to the versions of `began`."""
     ((workflow, service),) = services().items()
     if began is not None:
         routes = {**began.routes, **addresses(workflow, began)}

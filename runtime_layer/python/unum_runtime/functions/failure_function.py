@@ -1,12 +1,12 @@
-"""What Lambda calls with the events that it has given up, of the functions of one workflow.
+"""Failure handler: the Lambda handler for failed events of one workflow's functions.
 
-It is the on-failure destination of their versions and of the start alias, itself as a version, so that it has the same
-definition as they. It takes the place of the function that the event was for, and plans with the addresses that this
-has, which it looks up in its configuration. The environment is that of every function of the workflow
-(`UNUM_WORKFLOWS`), and names the handlers of other workflows that share functions with this one (`UNUM_OTHERS`).
+A version of it is the on-failure destination of the functions' versions and of the start alias, so that it has their
+definition. It acts in place of the function that failed, with the routes in that function's configuration. Its
+environment has `UNUM_WORKFLOWS`, as every function of the workflow, and `UNUM_OTHERS`, the failure handlers of other
+workflows that share functions with this one.
 
-What it cannot do it raises: after some attempts Lambda hands the record to the queue of dead letters.
-Through an alias of its own it is asked for more than that, see `unum_runtime.functions.control_requests`.
+It raises its own errors: after some attempts Lambda sends the record to the dead-letter queue.
+Through its control alias it takes requests, see `unum_runtime.functions.control_requests`.
 Source of the records: AWS Lambda Developer Guide, "Capturing records of Lambda asynchronous invocations".
 """
 
@@ -36,31 +36,31 @@ UNKNOWN = "Lambda.Unknown"
 """Source: AWS Step Functions Developer Guide, "Handle Lambda service exceptions"."""
 
 TRANSIENT = frozenset({"StoreError", "InvokeError", "LeaseHeldError", "LeaseStolenError"})
-"""Errors of the runtime that say nothing of user code: the event may be delivered again."""
+"""Errors of the runtime that do not concern user code: the event may be delivered again."""
 
 CONTRADICTIONS = frozenset({"NotOurEvent", "InconsistentHistory"})
-"""Errors of the runtime after which nothing can be built on the event."""
+"""Errors of the runtime after which no result may be built on the event."""
 
 REDELIVERED = "redelivered"
-"""Field of an envelope: how often it was delivered anew from here."""
+"""Field of an envelope with the number of redeliveries by this handler."""
 
 MAX_REDELIVERIES = 5
-"""Of one event; with Lambda's retries after each, they outlast disturbances of 15 minutes."""
+"""Most redeliveries of an event; with Lambda's retries after each, they outlast disturbances of 15 minutes."""
 
 REDELIVERY_DELAY_MS = 30_000
-"""Before the first; twice as long before each that follows. It takes a timer, which not all workflows have."""
+"""Delay before the first redelivery, doubled before each further one. Workflows without a timer have no delay."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GivenUp:
-    """An event that Lambda has given up.
+    """Event after Lambda's last attempt to deliver it.
 
     Attributes:
-        function: the function that it was for, without the qualifier.
-        qualifier: the version or alias that it was for.
-        request_id: of the event.
+        function: ARN of its function, without a qualifier.
+        qualifier: its version or alias.
+        request_id: Lambda's request id.
         event: the event.
-        failure: what became of it at last, named and told as Step Functions does for Lambda functions.
+        failure: failure of the last attempt, with Step Functions' names for Lambda functions.
     """
 
     function: str
@@ -71,15 +71,15 @@ class GivenUp:
 
     @property
     def address(self) -> str:
-        """Function and qualifier."""
+        """Qualified ARN."""
         return f"{self.function}:{self.qualifier}"
 
     @classmethod
     def from_record(cls, record: Json) -> "GivenUp":
-        """What Lambda's invocation record says.
+        """Parse Lambda's invocation record.
 
         Raises:
-            NotOurEvent: it is no such record.
+            NotOurEvent: `record` is no such record.
         """
         try:
             context = record["requestContext"]
@@ -92,58 +92,54 @@ class GivenUp:
                 failure=_failure(record),
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise NotOurEvent(f"expected a record of an event that Lambda has given up: {error!r}") from error
+            raise NotOurEvent(f"expected a record of a failed event: {error!r}") from error
 
 
 def handle(event: Json, context: Any) -> Json:
-    """Make up for what a record tells; or do what somebody asks for, or what that led to.
+    """Recover from a failed event, carry out a control request, or run a step for an envelope that a request led to.
 
     Args:
-        event: a record; or a request; or an envelope that this function has sent to itself.
+        event: a record, a request, or an envelope that this function sent to itself.
         context: Lambda's context object.
 
     Returns:
         The answer to a request.
 
     Raises:
-        NotOurEvent: there is nothing in it that this workflow could go on from.
-        InconsistentHistory: what is stored contradicts the event.
-        UnumError: something did not answer; Lambda calls again.
+        NotOurEvent: this workflow cannot continue from the event.
+        InconsistentHistory: stored items contradict the event.
+        UnumError: a service did not answer; Lambda calls again.
     """
     *_, qualifier = context.invoked_function_arn.split(":")
-    if (
-        operator_requests.is_request(event) or not qualifier.isdecimal()
-    ):  # through the alias nothing else is read as such
+    # Callers of the control alias may send requests only: neither records nor envelopes are accepted from them.
+    if operator_requests.is_request(event) or not qualifier.isdecimal():
         return control_requests.answer(event, context)
     try:
         if is_envelope(event):
             control_requests.deliver(event, context)
         else:
-            _make_up(event, context)
+            _recover(event, context)
     except RefusedDelivery as refused:
-        # Returned, not raised, as by every function: nothing could come of the event any more.
+        # Return instead of raise, as every function does: a repeated delivery would be refused again.
         print(json.dumps({"source": "unum", "message": "refused", "reason": str(refused)}))  # noqa: T201 - the log
     return None
 
 
-def _make_up(record: Json, context: Any) -> None:
+def _recover(record: Json, context: Any) -> None:
     (workflow,) = services()
     given_up = GivenUp.from_record(record)
     if not given_up.qualifier.isdecimal():
-        _start(_stand_in(workflow, given_up, context), given_up)
+        _start(_runtime_in_place(workflow, given_up, context), given_up)
     elif not is_envelope(given_up.event):
-        raise NotOurEvent(f"{given_up.address}: expected an event of a workflow, got another; who invoked it?")
+        raise NotOurEvent(f"{given_up.address}: expected an event of a workflow, got another; check its callers")
     elif given_up.event["workflow"] != workflow:
-        _hand_on(given_up.event["workflow"], record)
+        _forward(given_up.event["workflow"], record)
     else:
-        _fail(_stand_in(workflow, given_up, context), given_up)
+        _fail(_runtime_in_place(workflow, given_up, context), given_up)
 
 
 def _start(rt: Runtime, given_up: GivenUp) -> None:
-    """Begin the execution that `given_up` should have begun; its first Task, of which nobody knows, is tried anew.
-
-    What was to be an answer for a Task that waits is handed in.
-    """
+    """Start the execution that `given_up` should have started, or answer its request with a task token."""
     if start_alias.is_request(given_up.event):
         start_alias.answer(rt, given_up.event)
         return
@@ -152,7 +148,7 @@ def _start(rt: Runtime, given_up: GivenUp) -> None:
         given, value = started_by(given_up.event)
         start(rt, given or given_up.request_id, value)
     else:
-        resume(rt, name)  # without a lease: whoever had one has given up, or has come as far as this
+        resume(rt, name)  # without a lease: its holder's start request has failed, or the start is recorded
 
 
 def _fail(rt: Runtime, given_up: GivenUp) -> None:
@@ -167,15 +163,15 @@ def _fail(rt: Runtime, given_up: GivenUp) -> None:
 
 
 def _redeliver(rt: Runtime, given_up: GivenUp) -> None:
-    """Have the event delivered again, later if possible; the failure is not that of user code.
+    """Send the event again, delayed if the workflow has a timer, because the failure is not one of user code.
 
     Raises:
-        InvokeError: that has been done so often that it does not help.
+        InvokeError: the event was sent again `MAX_REDELIVERIES` times.
     """
     event, before = given_up.event, given_up.event.get(REDELIVERED, 0)
     if before == MAX_REDELIVERIES:
         failure = f"{given_up.failure.error}: {given_up.failure.cause}"
-        raise InvokeError(f"{given_up.address}: gave up after it was delivered anew {before} times; {failure}")
+        raise InvokeError(f"{given_up.address}: gave up after {before} redeliveries; {failure}")
     payload = to_text({**event, REDELIVERED: before + 1}).encode()
     if isinstance(rt.timer, NoTimer):
         rt.invoker.invoke([(rt.own_address, payload)])
@@ -183,16 +179,17 @@ def _redeliver(rt: Runtime, given_up: GivenUp) -> None:
         rt.timer.schedule([(rt.own_address, payload, rt.clock.now_ms() + (REDELIVERY_DELAY_MS << before))])
 
 
-def _hand_on(workflow: str, record: Json) -> None:
-    """Let the handler of `workflow`, which shares the function with this one, do it."""
+def _forward(workflow: str, record: Json) -> None:
+    """Forward `record` to the failure handler of `workflow`, which shares the function with this workflow."""
     others = json.loads(os.environ.get("UNUM_OTHERS", "{}"))
     if workflow not in others:
         raise NotOurEvent(f"event.workflow: expected one of {sorted({*services(), *others})}, got {workflow!r}")
     LambdaInvoker(function_versions.lambda_client()).invoke([(others[workflow], to_text(record).encode())])
 
 
-def _stand_in(workflow: str, given_up: GivenUp, context: Any) -> Runtime:
-    """The runtime of the function that the event was for, without its code."""
+def _runtime_in_place(workflow: str, given_up: GivenUp, context: Any) -> Runtime:
+    """Return the runtime of the event's function, without its user code."""
+    # Versions never change, so their configuration is cached; aliases move with each deployment.
     find = function_versions.configured if given_up.qualifier.isdecimal() else function_versions.look_up
     address, table = find(given_up.address)
     if workflow not in table:
@@ -209,7 +206,7 @@ def _no_code(call: Call, _value: Json) -> NoReturn:
 
 
 def _failure(record: Mapping[str, Json]) -> Failure:
-    """What became of the event, in the words of Step Functions."""
+    """Return the failure in a record, with Step Functions' error names."""
     answer = record.get("responsePayload")
     if isinstance(answer, dict):
         return Failure(answer.get("errorType") or UNKNOWN, to_text(answer))
@@ -217,6 +214,7 @@ def _failure(record: Mapping[str, Json]) -> Failure:
     cause = {
         "errorMessage": f"Lambda has given up the event: {condition}; times that the function was invoked: {tries}"
     }
-    if record.get("responseContext"):  # the function ran, but its answer did not fit into the record
+    # Lambda leaves a response out of the record if both do not fit into its size limit.
+    if record.get("responseContext"):
         return Failure(UNKNOWN, to_text(cause))
     return Failure(THROTTLED, to_text({**cause, "errorType": THROTTLED.partition(".")[2]}))

@@ -1,4 +1,4 @@
-"""Versions of functions, looked up: what they are configured with, and where their failed events go."""
+"""Configuration and failure destinations of function versions, as Lambda reports them."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -14,10 +14,10 @@ from unum_runtime.wire.call_errors import call_errors
 
 
 def look_up(address: str) -> tuple[str, Mapping[str, Service]]:
-    """The version that `address` leads to, and what its environment says.
+    """Return the version at `address` and the services in its environment.
 
     Raises:
-        InvokeError: Lambda does not say.
+        InvokeError: Lambda did not answer.
     """
     try:
         found = lambda_client().get_function_configuration(FunctionName=address)
@@ -30,16 +30,17 @@ def look_up(address: str) -> tuple[str, Mapping[str, Service]]:
 
 
 configured = cache(look_up)
-"""Of versions, which do not change."""
+"""`look_up` with a cache, for versions, which never change."""
 
 
 def start_alias(control_alias: str) -> str:
-    """The start alias of the workflow that `control_alias` is of, whose description it is.
+    """Return the ARN of a workflow's start alias, which is the description of its control alias.
 
-    The handler of failures itself must not refer to where executions start, for that may refer to the handler.
+    The failure handler's environment must not contain it: the start alias may refer to the handler, and CloudFormation
+    allows no circular references.
 
     Raises:
-        InvokeError: Lambda does not say.
+        InvokeError: Lambda did not answer.
     """
     try:
         found = lambda_client().get_alias(
@@ -51,19 +52,20 @@ def start_alias(control_alias: str) -> str:
 
 
 def begun_at(workflow: str, start_alias: str) -> Began:
-    """The versions that an execution of `workflow` would begin with now."""
+    """Return the versions of an execution of `workflow` that starts now."""
     address, table = look_up(start_alias)
     service = table[workflow]
     return Began(address, {key: start_alias if key == START else service.routes[key] for key in service.carried})
 
 
 def addresses(workflow: str, began: Began) -> dict[str, str]:
-    """The versions of all functions that an execution may come to, by their keys.
+    """Return the versions of all functions that an execution may reach, by key.
 
     Raises:
-        InvokeError: Lambda does not say.
+        InvokeError: Lambda did not answer.
     """
     found: dict[str, str] = {}
+    # The routes form a graph: the list grows while the loop runs, by each version that was not listed before.
     ahead = [began.address, *_functions(began.routes).values()]
     for address in ahead:
         service = configured(address)[1][workflow]
@@ -74,15 +76,15 @@ def addresses(workflow: str, began: Began) -> dict[str, str]:
 
 
 def _functions(routes: Mapping[str, str]) -> dict[str, str]:
-    """The functions among `routes`, beside which there may be start aliases: doors, of other workflows too."""
+    """Return `routes` without start aliases, which may belong to other workflows."""
     return {key: address for key, address in routes.items() if not key.startswith(START)}
 
 
 def on_failure(address: str) -> str | None:
-    """Where failed events of the version at `address` go; None for nowhere.
+    """Return the on-failure destination of the version at `address`; None without one.
 
     Raises:
-        InvokeError: Lambda does not say.
+        InvokeError: Lambda did not answer.
     """
     try:
         found = lambda_client().get_function_event_invoke_config(FunctionName=address)
@@ -93,14 +95,14 @@ def on_failure(address: str) -> str | None:
 
 
 def function_of(address: str) -> str:
-    """The ARN of the function, without a qualifier."""
+    """Return the ARN of the function without a qualifier."""
     return ":".join(address.split(":")[:7])
 
 
 @cache
 def lambda_client() -> Any:
-    """A Lambda client that is patient: of all requests for configurations, Lambda takes 15 a second in an account.
+    """Return a Lambda client with many retries.
 
-    Source: AWS Lambda Developer Guide, "Lambda quotas".
+    Lambda takes 15 such requests a second in an account. Source: AWS Lambda Developer Guide, "Lambda quotas".
     """
     return botocore_client("lambda", retries=10, timeout_s=LONGEST_CALL_S)

@@ -1,6 +1,6 @@
-"""User code of the function that a workflow has for its Tasks that call services.
+"""Service function: calls AWS services for a workflow's service Tasks.
 
-A job that a Task waits for is begun by the first delivery of its event; each later one looks at it once.
+The first delivery of a ``.sync`` Task's event begins its service job; each later delivery polls the job once.
 """
 
 import hashlib
@@ -20,22 +20,22 @@ _INVOKE = "lambda:invoke"
 
 
 def handle(call: Call, parameters: Json, clock: Clock) -> Json | JobPending | CallbackPending:
-    """What the service answers; or what has to be done until it does.
+    """Call the service of a Task, and return its response or the reason to wait.
 
     Args:
-        call: the invocation, with the resource that it is for.
-        parameters: a JSON object; where the call is made with another role, one of ``Credentials`` and ``Parameters``.
-        clock: tells how long a job has run.
+        call: the invocation, with its resource.
+        parameters: JSON object; for a call with another role, an object of ``Credentials`` and ``Parameters``.
+        clock: clock for the run time of a job.
 
     Raises:
-        StatesError: the call failed, or the job did, or it took too long.
+        StatesError: the call or the job failed or took too long.
     """
     match call.resource:
         case ir.READ_ITEMS:
             return items.read(parameters, client=_clients().client("s3"))
         case ir.WRITE_RESULTS:
             return items.write(parameters, client=_clients().client("s3"), key=call.idempotency_key)
-    given, clients = _with_role(call, parameters, clock)
+    given, clients = _parameters_and_clients(call, parameters, clock)
     if str(call.resource).startswith("arn:"):
         return services.call(_INVOKE, {"FunctionName": call.resource, "Payload": given}, clients=clients)["Payload"]
     given = services.with_start_alias(str(call.resource), given, call.start_aliases)
@@ -45,11 +45,9 @@ def handle(call: Call, parameters: Json, clock: Clock) -> Json | JobPending | Ca
     return CallbackPending() if call.pattern is Pattern.CALLBACK else response
 
 
-def _with_role(call: Call, parameters: Json, clock: Clock) -> tuple[Json, services.Clients]:
-    """What the service gets, and clients with the role that it is called with.
-
-    No API has two parameters called ``Credentials`` and ``Parameters``.
-    """
+def _parameters_and_clients(call: Call, parameters: Json, clock: Clock) -> tuple[Json, services.Clients]:
+    """Return the parameters of the call, and clients with its role."""
+    # The shape is unambiguous: no API has parameters called ``Credentials`` and ``Parameters``.
     match parameters:
         case {"Credentials": {"RoleArn": str(role_arn)}, "Parameters": given}:
             return given, _roles().clients(role_arn, call.execution, clock.now_ms())
@@ -61,7 +59,7 @@ def _with_role(call: Call, parameters: Json, clock: Clock) -> tuple[Json, servic
 def _begin(call: Call, parameters: Json, clients: services.Clients, clock: Clock) -> JobPending:
     begun_ms = clock.now_ms()
     handle = services.begin(str(call.resource), parameters, clients=clients, token=_token(call))
-    return _later(call, {"handle": handle, "polls": 0, "begun_ms": begun_ms}, clock)
+    return _poll_later(call, {"handle": handle, "polls": 0, "begun_ms": begun_ms}, clock)
 
 
 def _poll(call: Call, clients: services.Clients, clock: Clock) -> Json | JobPending:
@@ -70,26 +68,26 @@ def _poll(call: Call, clients: services.Clients, clock: Clock) -> Json | JobPend
     if not isinstance(found, services.Running):
         return found
     if _left_ms(call, job, clock) <= 0:
-        with suppress(StatesError):  # it may have ended meanwhile; too late it is all the same
+        with suppress(StatesError):  # a job that ended meanwhile cannot be stopped, and is too late as well
             services.stop(str(call.resource), job["handle"], clients=clients)
         raise StatesError("States.Timeout", f"state {call.state!r}: its job was not over after {call.timeout_s:g} s")
-    return _later(call, {**job, "polls": job["polls"] + 1}, clock)
+    return _poll_later(call, {**job, "polls": job["polls"] + 1}, clock)
 
 
-def _later(call: Call, job: Json, clock: Clock) -> JobPending:
+def _poll_later(call: Call, job: Json, clock: Clock) -> JobPending:
     delay_ms = services.delay_ms(str(call.resource), job["polls"])
     return JobPending(job, round(min(delay_ms, max(0, _left_ms(call, job, clock)))))
 
 
 def _left_ms(call: Call, job: Json, clock: Clock) -> float:
-    """How much time is left to the job, in milliseconds."""
+    """Return the job's remaining time in milliseconds."""
     if call.timeout_s is None:
         return inf
     return float(job["begun_ms"] + call.timeout_s * 1000 - clock.now_ms())
 
 
 def _token(call: Call) -> str:
-    """The same for all deliveries of one try, so that they have one effect."""
+    """Return the client token of an attempt, equal on all its deliveries, so that the service runs one job."""
     return hashlib.sha256(f"{call.idempotency_key}/{call.attempt}".encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""User code that takes too long is interrupted where it is."""
+"""Time limit that interrupts user code."""
 
 import threading
 from collections.abc import Iterator
@@ -9,19 +9,19 @@ from unum_runtime.errors import StatesError
 
 
 class _Interruption(BaseException):
-    """Raised in the midst of user code, which catches no such thing unless it catches everything."""
+    """Interruption of user code; no `Exception`, so that user code does not catch it by accident."""
 
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """Let what is inside run for `seconds`; None sets no limit.
+    """Limit the block to `seconds`; None sets no limit.
 
-    It needs the main thread, in which Lambda calls handlers, because Python gives signals to no other. Code that
-    catches the interruption runs on; its result comes too late all the same.
+    Code that catches the interruption runs on, and a later check refuses its result as too late.
 
     Raises:
         StatesError: ``States.Timeout``.
     """
+    # Python runs signal handlers in the main thread alone. Lambda calls handlers there; local runs may not.
     if seconds is None or threading.current_thread() is not threading.main_thread():
         yield
         return

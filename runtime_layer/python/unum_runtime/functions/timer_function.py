@@ -1,11 +1,11 @@
-"""What Lambda calls behind the queue of a timer: events that are due are handed on, others are sent back to wait.
+"""Forwarder behind a timer queue: invokes functions with due events, and sends other events back to the queue.
 
-The function's environment says which queue it is (`UNUM_TIMER`), and how often the queue delivers a message that was
-not dealt with (`UNUM_MAX_RECEIVES`): an event that cannot be handed on then goes to the failure handler. A message that
-is delivered twice hands its event on twice, which is harmless, as for every event.
+The environment contains the URL of the queue (`UNUM_TIMER`), and the number of receives of a message before it is a
+dead letter (`UNUM_MAX_RECEIVES`): the last receive sends an undeliverable event to the failure handler. A message that is
+received twice sends its event twice, which is harmless for every event.
 
-Where events may wait for long, the environment says where schedules keep them (`UNUM_SCHEDULES`, the fields of
-`unum_runtime.aws.schedules.Schedules` as JSON). What no schedule can keep goes round in the queue.
+For long waits the environment contains the fields of `unum_runtime.aws.schedules.Schedules` as JSON (`UNUM_SCHEDULES`).
+Events that no schedule keeps stay in the queue.
 """
 
 import json
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from unum_runtime.aws.schedules import Schedules
 
 SCHEDULER_TIMEOUT_S = 2
-"""For an answer of Scheduler, and for each of its addresses to accept a connection: a VPC may have no way to it.
+"""Timeout for connections to Scheduler and for its answers, because a VPC may have no route to it.
 
-Then the event has to be back in the queue before Lambda ends the function.
+It leaves time to send the event back to the queue before Lambda's timeout.
 """
 
 
 def handle(event: Json, _context: Any) -> Json:
-    """One delivery of some messages by Lambda.
+    """Forward a batch of messages.
 
     Returns:
-        Which of them were not dealt with; SQS delivers those again, and after some attempts they are dead letters.
+        Ids of failed messages, which SQS delivers again until they are dead letters.
         Source: AWS Lambda Developer Guide, "Handling errors for an SQS event source in Lambda".
     """
     return forwarder().forward(event)
@@ -47,15 +47,15 @@ def handle(event: Json, _context: Any) -> Json:
 
 @dataclass(frozen=True)
 class Forwarder:
-    """Hands events on.
+    """Forwarder of delayed events.
 
     Attributes:
-        invoker: to functions.
-        timer: to wait.
-        clock: tells what is due.
-        undelivered: to whoever goes on from events that cannot be handed on.
-        max_receives: how often a message is delivered before it is a dead letter.
-        schedules: to wait for long; None where nothing does.
+        invoker: invoker of functions.
+        timer: timer queue.
+        clock: clock for due times.
+        undelivered: reports to failure handlers.
+        max_receives: receives of a message before it is a dead letter.
+        schedules: schedules for long waits; None without them.
     """
 
     invoker: LambdaInvoker
@@ -66,13 +66,13 @@ class Forwarder:
     schedules: "Schedules | None" = None
 
     def forward(self, event: Json) -> Json:
-        """See `handle`."""
+        """Forward a batch; see `handle`."""
         with ThreadPoolExecutor(MAX_BATCH) as pool:
-            failed = [each for each in pool.map(self._failed, event["Records"]) if each is not None]
+            failed = [each for each in pool.map(self._forward_or_fail, event["Records"]) if each is not None]
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
-    def _failed(self, record: Mapping[str, Json]) -> str | None:
-        """Hand on the event in `record`; the message's id if that failed."""
+    def _forward_or_fail(self, record: Mapping[str, Json]) -> str | None:
+        """Forward the event in `record`, and return the message's id after a failure."""
         try:
             self._forward(record)
         except (InvokeError, ValueError, KeyError) as error:
@@ -94,7 +94,7 @@ class Forwarder:
             self.undelivered.report(delayed, record["messageId"], error)
 
     def _wait(self, delayed: Delayed, left_ms: int, message_id: str) -> None:
-        """Keep what is due in `left_ms` milliseconds: in a schedule, if it is worth one and Scheduler takes it."""
+        """Keep an event that is due in `left_ms` milliseconds, in a schedule for long waits, else in the queue."""
         if self.schedules is not None and left_ms > self.schedules.longer_than_s * 1000:
             try:
                 self.schedules.add(delayed)
@@ -107,7 +107,7 @@ class Forwarder:
 
 @cache
 def forwarder() -> Forwarder:
-    """The forwarder of this function."""
+    """Return the forwarder of this function."""
     clock, invoker = SystemClock(), LambdaInvoker(client("lambda"))
     return Forwarder(
         invoker,
@@ -127,18 +127,18 @@ def _schedules(fields: str | None) -> "Schedules | None":
     return Schedules(_scheduler, **json.loads(fields))
 
 
-_MAKING = Lock()
-"""One client of Scheduler is made, also where several threads need it at the same time."""
+_CLIENT_LOCK = Lock()
+"""Lock around the creation of the client, because botocore's session is not safe for threads."""
 
 
 def _scheduler() -> Any:
-    with _MAKING:
+    with _CLIENT_LOCK:
         return _new_scheduler()
 
 
 @cache
 def _new_scheduler() -> Any:
-    """Tries once: what it does not take comes again when it has waited in the queue."""
+    """Return a client of Scheduler without retries: refused events return from the queue later."""
     return botocore_client("scheduler", retries=0, timeout_s=SCHEDULER_TIMEOUT_S)
 
 

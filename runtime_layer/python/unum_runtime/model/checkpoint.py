@@ -1,4 +1,9 @@
-"""What the store keeps of an invocation: its outcome, written once."""
+"""Checkpoints: stored outcomes of invocations, each written once, and their item format.
+
+Attribute names are a stored format. Items outlive a deployment by their retention, and redrives, forks, clients and
+failure handlers of other versions read them: an attribute may be added, if its absence keeps its meaning; none may
+change its name or meaning. The names are short because DynamoDB bills them as part of each item, in units of 1 KB.
+"""
 
 import json
 from collections.abc import Mapping
@@ -11,46 +16,45 @@ from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import PACK_SIZE, START_STEP, Execution, Name, Scope
 
 Item: TypeAlias = dict[str, str | int]
-"""A stored item without its key: flat, so that every backend can hold it."""
-
+"""Stored item without its key: flat, so that every backend can hold it."""
 
 TOMBSTONE = "collected"
-"""Attribute of an item whose outcome was collected."""
+"""Attribute of an item with a collected outcome."""
 
 MEMBERS = "members"
-"""Attribute of what is read where a set is: how many members it has."""
+"""Attribute with the number of members in the item of a set, as reads return it."""
 
 PACKED_VALUES = tuple(f"v{slot}" for slot in range(PACK_SIZE))
-"""Attributes of a pack that hold values, by the place of the branch."""
+"""Attributes of a pack with values, by the branch's slot."""
 
 REFERENCE = "_ref"
-"""Ends the name of an attribute that refers to a text which is stored elsewhere (`unum_runtime.store.large_items`)."""
+"""Suffix of attributes that refer to text in an object (`unum_runtime.store.large_items`)."""
 
 VALUES = ("value", "variables", "final_value")
-"""Attributes with what users' data comes to, as JSON text: their size is up to the users."""
+"""Attributes with users' data as JSON text, of any size."""
 
 _REFERENCES = frozenset(f"{name}{REFERENCE}" for name in VALUES)
 
 OUTCOME = ("value", "cause", "variables", f"value{REFERENCE}", f"variables{REFERENCE}", *PACKED_VALUES)
-"""Attributes that hold an outcome; a tombstone has none of them. What tells where the outcome led is kept, and of a
-failure its name."""
+"""Attributes of an outcome's data, which a tombstone lacks. It keeps the continuation, and the error name of a failure:
+history and nudges read them."""
 
 
 class Phase(StrEnum):
-    """How far a state had come when its value was committed, hence what follows."""
+    """Progress of a state at its commit, which decides the next effect."""
 
     ENTERED = "entered"
-    """The value is the state's input: go on by executing the state."""
+    """The value is the state's input: execute the state."""
 
     LEFT = "left"
-    """The value is the state's output: go on with the state after it."""
+    """The value is the state's output: continue with the next state."""
 
     RETRIED = "retried"
-    """The value is the input of a state that failed: go on by executing it anew when its time has come."""
+    """The value is the input of a failed state: execute the state again when the retry is due."""
 
 
 class Status(StrEnum):
-    """States of an execution, named as Step Functions names them."""
+    """Status of an execution, with Step Functions' names."""
 
     RUNNING = "RUNNING"
     SUCCEEDED = "SUCCEEDED"
@@ -60,10 +64,10 @@ class Status(StrEnum):
 
 
 class Success:
-    """A state's value: its output after its own data flow, or what it was entered with.
+    """Value of a state: its output after its own data flow, or its input.
 
-    It is known as JSON, as text, or as both; what is missing is made of the other when it is first asked for. So what
-    is only handed on is never decoded, and what was read is not encoded again.
+    Either `value` or `text` is known first, and the other is computed on first access: forwarded values are never
+    decoded, and read values are not encoded again.
     """
 
     value: Json
@@ -71,22 +75,22 @@ class Success:
     __match_args__ = ("value",)
 
     def __init__(self, value: Json) -> None:
-        """The outcome `value`; it must not change once `text` was asked for."""
+        """Take `value`, which must not change after the first access to `text`."""
         self.value = value
 
     @classmethod
     def from_text(cls, text: str) -> "Success":
-        """The value that the compact JSON `text` says."""
+        """Return the value of the compact JSON `text`."""
         found = cls.__new__(cls)
         found.text = text
         return found
 
     def changed_to(self, value: Json) -> "Success":
-        """The value `value`; itself, if it is the same object."""
+        """Return an outcome with `value`: `self` for an unchanged object, which saves encoding it again."""
         return self if value is self.value else Success(value)
 
     def __getattr__(self, name: str) -> Any:
-        """What is missing of the two, made of the other; a cached property would take a lock for it."""
+        """Compute the missing one of `value` and `text`; a cached property would take a lock."""
         if name == "text":
             self.text = to_text(self.value)
         elif name == "value":
@@ -96,7 +100,7 @@ class Success:
         return vars(self)[name]
 
     def __eq__(self, other: object) -> bool:
-        """By the text: to Python, ``True`` and ``1.0`` are the same as ``1``."""
+        """Compare texts: to Python, ``True`` and ``1.0`` equal ``1``."""
         return isinstance(other, Success) and (self is other or self.text == other.text)
 
     __hash__ = None  # type: ignore[assignment]  # as that of most values
@@ -107,7 +111,7 @@ class Success:
 
 @dataclass(frozen=True)
 class Failure:
-    """A state's failure, named as Step Functions names it; both None where a Fail state names nothing."""
+    """Failure of a state, with Step Functions' names; both None for a Fail state without names."""
 
     error: str | None
     cause: str | None
@@ -115,10 +119,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class Collected:
-    """What is left of an outcome that nobody can need any more: the fact that it was committed.
+    """Tombstone of a collected outcome: proof of the commit, without data.
 
     Attributes:
-        failure: the failure that it was, without its cause; None if it was a value.
+        failure: the failure without its cause; None for a success.
     """
 
     failure: Failure | None = None
@@ -129,18 +133,18 @@ Outcome: TypeAlias = Success | Failure
 
 @dataclass(frozen=True)
 class Ending:
-    """How an execution ended."""
+    """End of an execution."""
 
     status: Status
     outcome: Outcome
 
 
 class Began(NamedTuple):
-    """Which versions of the functions an execution runs on: all are found from these.
+    """Function versions at an execution's start, which lead to all other versions.
 
     Attributes:
-        address: of a version whose configuration leads on to what follows.
-        routes: addresses, by function, that travel with the execution.
+        address: version whose configuration contains the routes to the next functions.
+        routes: addresses by function that travel with the execution.
     """
 
     address: str
@@ -149,14 +153,14 @@ class Began(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Continuation:
-    """How control goes on from an outcome, where that is not as usual; otherwise nothing of it is stored.
+    """Continuation from an outcome; stored unless it equals the default.
 
     Attributes:
-        variables: those that are visible from here on.
-        goes_to: name of the state that a catcher leads to; None where control goes on as usual.
-        caught: the failure that was caught or is retried; None where there was none.
-        retries: how often each retrier of the state was used, where the state is yet to be executed.
-        until_ms: when it will be, in milliseconds since 1970; None for at once.
+        variables: visible variables from here on.
+        goes_to: state that a catcher leads to; None for the state's own successor.
+        caught: the failure that was caught or is retried; None for no failure.
+        retries: uses of each retrier, for a state that is not executed yet.
+        until_ms: start of that state in milliseconds since 1970; None for at once.
     """
 
     variables: Mapping[str, Json] = field(default_factory=dict)
@@ -166,7 +170,7 @@ class Continuation:
     until_ms: int | None = None
 
     def to_item(self) -> Item:
-        """The attributes that say it."""
+        """Return the attributes of an item."""
         item: Item = {}
         if self.variables:
             item["variables"] = to_text(dict(self.variables))
@@ -182,8 +186,9 @@ class Continuation:
 
     @classmethod
     def from_item(cls, item: Item) -> "Continuation":
-        """The way that `to_item` wrote."""
-        if _WAY.isdisjoint(item):
+        """Parse the attributes that `to_item` wrote."""
+        # One set operation for the hot path: most checkpoints have the default continuation.
+        if _ATTRIBUTES.isdisjoint(item):
             return DEFAULT_CONTINUATION
         return cls(
             variables=json.loads(str(item.get("variables", "{}"))),
@@ -196,28 +201,28 @@ class Continuation:
 
 DEFAULT_CONTINUATION = Continuation()
 
-_WAY = frozenset(("variables", "to", "caught_error", "retries", "until"))
+_ATTRIBUTES = frozenset(("variables", "to", "caught_error", "retries", "until"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """A committed outcome, from which everything that follows can be planned.
+    """Committed outcome of an invocation, the input of `plan`.
 
     Attributes:
-        name: the invocation.
-        state: its state; empty in a start record and in a stop record.
-        phase: whether `outcome` is what the state was entered with or what it came to.
-        outcome: the value or the failure, or that it was collected.
-        digest: of the workflow's IR that wrote it; empty where `state` is.
-        committed_ms: when, in milliseconds since 1970.
-        duration_ms: how long user code ran; 0 where there was none.
-        attempt: which delivery of its event wrote it, from 0, as far as that is known.
-        continuation: how control goes on from the outcome, where that is not as usual.
-        opens: the fan-out that follows, if one does; so its size is committed with the outcome that it comes from.
-        ending: how the execution ended, if it ended with this.
-        began: what the execution runs on from here; None where that is as before.
-        is_packed: whether it is stored with others in one item.
-        fused: whether it was committed without an invocation of its own.
+        name: invocation name.
+        state: state; empty in start records and stop records.
+        phase: meaning of `outcome`: input or output of the state.
+        outcome: the value, the failure, or a tombstone.
+        digest: digest of the IR that wrote it; empty in start records and stop records.
+        committed_ms: time of the commit in milliseconds since 1970.
+        duration_ms: run time of user code; 0 without user code.
+        attempt: number of the delivery that wrote it, from 0, as far as known.
+        continuation: continuation from the outcome.
+        opens: the fan-out that follows, if one does, so that its size is committed with the outcome that it comes from.
+        ending: end of the execution, if it ended here.
+        began: function versions from here on; None for those of before.
+        is_packed: stored in a pack.
+        fused: committed without an invocation of its own.
     """
 
     name: Name
@@ -236,16 +241,16 @@ class Checkpoint:
     fused: bool = False
 
     def saying(self, **fields: Any) -> "Checkpoint":
-        """The checkpoint with other `fields`."""
+        """Return a copy with other `fields`."""
         return Checkpoint(**{**vars(self), **fields})
 
     @property
     def is_stop(self) -> bool:
-        """Whether it is a stop record: the step that it takes the place of never comes."""
+        """True for a stop record, which takes the place of the next step."""
         return self.ending is not None and self.ending.status is Status.ABORTED
 
     def to_item(self) -> Item:
-        """The checkpoint as a flat item; the name is in the key."""
+        """Return the checkpoint as a flat item; its key contains the name."""
         item: Item = {
             "state": self.state,
             "phase": self.phase,
@@ -262,6 +267,7 @@ class Checkpoint:
             item["opens"] = to_text([scope.state, scope.iteration, scope.generation, scope.size])
         if self.ending is not None:
             item["status"] = self.ending.status
+            # An ending equal to the outcome is not stored twice: the value may be most of the item's 400 KB.
             if self.ending.outcome != self.outcome:
                 item |= {f"final_{key}": value for key, value in _outcome_to_item(self.ending.outcome).items()}
         if self.began is not None:
@@ -270,10 +276,12 @@ class Checkpoint:
 
     @classmethod
     def from_item(cls, name: Name, item: Item) -> "Checkpoint":
-        """The checkpoint that `to_item` wrote.
+        """Parse the item that `to_item` wrote.
+
+        Attributes that later releases added are absent in older items, so each has a default here.
 
         Raises:
-            StoreError: it refers to objects, and the store that gave it knows none.
+            StoreError: the item refers to objects, and its store has no bucket.
         """
         _check_resolved(item)
         outcome = _collected_from_item(item) if TOMBSTONE in item else _outcome_from_item(item)
@@ -314,12 +322,12 @@ def _outcome_from_item(item: Item, prefix: str = "") -> Outcome:
 
 
 def _check_resolved(item: Item) -> None:
-    """Stop if `item` has references, which only a store that knows the objects can follow."""
+    """Raise StoreError if `item` has references, which only a store with a bucket resolves."""
     if not _REFERENCES.isdisjoint(item):
         found = [str(item[name]) for name in _REFERENCES if name in item]
         raise StoreError(
             f"state {item['state']!r}: refers to the object {', '.join(found)}, and no bucket is known here; give the "
-            "client `payload_bucket`, which is the stack's output PayloadBucket"
+            "client `payload_bucket`, the stack's output PayloadBucket"
         )
 
 
@@ -339,9 +347,9 @@ def _ending_from_item(item: Item) -> Ending | None:
 
 
 def start_record(execution: Execution, value: Json) -> Checkpoint:
-    """The checkpoint that an execution begins with: its outcome is the execution's input.
+    """Return the start record, the first checkpoint of an execution, with the execution's input as outcome.
 
-    A client that writes it knows neither the states nor their version; both are those of the function that it starts.
+    State and digest are empty: the client that writes it knows neither the states nor the deployed version.
     """
     return Checkpoint(
         name=Name(execution, (), START_STEP),
@@ -354,22 +362,22 @@ def start_record(execution: Execution, value: Json) -> Checkpoint:
 
 
 def read_start_record(execution_name: str, item: Item) -> Checkpoint:
-    """The start record as it was stored; the time of the start, part of the execution's identity, is in it."""
+    """Parse a stored start record, which contains the start time, a part of the execution's identity."""
     return Checkpoint.from_item(Name(started_execution(execution_name, item), (), START_STEP), item)
 
 
 def started_execution(execution_name: str, item: Item) -> Execution:
-    """The execution whose start record is `item`."""
+    """Return the execution whose start record is `item`."""
     return Execution(execution_name, int(item["at"]))
 
 
 def stop_record(name: Name, failure: Failure, stopped_ms: int) -> Checkpoint:
-    """The checkpoint that ends an execution in place of its next step at the top level, `name`.
+    """Return a stop record, which ends an execution in place of its next step at the top level.
 
     Args:
-        name: of that step.
-        failure: error and cause that whoever stopped it gave.
-        stopped_ms: when, in milliseconds since 1970.
+        name: name of that step.
+        failure: error and cause in the stop request.
+        stopped_ms: time of the stop in milliseconds since 1970.
     """
     return Checkpoint(
         name=name,
@@ -383,16 +391,16 @@ def stop_record(name: Name, failure: Failure, stopped_ms: int) -> Checkpoint:
 
 
 def is_stop_record(item: Item) -> bool:
-    """Whether `item` is that of a stop record."""
+    """Return True if `item` is a stop record."""
     return item.get("status") == Status.ABORTED
 
 
 _COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False)
-"""One for all, because making one takes as long as encoding a small value. What was JSON once has no circles."""
+"""Shared encoder, because making one takes as long as encoding a small value. JSON has no circles to check for."""
 
 
 def to_text(value: Json) -> str:
-    """Compact JSON; text that UTF-8 cannot hold (lone surrogates) is escaped."""
+    """Return compact JSON, with lone surrogates escaped, which UTF-8 cannot encode."""
     text = _COMPACT.encode(value)
     return text if text.isascii() or _is_utf8(text) else json.dumps(value, separators=(",", ":"))
 

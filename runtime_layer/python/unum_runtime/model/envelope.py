@@ -1,4 +1,8 @@
-"""What one node sends the next: the only internal event, in a versioned wire format."""
+"""Envelopes, the events between functions of a workflow, and start requests, in a versioned wire format.
+
+Sender and receiver may be of different releases, because a redrive continues on the functions that are deployed now. So
+fields are only added, and each added field has a default in `from_json`.
+"""
 
 import json
 from collections.abc import Mapping
@@ -12,20 +16,20 @@ from unum_runtime.model.naming import Execution, Frame, Name, Scope
 
 WIRE_VERSION = 1
 MARK = "$unum"
-"""The field that tells an envelope, and a start request, from any other event; its value is the wire version."""
+"""Field that marks envelopes and start requests; its value is the wire version."""
 
 START = "$start"
-"""Among the routes: the workflow's own start alias; with the placeholder of another workflow behind it, that one's."""
+"""Key among the routes for the workflow's own start alias; with a placeholder appended, for another workflow's."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """An input that travels in the envelope.
+    """Input in the envelope itself.
 
     Attributes:
-        given: the state's input, before its own data flow.
-        entered_ms: when the state was entered, in milliseconds since 1970: the commit before it.
-        variables: those that the state sees.
+        given: the state's input before its data flow.
+        entered_ms: entry into the state in milliseconds since 1970: the time of the commit before it.
+        variables: variables that the state sees.
     """
 
     given: Success
@@ -34,42 +38,42 @@ class Value:
 
     @property
     def value(self) -> Json:
-        """The input as JSON."""
+        """Input as JSON."""
         return self.given.value
 
     def own(self) -> "Value":
-        """The same, sharing nothing with anything: user code may change its input, and nobody else sees that."""
+        """Return a deep copy, so that changes by user code stay in its own input."""
         variables = json.loads(to_text(dict(self.variables))) if self.variables else {}
         return Value(Success.from_text(self.given.text), self.entered_ms, variables)
 
 
 @dataclass(frozen=True)
 class Results:
-    """An input that is read from the store: the results of all branches of a scope, joined by its fan-out state."""
+    """Input by reference: results of all branches of a scope, joined by the fan-out state."""
 
     scope: Scope
 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """An input that is read from the store: what the branch before and the branch itself come to the Task with."""
+    """Input by reference: inputs of a neighbour join, from the previous branch and the own branch."""
 
 
 @dataclass(frozen=True)
 class Siblings:
-    """No input, and no user code: the branches from the one that the event names up to `stop` have to begin."""
+    """Part of a fan-out, without input or user code: start the branches from the named one up to `stop`."""
 
     stop: int
 
 
 @dataclass(frozen=True)
 class Stored:
-    """An input that is read from objects, because it would make the event too large.
+    """Input in objects, for events over Lambda's limit.
 
     Attributes:
-        value: reference to what `Value.value` is, as JSON text.
+        value: reference to the JSON text of `Value.value`.
         entered_ms: as in `Value`.
-        variables: reference to the variables; None where there are none.
+        variables: reference to the variables; None without variables.
     """
 
     value: str
@@ -82,19 +86,19 @@ Source: TypeAlias = Value | Results | Neighbours | Siblings | Stored
 
 @dataclass(frozen=True, kw_only=True)
 class Envelope:
-    """One event for one invocation.
+    """Event for one invocation.
 
     Attributes:
         workflow: name of the workflow.
-        digest: of the IR that planned the event; the receiver must have the same.
-        name: the invocation's unique name.
-        state: the Task to run; or a Wait that is over, or a fan-out to be opened anew, or of which branches begin.
-        input: by value or by reference.
-        not_after_s: seconds since 1970; a delivery later than this is refused, for its traces may be gone.
-        routes: addresses, by function, of the functions that close a cycle; they travel because no function may
-            depend on one that depends on it.
-        retries: how often each retrier of the state was used before.
-        job: what a service that works on the Task has to be asked by; None before it has begun.
+        digest: digest of the IR that planned the event; the receiver must have the same.
+        name: invocation name.
+        state: Task to run; or a Wait that is over, or a fan-out to open again or to start in parts.
+        input: input by value or by reference.
+        not_after_s: deadline in seconds since 1970; later deliveries are refused, because items may have expired.
+        routes: addresses of functions that close a cycle, by function; they travel because CloudFormation allows no
+            function to depend on one that depends on it.
+        retries: previous uses of each retrier of the state.
+        job: handle of the Task's service job; None before the job begins.
     """
 
     workflow: str
@@ -108,24 +112,27 @@ class Envelope:
     job: Json = None
 
     def with_input(self, source: Source) -> "Envelope":
-        """The same event with another input."""
+        """Return a copy with another input."""
         return Envelope(**{**vars(self), "input": source})
 
     def to_bytes(self) -> bytes:
-        """The event as the platform carries it."""
+        """Encode the event."""
         if not isinstance(self.input, Value):
             return to_text(self.to_json()).encode()
-        # The input was often committed before, so there is text of it.
+        # The input was often committed before, so its text is known. It must be appended as text: encoding it again
+        # would cost as much as the rest of the event, and more for large inputs.
         return f'{to_text(self._without_input())[:-1]},"input":{self.input.given.text}}}'.encode()
 
     def to_json(self) -> dict[str, Json]:
-        """The event as data."""
+        """Return the event as JSON."""
         event = self._without_input()
         return event | {"input": self.input.value} if isinstance(self.input, Value) else event
 
     def _without_input(self) -> dict[str, Json]:
-        """The event as data, but for a value."""
+        """Return the event as JSON, without an input by value."""
         event = {
+            # Names and frames are arrays, because their field names would double a small event in a deep fan-out, and
+            # Lambda allows asynchronous events 1 MB.
             MARK: WIRE_VERSION,
             "workflow": self.workflow,
             "ir": self.digest,
@@ -144,10 +151,10 @@ class Envelope:
 
     @classmethod
     def from_json(cls, event: Mapping[str, Json]) -> "Envelope":
-        """The envelope that `to_json` wrote.
+        """Parse the event that `to_json` wrote.
 
         Raises:
-            NotOurEvent: it is of another wire version.
+            NotOurEvent: the event has another wire version.
         """
         fault = other_version(event)
         if fault is not None:
@@ -167,13 +174,13 @@ class Envelope:
 
 
 def other_version(event: Mapping[str, Json]) -> str | None:
-    """What is wrong with the wire version of `event`; None for ours."""
+    """Return a message about the wire version of `event`; None for this release's version."""
     found = event.get(MARK)
     return None if found == WIRE_VERSION else f"event.{MARK}: expected wire version {WIRE_VERSION}, got {found!r}"
 
 
 def is_envelope(event: Json) -> bool:
-    """Whether `event` claims to be an internal event."""
+    """Return True if `event` claims to be an envelope."""
     return isinstance(event, dict) and MARK in event and "workflow" in event
 
 
@@ -193,6 +200,7 @@ def _input_to_json(source: Source) -> dict[str, Json]:
 
 
 def _input_from_json(name: Name, event: Mapping[str, Json]) -> Source:
+    # The kinds of input exclude each other, so their fields identify them and no event carries a kind.
     if "meets" in event:
         return Neighbours()
     if "begins_until" in event:
@@ -205,11 +213,11 @@ def _input_from_json(name: Name, event: Mapping[str, Json]) -> Source:
 
 
 class Writer(NamedTuple):
-    """Who starts an execution under a lease.
+    """Client that starts an execution under a lease.
 
     Attributes:
-        name: the owner of the lease.
-        sent_ms: when its start request was sent, in milliseconds since 1970.
+        name: owner of the lease.
+        sent_ms: time of its start request in milliseconds since 1970.
     """
 
     name: str
@@ -217,60 +225,60 @@ class Writer(NamedTuple):
 
 
 def start_request(execution_name: str, writer: Writer | None = None) -> dict[str, Json]:
-    """The event with which a client that wrote a start record begins the execution.
+    """Return the event that starts an execution whose start record a client wrote.
 
-    It carries names alone: whoever imitates it can do no more than trigger an execution that exists.
+    It contains names only: a forged one can at most trigger an existing execution.
 
     Args:
         execution_name: the execution.
-        writer: who starts it; None where no lease is kept.
+        writer: the client; None without a lease.
     """
     request = {MARK: WIRE_VERSION, "start": execution_name}
     return request if writer is None else request | {"writer": list(writer)}
 
 
 def register_request(execution_name: str, text: str) -> dict[str, Json]:
-    """The event with which a Task has a start record written for it; it is answered, and begins nothing.
+    """Return the event by which a Task has a start record written; it is answered and starts nothing.
 
     Args:
         execution_name: the execution.
-        text: its input, as JSON text.
+        text: the execution's input as JSON text.
     """
     return {MARK: WIRE_VERSION, "register": execution_name, "input": text}
 
 
 def describe_request(execution_name: str) -> dict[str, Json]:
-    """The event that is answered with how an execution is."""
+    """Return the event that is answered with an execution's status."""
     return {MARK: WIRE_VERSION, "describe": execution_name}
 
 
 def named_start(event: Json) -> str | None:
-    """The execution that a start request names; None for any other event."""
+    """Return the execution name in a start request; None for any other event."""
     if isinstance(event, dict) and {MARK, "start"} <= event.keys() <= {MARK, "start", "writer"}:
         return event["start"] if isinstance(event["start"], str) else None
     return None
 
 
 def start_event(execution_name: Json, value: Json) -> dict[str, Json]:
-    """The event with which whoever may invoke the start alias begins an execution under a name of its own.
+    """Return an event that starts an execution under a chosen name through the start alias.
 
-    Event sources have nothing to write start records with. The name does for them what Lambda's request id cannot: it
-    is the same on every delivery, and everybody can compute it.
+    Event sources cannot write start records. Unlike Lambda's request id, the name is equal on every delivery, and the
+    sender can compute it.
 
     Args:
-        execution_name: text or number; where it is no valid name of an execution, one is made of it.
+        execution_name: text or number; the name of the execution is derived from it if it is no valid name.
         value: the execution's input.
     """
     return {MARK: WIRE_VERSION, "start": execution_name, "input": value}
 
 
 def is_start_event(event: Json) -> bool:
-    """Whether `event` is one that `start_event` makes."""
+    """Return True for an event of `start_event`."""
     return isinstance(event, dict) and event.keys() == {MARK, "start", "input"}
 
 
 def start_writer(event: Mapping[str, Json]) -> Writer | None:
-    """The writer in a start request; None if it has none, or nothing that could be one."""
+    """Return the writer in a start request; None without a valid writer."""
     match event.get("writer"):
         case [str() as name, int() as sent_ms] if name:
             return Writer(name, sent_ms)

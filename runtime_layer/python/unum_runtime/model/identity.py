@@ -1,7 +1,7 @@
-"""What an event says of the execution that it starts: its name, equal on every delivery, and its input.
+"""Derive name and input of an execution from the event that starts it, equal on every delivery.
 
-Services may deliver one event several times, each time under another Lambda request id. Shapes: AWS Lambda Developer
-Guide, "Using Lambda with ..." of each service; Amazon EventBridge User Guide, "Events".
+Services may deliver one event several times, each time with another Lambda request id. Sources of the shapes: AWS
+Lambda Developer Guide, "Using Lambda with ..." of each service; Amazon EventBridge User Guide, "Events".
 """
 
 from collections.abc import Callable, Mapping
@@ -15,11 +15,11 @@ _EVENTBRIDGE_FIELDS = frozenset({"version", "id", "detail-type", "source", "acco
 
 
 def started_by(event: Json) -> tuple[str | None, Json]:
-    """Name and input of the execution that `event` starts.
+    """Return name and input of the execution that `event` starts.
 
     Returns:
-        Where the event says both (`unum_runtime.model.envelope.start_event`), those; a name that is none is replaced by
-        a digest, and an empty one counts as none. Else the whole event is the input, and the name that of `event_name`.
+        Name and input in an event of `unum_runtime.model.envelope.start_event`, with a digest in place of an invalid
+        name and None for an empty one. For any other event, its `event_name`, and the whole event as input.
     """
     if is_start_event(event):
         return _given_name(event["start"]), event["input"]
@@ -27,10 +27,10 @@ def started_by(event: Json) -> tuple[str | None, Json]:
 
 
 def event_name(event: Json) -> str | None:
-    """A name for the execution that `event` starts: equal for every delivery of the same event.
+    """Return a name for the execution that `event` starts, equal on every delivery of the event.
 
     Returns:
-        At most 80 characters from ``a-z 0-9 -``; None where the event has no identity of its own.
+        At most 80 characters from ``a-z 0-9 -``; None if the event has no identity of its own.
     """
     if not isinstance(event, dict):
         return None
@@ -39,6 +39,7 @@ def event_name(event: Json) -> str | None:
     records = event.get("Records")
     if event.keys() != {"Records"} or not isinstance(records, list) or not records:
         return None
+    # A batch starts one execution, named after all its records. A record in another batch starts another execution.
     identities = [_record_identity(record) for record in records]
     return None if None in identities else _name("records", identities)
 

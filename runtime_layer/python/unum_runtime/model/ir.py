@@ -1,10 +1,9 @@
-"""The intermediate representation (IR) of a workflow: flat, frozen, versioned JSON without any CDK token.
+"""Intermediate representation (IR) of a workflow: flat, frozen, versioned JSON without CDK tokens.
 
-A workflow is a table of states. Every state knows the fan-out whose branch holds it (`scope`) and what follows it
-(`next`, or None where its scope ends). Data-flow fields keep the names and the JSON that the Amazon States Language
-gives them, under `data`; only fields that the definition has are there, so absence needs no sentinel.
-What can be known before run time is in the table: which fan-outs contain no Task (`pure`), and which Task is certain to
-follow a fan-out (`join`), so that the results of its branches can be passed by reference.
+A workflow is a table of states. Each state names the fan-out around it (`scope`) and its successor (`next`, None at the
+end of its scope). `data` holds the data-flow fields of the definition, with the names and the JSON of the Amazon States
+Language; absent fields are absent, so no sentinel is needed. The table also holds the compiler's static facts: fan-outs
+without Tasks (`pure`), and the Task that certainly follows a fan-out (`join`) and can receive its results by reference.
 """
 
 import json
@@ -19,95 +18,95 @@ from unum_runtime.cold_start.records import dataclass, fields
 IR_VERSION = 1
 
 DEFAULT_HOP_BUDGET = 100_000
-"""Four times the events that Step Functions allows an execution."""
+"""Default limit of steps. Step Functions allows an execution a quarter: 25,000 events."""
 
 MOST_BEGUN = 1_000
-"""How many branches one delivery begins by itself; several events go out at once, and all of them in seconds."""
+"""Most branches that one delivery starts within seconds, with parallel calls; larger scopes start in parts."""
 
 Json: TypeAlias = Any
 """A JSON value: str, int, float, bool, None, list or dict."""
 
 
 class Language(StrEnum):
-    """The query language of a state, under its name in ``QueryLanguage``."""
+    """Query language of a state, as ``QueryLanguage`` names it."""
 
     JSONPATH = "JSONPath"
     JSONATA = "JSONata"
 
 
 class Form(StrEnum):
-    """How a Task names what it runs, which decides the shape of its parameters and result."""
+    """Form of a Task's ``Resource``, which decides the shape of parameters and result."""
 
     DIRECT = "direct"
-    """The function gets the state's input; the result is what it returns."""
+    """Function with the state's input as event and its return value as result."""
 
     INVOKE = "invoke"
-    """``arn:aws:states:::lambda:invoke``: the function gets `Payload`, its result is wrapped."""
+    """``arn:aws:states:::lambda:invoke``: function with `Payload` as event and a wrapped result."""
 
     SERVICE = "service"
-    """Any other ``Resource``: a function of ours calls the service, with the parameters, and gives its response."""
+    """Any other ``Resource``: call of a service by the workflow's service function, with its response as result."""
 
 
 ACTIVITY = "activity:"
-"""What the `Task.resource` begins with of a Task that waits in an activity for a worker; its name follows."""
+"""Prefix of `Task.resource` before the name of an activity, where workers poll for the Task."""
 
 READ_ITEMS = "map:readItems"
-"""The `Task.resource` that reads the items of the Map after it."""
+"""`Task.resource` of a Task that reads the items of the Map after it."""
 
 WRITE_RESULTS = "map:writeResults"
-"""The `Task.resource` that writes the results of the Map before it."""
+"""`Task.resource` of a Task that writes the results of the Map before it."""
 
 DATA_SET_TASKS = {READ_ITEMS: " (ItemReader)", WRITE_RESULTS: " (ResultWriter)"}
-"""What such Tasks have in their names behind the Map's."""
+"""Suffixes of such Tasks' names, after the name of the Map."""
 
 
 class Pattern(StrEnum):
-    """When a Task is done. Source: AWS Step Functions Developer Guide, "Discover service integration patterns"."""
+    """End of a Task. Source: AWS Step Functions Developer Guide, "Discover service integration patterns"."""
 
     RESPONSE = "response"
-    """When there is a response."""
+    """The response ends the Task."""
 
     SYNC = "sync"
-    """``.sync``: when the job that was started has ended."""
+    """``.sync``: the end of the started job ends the Task."""
 
     CALLBACK = "callback"
-    """``.waitForTaskToken`` and activities: when somebody hands back the token."""
+    """``.waitForTaskToken`` and activities: the callback with the task token ends the Task."""
 
 
 class Guard(StrEnum):
-    """What is done against running user code again for an outcome that is committed."""
+    """Protection against running user code again for a committed outcome."""
 
     READ = "read"
-    """The store is asked before user code runs."""
+    """Read the store before user code runs."""
 
     COMMIT = "commit"
-    """Nothing: a duplicate runs user code again, and its outcome is dropped at the commit."""
+    """Read nothing: a duplicate runs user code again, and the commit drops its outcome."""
 
     LEASE = "lease"
-    """User code runs under a lease, and the store is asked before: so it does not run beside itself either."""
+    """Read the store, and hold a lease while user code runs, so that no two deliveries run it at once."""
 
 
 class Collection(StrEnum):
-    """When stored outcomes go."""
+    """Time at which stored outcomes are deleted."""
 
     TTL = "ttl"
-    """When their time is over; costs nothing."""
+    """After the retention, by DynamoDB's time to live; costs nothing."""
 
     EAGER = "eager"
-    """As soon as nobody can need them; costs a write for each."""
+    """As soon as no delivery can need them; costs one write each."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retrier:
-    """When and how a state that failed is tried again (specification, Retrying after error).
+    """Retrier of a state (specification, Retrying after error).
 
     Attributes:
-        errors: names of errors that it is for.
+        errors: names of matching errors.
         interval_s: seconds before the first retry.
-        max_attempts: how many retries; 0 for none.
-        backoff_rate: by how much the interval grows with every retry.
-        max_delay_s: seconds that an interval is never longer than; None for no limit.
-        jitter: the interval is a random part of itself.
+        max_attempts: number of retries; 0 for none.
+        backoff_rate: factor by which the interval grows with every retry.
+        max_delay_s: longest interval in seconds; None for no limit.
+        jitter: draw each delay at random between 0 and the interval.
     """
 
     errors: tuple[str, ...]
@@ -120,11 +119,11 @@ class Retrier:
 
 @dataclass(frozen=True, kw_only=True)
 class Catcher:
-    """Where control goes from a state that failed for good (specification, Fallback states).
+    """Catcher of a state whose retriers are exhausted (specification, Fallback states).
 
     Attributes:
-        errors: names of errors that it is for.
-        next: name of the state to go to.
+        errors: names of matching errors.
+        next: name of the next state.
         data: its data-flow fields (``ResultPath``, ``Assign``, ``Output``), as in the definition.
     """
 
@@ -135,15 +134,15 @@ class Catcher:
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What all states have.
+    """State of a workflow.
 
     Attributes:
-        name: unique in the workflow.
-        scope: name of the Map or Parallel state in whose branch it lies; None at the top level.
-        data: its fields that say how data flow or that may hold an expression (``InputPath``, ``Assign``, ``Seconds``,
-            ``MaxConcurrency``, ...), as in the definition.
-        next: name of the state after it; None where its scope ends.
-        language: of the expressions in its fields.
+        name: name, unique in the workflow.
+        scope: name of the Map or Parallel state around it; None at the top level.
+        data: data-flow fields and fields with expressions (``InputPath``, ``Assign``, ``Seconds``, ``MaxConcurrency``,
+            ...), as in the definition.
+        next: name of the next state; None at the end of the scope.
+        language: query language of its expressions.
     """
 
     name: str
@@ -155,11 +154,11 @@ class State:
 
 @dataclass(frozen=True, kw_only=True)
 class Work(State):
-    """A state that can fail for reasons of its own, and say what happens then: Task, Parallel or Map.
+    """State with retriers and catchers: Task, Parallel or Map.
 
     Attributes:
-        retry: retriers; the first that is for an error counts.
-        catch: catchers; the same.
+        retry: retriers; the first match counts.
+        catch: catchers; the first match counts.
     """
 
     retry: tuple[Retrier, ...] = ()
@@ -168,23 +167,22 @@ class Work(State):
 
 @dataclass(frozen=True, kw_only=True)
 class Task(Work):
-    """Runs user code; a node of the graph.
+    """Task, which runs user code or calls a service; a node of the graph.
 
     Attributes:
         function: key of the function that hosts it.
         form: shape of parameters and result.
-        guard: what is done against running user code again.
-        committed_by: name of the Task that is certain to follow, and whose commit stands for this one's, which is never
-            committed: its output goes on in the event; None for a Task that is committed itself.
+        guard: protection against running user code again.
+        committed_by: name of the next Task whose commit replaces this Task's, for a Task without a checkpoint: its
+            output travels in the event; None for a Task with a checkpoint.
         memoize: executions share its results.
-        resource: of a service: what it calls, such as ``dynamodb:putItem`` or ``aws-sdk:s3:getObject``, without the
-            suffix that tells the pattern, or the ARN of a Lambda function that is no part of the workflow; None for one
-            that is.
-        pattern: when it is done.
-        assumes_role: of a service: its arguments are an object with ``Credentials``, whose ``RoleArn`` says with which
-            role it is called, and with ``Parameters``, what it is called with.
-        meets_previous: its input is an array of two: what the branch before its own comes here with (null in the first
-            branch), and what its own does; so it waits for both.
+        resource: called API of a service Task, such as ``dynamodb:putItem`` or ``aws-sdk:s3:getObject``, without the
+            suffix of the pattern, or the ARN of a Lambda function outside the workflow; None for functions inside.
+        pattern: end of the Task.
+        assumes_role: the arguments of a service Task are an object with ``Credentials``, whose ``RoleArn`` names the
+            caller's role, and ``Parameters`` of the call.
+        meets_previous: neighbour join. Its input is an array of two values: of the same Task in the previous branch
+            (null in the first branch) and in its own branch.
     """
 
     function: str
@@ -200,17 +198,16 @@ class Task(Work):
 
 @dataclass(frozen=True, kw_only=True)
 class Pass(State):
-    """Passes its input, or ``data["Result"]``."""
+    """Pass state, with its input or ``data["Result"]`` as output."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(State):
-    """Goes to the first rule that holds.
+    """Choice state, which continues with the first matching rule.
 
     Attributes:
-        rules: (rule as in the definition without ``Next``, with its ``Assign`` and ``Output``; name of the state to go
-            to).
-        default: where to go when none holds; None fails with ``States.NoChoiceMatched``.
+        rules: pairs of a rule as in the definition, without ``Next``, and the name of the next state.
+        default: next state if no rule matches; None fails with ``States.NoChoiceMatched``.
     """
 
     rules: tuple[tuple[Mapping[str, Json], str], ...]
@@ -219,28 +216,28 @@ class Choice(State):
 
 @dataclass(frozen=True, kw_only=True)
 class Succeed(State):
-    """Ends its scope."""
+    """Succeed state, the end of its scope."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fail(State):
-    """Fails its scope with the error and the cause that its data say."""
+    """Fail state, with error and cause in its data."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wait(State):
-    """Passes its input when the time has come that its data say."""
+    """Wait state, with the time in its data."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FanOut(Work):
-    """What Map and Parallel have in common.
+    """Map or Parallel state.
 
     Attributes:
-        pure: it has no retriers, and no branch can reach a Task or a Wait; the whole state is computed in place.
-        join: the Task that follows for certain, with nothing but Pass states between, if the state itself has no
-            retriers and no catchers; else None.
-        quorum: how many branches have to succeed; None for all.
+        pure: no retriers, and no Task or Wait in any branch; one delivery computes the whole state.
+        join: Task that certainly follows, with only Pass states between, if the fan-out has no retriers or catchers;
+            else None.
+        quorum: number of branches that must succeed; None for all.
     """
 
     pure: bool
@@ -250,10 +247,10 @@ class FanOut(Work):
 
 @dataclass(frozen=True, kw_only=True)
 class Parallel(FanOut):
-    """Runs branches side by side.
+    """Parallel state.
 
     Attributes:
-        branches: the state that each begins with.
+        branches: first state of each branch.
     """
 
     branches: tuple[str, ...]
@@ -261,15 +258,15 @@ class Parallel(FanOut):
 
 @dataclass(frozen=True, kw_only=True)
 class Map(FanOut):
-    """Runs one branch for every item.
+    """Map state, with one branch for each item.
 
     Attributes:
-        start: the state that each branch begins with.
-        has_limit: only so many branches run at once as ``MaxConcurrency`` in its data says.
-        tolerates: branches may fail, as many as ``ToleratedFailureCount`` or ``-Percentage`` in its data say.
-        distributed: in distributed mode, branches do not see the variables around the state.
-        reads: its items come from the Task before it, which reads them for its ``ItemReader``.
-        writes: its results go to the Task after it, which writes them for its ``ResultWriter``.
+        start: first state of each branch.
+        has_limit: ``MaxConcurrency`` in the data limits the branches that run at once.
+        tolerates: ``ToleratedFailureCount`` or ``-Percentage`` in the data tolerates failed branches.
+        distributed: distributed mode, in which branches do not see variables of the scope around the Map.
+        reads: the Task before it reads its items (``ItemReader``).
+        writes: the Task after it writes its results (``ResultWriter``).
     """
 
     start: str
@@ -287,13 +284,13 @@ _KINDS: dict[str, type[State]] = {
 
 @dataclass(frozen=True)
 class Home:
-    """Where a workflow runs, for what the context object says; the same in all of its functions.
+    """Partition, region and account of a workflow, for ARNs in the context object.
 
     Attributes:
-        partition: of AWS.
-        region: of AWS.
-        account: the account's number.
-        role_arn: of the role that executions start with.
+        partition: AWS partition.
+        region: AWS region.
+        account: AWS account number.
+        role_arn: ARN of the role of executions.
     """
 
     partition: str = "aws"
@@ -302,27 +299,26 @@ class Home:
     role_arn: str = ""
 
     def arn(self, resource: str) -> str:
-        """`resource` in the form in which Step Functions names its own."""
+        """Return the ARN of `resource`, in the form of Step Functions' ARNs."""
         return f"arn:{self.partition}:states:{self.region}:{self.account}:{resource}"
 
 
 @dataclass(frozen=True, eq=False)
 class Workflow:
-    """A compiled workflow; compared by identity, so that what is derived from it can be kept beside it.
+    """Compiled workflow, compared by identity so that caches can use it as a key.
 
     Attributes:
-        name: unique in the store that it uses; part of every key.
-        start_at: the state that an execution begins with.
-        states: every state by name.
-        hop_budget: how many steps may lie between the start and any step; a runaway loop fails instead of running on.
-        collection: when stored outcomes go.
-        timeout_s: how long an execution may take, in seconds; None for no limit.
-        keeps_input: true where some expression asks for the execution's input, so that it travels with the variables.
-        counts_redrives: true where some expression asks how often the execution was redriven, which then travels, too.
-        payload_limit: how many bytes an outcome may have, where a definition relies on a limit; None for no limit but
-            that of what is stored.
-        small_results: true where results of branches are expected to be small, so that they are kept in packs.
-        home: where it runs; no part of the IR.
+        name: name, unique in its store and part of every key.
+        start_at: first state of an execution.
+        states: states by name.
+        hop_budget: most steps between the start and any step, so that runaway loops fail.
+        collection: deletion of stored outcomes.
+        timeout_s: time limit of an execution in seconds; None for no limit.
+        keeps_input: True if an expression reads the execution's input, which then travels with the variables.
+        counts_redrives: True if an expression reads the number of redrives, which then travels with the variables.
+        payload_limit: most bytes of an outcome, for definitions that rely on a limit; None for the store's limit.
+        small_results: True if results of branches are expected to be small, to keep them in packs.
+        home: partition, region and account; not part of the IR.
     """
 
     name: str
@@ -331,6 +327,7 @@ class Workflow:
     hop_budget: int = DEFAULT_HOP_BUDGET
     collection: Collection = Collection.TTL
     timeout_s: int | None = None
+    # None in place of False: the canonical text leaves these fields out, as in texts of releases that lacked them.
     keeps_input: bool | None = None
     counts_redrives: bool | None = None
     payload_limit: int | None = None
@@ -338,7 +335,7 @@ class Workflow:
     home: Home = Home()
 
     def to_json(self) -> str:
-        """Canonical text: equal workflows give equal text, on every machine."""
+        """Return canonical text: equal workflows give equal text on every machine."""
         states = {name: _state_to_json(state) for name, state in self.states.items()}
         table = {
             "version": IR_VERSION,
@@ -353,10 +350,10 @@ class Workflow:
 
     @classmethod
     def from_json(cls, text: str) -> "Workflow":
-        """The workflow that `to_json` wrote.
+        """Parse the text of `to_json`.
 
         Raises:
-            ValueError: the text is of another IR version.
+            ValueError: the text has another IR version.
         """
         table = json.loads(text)
         if table["version"] != IR_VERSION:
@@ -374,19 +371,19 @@ class Workflow:
 
     @cached_property
     def digest(self) -> str:
-        """Twelve hexadecimal digits that change when the workflow does."""
+        """First twelve hexadecimal digits of the IR's SHA-256."""
         return sha256(self.to_json().encode())[:12]
 
     @property
     def tasks(self) -> Iterator[Task]:
-        """The nodes of the graph."""
+        """Tasks, the nodes of the graph."""
         return (state for state in self.states.values() if isinstance(state, Task))
 
     def task(self, name: str) -> Task:
-        """The Task called `name`.
+        """Return the Task called `name`.
 
         Raises:
-            KeyError: there is none.
+            KeyError: no Task has this name.
         """
         state = self.states.get(name)
         if not isinstance(state, Task):
@@ -394,38 +391,38 @@ class Workflow:
         return state
 
     def committed_by(self, name: str) -> str | None:
-        """The Task whose commit stands for that of the state called `name`; None if the state is committed itself."""
+        """Return the Task that commits in place of state `name`; None for a state with its own commit."""
         state = self.states.get(name)
         return state.committed_by if isinstance(state, Task) else None
 
     def committer(self, name: str) -> str:
-        """The state whose commit counts for that of the state called `name`: itself, or a Task after it."""
+        """Return the state whose commit counts for state `name`: itself, or a later Task."""
         following = self.committed_by(name)
         return name if following is None else self.committer(following)
 
     def committers(self, name: str) -> frozenset[str]:
-        """All states of which one may commit under the name of an invocation of the state called `name`.
+        """Return all states that may commit under the name of an invocation of state `name`.
 
-        Where it joins the results of a fan-out, the fan-out itself does if they cannot be joined.
+        A fan-out before a joining Task commits under the Task's name if its results cannot be joined.
         """
         joined = (each.name for each in self.states.values() if isinstance(each, FanOut) and each.join == name)
         return frozenset((self.committer(name), *joined))
 
     def passes_name_on(self, name: str) -> bool:
-        """Whether what the state called `name` came to is not committed where all goes well.
+        """Return True if a success of state `name` is not committed.
 
-        The Task that is certain to follow has its name then, and commits under that.
+        The Task that certainly follows then has the same invocation name, and commits under it.
         """
         state = self.states.get(name)
         return (isinstance(state, FanOut) and state.join is not None) or self.committed_by(name) is not None
 
     @cached_property
     def has_variables(self) -> bool:
-        """Whether something travels beside the data: variables, the execution's input, or how often it was redriven."""
+        """True if events carry variables, the execution's input, or the number of redrives."""
         return bool(self.keeps_input or self.counts_redrives) or any(map(_assigns, self.states.values()))
 
     def needs_origin(self, fan_out: FanOut) -> bool:
-        """Whether what `fan_out` comes to depends on more than the results of its branches."""
+        """Return True if the outcome of `fan_out` depends on more than its branches' results."""
         own_input = (
             "Output" in fan_out.data
             if fan_out.language is Language.JSONATA
@@ -435,16 +432,16 @@ class Workflow:
         return own_input or hands_over or bool(fan_out.retry or fan_out.catch) or self.has_variables
 
     def visible_name(self, name: str) -> str:
-        """What the context object calls the state called `name`: Tasks for data sets have the name of their Map."""
+        """Return the name of state `name` in the context object: Tasks for data sets have their Map's name."""
         state = self.states.get(name)
         resource = state.resource if isinstance(state, Task) else None
         return name.removesuffix(DATA_SET_TASKS.get(resource or "", ""))
 
     def fan_out(self, name: str) -> FanOut:
-        """The Map or Parallel called `name`.
+        """Return the Map or Parallel called `name`.
 
         Raises:
-            KeyError: there is none.
+            KeyError: no fan-out has this name.
         """
         state = self.states.get(name)
         if not isinstance(state, FanOut):
@@ -453,7 +450,7 @@ class Workflow:
 
 
 _OPTIONAL = ("timeout_s", "keeps_input", "counts_redrives", "payload_limit", "small_results")
-"""Attributes of a workflow that its text has only where they are given; so a new one leaves older texts as they are."""
+"""Attributes that the text contains only if they are set."""
 
 
 def _assigns(state: State) -> bool:
@@ -463,11 +460,13 @@ def _assigns(state: State) -> bool:
 
 
 def _state_to_json(state: State) -> dict[str, Json]:
-    """The state without its name, and without defaults: so a new field leaves the text of older workflows as it is."""
+    """Return `state` as JSON, without name and defaults."""
     return {"type": type(state).__name__, **_to_json(state, without="name")}
 
 
 def _to_json(part: State | Retrier | Catcher, without: str = "") -> dict[str, Json]:
+    # Defaults are left out: a new field with a default must not change the text, and so the digest, of workflows that
+    # do not use it. Running executions would no longer find a version with their digest.
     values = {field.name: getattr(part, field.name) for field in fields(part) if field.name != without}
     defaults = {field.name: field.default for field in fields(part)}
     table = {name: value for name, value in values.items() if value != defaults[name]}

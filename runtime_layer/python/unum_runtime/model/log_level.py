@@ -1,17 +1,17 @@
-"""Which lines the runtime writes to a function's log."""
+"""Levels of the runtime's log lines."""
 
 from enum import StrEnum
 
 
 class LogLevel(StrEnum):
-    """How much is logged; each line is JSON, with ``"source": "unum"``."""
+    """Log level; each line is JSON with ``"source": "unum"``."""
 
     INFO = "info"
-    """Every commit, and every start and end of an execution."""
+    """All lines: commits, starts and ends of executions, and those of `WARN`."""
 
     WARN = "warn"
-    """Only what is otherwise than it should be: retries, refused events, leases that failed; and what counts."""
+    """Exceptional lines only: retries, refused events, failed leases; and lines with metrics."""
 
 
 ROUTINE = frozenset({"started", "committed", "adopted", "finished", "swept"})
-"""Messages of what always happens."""
+"""Messages of normal operation."""

@@ -1,29 +1,29 @@
-"""What is counted of a workflow: under these names the runtime writes it, and dashboards and alarms ask for it."""
+"""Names of a workflow's CloudWatch metrics, shared by the runtime, dashboards and alarms."""
 
 from enum import StrEnum
 
 NAMESPACE = "Unum"
-"""Of all metrics of all workflows."""
+"""Namespace of all metrics."""
 
 WORKFLOW, NODE = "Workflow", "Node"
-"""Dimensions: a workflow's name, and a Task's in it."""
+"""Dimensions: the name of a workflow, and the name of a Task in it."""
 
 
 class Metrics(StrEnum):
-    """How much is counted. Each metric that has data in a month is paid for: see ``docs/metrics.md``."""
+    """Selection of metrics. CloudWatch bills each metric with data in a month: see ``docs/metrics.md``."""
 
     NONE = "none"
-    """Nothing."""
+    """No metrics."""
 
     WORKFLOW = "workflow"
-    """Executions: up to seven metrics a workflow, and one more with a sweep."""
+    """Metrics of executions: up to seven per workflow, and one more with a sweep."""
 
     NODES = "nodes"
-    """Executions, and what each Task comes to: up to three metrics a Task more."""
+    """Metrics of executions and of each Task: up to three more per Task."""
 
 
 class WorkflowMetric(StrEnum):
-    """What is counted of executions."""
+    """Metrics of executions."""
 
     STARTED = "ExecutionsStarted"
     SUCCEEDED = "ExecutionsSucceeded"
@@ -32,26 +32,27 @@ class WorkflowMetric(StrEnum):
     ABORTED = "ExecutionsAborted"
 
     TIME = "ExecutionTime"
-    """From the start to the commit that ended the execution, in milliseconds."""
+    """Time from the start to the commit that ended the execution, in milliseconds."""
 
     THROTTLES = "Throttles"
-    """Deliveries that have to come again, because the table, Lambda or a queue did not take a request, or because
-    another holds a lease; and those that Lambda has thrown away because it could run no more of a function."""
+    """Deliveries that Lambda repeats, because the table, Lambda or a queue refused a request or another delivery holds
+    a lease; and events that Lambda dropped for lack of concurrency."""
+
     SILENT = "ExecutionsSilent"
-    """Executions that a sweep has found to stand still."""
+    """Stalled executions that a sweep found."""
 
 
 class NodeMetric(StrEnum):
-    """What is counted of a Task."""
+    """Metrics of a Task."""
 
     TIME = "NodeTime"
-    """How long the try took that the outcome came from, in milliseconds."""
+    """Duration of the attempt with the committed outcome, in milliseconds."""
 
     ERRORS = "NodeErrors"
-    """Outcomes that are errors, also those that a catcher takes."""
+    """Failed outcomes, including those that a catcher handles."""
 
     RETRIES = "NodeRetries"
-    """Tries that failed and that another try follows."""
+    """Failed attempts before another attempt."""
 
 
 TIMES: frozenset[str] = frozenset({WorkflowMetric.TIME, NodeMetric.TIME})
@@ -59,10 +60,11 @@ TIMES: frozenset[str] = frozenset({WorkflowMetric.TIME, NodeMetric.TIME})
 
 
 def dimension(name: str) -> str:
-    """`name` as the value of a dimension, which is ASCII that prints, no mere space, and does not begin with a colon.
+    """Escape `name` as a dimension value: printable ASCII, not only spaces, without a leading colon.
 
     Source: Amazon CloudWatch API Reference, "Dimension".
     """
+    # CloudWatch refuses metrics with an invalid dimension value; state names may contain any character.
     text = "".join(each if each.isprintable() else repr(each)[1:-1] for each in name)
     is_refused = text.startswith(":") or text.isspace()
     return (rf"\{text}" if is_refused else text).encode("ascii", "backslashreplace").decode()

@@ -1,12 +1,13 @@
-"""Names of invocations, and the keys under which the store keeps what belongs to them.
+"""Invocation names, and keys of stored items.
 
-An invocation's name is structured data: the execution, the frames of the fan-outs around it, and its step, the ordinal
-within the innermost scope. Each invocation computes its successors' names from its own, so no coordination is needed,
-and names differ whenever frames or steps do. Within a scope control flow is sequential, hence one step has one state.
+An invocation name is structured data: the execution, the frames of the fan-outs around it, and its step, the ordinal
+within the innermost scope. Each invocation computes its successors' names from its own, so no coordination is needed.
+Control flow within a scope is sequential, hence one step has one state.
 
-Text is made of it only here, for keys. Every free text is escaped first, so that the encoding is injective:
-``wf/exec:18c`` is the partition of an execution's top level and ``wf/exec:18c/M@2.0[7]/N@1.0~1`` that of shard 1 of
-the scope that fan-out N opened in branch 7 of fan-out M.
+Only this module encodes names as text, for keys. Free text is escaped first, so the encoding is injective: two names
+never share a key. ``wf/exec:18c`` is the partition of an execution's top level; ``wf/exec:18c/M@2.0[7]/N@1.0~1`` is the
+partition of shard 1 of the scope that fan-out N opened in branch 7 of fan-out M. Keys are a stored format: running
+executions, IAM policies and clients of other releases compute them too.
 """
 
 import re
@@ -31,37 +32,38 @@ WORKFLOWS_FOLDER = "unum_workflows"
 """Folder of a layer with the workflow's IR, beside the package `unum_runtime`."""
 
 SHARD_SIZE = 256
-"""Branches per completion shard: as many indexes as keep the shard's item near 1 KB, one DynamoDB write unit."""
+"""Branches per completion shard: their indexes keep the shard's item near 1 KB, one DynamoDB write unit."""
 
 PACK_SIZE = 7
-"""Branches whose small results lie in one item: as many as keep it within 1 KB, one DynamoDB write unit, if each has
-100 bytes."""
+"""Branches per pack: results of 100 bytes each keep its item within 1 KB, one DynamoDB write unit."""
 
 MAX_PARTITION_BYTES = 1_024
-"""Longer partition keys are hashed; DynamoDB allows 2,048 bytes."""
+"""Longest readable partition key; longer ones are hashed, because DynamoDB allows 2,048 bytes."""
 
 _HASHED = "#"
-"""What stands in hashed partition keys behind the workflow, and in no other key."""
+"""Mark of hashed partition keys after the workflow, which no other key contains."""
 
 START_STEP = 0
-"""The top level's first step is the execution's start record, whose outcome is the execution's input."""
+"""First step of the top level: the start record, with the execution's input as outcome."""
 
 _PACK, _ASIDE = "p", "+"
-"""What sort keys in a shard's partition begin and end with that are no checkpoints' own."""
+"""Prefix of packs' sort keys, and suffix of sort keys of outcomes that were set aside, in a shard's partition."""
 
+# Characters with a meaning in keys (``/ : @ . [ ] ~ # % +``) are missing here, and so are all other ASCII characters,
+# which may get a meaning later.
 _SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_ ")
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One level of fan-out.
+    """Position in one fan-out.
 
     Attributes:
-        state: the Map or Parallel state that fans out.
-        iteration: the fan-out's own step in the scope around it; differs for every round of a loop.
-        generation: how often the fan-out was retried before.
-        index: which branch this is, from 0.
-        size: how many branches the fan-out has.
+        state: Map or Parallel state.
+        iteration: step of the fan-out in the scope around it, which differs for every round of a loop.
+        generation: number of earlier retries of the fan-out.
+        index: number of the branch, from 0.
+        size: number of branches.
     """
 
     state: str
@@ -72,7 +74,7 @@ class Frame:
 
     @property
     def shard(self) -> int:
-        """The completion shard that the branch belongs to."""
+        """Completion shard of the branch."""
         return self.index // SHARD_SIZE
 
 
@@ -80,12 +82,12 @@ Frames: TypeAlias = tuple[Frame, ...]
 
 
 class Execution(NamedTuple):
-    """The identity of an execution in its workflow.
+    """Identity of an execution in its workflow.
 
     Attributes:
-        name: unique among the executions that are stored.
-        started_ms: milliseconds since 1970. A name may be used again when its start record has expired; the time keeps
-            the new execution apart from what is left of the old one.
+        name: name, unique among stored executions.
+        started_ms: start in milliseconds since 1970. It separates an execution from remains of an earlier one of the
+            same name, whose start record has expired.
     """
 
     name: str
@@ -97,12 +99,12 @@ class Execution(NamedTuple):
 
 @dataclass(frozen=True)
 class Name:
-    """The unique name of an invocation in its workflow.
+    """Unique name of an invocation in its workflow.
 
     Attributes:
         execution: the execution.
-        frames: the fan-outs around the invocation, outermost first.
-        step: how many steps its scope took before it.
+        frames: fan-outs around the invocation, outermost first.
+        step: number of earlier steps in its scope.
     """
 
     execution: Execution
@@ -111,17 +113,17 @@ class Name:
 
     @property
     def hops(self) -> int:
-        """How many steps lie between the start and this one."""
+        """Steps since the start."""
         return self.step + sum([frame.iteration for frame in self.frames]) if self.frames else self.step
 
     @property
     def following(self) -> "Name":
-        """The name of the step after it, in the same scope."""
+        """Name of the next step in the same scope."""
         return Name(self.execution, self.frames, self.step + 1)
 
     @property
     def scopes(self) -> "tuple[Scope, ...]":
-        """The scopes of all fan-outs around the invocation, outermost first."""
+        """Scopes of all fan-outs around the invocation, outermost first."""
         return scopes_around(self.execution, self.frames)
 
     def __str__(self) -> str:
@@ -141,11 +143,11 @@ class Scope:
 
     Attributes:
         execution: the execution.
-        frames: the fan-outs around this one, outermost first.
-        state: the Map or Parallel state.
+        frames: fan-outs around this one, outermost first.
+        state: Map or Parallel state.
         iteration: its step in the scope around it.
-        generation: how often it was retried before.
-        size: how many branches it has.
+        generation: number of earlier retries.
+        size: number of branches.
     """
 
     execution: Execution
@@ -157,40 +159,40 @@ class Scope:
 
     @classmethod
     def around(cls, execution: Execution, frames: Frames) -> "Scope":
-        """The innermost scope of a branch whose `frames` are not empty."""
+        """Return the innermost scope of a branch with `frames`, which must not be empty."""
         *outer, last = frames
         return cls(execution, tuple(outer), last.state, last.iteration, last.generation, last.size)
 
     def branch(self, index: int) -> Frames:
-        """The frames of branch `index`."""
+        """Return the frames of branch `index`."""
         return (*self.frames, Frame(self.state, self.iteration, self.generation, index, self.size))
 
     @property
     def join(self) -> Name:
-        """Name of the fan-out's own outcome; where a Task is certain to join its results, that of the Task."""
+        """Name of the fan-out's own outcome; for a fan-out before a joining Task, the Task's name."""
         return Name(self.execution, self.frames, self.iteration)
 
     @property
     def origin(self) -> Name:
-        """Name of the checkpoint from which the fan-out was planned: always the step before it in its own scope."""
+        """Name of the checkpoint before the fan-out, which opened it: always the previous step of its scope."""
         return Name(self.execution, self.frames, self.iteration - 1)
 
     @property
     def shards(self) -> int:
-        """How many completion shards the branches fill."""
+        """Number of completion shards."""
         return -(-self.size // SHARD_SIZE)
 
     def shard_size(self, shard: int) -> int:
-        """How many branches `shard` has."""
+        """Return the number of branches in `shard`."""
         return min(SHARD_SIZE, self.size - shard * SHARD_SIZE)
 
     @property
     def packs(self) -> int:
-        """How many packs the branches fill; each has branches of one shard only."""
+        """Number of packs; each contains branches of one shard only."""
         return pack_of(self.size - 1) + 1
 
     def pack_size(self, pack: int) -> int:
-        """How many branches `pack` has."""
+        """Return the number of branches in `pack`."""
         shard, _ = divmod(pack, _packs_in_shard())
         return min(PACK_SIZE, shard * SHARD_SIZE + self.shard_size(shard) - first_of(pack))
 
@@ -201,18 +203,18 @@ def is_name(name: object) -> bool:
 
 
 def scopes_around(execution: Execution, frames: Frames) -> tuple[Scope, ...]:
-    """All scopes that a branch with `frames` lies in, outermost first."""
+    """Return all scopes around a branch with `frames`, outermost first."""
     return tuple([Scope.around(execution, frames[:depth]) for depth in range(1, len(frames) + 1)])
 
 
 def pack_of(index: int) -> int:
-    """The pack of branch `index`."""
+    """Return the pack of branch `index`."""
     shard, place = divmod(index, SHARD_SIZE)
     return shard * _packs_in_shard() + place // PACK_SIZE
 
 
 def first_of(pack: int) -> int:
-    """The first branch of `pack`."""
+    """Return the first branch of `pack`."""
     shard, place = divmod(pack, _packs_in_shard())
     return shard * SHARD_SIZE + place * PACK_SIZE
 
@@ -222,45 +224,49 @@ def _packs_in_shard() -> int:
 
 
 class Key(NamedTuple):
-    """Where the store keeps an item; items of one partition are read together, ordered by `sort`."""
+    """Key of a stored item; one query reads a partition, ordered by `sort`."""
 
     partition: str
     sort: str
 
 
 def escape(text: str) -> str:
-    """`text` with every character that has a meaning in keys as ``%`` and its code point in six hexadecimal digits."""
+    """Replace every ASCII character outside `_SAFE` by ``%`` and its code point in six hexadecimal digits."""
+    # Injective, because ``%`` itself is escaped and an escape has a fixed length: the result can be decoded. Two states
+    # with similar names would otherwise share a key, and one outcome would count for both.
     if _SAFE.issuperset(text):
         return text
     return "".join(c if c in _SAFE or not c.isascii() else f"%{ord(c):06x}" for c in text)
 
 
 def start_partition_prefix(workflow: str) -> str:
-    """What the partitions of all start records begin with; a client's permission is limited to these."""
+    """Return the prefix of all start records' partitions, to which IAM policies limit clients."""
     return f"start:{escape(workflow)}/"
 
 
 def execution_partition_prefix(workflow: str) -> str:
-    """What the partitions begin with of all that executions store beside their start records."""
+    """Return the prefix of all partitions of executions, except start records'."""
     return f"{escape(workflow)}/"
 
 
 def partition_prefixes(workflow: str) -> tuple[str, ...]:
-    """What the partitions of everything begin with that is stored for `workflow`, and those of no other workflow."""
+    """Return the partition prefixes of `workflow`, which no other workflow shares."""
     shared = (f"{kind}:{escape(workflow)}/" for kind in ("memo", "token"))
     return (start_partition_prefix(workflow), execution_partition_prefix(workflow), *shared)
 
 
 def start_key(workflow: str, execution_name: str) -> Key:
-    """Where the start record of an execution is stored: it alone is found by the execution's name."""
+    """Return the key of a start record, the only item that is found by the execution's name alone."""
     return Key(start_partition_prefix(workflow) + escape(execution_name), "start")
 
 
 def checkpoint_key(workflow: str, name: Name) -> Key:
-    """Where the checkpoint of `name` is stored.
+    """Return the key of the checkpoint of `name`.
 
-    Branches lie beside each other in their shard's partition, ordered by index, then step, so that a join reads them
-    with one query per shard.
+    Each shard has a partition of its own, so that the branches of a large fan-out spread over DynamoDB's partitions,
+    which take 1,000 write units a second each. Within it, checkpoints are ordered by index, then step, so that a join
+    reads a shard with one query. Source: Amazon DynamoDB Developer Guide, "Best practices for designing and using
+    partition keys effectively".
     """
     if not name.frames:
         if name.step == START_STEP:
@@ -272,31 +278,32 @@ def checkpoint_key(workflow: str, name: Name) -> Key:
 
 
 def key_in_shard(partition: str, index: int, step: int) -> Key:
-    """Where the checkpoint of a branch is stored, or would be, in the partition of its shard."""
+    """Return the key of a branch's checkpoint in the partition of its shard."""
+    # Nine digits, because sort keys are compared as text and must have the order of numbers.
     return Key(partition, f"{index:09d}.{step:09d}")
 
 
 def place_in_shard(key: Key) -> tuple[int, int]:
-    """The branch and the step of a checkpoint whose key is in a shard's partition."""
+    """Return branch and step of a checkpoint's key in a shard's partition."""
     index, step = key.sort.split(".")
     return int(index), int(step)
 
 
 def pack_key(workflow: str, scope: Scope, pack: int, digest: str) -> Key:
-    """Where a pack is stored: beside the checkpoints of its branches, so that the same query reads it.
+    """Return the key of a pack: next to the checkpoints of its branches, so that the same query reads it.
 
     Args:
-        workflow: its name.
+        workflow: name of the workflow.
         scope: the fan-out.
-        pack: its number.
-        digest: of the workflow's IR, by which all entries of a pack are.
+        pack: number of the pack.
+        digest: digest of the IR that wrote all entries of the pack.
     """
     first = first_of(pack)
     return Key(shard_partition(workflow, scope, first // SHARD_SIZE), f"{_PACK}{first}.{digest}")
 
 
 def pack_at(key: Key) -> tuple[int, str] | None:
-    """The first branch and the IR's digest of the pack at `key` in a shard's partition; None for any other item."""
+    """Return first branch and IR digest of the pack at `key` in a shard's partition; None for any other item."""
     if not key.sort.startswith(_PACK):
         return None
     first, digest = key.sort.removeprefix(_PACK).split(".")
@@ -304,108 +311,108 @@ def pack_at(key: Key) -> tuple[int, str] | None:
 
 
 def aside_key(checkpoint: Key) -> Key:
-    """Where an outcome is stored that a pack has no room for; it is the invocation's if the pack says so."""
+    """Return the key of an outcome that was set aside, which counts only if the branch's pack refers to it."""
     return checkpoint._replace(sort=f"{checkpoint.sort}{_ASIDE}")
 
 
 def is_aside(key: Key) -> bool:
-    """Whether `key` is one of those."""
+    """Return True for a key of `aside_key`."""
     return key.sort.endswith(_ASIDE)
 
 
 def join_keys(workflow: str, name: Name) -> tuple[Key, ...]:
-    """Where it is stored what the fan-outs around `name` came to, outermost first.
+    """Return the keys of the outcomes of all fan-outs around `name`, outermost first.
 
-    As long as `name` has no outcome, they came to something without it; or the execution was stopped.
+    If one exists while `name` has no outcome, the fan-out settled without it, or the execution was stopped.
     """
     return tuple([checkpoint_key(workflow, scope.join) for scope in name.scopes])
 
 
 def completion_key(workflow: str, scope: Scope, shard: int) -> Key:
-    """Where the completion set of `shard` is stored: in a partition of its own, which no join has to read."""
+    """Return the key of the completion set of `shard`, in a separate partition that joins never read."""
     return Key(_bounded(f"{_scope_path(workflow, scope)}~{shard}/done"), "done")
 
 
 def root_key(workflow: str, scope: Scope) -> Key:
-    """Where the set of full shards of `scope` is stored."""
+    """Return the key of the set of full shards of `scope`."""
     return Key(_bounded(f"{_scope_path(workflow, scope)}/done"), "done")
 
 
 def failed_key(workflow: str, scope: Scope) -> Key:
-    """Where the set of failed branches of `scope` is stored, if it goes on without all of them."""
+    """Return the key of the set of failed branches of `scope`, for a scope that tolerates failures."""
     return Key(_bounded(f"{_scope_path(workflow, scope)}/done"), "failed")
 
 
 def meeting_key(workflow: str, scope: Scope, index: int, step: int) -> Key:
-    """Where it is stored whether branch `index` and the one before it have both come to `step`."""
+    """Return the key of the neighbour join of branch `index` and the previous branch at `step`."""
     return Key(_bounded(f"{_scope_path(workflow, scope)}~{index // SHARD_SIZE}/met"), f"{index:09d}.{step:09d}")
 
 
 def memo_key(workflow: str, digest: str) -> Key:
-    """Where a result that executions share is stored; `digest` tells of which code and which input."""
+    """Return the key of a memoized result; `digest` identifies code and input."""
     return Key(f"memo:{escape(workflow)}/{digest}", "memo")
 
 
 def pending_key(workflow: str, digest: str) -> Key:
-    """Where it is stored that an invocation waits for somebody to hand in its result; `digest` is of its name."""
+    """Return the key of a pending callback; `digest` is the digest of the invocation name."""
     return Key(f"token:{escape(workflow)}/{digest}", "pending")
 
 
 def answer_key(workflow: str, digest: str) -> Key:
-    """Where the result is stored that was handed in."""
+    """Return the key of the result that a responder sent."""
     return Key(f"token:{escape(workflow)}/{digest}", "result")
 
 
 def job_partition(workflow: str, digest: str) -> str:
-    """The partition of all that is stored of the jobs of a Task; `digest` is of its name. Nobody else waits for it."""
+    """Return the partition of a Task's service jobs; `digest` is the digest of the invocation name."""
     return f"token:{escape(workflow)}/{digest}"
 
 
 def job_key(workflow: str, digest: str, attempt: int, term: int) -> Key:
-    """Where it is stored what job a Task waits for: in order of its tries, and for each of their terms."""
+    """Return the key of a service job, ordered by the Task's attempts and their terms of polling."""
     return Key(job_partition(workflow, digest), f"job.{attempt:09d}.{term:09d}")
 
 
 def term_of_job(key: Key) -> int:
-    """The term in a key that `job_key` made."""
+    """Return the term in a key of `job_key`."""
     return int(key.sort.rpartition(".")[2])
 
 
 def lease_key(key: Key) -> Key:
-    """Where the lease is stored that keeps others from making the item at `key` meanwhile."""
+    """Return the key of the lease on the work for the item at `key`."""
     return Key(f"{key.partition}/lease", key.sort)
 
 
 def start_alias(workflow: str) -> str:
-    """Name of the alias through which executions of `workflow` start."""
+    """Return the name of the start alias of `workflow`."""
     return f"start-{workflow}"
 
 
 def control_alias(workflow: str) -> str:
-    """Name of the alias through which executions of `workflow` are controlled."""
+    """Return the name of the control alias of `workflow`."""
     return f"control-{workflow}"
 
 
 def response_alias(workflow: str) -> str:
-    """Name of the alias behind the function URL that Tasks of `workflow` are answered through."""
+    """Return the name of the response alias of `workflow`, behind the function URL for responders."""
     return f"respond-{workflow}"
 
 
 @lru_cache(maxsize=64)
 def execution_partition(workflow: str, execution: Execution) -> str:
-    """The partition of an execution's top level."""
+    """Return the partition of an execution's top level."""
     return f"{execution_partition_prefix(workflow)}{escape(execution.name)}:{execution.started_ms:x}"
 
 
 def shard_partition(workflow: str, scope: Scope, shard: int) -> str:
-    """The partition with all checkpoints of the branches of one shard."""
+    """Return the partition with all branches' checkpoints of one shard."""
     return _bounded(f"{_scope_path(workflow, scope)}~{shard}")
 
 
 def object_folder(workflow: str, partition: str) -> str:
-    """Where the objects are kept that items of `partition` refer to: below the workflow's name, by execution.
+    """Return the folder of objects that items of `partition` refer to: one per execution of the workflow.
 
-    Of items that are found by a digest, the digest takes the place of the execution's name.
+    For items with a digest in their partition, the digest replaces the execution's name.
     """
     _, _, rest = partition.partition("/")
     return f"{escape(workflow)}/{rest.partition('/')[0].removeprefix(_HASHED)}"
@@ -421,5 +428,6 @@ def _bounded(partition: str) -> str:
     raw = partition.encode()
     if len(raw) <= MAX_PARTITION_BYTES:
         return partition
-    workflow, slash, _ = partition.partition("/")  # stays, because permissions go by it
+    # The workflow stays readable, because IAM policies grant access by this prefix.
+    workflow, slash, _ = partition.partition("/")
     return f"{workflow}{slash}{_HASHED}{sha256(raw)}"

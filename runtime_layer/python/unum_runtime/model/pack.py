@@ -1,38 +1,40 @@
-"""Packs: items that hold the small results of several branches, so that one write commits and completes each.
+"""Packs, items with the small results of several branches: one write commits and completes a branch.
 
-A pack has a place for each of its branches, which is filled once, with how the branch ended: by a result that lies in
-the pack; by one that has a checkpoint of its own, set aside before; or by a checkpoint that counts by itself. What is
-set aside counts only if the pack says so: the pack alone decides what the branch came to.
+A pack has a slot for each of its branches, which is filled once with the end of the branch: a result in the pack; a
+result in a checkpoint that was set aside before; or a checkpoint that counts by itself. An outcome that was set aside
+counts only if the pack refers to it: the pack alone decides the outcome of the branch.
 """
 
 from unum_runtime.model.checkpoint import PACKED_VALUES, TOMBSTONE, Checkpoint, Item, Phase, Success
 from unum_runtime.model.naming import PACK_SIZE, Execution, Key, Name, aside_key, is_aside, key_in_shard, pack_at
 
 MAX_ENTRY_BYTES = 120
-"""How large a result in a pack may be with what is said of it, so that `PACK_SIZE` of them make one write unit."""
+"""Largest entry of a pack with its metadata: `PACK_SIZE` entries fit into one write unit."""
 
 ENDS = tuple(f"e{slot}" for slot in range(PACK_SIZE))
-"""Attributes that say how branches ended, by their place."""
+"""Attributes with the ends of branches, by slot."""
 
 STATE = "state"
-"""Attribute with the state whose results entries are that name none."""
+"""Attribute with the state of all entries that name none."""
 
 COUNTS, FAILS = "+", "-"
 
 _FUSED = "f"
-"""Ends the number of the attempt where the outcome was committed without an invocation of its own."""
+"""Suffix of the attempt's number for an outcome that was committed without an invocation of its own."""
 
 
 def packed(checkpoint: Checkpoint, slot: int, state: str) -> Item | None:
-    """What a pack holds of a branch that ended with `checkpoint`; None where it has no room for that.
+    """Return a pack's attributes for a branch that ended with `checkpoint`; None if that is too large.
 
     Args:
-        checkpoint: the last of its branch.
-        slot: the branch's place.
-        state: that the pack names.
+        checkpoint: last checkpoint of the branch.
+        slot: slot of the branch.
+        state: state that the pack names.
     """
     if not isinstance(checkpoint.outcome, Success) or checkpoint.continuation.to_item():
         return None
+    # Text in place of attributes, and the time since the start in place of the time: in 120 bytes for an entry, names
+    # of attributes and thirteen digits would leave little room for the result.
     after_ms = checkpoint.committed_ms - checkpoint.name.execution.started_ms
     facts = (
         f"{checkpoint.name.step} {after_ms} {checkpoint.duration_ms} {checkpoint.attempt}{_FUSED * checkpoint.fused}"
@@ -45,27 +47,29 @@ def packed(checkpoint: Checkpoint, slot: int, state: str) -> Item | None:
 
 
 def marked(slot: int, *, counts: bool, aside: Name | None = None) -> Item:
-    """What a pack holds of a branch that ended with a checkpoint elsewhere.
+    """Return a pack's attribute for a branch that ended with a checkpoint elsewhere.
 
     Args:
-        slot: the branch's place.
-        counts: whether the branch counts as completed.
-        aside: the invocation whose outcome was set aside; None where the last checkpoint has a place of its own.
+        slot: slot of the branch.
+        counts: the branch counts as completed.
+        aside: invocation of the outcome that was set aside; None for a checkpoint that counts by itself.
     """
     return {ENDS[slot]: (COUNTS if counts else FAILS) + ("" if aside is None else str(aside.step))}
 
 
 def is_full(pack: Item, size: int) -> bool:
-    """Whether all of the `size` branches of `pack` have ended, and count as completed."""
+    """Return True if all `size` branches of `pack` count as completed."""
     ends = (str(pack.get(end, FAILS)) for end in ENDS[:size])
     return not any(end.startswith(FAILS) for end in ends)
 
 
 def unpacked(items: dict[Key, Item], execution: Execution) -> dict[Key, Item]:
-    """The checkpoints among all `items` of a shard's partition, each under its invocation's key, in their order."""
+    """Return the checkpoints among all `items` of a shard's partition by their invocations' keys, in key order."""
     found: dict[Key, Item] = {}
     for key, item in items.items():
         if pack_at(key) is not None:
+            # An entry without its value was set aside before. No entry refers to other items that were set aside: a
+            # delivery that lost against another one wrote them, and they must not count.
             own = (entry(key, item, slot, execution) for slot in range(PACK_SIZE))
             for checkpoint, value in filter(None, own):
                 outcome = items.get(aside_key(checkpoint)) if value is None else value
@@ -76,10 +80,10 @@ def unpacked(items: dict[Key, Item], execution: Execution) -> dict[Key, Item]:
 
 
 def entry(key: Key, pack: Item, slot: int, execution: Execution) -> tuple[Key, Item | None] | None:
-    """What the pack at `key` says of a branch: the key of its last invocation, and the checkpoint's item.
+    """Return the key of a branch's last invocation and its checkpoint's item, from the pack at `key`.
 
     Returns:
-        None as the item where that was set aside; None at all where the pack has no outcome of the branch.
+        None as the item if it was set aside; None if the pack has no outcome of the branch.
     """
     end, place = str(pack.get(ENDS[slot], COUNTS)), pack_at(key)
     if place is None or end in (COUNTS, FAILS):
