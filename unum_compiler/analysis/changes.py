@@ -77,9 +77,9 @@ def _functions(old: Workflow, new: Workflow) -> Iterator[Change]:
     before, after = function_edges(old), function_edges(new)
     for function in before.keys() - after.keys():
         message = "is removed: executions that reach it cannot continue"
-        yield Change(Effect.BREAKS, _called(function), message)
+        yield Change(Effect.BREAKS, _display_name(function), message)
     for function in after.keys() - before.keys():
-        yield Change(Effect.ADDED, _called(function), "is new")
+        yield Change(Effect.ADDED, _display_name(function), "is new")
 
 
 def _permissions(old: Workflow, new: Workflow) -> Iterator[Change]:
@@ -90,14 +90,14 @@ def _permissions(old: Workflow, new: Workflow) -> Iterator[Change]:
             continue
         kept = edges[function]
         for target in sorted(set(targets) - set(kept)):
-            yield _lost(function, f"to invoke {_called(target)}")
+            yield _lost_permission(function, f"to invoke {_display_name(target)}")
         for operation in sorted(store_operations(old, function) - store_operations(new, function)):
-            yield _lost(function, f'to "{operation}" in the store')
+            yield _lost_permission(function, f'to "{operation}" in the store')
         if function in set(timed_functions(old)) - set(timed_functions(new)):
-            yield _lost(function, "to send delayed events")
+            yield _lost_permission(function, "to send delayed events")
         # A timed function may invoke itself anyway, because the timer's events go to it.
         if function in set(splitting_functions(old)) - set(splitting_functions(new)) - set(timed_functions(new)):
-            yield _lost(function, "to invoke itself for parts of a Map")
+            yield _lost_permission(function, "to invoke itself for parts of a Map")
 
 
 def _shared(old: Workflow, new: Workflow) -> Iterator[Change]:
@@ -140,7 +140,7 @@ def _workflow(old: Workflow, new: Workflow) -> Iterator[Change]:
     for name in ("start_at", "hop_budget", "collection", "timeout_s", "payload_limit", "small_results"):
         before, after = getattr(old, name), getattr(new, name)
         effect = Effect.UNCHANGED if before == after else Effect.CHANGED
-        message = _shown(before) if before == after else f"{_shown(before)} → {_shown(after)}"
+        message = _shorten(before) if before == after else f"{_shorten(before)} → {_shorten(after)}"
         yield Change(effect, name.removesuffix("_s").replace("_", " "), message)
 
 
@@ -166,16 +166,16 @@ def _difference(before: State, after: State) -> str:
         if field.name == "data":
             differences += _entries(one, other)
         elif one != other:
-            differences.append(f"{field.name} {_shown(one)} → {_shown(other)}")
+            differences.append(f"{field.name} {_shorten(one)} → {_shorten(other)}")
     return "; ".join(differences)
 
 
 def _entries(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterable[str]:
     names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-    return [f"{name} {_shown(before.get(name))} → {_shown(after.get(name))}" for name in names]
+    return [f"{name} {_shorten(before.get(name))} → {_shorten(after.get(name))}" for name in names]
 
 
-def _shown(value: Json) -> str:
+def _shorten(value: Json) -> str:
     text = "none" if value is None else str(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
@@ -186,9 +186,9 @@ _LONGEST = 60
 _OWN = {ENTRY: "the entry function", SERVICES: "the function that calls services"}
 
 
-def _called(function: str) -> str:
+def _display_name(function: str) -> str:
     return _OWN.get(function, f"function {function}")
 
 
-def _lost(function: str, action: str) -> Change:
-    return Change(Effect.BREAKS, _called(function), f"loses the permission {action}")
+def _lost_permission(function: str, action: str) -> Change:
+    return Change(Effect.BREAKS, _display_name(function), f"loses the permission {action}")

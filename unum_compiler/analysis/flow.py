@@ -60,7 +60,7 @@ def leaving(workflow: Workflow, task: str) -> Reach:
 
 
 def _follow(workflow: Workflow, *starts: _Point) -> Reach:
-    seen = reachable_from(starts, lambda point: _onward(workflow, point))
+    seen = reachable_from(starts, lambda point: _next_points(workflow, point))
     return Reach(
         tasks=_names(workflow, seen, Task, _Where.BEFORE),
         ended=_names(workflow, seen, FanOut, _Where.BRANCH),
@@ -86,7 +86,7 @@ def _waits(state: State, where: _Where) -> bool:
     return where is _Where.FAILED and isinstance(state, FanOut) and bool(state.retry)
 
 
-def _onward(workflow: Workflow, point: _Point) -> Iterator[_Point]:
+def _next_points(workflow: Workflow, point: _Point) -> Iterator[_Point]:
     state = workflow.states[point.state]
     match point.where:
         case _Where.BEFORE if not isinstance(state, Task):

@@ -45,7 +45,7 @@ def _reads(machine: Scope, field: str) -> bool:
 
 def _check(state: State, reference: Reference, report: Report) -> None:
     place, name = reference.place, reference.name
-    known, root = _known(state, reference.field), _ROOTS[state.language]
+    known, root = _readable_fields(state, reference.field), _ROOTS[state.language]
     if _is_within(name, known) or _is_around(name, known):
         return
     if item := _around(name, _ITEM):
@@ -60,7 +60,7 @@ def _check(state: State, reference: Reference, report: Report) -> None:
         report.mistake(place, f"the context object has no {shown(f'{root}.{name}')}; {did_you_mean(name, known)}")
 
 
-def _known(state: State, field: str) -> tuple[str, ...]:
+def _readable_fields(state: State, field: str) -> tuple[str, ...]:
     if isinstance(state, Map) and field == "ItemSelector":
         return (*_EVERYWHERE, *_ITEM)
     if isinstance(state, Task):

@@ -308,10 +308,10 @@ def _runner(
 
     def run(collection: Collection) -> tuple[Metered, Workflow]:
         if functions is None:
-            executed, called, given = skeleton(workflow, amounts), stand_ins(workflow, amounts), None
+            executed, called, start_input = skeleton(workflow, amounts), stand_ins(workflow, amounts), None
         else:
-            executed, called, given = workflow, functions, value
-        found = meter(executed, called, given, collection=collection, by_reference=by_reference, pace=pace)
+            executed, called, start_input = workflow, functions, value
+        found = meter(executed, called, start_input, collection=collection, by_reference=by_reference, pace=pace)
         return _succeeded(found), executed
 
     return run

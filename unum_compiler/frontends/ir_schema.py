@@ -72,15 +72,15 @@ def _attributes(kind: type) -> Iterator[tuple[str, str]]:
             yield name, " ".join(text.split())
 
 
-def _about(given: Field[Any], about: Mapping[str, str]) -> dict[str, Json]:
-    description = {"description": about[given.name]} if given.name in about else {}
-    has_value = given.default is not MISSING
-    default = list(given.default) if isinstance(given.default, tuple) else given.default
+def _about(attribute: Field[Any], about: Mapping[str, str]) -> dict[str, Json]:
+    description = {"description": about[attribute.name]} if attribute.name in about else {}
+    has_value = attribute.default is not MISSING
+    default = list(attribute.default) if isinstance(attribute.default, tuple) else attribute.default
     return {**description, "default": default} if has_value else description
 
 
-def _has_default(given: Field[Any]) -> bool:
-    return given.default is not MISSING or given.default_factory is not MISSING
+def _has_default(attribute: Field[Any]) -> bool:
+    return attribute.default is not MISSING or attribute.default_factory is not MISSING
 
 
 def _schema_of(hint: Any) -> dict[str, Json]:

@@ -60,11 +60,11 @@ class _Reader:
         if any(node is outer for outer in self._ahead):
             self._refuse(node, "an alias is inside the value that it names; JSON has no cycles")
         self._ahead.append(node)
-        value = self._of(node)
+        value = self._convert(node)
         self._ahead.pop()
         return value
 
-    def _of(self, node: Any) -> Json:
+    def _convert(self, node: Any) -> Json:
         if node.tag == f"{_CORE}map":
             return self._object(node)
         if node.tag == f"{_CORE}seq":
@@ -95,10 +95,10 @@ class _Reader:
 
     def _merged(self, node: Any) -> dict[str, Json]:
         """Return the fields that ``<<`` adds; the first of several objects with a key gives its value."""
-        given = self.value(node)
-        objects = given if isinstance(given, list) else [given]
+        merged = self.value(node)
+        objects = merged if isinstance(merged, list) else [merged]
         if not all(isinstance(each, dict) for each in objects):
-            self._refuse(node, f"expected an object, or an array of objects, after <<, got {shown(given)}")
+            self._refuse(node, f"expected an object, or an array of objects, after <<, got {shown(merged)}")
         return {key: item for each in reversed(objects) for key, item in each.items()}
 
     def _refuse(self, node: Any, message: str) -> NoReturn:

@@ -45,6 +45,6 @@ def refuse_credentials(task: Part, why: str) -> None:
 def with_role(data: Mapping[str, Json], language: Language) -> dict[str, Json]:
     """Return `data` of a Task with credentials as the IR stores it: role and arguments side by side in one field."""
     field = _ARGUMENTS[language]
-    given = {"Parameters": data[field]} if field in data else _INPUT[language]
+    arguments = {"Parameters": data[field]} if field in data else _INPUT[language]
     rest = {name: value for name, value in data.items() if name != FIELD}
-    return {**rest, field: {FIELD: data[FIELD], **given}}
+    return {**rest, field: {FIELD: data[FIELD], **arguments}}

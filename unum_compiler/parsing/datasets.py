@@ -58,9 +58,9 @@ def _check_parameters(reader: Part, action: str) -> None:
     from unum_compiler.services.service_tasks import check_parameters  # noqa: PLC0415 - only where a definition needs it
 
     call = _CALL[reader.language]
-    given = reader.required(call, object)
-    if given is not None:
-        reader.report.add(check_parameters(f"aws-sdk:s3:{action}", Pattern.RESPONSE, given, reader.at(call)))
+    arguments = reader.required(call, object)
+    if arguments is not None:
+        reader.report.add(check_parameters(f"aws-sdk:s3:{action}", Pattern.RESPONSE, arguments, reader.at(call)))
 
 
 def _check_config(settings: Part, action: str | None) -> None:
@@ -124,10 +124,10 @@ def _check_writer(writer: Part) -> None:
 
 def _check_destination(writer: Part, call: str) -> None:
     read_data(writer, frozenset((call,)))
-    given = writer.required(call, object)
-    if not isinstance(given, dict):
+    arguments = writer.required(call, object)
+    if not isinstance(arguments, dict):
         return  # missing, an expression, or already reported
-    names = {key.removesuffix(".$") for key in given}
+    names = {key.removesuffix(".$") for key in arguments}
     for name in names - _DESTINATION:
         writer.mistake(call, f"{_WRITER} has no parameter {shown(name)}; {did_you_mean(name, _DESTINATION)}")
     if "Bucket" not in names:

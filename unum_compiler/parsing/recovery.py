@@ -45,11 +45,11 @@ def read_catch(state: Part) -> tuple[Catcher, ...]:
 def _retrier(part: Part) -> Retrier:
     part.check_names("a retrier", _RETRIER)
     part.optional("Comment", str)
-    given = {name: part.fields[field] for field, name in _NUMBERS.items() if field in part.fields}
+    numbers = {name: part.fields[field] for field, name in _NUMBERS.items() if field in part.fields}
     for field in _NUMBERS.keys() & part.fields.keys():
         check_fixed_number(part, field)
     _check_delay(part)
-    return Retrier(errors=_errors(part), jitter=part.choice("JitterStrategy", _JITTER) == "FULL", **given)
+    return Retrier(errors=_errors(part), jitter=part.choice("JitterStrategy", _JITTER) == "FULL", **numbers)
 
 
 def _check_delay(part: Part) -> None:

@@ -23,44 +23,45 @@ def dataset_statements(arguments: Mapping[str, Json]) -> Iterator[Statement]:
         arguments: ``Parameters`` or ``Arguments`` of the Task in the IR.
     """
     action = str(arguments.get("Resource", "")).rpartition(":")[2]
-    given, settings = arguments.get("Parameters"), arguments.get("ReaderConfig", {})
+    parameters, settings = arguments.get("Parameters"), arguments.get("ReaderConfig", {})
     match action:
         case "getObject":
-            read = (_GET, _VERSION) if "versionid" in literals(given) else (_GET,)
-            yield _on(read, *resources("s3", given))
-            yield from _listed_in_manifest(given, settings)
+            read = (_GET, _VERSION) if "versionid" in literals(parameters) else (_GET,)
+            yield _statement(read, *resources("s3", parameters))
+            yield from _listed_in_manifest(parameters, settings)
         case "listObjectsV2":
-            yield _on((_LIST,), _bucket(given))  # s3:ListBucket is an action on the bucket, not on its objects
+            # s3:ListBucket is an action on the bucket, not on its objects.
+            yield _statement((_LIST,), _bucket(parameters))
             if settings.get("Transformation") == config.LOAD:
-                yield _on((_GET,), _within(given, separator=""))
+                yield _statement((_GET,), _within(parameters, separator=""))
         case "putObject":
-            yield _on((_PUT,), _within(given, separator="/"))
+            yield _statement((_PUT,), _within(parameters, separator="/"))
 
 
-def _listed_in_manifest(given: Json, settings: Mapping[str, Json]) -> Iterator[Statement]:
+def _listed_in_manifest(parameters: Json, settings: Mapping[str, Json]) -> Iterator[Statement]:
     if settings.get("ManifestType") == config.ATHENA:
-        yield _on((_GET,), ANY)
+        yield _statement((_GET,), ANY)
     elif settings.get("ManifestType") == config.INVENTORY or settings.get("InputType") == config.MANIFEST:
-        yield _on((_GET,), _below(_bucket(given), ""))
+        yield _statement((_GET,), _below(_bucket(parameters), ""))
 
 
-def _within(given: Json, *, separator: str) -> str:
+def _within(parameters: Json, *, separator: str) -> str:
     """Return the ARN of all objects below the known part of the prefix."""
-    prefix = literals(given).get("prefix") or ""
+    prefix = literals(parameters).get("prefix") or ""
     if prefix and not prefix.endswith("/"):
         prefix += separator
-    return _below(_bucket(given), prefix)
+    return _below(_bucket(parameters), prefix)
 
 
 def _below(bucket: str, prefix: str) -> str:
     return ANY if bucket == ANY else f"{bucket}/{prefix}*"
 
 
-def _bucket(given: Json) -> str:
-    fields = given if isinstance(given, dict) else {}
+def _bucket(parameters: Json) -> str:
+    fields = parameters if isinstance(parameters, dict) else {}
     bucket = {name: value for name, value in fields.items() if name.removesuffix(".$") == "Bucket"}
     return resources("s3", bucket)[0]
 
 
-def _on(actions: tuple[str, ...], *found: str) -> Statement:
+def _statement(actions: tuple[str, ...], *found: str) -> Statement:
     return Statement(actions, found, is_wide=ANY in found)

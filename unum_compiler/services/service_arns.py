@@ -29,30 +29,30 @@ def literal(key: str, value: Json) -> str | None:
 
 def resources(prefix: str, parameters: Json) -> tuple[str, ...]:
     """Return ARNs in `parameters` of a service with IAM prefix `prefix`; `ANY` if unknown."""
-    given = literals(parameters)
+    values = literals(parameters)
     match prefix:
         case "s3":
-            found = [_object(given)]
+            found = [_object(values)]
         case "sqs":  # parameters have the URL of a queue, IAM its ARN
-            found = [_queue(given.get("queueurl"))]
+            found = [_queue(values.get("queueurl"))]
         case "events":
             found = list(_buses(parameters))
         case "dynamodb":
             found = list(_tables(parameters))
         case _:
-            named = {name: templates for name, templates in ARNS.get(prefix, {}).items() if name in given}
-            found = [_named(name, given[name], each) for name, templates in named.items() for each in templates]
+            named = {name: templates for name, templates in ARNS.get(prefix, {}).items() if name in values}
+            found = [_named(name, values[name], each) for name, templates in named.items() for each in templates]
     return (ANY,) if ANY in found or not found else tuple(dict.fromkeys(found))
 
 
-def route(given: Mapping[str, str | None]) -> str:
+def route(values: Mapping[str, str | None]) -> str:
     """Return the ARN that ``apigateway:invoke`` calls."""
-    match = _ENDPOINT.fullmatch(given.get("apiendpoint") or "")
+    match = _ENDPOINT.fullmatch(values.get("apiendpoint") or "")
     if match is None:
         return ANY
-    path = (given["path"] or ANY).strip("/") if "path" in given else ""
+    path = (values["path"] or ANY).strip("/") if "path" in values else ""
     region = "${AWS::Region}" if match["region"].startswith("${") else match["region"]
-    parts = (match["api"], given.get("stage") or ANY, given.get("method") or ANY, path)
+    parts = (match["api"], values.get("stage") or ANY, values.get("method") or ANY, path)
     return f"arn:{PARTITION}:execute-api:{region}:${{AWS::AccountId}}:{'/'.join(parts)}"
 
 
@@ -65,12 +65,12 @@ def _named(name: str, value: str | None, template: str) -> str:
     return template.replace("{}", value)
 
 
-def _object(given: Mapping[str, str | None]) -> str:
-    bucket = given.get("bucket")
+def _object(values: Mapping[str, str | None]) -> str:
+    bucket = values.get("bucket")
     if bucket is None:
         return ANY
     found = bucket if bucket.startswith("arn:") else f"arn:{PARTITION}:s3:::{bucket}"
-    return f"{found}/{given['key'] or ANY}" if "key" in given else found
+    return f"{found}/{values['key'] or ANY}" if "key" in values else found
 
 
 def _queue(url: str | None) -> str:
@@ -96,9 +96,9 @@ def _tables(value: Json) -> Iterator[str]:
             yield from _tables(item)
     if not isinstance(value, dict):
         return
-    given = literals(value)
-    if "tablename" in given:
-        yield from _table(given["tablename"], given)
+    values = literals(value)
+    if "tablename" in values:
+        yield from _table(values["tablename"], values)
     for key, item in value.items():
         match fold_name(key.removesuffix(".$")):
             case "requestitems":
@@ -113,9 +113,9 @@ def _keys(value: Json) -> Iterable[str | None]:
     return value if isinstance(value, dict) else [None]
 
 
-def _table(name: str | None, given: Mapping[str, str | None]) -> Iterator[str]:
+def _table(name: str | None, values: Mapping[str, str | None]) -> Iterator[str]:
     if name is None:
         yield ANY
         return
     table = name if name.startswith("arn:") else f"arn:{PARTITION}:dynamodb:{HERE}:table/{name}"
-    yield f"{table}/index/{given['indexname'] or ANY}" if "indexname" in given else table
+    yield f"{table}/index/{values['indexname'] or ANY}" if "indexname" in values else table

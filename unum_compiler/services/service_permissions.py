@@ -43,8 +43,12 @@ def iam_statements(resource: str, pattern: Pattern, parameters: Json) -> list[St
         case "http:invoke":
             return _endpoint(parameters)
         case "apigateway:invoke":
-            given = literals(parameters)
-            return [] if given.get("authtype", "NO_AUTH") == "NO_AUTH" else [_on("execute-api:Invoke", route(given))]
+            values = literals(parameters)
+            return (
+                []
+                if values.get("authtype", "NO_AUTH") == "NO_AUTH"
+                else [_statement("execute-api:Invoke", route(values))]
+            )
     called = parse(resource)
     prefix = _prefix(called.service)
     own = _own(_actions(prefix, called, parameters), prefix, parameters)
@@ -52,7 +56,7 @@ def iam_statements(resource: str, pattern: Pattern, parameters: Json) -> list[St
     return [own, *waiting, *_passed_roles(prefix, called, parameters), *_prompt(called, parameters)]
 
 
-def _on(action: str, *found: str) -> Statement:
+def _statement(action: str, *found: str) -> Statement:
     return Statement((action,), found, is_wide=ANY in found)
 
 
@@ -103,7 +107,7 @@ def _passed_roles(prefix: str, called: Resource, parameters: Json) -> Iterator[S
     if called.operation == "RunTask" and not roles:
         roles = [ANY]  # the roles of the task definition, which the parameters do not show
     if roles:
-        yield _on("iam:PassRole", *((ANY,) if ANY in roles else roles))
+        yield _statement("iam:PassRole", *((ANY,) if ANY in roles else roles))
 
 
 def _roles(prefix: str, shape: Any, value: Json) -> Iterator[str]:
@@ -142,7 +146,7 @@ def _prompt(called: Resource, parameters: Json) -> Iterator[Statement]:
     source = {fold_name(key): value for key, value in parameters.items()} if isinstance(parameters, dict) else {}
     if called.name == "bedrock:invokeModel" and "input" in source:
         uri = literals(source["input"]).get("s3uri")
-        yield _on("s3:GetObject", f"arn:{PARTITION}:s3:::{uri.removeprefix('s3://')}" if uri else ANY)
+        yield _statement("s3:GetObject", f"arn:{PARTITION}:s3:::{uri.removeprefix('s3://')}" if uri else ANY)
 
 
 def _endpoint(parameters: Json) -> list[Statement]:
@@ -151,6 +155,6 @@ def _endpoint(parameters: Json) -> list[Statement]:
     source = fields.get("InvocationConfig") or fields.get("Authentication")
     secret = arn("secretsmanager", "secret:events!connection/*")
     return [
-        _on("events:DescribeConnection", literals(source).get("connectionarn") or ANY),
+        _statement("events:DescribeConnection", literals(source).get("connectionarn") or ANY),
         Statement(("secretsmanager:GetSecretValue",), (secret,), is_wide=True),
     ]

@@ -34,7 +34,7 @@ class _Fields(NamedTuple):
 
     Attributes:
         names: all parameters, as the documentation spells them.
-        required: parameters that must be given.
+        required: required parameters.
     """
 
     names: tuple[str, ...]
@@ -151,21 +151,21 @@ def check_parameters(resource: str, pattern: Pattern, parameters: Json, where: s
     """
     if parameters is not None and not isinstance(parameters, dict):
         return []  # an expression, or a wrong type that `read_data` reports
-    given = {fold_name(key.removesuffix(".$")): key for key in parameters or {}}
+    spellings = {fold_name(key.removesuffix(".$")): key for key in parameters or {}}
     fields = _fields(_without_version(resource, pattern))
-    return [*_unknown(resource, given, fields, where), *_missing(resource, given, fields, where)]
+    return [*_unknown(resource, spellings, fields, where), *_missing(resource, spellings, fields, where)]
 
 
 def _without_version(resource: str, pattern: Pattern) -> str:
     return resource.removesuffix(_VERSION) if pattern is Pattern.SYNC else resource
 
 
-def _unknown(resource: str, given: Mapping[str, str], fields: _Fields, where: str) -> Iterator[Problem]:
+def _unknown(resource: str, spellings: Mapping[str, str], fields: _Fields, where: str) -> Iterator[Problem]:
     # `field_name` appends "Value" to names that Java reserves; definitions may use the API's name as well.
     allowed = {
         spelling for name in fields.names for spelling in (fold_name(name), fold_name(name).removesuffix("value"))
     }
-    for name, key in given.items():
+    for name, key in spellings.items():
         spelled = capitalize(key)
         if (resource, name) in _UNSUPPORTED:
             feature = f"{resource} with {key.removesuffix('.$')}"
@@ -179,9 +179,9 @@ def _unknown(resource: str, given: Mapping[str, str], fields: _Fields, where: st
             yield Problem(member(where, key), message)
 
 
-def _missing(resource: str, given: Mapping[str, str], fields: _Fields, where: str) -> Iterator[Problem]:
+def _missing(resource: str, spellings: Mapping[str, str], fields: _Fields, where: str) -> Iterator[Problem]:
     for name in fields.required:
-        if fold_name(name) not in given and fold_name(name).removesuffix("value") not in given:
+        if fold_name(name) not in spellings and fold_name(name).removesuffix("value") not in spellings:
             yield Problem(where, f'{resource} needs the parameter "{name}"; add "{name}", or "{name}.$" with a path')
 
 
