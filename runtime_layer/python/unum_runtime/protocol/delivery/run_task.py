@@ -20,7 +20,7 @@ from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Form, Json, Pattern, State, Task, Wait
 from unum_runtime.protocol.delivery.commit import limit_outcome
 from unum_runtime.protocol.delivery.memo import compute_once
-from unum_runtime.protocol.delivery.time_limits import check_before, exceeded_limit, user_code_limit_s
+from unum_runtime.protocol.delivery.try_limits import check_before, exceeded_limit, user_code_limit_s
 from unum_runtime.protocol.planning import dataset_variables
 from unum_runtime.protocol.planning.advance import failure_of, pass_wait
 from unum_runtime.protocol.planning.evaluation import EvaluationContext, deadline
@@ -189,8 +189,9 @@ class _Try:
             elapsed_ms = self.rt.clock.now_ms() - self._since_ms(begun_ms)
             result = exceeded_limit(self.task, limits, elapsed_ms) or result
         # User code may have forwarded the token before it failed: the first stored result of the try counts.
-        is_answer = token and isinstance(result, Failure)
-        return callback.store_failure(self.rt, self.envelope, result) if is_answer else result
+        if token and isinstance(result, Failure):
+            return callback.store_failure(self.rt, self.envelope, result)
+        return result
 
     def _since_ms(self, begun_ms: int) -> int:
         """Return the start of this try, perhaps in an earlier delivery, in milliseconds since 1970."""
