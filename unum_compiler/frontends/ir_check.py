@@ -138,7 +138,7 @@ def _neighbour_problems(workflow: Workflow, task: ir.Task, place: str) -> Iterat
 
 
 def _without_checkpoint(workflow: Workflow, task: ir.Task) -> str | None:
-    """Return a predecessor of `task` other than Tasks with checkpoints, by name; None if there is none."""
+    """Return the name of a predecessor of `task` without a checkpoint; None if all have one."""
     for name in _before(workflow, task, set()):
         state = workflow.states[name]
         if not isinstance(state, ir.Task) or state.committed_by is not None:

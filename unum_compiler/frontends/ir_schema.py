@@ -60,7 +60,7 @@ def _object(kind: type, **more: Json) -> dict[str, Json]:
 
 
 def _is_written(kind: type, name: str) -> bool:
-    """Return True for fields in the text: not a state's name, which is its key, and only `TOP_LEVEL` of a workflow."""
+    """Return True if the IR's text has the field: a state's name is its key, and a workflow has only `TOP_LEVEL`."""
     return name in TOP_LEVEL if kind is ir.Workflow else not (issubclass(kind, ir.State) and name == "name")
 
 

@@ -44,11 +44,8 @@ def iam_statements(resource: str, pattern: Pattern, parameters: Json) -> list[St
             return _endpoint(parameters)
         case "apigateway:invoke":
             values = literals(parameters)
-            return (
-                []
-                if values.get("authtype", "NO_AUTH") == "NO_AUTH"
-                else [_statement("execute-api:Invoke", route(values))]
-            )
+            is_open = values.get("authtype", "NO_AUTH") == "NO_AUTH"
+            return [] if is_open else [_statement("execute-api:Invoke", route(values))]
     called = parse(resource)
     prefix = _prefix(called.service)
     own = _own(_actions(prefix, called, parameters), prefix, parameters)

@@ -88,7 +88,7 @@ class _Shared:
 
 @dataclass
 class _Scope:
-    """States under construction, of a machine or a branch.
+    """States of one machine or branch, under construction.
 
     Attributes:
         shared: names and keys of all scopes.
