@@ -1,7 +1,7 @@
-"""Which executions there are, newest first: pages of a list that an index of the table keeps, without a scan.
+"""List of executions, newest first, in pages read from an index of the table, without a scan.
 
-A page is a range of places. The starts in it, or the ends of one status, are read from their partitions; how each of
-these executions is now, the entries of ends in the same range tell, so no execution is read for itself.
+A page is a range of places. Its starts, or its ends with one status, come from their index partitions. Entries of ends
+in the same range give the current status, so no execution is read.
 
 Source of the operation: AWS Step Functions API Reference, "ListExecutions".
 """
@@ -25,10 +25,10 @@ _PLACE = re.compile(rf"\d{{13}}/{NAME_PATTERN}")
 
 
 def checked_status(given: str | None, parameter: str = "status") -> Status | None:
-    """The status that `given` names; None for any.
+    """Return the status called `given`; None for any status.
 
     Raises:
-        ClientError: there is none.
+        ClientError: no such status.
     """
     try:
         return None if given is None else Status(given)
@@ -38,13 +38,13 @@ def checked_status(given: str | None, parameter: str = "status") -> Status | Non
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedExecution:
-    """An execution as a list shows it.
+    """An execution in a list.
 
     Attributes:
-        name: its name.
-        status: running, or how it ended.
-        started_at: when it was started.
-        stopped_at: when it ended; None while it runs.
+        name: name of the execution.
+        status: ``RUNNING``, or its end.
+        started_at: time of the start.
+        stopped_at: time of the end; None while it runs.
     """
 
     name: str
@@ -57,8 +57,8 @@ class ExecutionPage(NamedTuple):
     """A page of a list of executions.
 
     Attributes:
-        executions: newest first; there may be fewer than were asked for, or none, though more follow.
-        token: for the page after it; None if it is the last.
+        executions: newest first; may be shorter than requested, even empty, although more pages follow.
+        token: token of the next page; None on the last.
     """
 
     executions: tuple[ListedExecution, ...]
@@ -67,26 +67,25 @@ class ExecutionPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The executions of one workflow.
+    """List of the executions of one workflow.
 
     Attributes:
-        index: of the workflow's store.
-        workflow: its name.
+        index: index of the workflow's store.
+        workflow: name of the workflow.
     """
 
     index: Index
     workflow: str
 
     def page(self, status: Status | None, *, limit: int, token: str | None) -> ExecutionPage:
-        """The executions with `status`, or all, from where `token` leads to.
+        """Return a page of the executions with `status`, or of all.
 
-        Nothing says of an execution that it runs but the lack of an end. So to find those that run, up to 1,000 starts
-        are looked through for a page.
+        Only the lack of an end shows that an execution runs, so a page of running executions reads up to 1,000 starts.
 
         Raises:
-            InvalidToken: the token is of no page of this list.
+            InvalidToken: token of another list, or no token.
             NoIndex: the table has no index for lists.
-            StoreError: the index could not be read.
+            StoreError: unreadable index.
         """
         kind: Kind | Status = Kind.STARTED if status in (None, Status.RUNNING) else Status(status)
         size = LARGEST_PAGE if status is Status.RUNNING else limit

@@ -1,9 +1,9 @@
-"""Map runs: how far the Maps of an execution have come, counted from what their branches have committed.
+"""Map Runs: progress of each Map of an execution, counted from commits of its branches.
 
-Each branch is what AWS calls a child execution; with an ``ItemBatcher`` it has several items. A Map without Tasks and
-one without items are computed where control comes to them, so there is nothing to tell of them.
+A branch corresponds to a child execution of AWS; with an ``ItemBatcher`` it has several items. Maps without Tasks or
+without items are computed in place, so they have no Map Run.
 
-Source of what is counted: AWS Step Functions API Reference, "DescribeMapRun".
+Source of the counts: AWS Step Functions API Reference, "DescribeMapRun".
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,14 +27,14 @@ from unum_runtime.protocol.planning.plan import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How many are how far; together they are as many as there are.
+    """Number of items or branches by status; the sum counts all.
 
     Attributes:
-        pending: wait for others under ``MaxConcurrency``.
-        running: were begun.
-        succeeded: did.
-        failed: did, also in time limits of their own.
-        aborted: had not ended when the Map had.
+        pending: waiting for others under ``MaxConcurrency``.
+        running: started, not ended.
+        succeeded: ended with success.
+        failed: ended with a failure, timeouts included.
+        aborted: not ended at the end of the Map.
     """
 
     pending: int = 0
@@ -45,17 +45,17 @@ class Counts:
 
     @property
     def total(self) -> int:
-        """All."""
+        """Sum of all counts."""
         return self.pending + self.running + self.succeeded + self.failed + self.aborted
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How much may fail, as the definition says it for this run; 0 where it says nothing.
+    """Tolerated failures by definition, for this run; 0 by default.
 
     Attributes:
-        count: how many branches.
-        percentage: how many of a hundred.
+        count: number of branches.
+        percentage: percentage of branches.
     """
 
     count: int = 0
@@ -67,19 +67,19 @@ class MapRun:
     """One run of a Map.
 
     Attributes:
-        id: unique in the execution.
+        id: identifier, unique in the execution.
         state: name of the Map.
-        index: which branch of each fan-out around it, outermost first, from 0; empty at the top level.
-        distributed: whether the Map is in distributed mode.
-        generation: how often the Map was retried before.
-        status: ``RUNNING``, ``SUCCEEDED``, ``FAILED``, or ``ABORTED`` where what is around it ended first.
-        items: how far its items are.
-        branches: how far its branches are; there are fewer than items where an ``ItemBatcher`` puts items together.
-        results_written: how many items' results a ``ResultWriter`` has written.
-        max_concurrency: how many branches run at once; 0 for any number.
-        tolerance: how much may fail.
-        started_at: when it was entered.
-        stopped_at: when it ended; None while it runs.
+        index: branch index of each fan-out around it, outermost first, from 0; empty at the top level.
+        distributed: True in distributed mode.
+        generation: number of earlier retries of the Map.
+        status: ``RUNNING``, ``SUCCEEDED``, ``FAILED``, or ``ABORTED`` after an earlier end of the scope around it.
+        items: items by status.
+        branches: branches by status; fewer than items with an ``ItemBatcher``.
+        results_written: number of items with results written by a ``ResultWriter``.
+        max_concurrency: number of branches at once; 0 for no limit.
+        tolerance: tolerated failures.
+        started_at: time of entering the Map.
+        stopped_at: time of the end; None while it runs.
     """
 
     id: str
@@ -98,18 +98,18 @@ class MapRun:
 
 
 def map_runs(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> list[MapRun]:
-    """The runs of all Maps of an execution, in the order in which their ways around them were committed.
+    """Return all Map Runs of an execution, in commit order of the steps before them.
 
     Args:
-        workflow: the version that it runs on.
-        checkpoints: its start record, its steps and its stop record.
+        workflow: version of the execution.
+        checkpoints: start record, steps and stop records of the execution.
 
     Raises:
-        ClientError: it runs on another version.
+        ClientError: the execution runs on another version.
     """
     timeline = Timeline(workflow, checkpoints)
     return [
-        _Run(timeline, checkpoint, checkpoint.opens).told()
+        _Run(timeline, checkpoint, checkpoint.opens).describe()
         for checkpoint in timeline.committed.values()
         if checkpoint.opens is not None and isinstance(workflow.states[checkpoint.opens.state], Map)
     ]
@@ -117,23 +117,24 @@ def map_runs(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> list[MapR
 
 @dataclass(frozen=True)
 class _Run:
-    """A run, as it is told from what is committed.
+    """One Map Run in a timeline.
 
     Attributes:
-        timeline: of the execution.
-        origin: the commit that opened the scope.
-        scope: its branches.
+        timeline: commits of the execution.
+        origin: commit before the scope.
+        scope: scope of the Map.
     """
 
     timeline: Timeline
     origin: Checkpoint
     scope: Scope
 
-    def told(self) -> MapRun:
+    def describe(self) -> MapRun:
         opened, state = self._opened(), self._state
         branches = self._branches(opened)
         status, stopped_ms = self._end(branches)
         if status is not Status.RUNNING:
+            # A Map ends without waiting for running branches, for example after an intolerable failure.
             branches = [Status.ABORTED if each in (None, Status.RUNNING) else each for each in branches]
         items = _counted(branches, [1] * len(branches) if opened is None else _sizes(state, opened))
         return MapRun(
@@ -159,12 +160,12 @@ class _Run:
         return state
 
     def _opened(self) -> OpenScope | None:
-        """How the scope was opened; None where that was collected."""
+        """Return the effect that opened the scope; None if its commit was collected."""
         effect = None if isinstance(self.origin.outcome, Collected) else plan(self.timeline.workflow, self.origin)
         return effect if isinstance(effect, OpenScope) else None
 
     def _branches(self, opened: OpenScope | None) -> list[Status | None]:
-        """How each branch is; None for one that is not known to have begun."""
+        """Return the status of each branch; None for branches without a known start."""
         branches = [self._branch(index) for index in range(self.scope.size)]
         if opened is not None:
             over = (index for index, status in enumerate(branches) if status not in (None, Status.RUNNING))
@@ -175,12 +176,12 @@ class _Run:
         return branches
 
     def _branch(self, index: int) -> Status | None:
-        """How a branch is by its last commit; one whose value was collected has succeeded, for all that is known."""
+        """Return the status of a branch by its last commit; None without commits."""
         last = self.timeline.last(self.scope.branch(index))
         if last is None:
             return None
         if isinstance(last.outcome, Collected):
-            return Status.SUCCEEDED
+            return Status.SUCCEEDED  # no data are left to plan from; collection mostly follows success
         match plan(self.timeline.workflow, last):
             case CompleteBranch():
                 return Status.SUCCEEDED
@@ -189,12 +190,13 @@ class _Run:
         return Status.RUNNING
 
     def _end(self, branches: list[Status | None]) -> tuple[Status, int | None]:
-        """How the run ended, and when in milliseconds since 1970."""
+        """Return the status of the run and the time of its end, in milliseconds since 1970."""
         settled = self.timeline.committed.get(self.scope.join)
         if settled is not None and settled.state == self.scope.state:
             return Status.SUCCEEDED if failed_with(settled) is None else Status.FAILED, settled.committed_ms
         if settled is not None or (self._state.join is not None and set(branches) == {Status.SUCCEEDED}):
             return Status.SUCCEEDED, max(each.committed_ms for each in self._last_commits())
+        # The innermost committed scope around the Map ended it; otherwise only the execution's own end did.
         around = (self.timeline.committed.get(scope.join) for scope in self.origin.name.scopes)
         end = next((each for each in around if each is not None), self.timeline.end)
         return (Status.RUNNING, None) if end is None else (Status.ABORTED, end.committed_ms)
@@ -205,7 +207,7 @@ class _Run:
         yield from (last for last in lasts if last is not None)
 
     def _are_written(self) -> bool:
-        """Whether the hidden Task after the Map has written the results."""
+        """Return True if the hidden Task after the Map has written the results."""
         if not self._state.writes:
             return False
         after = self.timeline.committed.get(self.scope.join)
@@ -215,13 +217,13 @@ class _Run:
 
 
 def _id(scope: Scope) -> str:
-    """Names a scope in its execution: the steps at which it and the fan-outs around it began, with their branches."""
+    """Return an identifier of `scope` in its execution: step and branch of each fan-out around it, and its own step."""
     around = "".join(f"{frame.iteration}.{frame.index}-" for frame in scope.frames)
     return f"{around}{scope.iteration}"
 
 
 def _sizes(state: Map, opened: OpenScope) -> list[int]:
-    """How many items each branch has."""
+    """Return the number of items per branch."""
     inputs = opened.arrival.inputs
     return [len(each["Items"]) for each in inputs] if "ItemBatcher" in state.data else [1] * len(inputs)
 
@@ -242,6 +244,6 @@ def _tolerance(workflow: Workflow, state: Map, opened: OpenScope) -> Tolerance:
     try:
         count = program.number("ToleratedFailureCount", value, context)
         percentage = program.number("ToleratedFailurePercentage", value, context)
-    except StatesError:  # which is how the Map failed
+    except StatesError:  # this error is the failure of the Map
         return Tolerance()
     return Tolerance(int(count or 0), float(percentage or 0))

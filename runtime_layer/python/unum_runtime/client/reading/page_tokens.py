@@ -1,4 +1,4 @@
-"""Pages of a list, and the tokens that lead from one to the next."""
+"""Pages of lists, with tokens for the next page."""
 
 import base64
 import json
@@ -13,18 +13,18 @@ from unum_runtime.model.ir import Json
 _Item = TypeVar("_Item")
 
 DEFAULT_PAGE, LARGEST_PAGE = 100, 1_000
-"""How many items a page has. Source: AWS Step Functions API Reference, GetExecutionHistory."""
+"""Default and maximum page size. Source: AWS Step Functions API Reference, GetExecutionHistory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page.
+    """A page of a list.
 
     Attributes:
-        name: whose list it is of.
-        reverse: whether the list is read from its end.
-        first: how many items come before it.
-        size: how many items it may have.
+        name: name of the list.
+        reverse: True if the list is read from its end.
+        first: number of items before the page.
+        size: maximum number of items.
     """
 
     name: str
@@ -34,23 +34,23 @@ class Page:
 
     @classmethod
     def asked(cls, size: int, token: str | None, *, of: str, reverse: bool) -> "Page":
-        """The page after the one that returned `token`, or the first.
+        """Return the page for a token, or the first page.
 
         Args:
-            size: how many items it may have; 0 for as many as usual.
-            token: None for the first page.
-            of: whose list it is of.
-            reverse: whether the list is read from its end.
+            size: maximum number of items; 0 for the default.
+            token: token of the previous page; None for the first page.
+            of: name of the list.
+            reverse: True to read the list from its end.
 
         Raises:
-            InvalidToken: the token is for no page of this list in this order.
-            ClientError: the size is none that a page may have.
+            InvalidToken: token of another list or order, or no token.
+            ClientError: invalid size.
         """
         first = 0 if token is None else _first(token, of, reverse=reverse)
         return cls(of, reverse, first, checked_size(size))
 
     def of(self, items: Sequence[_Item]) -> tuple[list[_Item], str | None]:
-        """What of `items` is on it, and the token for the page after it; None if it is the last."""
+        """Return the page's part of `items`, and the next page's token; None on the last page."""
         ordered = items[::-1] if self.reverse else items
         end = self.first + self.size
         token = None if end >= len(items) else new_token(self.name, end, self.reverse)
@@ -58,10 +58,10 @@ class Page:
 
 
 def checked_size(size: int) -> int:
-    """How many items a page has that may have `size`; 0 is for as many as usual.
+    """Return the page size for `size`; 0 means the default.
 
     Raises:
-        ClientError: no page may have so many.
+        ClientError: negative, above the maximum, or no whole number.
     """
     if type(size) is not int or not 0 <= size <= LARGEST_PAGE:
         raise ClientError(f"maxResults: expected 0 to {LARGEST_PAGE}, got {size!r}")
@@ -69,12 +69,12 @@ def checked_size(size: int) -> int:
 
 
 def new_token(*content: Json) -> str:
-    """A token with `content`, which `token_content` finds in it."""
+    """Return a token that contains `content`; `token_content` reads it."""
     return base64.urlsafe_b64encode(to_text(content).encode()).decode()
 
 
 def token_content(token: str) -> Json:
-    """What is in a token; None if it is none."""
+    """Return the content of a token; None if malformed."""
     try:
         return json.loads(base64.b64decode(token, altchars=b"-_", validate=True))
     except (TypeError, ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""How far an execution has come in its graph: every state's progress, from its committed steps.
+"""Progress of every state in an execution's graph, counted from committed steps.
 
-Only commits are stored. The states between them run no user code and leave no trace, but planning is a pure function of
-what is committed: planning again tells which of them were passed, and what has been invoked and not committed yet.
+Only commits are stored. States between commits run no user code and leave no trace. Planning again from each commit,
+which is a pure function, shows the states passed and the invocations without a commit.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,27 +27,27 @@ from unum_runtime.protocol.planning.plan import (
 
 
 class Reach(StrEnum):
-    """What became of a state, over all its invocations."""
+    """Summary of a state's invocations."""
 
     NOT_REACHED = "not reached"
     RUNNING = "running"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     STOPPED = "stopped"
-    """It was invoked, and the execution failed or was stopped before it committed."""
+    """Invoked, but the execution ended before its commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a state has come.
+    """Counts of one state.
 
     Attributes:
-        succeeded: how many invocations succeeded; for a state without user code, how often it was passed.
-        failed: how many failed.
-        running: how many are invoked and have not committed.
-        duration_ms: how long the user code of all invocations ran.
-        slowest_ms: how long that of the slowest ran.
-        over: whether the execution has ended.
+        succeeded: successful invocations; without user code, passes of the state.
+        failed: failed invocations.
+        running: invocations without a commit.
+        duration_ms: total duration of user code.
+        slowest_ms: duration of user code in the slowest invocation.
+        over: True after the execution's end.
     """
 
     succeeded: int = 0
@@ -59,7 +59,7 @@ class Progress:
 
     @property
     def reach(self) -> Reach:
-        """What became of the state; a failure counts more than the rest, then what still runs."""
+        """Summary of the state: failures outrank running invocations, which outrank successes."""
         if self.failed:
             return Reach.FAILED
         if self.running:
@@ -84,7 +84,7 @@ def progress(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> Mapping[s
 
 
 class _Count:
-    """A count of what every commit, and what it led to, says about each state."""
+    """Counts of each state, from commits and their effects."""
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline, self.workflow = timeline, timeline.workflow
@@ -134,7 +134,7 @@ class _Count:
                     self.freed.setdefault(Scope.around(execution, frames), set()).add(frames[-1].index)
 
     def _count_fan_out(self, scope: Scope) -> None:
-        """Count a fan-out without a commit of its own: it runs, or the Task after it joins its results."""
+        """Count a fan-out without its own commit: running, or joined by the Task after it."""
         if len(self.freed.get(scope, ())) < scope.size:
             self._change(scope.state, running=1)
             return
@@ -145,7 +145,7 @@ class _Count:
             self._count_surely(fan_out.next)
 
     def _count_uncommitted(self, name: Name, state: str) -> None:
-        """Count an invocation without a commit; of Tasks that are never committed, the commit for them tells."""
+        """Count an invocation without a commit; Tasks that never commit are proved by the commit of a later Task."""
         committed = self.timeline.committed.get(name)
         if committed is None:
             self._change(state, running=1)
@@ -156,14 +156,14 @@ class _Count:
                 state = following
 
     def _count_collected(self, checkpoint: Checkpoint) -> None:
-        """Count what followed a commit whose value is gone, which it only is when all that follows has committed."""
+        """Count the states after a collected commit; collection proves that later steps committed."""
         if checkpoint.opens is not None:
             self.collected.append(checkpoint.opens)
         elif checkpoint.phase is Phase.LEFT:
             self._count_surely(self.workflow.states[checkpoint.state].next)
 
     def _count_surely(self, name: str | None) -> None:
-        """Count the states from `name` on as passed, as far as the definition alone tells."""
+        """Count states from `name` on that the definition alone proves as passed."""
         while name is not None:
             state = self.workflow.states[name]
             if isinstance(state, Task) or (isinstance(state, FanOut) and not state.pure):
@@ -181,6 +181,7 @@ class _Count:
         fails = [name for name in entered if isinstance(self.workflow.states[name], Fail)]
         places = (fails or entered[-1:])[:1] if _fails(effect) else []
         failed = {name for place in places for name in self._with_scopes(place, _failed_branch_of(effect))}
+        # The last visit of the target is no pass: control stops there, and its commit counts it.
         counted_later = {_target(effect)}
         for name in reversed(entered):
             if name in counted_later:
@@ -190,7 +191,7 @@ class _Count:
             failed.discard(name)
 
     def _with_scopes(self, name: str | None, outermost: str | None) -> Iterator[str]:
-        """The state called `name` and the fan-outs around it, up to `outermost`, which commits its own failure."""
+        """Yield `name` and each fan-out around it, up to `outermost`, which commits its own failure."""
         while name is not None and name != outermost:
             yield name
             name = self.workflow.states[name].scope
@@ -216,7 +217,7 @@ def _names(visits: Visits) -> Iterator[str]:
 
 
 def _target(effect: Effect) -> str | None:
-    """The state that `effect` leads to, which is counted when it commits."""
+    """Return the state that `effect` leads to; its own commit counts it."""
     match effect:
         case Invoke(_, state) | JoinNeighbour(Invoke(_, state)) | Commit(_, state):
             return state
@@ -237,5 +238,5 @@ def _fails(effect: Effect) -> bool:
 
 
 def _failed_branch_of(effect: Effect) -> str | None:
-    """The fan-out of which `effect` says that a branch failed."""
+    """Return the fan-out of the failed branch in `effect`; None for other effects."""
     return effect.frames[-1].state if isinstance(effect, BranchFailed) else None

@@ -1,4 +1,4 @@
-"""Reading an execution back from the store, without its workflow's definition."""
+"""Reads of an execution from the store, without its workflow's definition."""
 
 from collections.abc import Iterator
 
@@ -13,19 +13,19 @@ __all__ = ["ending", "last_step", "redrives", "start_record", "steps"]
 
 
 def ending(store: Store, workflow: str, execution: Execution) -> Ending | None:
-    """How the execution ended; None while it runs."""
+    """Return the end of an execution; None while it runs."""
     last = last_step(store, workflow, execution)
     return last.ending if last else None
 
 
 def steps(store: Store, workflow: str, execution: Execution) -> Iterator[Checkpoint]:
-    """Every committed step, those inside a fan-out right after the step that opened it.
+    """Yield every committed step; steps inside a fan-out follow the step that opened it.
 
-    Reads one partition for each shard of each fan-out, and nothing else.
+    Reads one partition per shard of each fan-out, besides the top level.
     """
     return nested_steps(store, workflow, top_level(store, workflow, execution))
 
 
 def redrives(store: Store, workflow: str, execution: Execution) -> list[Checkpoint]:
-    """The commits with which an execution was redriven, in their order; all steps of its top level are read."""
+    """Return the commits of all redrives in order; reads the whole top level."""
     return [redrive for _, redrive in redrives_of(top_level(store, workflow, execution))]
