@@ -26,20 +26,9 @@ from unum_runtime.protocol.control.stop import stop as stop_execution
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.runtime import Call, Runtime
+from unum_runtime.simulator import invariants
 from unum_runtime.simulator.faults import REDELIVERIES_S
-from unum_runtime.simulator.invariants import (
-    Broken,
-    Invariant,
-    check_expiry,
-    check_input,
-    check_references,
-    check_requested,
-    check_retry,
-    check_user_code,
-    check_write,
-    record_creation,
-    record_preserved,
-)
+from unum_runtime.simulator.invariants import Broken, Invariant
 from unum_runtime.simulator.ports import Ports, Suspended
 from unum_runtime.simulator.recorded_calls import OWN, SENDS, Answer, End, Operation, Primitive, Progress
 from unum_runtime.simulator.scenario import REQUEST_ID, Context
@@ -87,7 +76,7 @@ def begin(world: World, event: Event, *, is_copy: bool) -> None:
         progress=progress,
     )
     if event.control == Control.REDRIVE:
-        record_preserved(world)
+        invariants.record_preserved(world)
     world.say(delivery, lambda: "starts, as a duplicate" if is_copy else "starts")
     _run(world, delivery, progress)
 
@@ -129,16 +118,16 @@ def _check(world: World, delivery: Delivery, answer: Answer) -> None:
     operation = delivery.pending
     if operation.primitive is Primitive.CREATE:
         if answer.value is None:
-            check_references(world, *operation.positional)
+            invariants.check_references(world, *operation.positional)
         world.find_execution()
         if answer.value is None:
             key, item = operation.positional
-            record_creation(world, key, Record(world.author(delivery.hop.event), item))
+            invariants.record_creation(world, key, Record(world.author(delivery.hop.event), item))
     # A pack's entry commits an outcome without a checkpoint of its own, so its record is derived from the entry.
     if operation.primitive is Primitive.EXTEND:
         _record_entry(world, delivery, *answer.value)
     if operation.primitive in (Primitive.CREATE, Primitive.EXTEND, Primitive.ADD):
-        check_write(world, delivery, operation.positional[0])
+        invariants.check_write(world, delivery, operation.positional[0])
 
 
 def _record_entry(world: World, delivery: Delivery, is_set: bool, pack: Item) -> None:  # noqa: FBT001 - the answer
@@ -151,7 +140,7 @@ def _record_entry(world: World, delivery: Delivery, is_set: bool, pack: Item) ->
         record = aside if item is None else Record(world.author(delivery.hop.event), item)
         if record is None:
             raise Broken(Invariant.CONSISTENT, f"{key}: refers to an outcome set aside at {own}, which does not exist")
-        record_creation(world, own, record)
+        invariants.record_creation(world, own, record)
 
 
 def send(world: World, delivery: Delivery, chosen: Collection[int]) -> Answer:
@@ -164,13 +153,13 @@ def send(world: World, delivery: Delivery, chosen: Collection[int]) -> Answer:
         event = Event.of(payload, world.clock.ms, *due_ms)
         is_accepted = position in chosen
         world.say(delivery, partial(_describe_sending, world, delivery, event, is_accepted=is_accepted))
-        check_retry(world, delivery, event)
-        check_requested(world, delivery, event)
-        check_input(world, event)
+        invariants.check_retry(world, delivery, event)
+        invariants.check_requested(world, delivery, event)
+        invariants.check_input(world, event)
         if is_accepted:
             world.waiting.append(event)
             world.record_poll(event)
-    check_expiry(world)
+    invariants.check_expiry(world)
     return Answer(delivery.pending.primitive)
 
 
@@ -230,7 +219,7 @@ def _end(world: World, delivery: Delivery, end: End) -> None:
             text, finish = f"is rejected for redelivery: {held}", _send_back
         case RefusedDelivery() | ExecutionNotRedrivable() as refused:
             text, finish = f"is refused: {refused}", _finish
-        case ExecutionDoesNotExist() as unknown if not world.store.read([world.start_key]):
+        case ExecutionDoesNotExist() as unknown if not world.store.read([world.scenario.start_key]):
             text, finish = f"gets the answer: {unknown}", _finish
         case error:
             raise Broken(
@@ -339,7 +328,7 @@ def _run_user_code(world: World, delivery: Delivery, call: Call, event: Json) ->
     world.runs = world.runs.plus(work, run + 1)
     world.say(delivery, lambda: f"user code of {call.state} with {_shorten(event)}")
     try:
-        check_user_code(world, delivery, call, event)
+        invariants.check_user_code(world, delivery, call, event)
     except Broken as broken:
         raise _BrokenInUserCode(broken) from None
     context = Context(call, run, world.clock, call.function, str(delivery.event))

@@ -77,8 +77,7 @@ def explore(scenario: Scenario, *, max_states: int | None = None) -> Figures:
     Raises:
         Violation: the protocol broke an invariant.
     """
-    search = _Search(scenario, max_states)
-    return search.run()
+    return _Search(scenario, max_states).run()
 
 
 @dataclass
@@ -194,7 +193,7 @@ def replay(trace: Trace) -> None:
             if world.is_over():
                 settle(world)
     except Broken as broken:
-        raise Violation.of(broken, replace(trace, lines=tuple(log))) from None
+        raise Violation(broken, replace(trace, lines=tuple(log))) from None
 
 
 def settle(world: World) -> Ending:
@@ -235,7 +234,7 @@ def _logged_violation(broken: Broken, trace: Trace) -> Violation:
         replay(trace)
     except Violation as violation:
         return violation
-    return Violation.of(broken, trace)
+    return Violation(broken, trace)
 
 
 def _scheduler(chance: random.Random) -> Callable[[list[Move]], Move]:

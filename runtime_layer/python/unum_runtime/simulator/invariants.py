@@ -217,18 +217,11 @@ def _check_collected(world: World) -> None:
         return
     if left.redrives < faults.redrives:
         return
-    kept = [key for key in world.store.uncollected() if _is_own(world, key) and key not in _result_keys(world)]
-    if kept:
-        raise Broken(Invariant.NOTHING_LEAKS, f"the execution has ended, but these keys were not collected: {kept}")
-
-
-def _result_keys(world: World) -> list[Key]:
-    """Return the key of the result."""
     workflow = world.scenario.workflow
     last = stored_steps.last_step(world.view, workflow.name, world.identity)
-    if last is None:
-        return []
-    return [checkpoint_key(workflow.name, last.name)]
+    result = last and checkpoint_key(workflow.name, last.name)
+    if kept := [key for key in world.store.uncollected() if _is_own(world, key) and key != result]:
+        raise Broken(Invariant.NOTHING_LEAKS, f"the execution has ended, but these keys were not collected: {kept}")
 
 
 def _check_view(world: World, reference: Reference, delivery: Delivery, state: str, event: Json) -> None:
@@ -297,7 +290,7 @@ def _check_idempotency_key(world: World, work: Work, key: str) -> None:
 
 
 def _check_place(world: World, delivery: Delivery, key: Key) -> None:
-    if key == world.start_key:
+    if key == world.scenario.start_key:
         return
     if key.sort == "start":
         raise Broken(Invariant.ONE_RESULT, f"{delivery} starts another execution: {key.partition}")

@@ -104,7 +104,10 @@ class LocalWorkflow:
         Raises:
             KeyError: `functions` lacks a required function.
         """
-        missing = sorted({task.function for task in self.workflow.tasks if not self._has(task)})
+        known = self.functions.keys()
+        missing = sorted(
+            {task.function for task in self.workflow.tasks if known.isdisjoint((task.name, task.function))}
+        )
         if missing:
             raise KeyError(f"functions: no handler for {missing}; there are handlers for {sorted(self.functions)}")
         queue = Queue(self.clock)
@@ -125,9 +128,6 @@ class LocalWorkflow:
         if ending is None:
             raise InconsistentHistory(f"{execution_name}: the execution has not ended, although no event is left")
         return ending
-
-    def _has(self, task: Task) -> bool:
-        return not self.functions.keys().isdisjoint((task.name, task.function))
 
     def _call(self, call: Call, value: Json) -> Any:
         function = self.functions.get(call.state) or self.functions[call.function]

@@ -8,7 +8,6 @@ the world copies it.
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from unum_runtime.model.checkpoint import Item
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Key
@@ -55,15 +54,11 @@ class Ports:
     release = _shared_call(Primitive.RELEASE)
     put = _shared_call(Primitive.PUT)
 
+    query = _shared_call(Primitive.QUERY)
     read = _shared_call(Primitive.READ, is_batch=True)
     get = _shared_call(Primitive.GET, is_batch=True)
     invoke = _shared_call(Primitive.INVOKE, is_batch=True)
     schedule = _shared_call(Primitive.SCHEDULE, is_batch=True)
-
-    def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
-        """See `Store.query`."""
-        items: dict[Key, Item] = self._shared(Primitive.QUERY, partition, newest=newest)
-        return items
 
     def collect(self, keys: Iterable[Key]) -> None:
         """See `Store.collect`; one call per key, because a crash may come between any two."""

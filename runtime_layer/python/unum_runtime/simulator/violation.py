@@ -1,7 +1,6 @@
 """A broken invariant together with the trace that reproduces it."""
 
 from dataclasses import dataclass
-from typing import Self
 
 from unum_runtime.simulator.invariants import Broken, Invariant
 from unum_runtime.simulator.moves import Move
@@ -43,13 +42,8 @@ class Violation(AssertionError):
         trace: the execution's moves; `replay` repeats them.
     """
 
-    def __init__(self, invariant: Invariant, detail: str, trace: Trace) -> None:
-        self.invariant = invariant
-        self.detail = detail
+    def __init__(self, broken: Broken, trace: Trace) -> None:
+        self.invariant: Invariant = broken.invariant
+        self.detail = broken.detail
         self.trace = trace
-        super().__init__(f"{invariant} is broken: {detail}\n{trace}")
-
-    @classmethod
-    def of(cls, broken: Broken, trace: Trace) -> Self:
-        """Return `broken` as a violation with its trace."""
-        return cls(broken.invariant, broken.detail, trace)
+        super().__init__(f"{self.invariant} is broken: {self.detail}\n{trace}")

@@ -255,10 +255,8 @@ class World:
         )
         if scenario.by_client:
             record = start_record(Execution(scenario.execution_name, BEGUN_MS), scenario.input)
-            key = world.start_key
-            world.view.create(
-                key, stored_item(scenario.workflow.name, record), expires_at_s=scenario.start_expires_at_s
-            )
+            item = stored_item(scenario.workflow.name, record)
+            world.view.create(scenario.start_key, item, expires_at_s=scenario.start_expires_at_s)
             world.find_execution()
         return world
 
@@ -294,11 +292,6 @@ class World:
         """The store with large values resolved."""
         return self.scenario.protocol_store(self.store, self.store)
 
-    @property
-    def start_key(self) -> Key:
-        """The start record's key."""
-        return self.scenario.start_key
-
     def say(self, who: object, what: Callable[[], str]) -> None:
         """Append a line to the log, if any."""
         if self.log is not None:
@@ -308,7 +301,7 @@ class World:
         """Read the execution's identity from its start record."""
         if self.execution is not None:
             return
-        item = self.store.read([self.start_key]).get(self.start_key)
+        item = self.store.read([self.scenario.start_key]).get(self.scenario.start_key)
         if item is not None:
             self.execution = started_execution(self.scenario.execution_name, item)
 
