@@ -295,8 +295,8 @@ def nothing_waits(patch: pytest.MonkeyPatch) -> None:
 
 
 def retry_of_a_scope_at_once(patch: pytest.MonkeyPatch) -> None:
-    again = plan._again
-    patch.setattr(plan, "_again", lambda *given: replace(again(*given), due_ms=None))
+    again = plan._retry_fan_out
+    patch.setattr(plan, "_retry_fan_out", lambda *given: replace(again(*given), due_ms=None))
 
 
 def deadline_from_sending(patch: pytest.MonkeyPatch) -> None:

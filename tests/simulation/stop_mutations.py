@@ -60,7 +60,7 @@ def loser_to_a_stop_goes_on(patch: pytest.MonkeyPatch) -> None:
 
 
 def step_for_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(plan, "_follower", lambda _workflow, checkpoint: checkpoint.name.following)
+    patch.setattr(plan, "_next_name", lambda _workflow, checkpoint: checkpoint.name.following)
 
 
 def names_shared_with_idempotency_keys(patch: pytest.MonkeyPatch) -> None:

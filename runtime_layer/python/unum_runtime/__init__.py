@@ -1,4 +1,4 @@
-"""The runtime of workflows that orchestrate themselves: inside every Lambda, and on its own for clients and tests."""
+"""Runtime of workflows that orchestrate themselves, for Lambda functions, clients and tests."""
 
 from unum_runtime.cold_start.bundle import find_beside
 

@@ -1,16 +1,16 @@
-"""Every error of the runtime, classed by its consequence.
+"""Errors of the runtime, classed by their consequence.
 
 UnumError
-├── DefinitionError       the definition cannot become a workflow; carries every problem found
-├── StatesError           fails the state that raised it; becomes its committed outcome
-├── RefusedDelivery       the event is dropped and not delivered again: nothing can come of it
-├── NotOurEvent           the event does not come from this version of this workflow; the delivery fails loudly
-├── InconsistentHistory   what is stored contradicts the event; the delivery fails loudly
-├── StoreError            the store did not answer as it must; raised so that Lambda delivers the event again
-├── InvokeError           a next function could not be invoked; raised for the same reason
-├── LeaseHeldError        somebody else is at this work just now; raised so that Lambda delivers the event again, later
-│   └── LeaseStolenError  somebody else has taken over the start of this execution
-└── ClientError           the caller of the client can mend it
+├── DefinitionError       invalid definition, with all its problems
+├── StatesError           failure of the state that raised it; becomes its committed outcome
+├── RefusedDelivery       stale event; dropped and not delivered again
+├── NotOurEvent           event of another workflow or version; the delivery fails loudly
+├── InconsistentHistory   stored items contradict the event; the delivery fails loudly
+├── StoreError            failed call of the store; raised so that Lambda delivers the event again
+├── InvokeError           failed invocation of the next function; raised for the same reason
+├── LeaseHeldError        work under another delivery's lease; raised so that Lambda delivers the event again, later
+│   └── LeaseStolenError  start of the execution taken over by another client
+└── ClientError           error that the caller of the client can correct
     ├── InvalidExecutionInput
     ├── InvalidName
     ├── ExecutionAlreadyExists
@@ -28,17 +28,17 @@ from unum_runtime.cold_start.records import dataclass
 
 
 class UnumError(Exception):
-    """Base of all errors that this project raises on purpose."""
+    """Base class of this project's errors."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with a definition.
+    """Problem of a definition.
 
     Attributes:
-        path: JSON path of the place, for example ``$.States.Resize.Next``.
-        message: what was found there, what is allowed, and what to do.
-        feature: the name of an ASL feature that is valid but not supported; None for a mistake.
+        path: JSON path of the problem, for example ``$.States.Resize.Next``.
+        message: found value, allowed values, and a remedy.
+        feature: name of a valid ASL feature without support; None for a mistake.
     """
 
     path: str
@@ -50,10 +50,10 @@ class Problem:
 
 
 class DefinitionError(UnumError):
-    """A definition cannot be compiled.
+    """Definition that does not compile.
 
     Attributes:
-        problems: all that was found, in the order of the definition; never empty.
+        problems: all problems in the order of the definition; never empty.
     """
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
@@ -62,11 +62,11 @@ class DefinitionError(UnumError):
 
 
 class StatesError(UnumError):
-    """A state failed in a way that the Amazon States Language names.
+    """Failure of a state with an error name of the Amazon States Language.
 
     Attributes:
-        error: the error name, for example ``States.Runtime``.
-        cause: text for humans.
+        error: error name, for example ``States.Runtime``.
+        cause: explanation for humans.
     """
 
     def __init__(self, error: str, cause: str) -> None:
@@ -76,88 +76,88 @@ class StatesError(UnumError):
 
 
 class RefusedDelivery(UnumError):
-    """The event must not be worked on, and another delivery would not change that."""
+    """Event to ignore, on this and every further delivery."""
 
 
 class OutcomeCollected(RefusedDelivery):
-    """What the event leads to was collected, because all that follows from it is committed."""
+    """Event with a collected outcome: all following outcomes are committed."""
 
 
 class NotOurEvent(UnumError):
-    """The event is not an envelope of a workflow that this function hosts, in the version that it has."""
+    """Event without an envelope of a workflow of this function, in its version."""
 
 
 class InconsistentHistory(UnumError):
-    """Stored checkpoints and an event contradict each other; no result may be built on them."""
+    """Contradiction of stored checkpoints and an event; no result may be built on them."""
 
 
 class StoreError(UnumError):
-    """The store failed, throttled to the end, or did not return what was committed."""
+    """Failed or throttled call of the store, or lost item."""
 
 
 class NoIndex(StoreError):
-    """The table has no index by which executions could be listed."""
+    """Missing index of executions in the table."""
 
 
 class InvokeError(UnumError):
-    """A function could not be invoked."""
+    """Failed invocation of a function."""
 
 
 class NoRoute(InvokeError):
-    """The function knows no way to send an event there, or then."""
+    """Missing route to a function, or missing timer for a delayed event."""
 
 
 class LeaseHeldError(UnumError):
-    """The work that the event asks for is being done under a lease that somebody else holds."""
+    """Work that another delivery does under a lease."""
 
 
 class LeaseStolenError(LeaseHeldError):
-    """The execution is being started by another client than the one that sent the event: the last one wins."""
+    """Start of an execution that another client has taken over: the last client wins."""
 
 
 class ClientError(UnumError):
-    """A call of the client that its caller can mend."""
+    """Error that the caller of the client can correct."""
 
 
 class InvalidExecutionInput(ClientError):
-    """The input of an execution is not JSON."""
+    """Execution input that is not JSON."""
 
 
 class InvalidName(ClientError):
-    """A name of an execution is not 1 to 80 characters from ``A-Z a-z 0-9 - _``."""
+    """Execution name other than 1 to 80 characters from ``A-Z a-z 0-9 - _``."""
 
 
 class ExecutionAlreadyExists(ClientError):
-    """The name was started before, with another input."""
+    """Execution name of an earlier start with another input."""
 
 
 class ExecutionDoesNotExist(ClientError):
-    """No execution of that name is stored; it never was, or its retention has passed."""
+    """Execution name without a stored execution: unknown, or past its retention."""
 
 
 class ExecutionNotRedrivable(ClientError):
-    """The execution has not failed, or nothing of it could run again with another result."""
+    """Execution that did not fail, or whose failed part would fail again."""
 
 
 class NodeNotForkable(ClientError):
-    """No other execution can go on from there: the execution did not come to it, or it is inside a fan-out."""
+    """State that no fork can start at: the execution never reached it, or it is inside a Map or Parallel."""
 
 
 class InvalidToken(ClientError):
-    """The task token is none that a Task of the workflow gave out."""
+    """Task token of no Task of the workflow."""
 
 
 class InvalidOutput(ClientError):
-    """The output that is handed in for a Task is not JSON text, or too large."""
+    """Task output that is too large or not JSON text."""
 
 
 class TaskTimedOut(ClientError):
-    """The Task does not wait any more: its result was handed in before, or its time is over."""
+    """Task that no longer waits: it has a result, or its time is over."""
 
 
 class ActivityDoesNotExist(ClientError):
-    """The workflow has no activity of that name, as far as this client knows."""
+    """Activity name that this client does not know."""
 
 
 class WaitTimedOut(ClientError):
-    """The execution was still running when the time to wait for it was over."""
+    """Execution that still ran at the end of the wait."""

@@ -1,1 +1,1 @@
-"""Replacements of standard modules that shorten a cold start."""
+"""Substitutes for standard modules, for shorter cold starts."""

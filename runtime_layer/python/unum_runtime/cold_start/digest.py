@@ -1,8 +1,8 @@
-"""SHA-256. What computes it is loaded with the first one, for it takes as long as ten modules, and many need none."""
+"""SHA-256, with a lazy import of `hashlib`, which takes as long as ten modules and many functions never need."""
 
 
 def sha256(content: bytes) -> str:
-    """The digest of `content`, in 64 hexadecimal digits."""
+    """Return the digest of `content` in 64 hexadecimal digits."""
     import hashlib  # noqa: PLC0415 - see above
 
     return hashlib.sha256(content).hexdigest()

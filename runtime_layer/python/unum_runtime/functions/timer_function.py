@@ -1,8 +1,8 @@
 """Forwarder behind a timer queue: invokes functions with due events, and sends other events back to the queue.
 
 The environment contains the URL of the queue (`UNUM_TIMER`), and the number of receives of a message before it is a
-dead letter (`UNUM_MAX_RECEIVES`): the last receive sends an undeliverable event to the failure handler. A message that is
-received twice sends its event twice, which is harmless for every event.
+dead letter (`UNUM_MAX_RECEIVES`): the last receive sends an undeliverable event to the failure handler. A message
+that is received twice sends its event twice, which is harmless for every event.
 
 For long waits the environment contains the fields of `unum_runtime.aws.schedules.Schedules` as JSON (`UNUM_SCHEDULES`).
 Events that no schedule keeps stay in the queue.

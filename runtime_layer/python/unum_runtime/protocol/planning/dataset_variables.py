@@ -1,6 +1,6 @@
-"""What a distributed Map has from the Task that reads its items, and hands to the one that writes its results.
+"""Items and results of a distributed Map on their way from its reading Task and to its writing Task.
 
-It travels with the variables, under names that no variable has, and only from the one state to the other.
+They travel as variables with names that no user's variable can have, and only between neighbouring states.
 """
 
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ _ITEMS, _RESULTS = "$items", "$results"
 
 
 def keep_items(task: Task, raw: Json, items: Json, evaluation: EvaluationContext) -> StateOutput | None:
-    """What `task` is left with if it read `items` for the Map after it: its own input, and the items; else None."""
+    """Return the output of a Task that reads `items` for a Map, with the items as a variable; None for other Tasks."""
     return StateOutput(raw, {**evaluation.variables, _ITEMS: items}) if task.resource == READ_ITEMS else None
 
 
 def items_read(state: FanOut, evaluation: EvaluationContext) -> list[Json] | None:
-    """The items that were read for `state`; None where it selects its own."""
+    """Return the items that a Task read for `state`; None for a state with its own selection."""
     items: list[Json] | None = evaluation.variables[_ITEMS] if isinstance(state, Map) and state.reads else None
     return items
 
@@ -29,12 +29,12 @@ def keep_results(raw: Json, results: list[Json], evaluation: EvaluationContext) 
 
 
 def results_kept(task: Task, arguments: Json, evaluation: EvaluationContext) -> Json:
-    """The event of `task`: its `arguments`, and the results that it is to write, if it is for that."""
+    """Return the event of `task`: `arguments`, with the results for a Task that writes them."""
     return {**arguments, "Results": evaluation.variables[_RESULTS]} if task.resource == WRITE_RESULTS else arguments
 
 
 def without(variables: Mapping[str, Json]) -> Mapping[str, Json]:
-    """`variables`, but for what was handed over."""
+    """Return `variables` without items and results."""
     if _ITEMS in variables or _RESULTS in variables:
         return {name: value for name, value in variables.items() if name not in (_ITEMS, _RESULTS)}
     return variables

@@ -1,6 +1,6 @@
-"""When and where control is: what the context object says, and the variables.
+"""Evaluation context of states: time, variables and the context object.
 
-All of it derives from what is committed, so every delivery sees the same.
+It derives from committed data alone, so every delivery evaluates expressions with the same result.
 """
 
 import time
@@ -15,24 +15,24 @@ from unum_runtime.model.ir import Json, State, Workflow
 from unum_runtime.model.naming import Execution
 
 INPUT = "$input"
-"""Where the execution's input is among the variables, if the workflow keeps it; no variable has such a name."""
+"""Variable with the execution's input, if the workflow keeps it; no user's variable has this name."""
 
 REDRIVES = "$redrives"
-"""Where it is among them how often the execution was redriven, if it was and the workflow counts that."""
+"""Variable with the number of redrives, if the workflow counts them."""
 
 
 @dataclass(frozen=True)
 class EvaluationContext:
-    """A point of an execution, the same for every delivery that comes to it.
+    """Point of an execution between two commits, equal for every delivery.
 
     Attributes:
         workflow: the workflow.
         execution: the execution.
-        entered_ms: when the states here were entered, in milliseconds since 1970: the commit before them, or the end of
-            a Wait since then.
-        seed: names the commit; what is random derives from it.
-        variables: those that are visible here, and the execution's input if it is kept.
-        visited: how many states were visited since the commit.
+        entered_ms: entry into the states in milliseconds since 1970: the commit before them, or the end of a later
+            Wait.
+        seed: seed of random numbers, from the name of the commit.
+        variables: visible variables, and the execution's input if the workflow keeps it.
+        visited: number of states visited since the commit.
     """
 
     workflow: Workflow
@@ -44,11 +44,11 @@ class EvaluationContext:
 
     @property
     def is_late(self) -> bool:
-        """Whether the execution should have ended before."""
+        """True after the execution's deadline."""
         return self.is_late_at(self.entered_ms)
 
     def is_late_at(self, ms: int) -> bool:
-        """Whether the execution should have ended by `ms`, in milliseconds since 1970."""
+        """Return True if `ms`, in milliseconds since 1970, is past the execution's deadline."""
         deadline_ms = deadline(self.workflow, self.execution)
         return deadline_ms is not None and ms >= deadline_ms
 
@@ -61,14 +61,14 @@ class EvaluationContext:
         token: str = "",
         part: str = "",
     ) -> ExpressionContext:
-        """The surroundings of a visit of `state`.
+        """Return the context of expressions in `state`.
 
         Args:
-            state: its name.
-            retries: how often its retriers were used, if it is a Task.
-            now_ms: the time, where it may be later than that of entering.
-            token: for whoever is to hand back the result.
-            part: of the visit, where it has several that must not come to the same random numbers.
+            state: name of the state.
+            retries: uses of its retriers, for a Task.
+            now_ms: current time, if that may be later than the entry.
+            token: task token for the responder.
+            part: part of the visit, for parts that must draw different random numbers.
         """
         return ExpressionContext(
             context_object=self._context(state, retries, token),
@@ -78,7 +78,7 @@ class EvaluationContext:
         )
 
     def after(self, variables: Mapping[str, Json], *, entered_ms: int | None = None) -> "EvaluationContext":
-        """After the visit of a state that is left with `variables`, at `entered_ms` if time has passed."""
+        """Return the evaluation context after a state with output variables `variables`, at `entered_ms` after a Wait."""
         entered_ms = self.entered_ms if entered_ms is None else entered_ms
         return EvaluationContext(self.workflow, self.execution, entered_ms, self.seed, variables, self.visited + 1)
 
@@ -115,22 +115,22 @@ def _programs(workflow: Workflow) -> Mapping[str, Program]:
 
 
 def redriven(variables: Mapping[str, Json]) -> dict[str, Json]:
-    """What of `variables` tells how often the execution was redriven."""
+    """Return the number of redrives in `variables`, as variables of their own."""
     return {REDRIVES: variables[REDRIVES]} if REDRIVES in variables else {}
 
 
 def without_redrives(variables: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The rest of them."""
+    """Return `variables` without the number of redrives."""
     return {name: value for name, value in variables.items() if name != REDRIVES}
 
 
 def deadline(workflow: Workflow, execution: Execution) -> int | None:
-    """When an execution must have ended, in milliseconds since 1970; None for no such time."""
+    """Return the deadline of an execution in milliseconds since 1970; None without a time limit."""
     return None if workflow.timeout_s is None else execution.started_ms + workflow.timeout_s * 1000
 
 
 @lru_cache(maxsize=256)
 def timestamp(ms: int) -> str:
-    """RFC 3339 with milliseconds, as Step Functions writes times."""
+    """Format a time in RFC 3339 with milliseconds, as Step Functions does."""
     seconds, rest_ms = divmod(ms, 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{rest_ms:03d}Z"

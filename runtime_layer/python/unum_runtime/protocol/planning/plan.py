@@ -1,7 +1,7 @@
-"""What follows from a committed outcome: a pure function from checkpoints to effects as data.
+"""Plan the effect that follows from a committed checkpoint: a pure function to effects as data.
 
-Every delivery of an event, and every loser of a commit, plans from the same committed checkpoint and hence the same
-effects; doing an effect twice does no harm, because each ends in a commit, a set, or an event for a named invocation.
+Each delivery of an event, and each loser of a commit, plans from the same checkpoint and hence the same effect.
+Repeated effects are harmless: each ends in a commit, an addition to a set, or an event for a named invocation.
 """
 
 from typing import TypeAlias
@@ -39,10 +39,13 @@ from unum_runtime.protocol.planning.advance import (
 from unum_runtime.protocol.planning.evaluation import INPUT, EvaluationContext
 
 MAX_OUTCOME_BYTES = 380_000
-"""The largest outcome that is stored; DynamoDB takes items of 400 KB, key and names included."""
+"""Largest stored outcome, below DynamoDB's limit of 400 KB for an item with key and attribute names.
+
+Source: Amazon DynamoDB Developer Guide, "Constraints in Amazon DynamoDB".
+"""
 
 WITHOUT_BUCKET = ': give the workflow a bucket for larger ones, payload="s3", or pass large data by reference'
-"""What helps against the limits of items and events."""
+"""Advice in errors about the size of items and events."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +53,13 @@ class Invoke:
     """Send an event for invocation `name` of `state`.
 
     Attributes:
-        name: the invocation.
-        state: its Task; or a Wait, or a fan-out that begins anew or in parts, which go on in the function that sent the
-            event.
-        input: by value or by reference.
-        due_ms: when it is to be delivered, in milliseconds since 1970; None for at once.
-        retries: how often each retrier of the state was used.
-        job: what a service that works on the Task has to be asked by.
-        is_new: whether it was looked for just now, and has no outcome.
+        name: invocation name.
+        state: Task; or a Wait, or a fan-out that starts again or in parts, which resume in the sending function.
+        input: input by value or by reference.
+        due_ms: delivery time in milliseconds since 1970; None for at once.
+        retries: uses of each retrier of the state.
+        job: handle of the Task's service job.
+        is_new: the store was read just now and has no outcome of the invocation.
     """
 
     name: Name
@@ -71,7 +73,7 @@ class Invoke:
 
 @dataclass(frozen=True)
 class JoinNeighbour:
-    """Invoke a Task when its own branch, which is here now, and the branch before it have both come to it."""
+    """Invoke a Task with a neighbour join as soon as its own branch and the previous branch have reached it."""
 
     invoke: Invoke
 
@@ -81,10 +83,10 @@ class OpenScope:
     """Start the branches of a fan-out.
 
     Attributes:
-        scope: the fan-out.
-        arrival: its state, with what each branch is entered with; as many as the scope's size.
-        retries: how often each retrier of the state was used.
-        part: the branches to start, where these are not all that begin when the scope opens.
+        scope: scope of the fan-out.
+        arrival: its state, with the input of each branch.
+        retries: uses of each retrier of the state.
+        part: branches to start; None for all that start when the scope opens.
     """
 
     scope: Scope
@@ -95,7 +97,7 @@ class OpenScope:
 
 @dataclass(frozen=True)
 class CompleteBranch:
-    """Add the branch with `frames` to its scope's completion set; it came to `outcome`."""
+    """Add the branch with `frames`, which ended with `outcome`, to its scope's completion set."""
 
     execution: Execution
     frames: Frames
@@ -104,7 +106,7 @@ class CompleteBranch:
 
 @dataclass(frozen=True)
 class BranchFailed:
-    """The branch with `frames` came to `failure`; its scope fails, or tolerates it."""
+    """Failure of the branch with `frames`, which its scope tolerates or fails with."""
 
     execution: Execution
     frames: Frames
@@ -113,18 +115,18 @@ class BranchFailed:
 
 @dataclass(frozen=True)
 class Commit:
-    """Commit an outcome if there is none yet, and go on from the one that is committed then.
+    """Commit an outcome unless one is committed, and continue from the committed one.
 
     Attributes:
-        name: the invocation.
-        state: its state.
-        phase: whether `outcome` is what the state was entered with or what it came to.
+        name: invocation name.
+        state: state.
+        phase: meaning of `outcome`: input or output of the state.
         outcome: the value or the failure.
-        continuation: how control goes on from it, where that is not as usual.
-        duration_ms: how long user code ran for it; 0 where there was none.
-        attempt: how often it had been tried before.
-        joins: the scope whose results, or whose failure, it was made of, if it was.
-        as_of_ms: when what it was made of was committed, if that settles it; so that every delivery plans the same.
+        continuation: continuation from the outcome.
+        duration_ms: run time of user code; 0 without user code.
+        attempt: number of earlier attempts.
+        joins: scope whose results or failure the outcome derives from; None for no scope.
+        as_of_ms: commit time of its source, if that decides the commit's time, so that all deliveries plan the same.
     """
 
     name: Name
@@ -139,12 +141,12 @@ class Commit:
 
 
 class InlineCommit(Commit):
-    """A commit that takes no invocation of its own: a branch ends where it begins, or an event cannot be sent."""
+    """Commit without an invocation: for a branch without Tasks, or for an event that cannot be sent."""
 
 
 @dataclass(frozen=True)
 class Finish:
-    """The execution has ended; the checkpoint that this was planned from says so too."""
+    """End of the execution, which the planned checkpoint records too."""
 
     execution: Execution
     ending: Ending
@@ -154,7 +156,7 @@ Effect: TypeAlias = Invoke | JoinNeighbour | OpenScope | CompleteBranch | Branch
 
 
 def plan(workflow: Workflow, checkpoint: Checkpoint, visits: Visits | None = None) -> Effect:
-    """What has to happen after `checkpoint`.
+    """Return the effect that follows from `checkpoint`.
 
     Args:
         workflow: the version that the execution runs on.
@@ -162,17 +164,18 @@ def plan(workflow: Workflow, checkpoint: Checkpoint, visits: Visits | None = Non
         visits: collects the states between `checkpoint` and the effect; see `advance`.
 
     Raises:
-        OutcomeCollected: all that follows from it is committed.
+        OutcomeCollected: the outcome is collected, because all following outcomes are committed.
     """
+    # A stop record has no state to continue from. All other endings follow from the outcome, as for any checkpoint.
     if checkpoint.ending is not None and checkpoint.is_stop:
         return Finish(checkpoint.name.execution, checkpoint.ending)
     if checkpoint.phase is Phase.RETRIED and isinstance(checkpoint.outcome, Success):
-        return _again(checkpoint, checkpoint.outcome)
-    return _onward(workflow, checkpoint, visits)
+        return _retry_fan_out(checkpoint, checkpoint.outcome)
+    return _plan_after(workflow, checkpoint, visits)
 
 
 def evaluation_of(workflow: Workflow, checkpoint: Checkpoint) -> EvaluationContext:
-    """The moment in which control goes on from `checkpoint`."""
+    """Return the evaluation context of the states after `checkpoint`."""
     variables = checkpoint.continuation.variables
     if is_start(checkpoint.name) and workflow.keeps_input and isinstance(checkpoint.outcome, Success):
         variables = {INPUT: checkpoint.outcome.value}
@@ -181,7 +184,7 @@ def evaluation_of(workflow: Workflow, checkpoint: Checkpoint) -> EvaluationConte
 
 
 def branch(opened: OpenScope, index: int, visits: Visits | None = None) -> Invoke | Commit:
-    """How branch `index` begins: with its first Task or Wait, or, where none comes first, with a commit."""
+    """Return the first effect of branch `index`: an event for its first Task or Wait, else a commit."""
     fan_out, value = opened.arrival.state, opened.arrival.inputs[index]
     name = Name(opened.scope.execution, opened.scope.branch(index), step=0)
     evaluation = branch_moment(fan_out, index, value, opened.arrival.evaluation)
@@ -197,50 +200,50 @@ def branch(opened: OpenScope, index: int, visits: Visits | None = None) -> Invok
 
 
 def started_at_once(opened: OpenScope) -> range:
-    """The branches that begin when the scope opens, or the part of them that `opened` is about."""
+    """Return the branches that start when the scope opens, or the part of them in `opened`."""
     return range(opened.arrival.width) if opened.part is None else opened.part
 
 
 def parts(opened: OpenScope, most: int) -> list[Invoke]:
-    """Events, at most `most`, each of which has a part of the branches begin that `started_at_once` names.
+    """Return at most `most` events, each for starting a part of the branches of `started_at_once`.
 
-    They make a tree: where a part has more than `most` branches, its event leads to events for parts of it.
+    Parts form a tree: the event of a part with more than `most` branches leads to events for smaller parts.
     """
     begun, size = started_at_once(opened), most
     while size * most < len(begun):
         size *= most
-    return [_part(opened, begun[first : first + size]) for first in range(0, len(begun), size)]
+    return [_start_part(opened, begun[first : first + size]) for first in range(0, len(begun), size)]
 
 
 def started_after(opened: OpenScope, index: int) -> range:
-    """The branches that begin when branch `index` has completed: one under MaxConcurrency, as long as there are any."""
+    """Return the branches that start after branch `index`: the next of its lane under MaxConcurrency, if any."""
     return range(index + opened.arrival.width, opened.scope.size)[:1]
 
 
 def out_of_time(workflow: Workflow) -> Failure:
-    """What an execution comes to that takes longer than it may."""
+    """Return the failure of an execution over its time limit."""
     return Failure("States.Timeout", f"the execution took longer than its TimeoutSeconds, {workflow.timeout_s} s")
 
 
 def budget_exceeded(workflow: Workflow) -> Failure:
-    """What an execution comes to that takes more steps than it may."""
+    """Return the failure of an execution over its step limit."""
     cause = f"more than {workflow.hop_budget} steps; does a loop never end? Raise hop_budget where this many are meant"
     return Failure("Unum.HopBudgetExceeded", cause)
 
 
 def is_start(name: Name) -> bool:
-    """Whether `name` is that of a start record."""
+    """Return True for the name of a start record."""
     return not name.frames and name.step == START_STEP
 
 
-def _onward(workflow: Workflow, checkpoint: Checkpoint, visits: Visits | None) -> Effect:
-    """What has to happen where control goes on from `checkpoint`."""
+def _plan_after(workflow: Workflow, checkpoint: Checkpoint, visits: Visits | None) -> Effect:
+    """Return the effect that follows from the states after `checkpoint`."""
     evaluation = evaluation_of(workflow, checkpoint)
     match _within_limits(workflow, checkpoint, evaluation, _arrive(workflow, checkpoint, evaluation, visits)):
         case AtTask(task) as arrival if task.meets_previous:
-            return JoinNeighbour(_invoke(_follower(workflow, checkpoint), arrival))
+            return JoinNeighbour(_invoke(_next_name(workflow, checkpoint), arrival))
         case AtTask() | AtWait() as arrival:
-            return _invoke(_follower(workflow, checkpoint), _waiting_on(checkpoint, arrival))
+            return _invoke(_next_name(workflow, checkpoint), _with_original_due_time(checkpoint, arrival))
         case AtFanOut() as arrival:
             return _open(checkpoint, arrival)
         case Ended(state, outcome):
@@ -252,7 +255,7 @@ def _onward(workflow: Workflow, checkpoint: Checkpoint, visits: Visits | None) -
 def _arrive(
     workflow: Workflow, checkpoint: Checkpoint, evaluation: EvaluationContext, visits: Visits | None
 ) -> Arrival:
-    """Where control comes to after `checkpoint`."""
+    """Return the arrival of control after `checkpoint`."""
     if isinstance(checkpoint.outcome, Collected):
         raise OutcomeCollected(f"{checkpoint.name}: was collected, because what follows from it is committed")
     if isinstance(checkpoint.outcome, Failure):
@@ -266,7 +269,7 @@ def _arrive(
 def _within_limits(
     workflow: Workflow, checkpoint: Checkpoint, evaluation: EvaluationContext, arrival: Arrival
 ) -> Arrival:
-    """`arrival`, or what it comes to where the execution's time or its steps are used up."""
+    """Return `arrival`, or a failure if the execution's time or steps are used up."""
     if workflow.timeout_s is not None and evaluation.is_late and not isinstance(arrival, Failed):
         return Failed(checkpoint.state, out_of_time(workflow))
     is_over = isinstance(arrival, Ended | Failed)
@@ -283,17 +286,15 @@ def _resume_at(workflow: Workflow, checkpoint: Checkpoint) -> str | None:
     return checkpoint.continuation.goes_to or workflow.states[checkpoint.state].next
 
 
-def _follower(workflow: Workflow, checkpoint: Checkpoint) -> Name:
-    """The name of the invocation that follows: steps are only taken by what is committed.
-
-    So the one who commits next is always at the step right after the last one that is committed.
-    """
+def _next_name(workflow: Workflow, checkpoint: Checkpoint) -> Name:
+    """Return the next invocation's name: always the step right after the last commit."""
+    # Only commits take steps. A Task after an uncommitted state therefore inherits its name.
     is_left = checkpoint.phase is Phase.LEFT
     return checkpoint.name if is_left and workflow.passes_name_on(checkpoint.state) else checkpoint.name.following
 
 
-def _waiting_on(checkpoint: Checkpoint, arrival: AtTask | AtWait) -> AtTask | AtWait:
-    """`arrival`; its time is that of before, where `checkpoint` is that of a redrive of what waited."""
+def _with_original_due_time(checkpoint: Checkpoint, arrival: AtTask | AtWait) -> AtTask | AtWait:
+    """Return `arrival` with its original due time if `checkpoint` is the redrive of a stopped Wait."""
     until_ms = checkpoint.continuation.until_ms
     state = arrival.task if isinstance(arrival, AtTask) else arrival.state
     if until_ms is None or state.name != checkpoint.state:
@@ -305,7 +306,7 @@ def _waiting_on(checkpoint: Checkpoint, arrival: AtTask | AtWait) -> AtTask | At
 
 
 def _invoke(name: Name, arrival: AtTask | AtWait) -> Invoke:
-    """What `arrival` leads to."""
+    """Return the event for the Task or Wait of `arrival`."""
     evaluation = arrival.evaluation
     if isinstance(arrival, AtTask):  # it is entered when its time has come, a Wait before that
         entered = Value(arrival.given, evaluation.entered_ms, evaluation.variables)
@@ -314,14 +315,14 @@ def _invoke(name: Name, arrival: AtTask | AtWait) -> Invoke:
     return Invoke(name, arrival.state.name, entered, arrival.until_ms)
 
 
-def _part(opened: OpenScope, part: range) -> Invoke:
-    """The event by which the branches `part` begin; it is named for the first of them."""
+def _start_part(opened: OpenScope, part: range) -> Invoke:
+    """Return the event that starts the branches `part`, with the name of the first one."""
     name = Name(opened.scope.execution, opened.scope.branch(part.start), step=0)
     return Invoke(name, opened.scope.state, Siblings(part.stop))
 
 
-def _again(checkpoint: Checkpoint, given: Success) -> Invoke:
-    """The fan-out that failed, entered with `given`, begins anew, with an event of its own, because that may wait."""
+def _retry_fan_out(checkpoint: Checkpoint, given: Success) -> Invoke:
+    """Return the event that starts a failed fan-out again with `given`, after the retrier's delay."""
     continuation = checkpoint.continuation
     entered = Value(given, checkpoint.committed_ms, continuation.variables)
     return Invoke(checkpoint.name.following, checkpoint.state, entered, continuation.until_ms, continuation.retries)
@@ -338,7 +339,7 @@ def _open(checkpoint: Checkpoint, arrival: AtFanOut) -> OpenScope | Commit:
 
 
 def _end(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcome) -> Effect:
-    """The scope of `checkpoint` ends with `outcome` after `state`."""
+    """Return the effect of ending the scope of `checkpoint` with `outcome` after `state`."""
     name = checkpoint.name
     if is_start(name):
         return Commit(name.following, state, Phase.LEFT, outcome)
@@ -353,7 +354,7 @@ def _end(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcom
 
 
 def _finish(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcome) -> Commit | Finish:
-    """The execution ends with `outcome`, which is in the same item unless that would be too large."""
+    """Return the end of the execution, or a commit if checkpoint and ending exceed the size of one item."""
     if checkpoint.outcome != outcome and _size(checkpoint.outcome) + _size(outcome) > MAX_OUTCOME_BYTES:
         return Commit(checkpoint.name.following, state, Phase.LEFT, outcome)
     status = Status.SUCCEEDED if isinstance(outcome, Success) else Status.FAILED

@@ -1,4 +1,4 @@
-"""What a failure of a Task or of a fan-out leads to: another try, a catcher, or the end of its scope."""
+"""Decide the consequence of a failed Task or fan-out: a retry, a catcher, or the end of its scope."""
 
 from typing import TypeAlias
 
@@ -12,11 +12,11 @@ from unum_runtime.protocol.planning.evaluation import EvaluationContext, deadlin
 
 @dataclass(frozen=True)
 class Retry:
-    """The state is tried again.
+    """Another attempt of the state.
 
     Attributes:
-        retries: how often each of its retriers was used, this one included.
-        due_ms: when, in milliseconds since 1970.
+        retries: uses of each of its retriers, this one included.
+        due_ms: time of the attempt in milliseconds since 1970.
     """
 
     retries: tuple[int, ...]
@@ -25,7 +25,7 @@ class Retry:
 
 @dataclass(frozen=True)
 class NotRetried:
-    """A state that is not retried: its `outcome`, and the `continuation` after it."""
+    """Outcome and continuation of a failed state without another attempt."""
 
     outcome: Outcome
     continuation: Continuation
@@ -37,20 +37,21 @@ Recovery: TypeAlias = Retry | NotRetried
 def recover(
     state: Work, failure: Failure, value: Json, evaluation: EvaluationContext, *, retries: tuple[int, ...], now_ms: int
 ) -> Recovery:
-    """What `failure` of `state` leads to.
+    """Return the retry of `state` after `failure`, or its outcome with the catcher's continuation.
 
     Args:
         state: the state.
-        failure: what it came to.
-        value: what it was entered with.
-        evaluation: when it was entered.
-        retries: how often its retriers were used.
-        now_ms: when it failed, in milliseconds since 1970.
+        failure: its failure.
+        value: its input.
+        evaluation: evaluation context of entering it.
+        retries: previous uses of its retriers.
+        now_ms: time of the failure in milliseconds since 1970.
     """
     again = recovery.next_retry(state.retry, retries, failure.error, evaluation.context_of(state.name, retries=retries))
     deadline_ms = deadline(evaluation.workflow, evaluation.execution)
     is_late = evaluation.is_late_at(now_ms)
     if again is not None and not is_late:
+        # No attempt waits past the execution's deadline: the delivery at the deadline then ends the execution.
         due_ms = now_ms + again.delay_ms
         return Retry(again.counts, due_ms if deadline_ms is None else min(due_ms, deadline_ms))
     fallen = Failed(state.name, failure) if is_late else fall_back(state, value, failure, evaluation)
