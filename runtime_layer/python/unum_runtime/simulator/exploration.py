@@ -94,7 +94,8 @@ class _Search:
     def run(self) -> Figures:
         begun_s = time.monotonic()
         stack = [self._unseen_successors(World.of(self.scenario))]
-        while stack and not self._is_full():
+        limit = self.max_states
+        while stack and (limit is None or len(self.seen) < limit):
             found = next(stack[-1], None)
             if found is not None:
                 stack.append(self._unseen_successors(found))
@@ -104,9 +105,6 @@ class _Search:
                 self.path.pop()
         seconds = time.monotonic() - begun_s
         return Figures(states=len(self.seen), moves=self.made, ends=self.ends, seconds=seconds, is_complete=not stack)
-
-    def _is_full(self) -> bool:
-        return self.max_states is not None and len(self.seen) >= self.max_states
 
     def _unseen_successors(self, world: World) -> Iterator[World]:
         """Yield each new world one move after `world`; `path` leads to the last one."""

@@ -166,11 +166,8 @@ def _jump_moves(world: World) -> Iterator[Move]:
 
 def _stop_moves(world: World) -> Iterator[Move]:
     """Yield a stop request, possible once the start record exists."""
-    if (
-        world.left.stops
-        and len(world.running) < world.left.concurrency
-        and world.store.read([world.scenario.start_key])
-    ):
+    is_busy = len(world.running) >= world.left.concurrency
+    if world.left.stops and not is_busy and world.store.read([world.scenario.start_key]):
         yield Move(Kind.STOP, 0)
 
 

@@ -145,10 +145,8 @@ class Reference:
                     found = self._after_wait(point, arrival)
                 case AtFanOut() as arrival:
                     found = self._after_fan_out(point, arrival) if point.last else self._first_fan_out(point, arrival)
-                case Ended(state, result):
-                    found = self._end_of_scope(point, state, result)
-                case Failed(state, failure):
-                    found = self._end_of_scope(point, state, failure)
+                case Ended(state, outcome) | Failed(state, outcome):
+                    found = self._end_of_scope(point, state, outcome)
         return found
 
     def _arrive(self, point: Point) -> Arrival:
