@@ -76,7 +76,7 @@ class StatesError(UnumError):
 
 
 class RefusedDelivery(UnumError):
-    """Event to ignore, on this and every further delivery."""
+    """Event without effect, refused on every delivery."""
 
 
 class OutcomeCollected(RefusedDelivery):
@@ -84,11 +84,11 @@ class OutcomeCollected(RefusedDelivery):
 
 
 class NotOurEvent(UnumError):
-    """Event without an envelope of a workflow of this function, in its version."""
+    """Event other than an envelope for this function's workflows and version."""
 
 
 class InconsistentHistory(UnumError):
-    """Contradiction of stored checkpoints and an event; no result may be built on them."""
+    """Contradiction between stored checkpoints and an event, which forbids further results."""
 
 
 class StoreError(UnumError):
@@ -108,19 +108,19 @@ class NoRoute(InvokeError):
 
 
 class LeaseHeldError(UnumError):
-    """Work that another delivery does under a lease."""
+    """Work under another delivery's lease."""
 
 
 class LeaseStolenError(LeaseHeldError):
-    """Start of an execution that another client has taken over: the last client wins."""
+    """Start of an execution under a later client's lease: the last client wins."""
 
 
 class ClientError(UnumError):
-    """Error that the caller of the client can correct."""
+    """Error under the client caller's control."""
 
 
 class InvalidExecutionInput(ClientError):
-    """Execution input that is not JSON."""
+    """Execution input other than JSON."""
 
 
 class InvalidName(ClientError):
@@ -136,28 +136,28 @@ class ExecutionDoesNotExist(ClientError):
 
 
 class ExecutionNotRedrivable(ClientError):
-    """Execution that did not fail, or whose failed part would fail again."""
+    """Execution without a failure, or certain to fail again."""
 
 
 class NodeNotForkable(ClientError):
-    """State that no fork can start at: the execution never reached it, or it is inside a Map or Parallel."""
+    """Cannot fork here: the execution never reached this state, or the state is inside a Map or Parallel."""
 
 
 class InvalidToken(ClientError):
-    """Task token of no Task of the workflow."""
+    """Task token without a Task in the workflow."""
 
 
 class InvalidOutput(ClientError):
-    """Task output that is too large or not JSON text."""
+    """Task output over the size limit, or invalid JSON text."""
 
 
 class TaskTimedOut(ClientError):
-    """Task that no longer waits: it has a result, or its time is over."""
+    """Task with a result already, or past its time limit."""
 
 
 class ActivityDoesNotExist(ClientError):
-    """Activity name that this client does not know."""
+    """Activity name unknown to this client."""
 
 
 class WaitTimedOut(ClientError):
-    """Execution that still ran at the end of the wait."""
+    """Execution still running after the wait."""

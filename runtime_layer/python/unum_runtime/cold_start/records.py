@@ -115,7 +115,7 @@ def _own(cls: Any, *, kw_only: bool) -> dict[str, _Field]:
 
 
 def _fields(record: Any) -> tuple[_Field, ...]:
-    """Return the fields of a class of this module, or of its object."""
+    """Return a record's fields, or a record class's."""
     return (*record.__unum_fields__.values(),)
 
 
@@ -170,10 +170,11 @@ _TEMPLATES: tuple[Any, ...] = (
 
 
 def _template() -> None:
-    """Template for more fields, and for fields with a factory."""
+    """Template for many fields, or factories."""
     settle(locals())  # type: ignore[name-defined]  # noqa: F821 - what that is, differs for each class
 
 
+# `types.FunctionType`, without an import of `types`.
 _FunctionType: Any = type(_template)
 
 
@@ -204,6 +205,7 @@ _MADE = object()
 
 
 def _equality(cls: Any) -> dict[str, Callable[..., Any]]:
+    # One `attrgetter` runs in C: it compares all fields as two tuples.
     compared = [each.name for each in _fields(cls) if each.compare]
     values: Callable[[Any], Any] = attrgetter(*compared) if compared else lambda _: ()
 
@@ -225,7 +227,7 @@ def _refuse(_self: Any, name: str, _value: Any = None) -> NoReturn:
 
 
 def _reduce(self: Any) -> tuple[Any, ...]:
-    """Support `copy` and `pickle`, which would set the fields one by one."""
+    """Support `copy` and `pickle`, which otherwise set fields one by one."""
     return _rebuilt, (self.__class__, _values(self))
 
 

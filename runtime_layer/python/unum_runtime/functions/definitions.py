@@ -13,7 +13,7 @@ from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
 @cache
 def load_workflow(name: str) -> Workflow:
-    """Load the IR of workflow `name` from the layer, or from the location in its service.
+    """Load workflow `name`'s IR from the layer, or from its configured object.
 
     Raises:
         FileNotFoundError: no folder on the path contains it.

@@ -96,7 +96,7 @@ class GivenUp:
 
 
 def handle(event: Json, context: Any) -> Json:
-    """Recover from a failed event, carry out a control request, or run a step for an envelope that a request led to.
+    """Recover from a failed event, execute a control request, or process an envelope after such a request.
 
     Args:
         event: a record, a request, or an envelope that this function sent to itself.
@@ -163,7 +163,7 @@ def _fail(rt: Runtime, given_up: GivenUp) -> None:
 
 
 def _redeliver(rt: Runtime, given_up: GivenUp) -> None:
-    """Send the event again, delayed if the workflow has a timer, because the failure is not one of user code.
+    """Resend the event, delayed if the workflow has a timer: user code did not fail.
 
     Raises:
         InvokeError: the event was sent again `MAX_REDELIVERIES` times.

@@ -14,7 +14,7 @@ from unum_runtime.wire.call_errors import call_errors
 
 
 def look_up(address: str) -> tuple[str, Mapping[str, Service]]:
-    """Return the version at `address` and the services in its environment.
+    """Return version and configured services at `address`.
 
     Raises:
         InvokeError: Lambda did not answer.
@@ -59,7 +59,7 @@ def begun_at(workflow: str, start_alias: str) -> Began:
 
 
 def addresses(workflow: str, began: Began) -> dict[str, str]:
-    """Return the versions of all functions that an execution may reach, by key.
+    """Return all reachable functions' versions by key.
 
     Raises:
         InvokeError: Lambda did not answer.
@@ -81,7 +81,7 @@ def _functions(routes: Mapping[str, str]) -> dict[str, str]:
 
 
 def on_failure(address: str) -> str | None:
-    """Return the on-failure destination of the version at `address`; None without one.
+    """Return version `address`'s on-failure destination; None without one.
 
     Raises:
         InvokeError: Lambda did not answer.
@@ -95,7 +95,7 @@ def on_failure(address: str) -> str | None:
 
 
 def function_of(address: str) -> str:
-    """Return the ARN of the function without a qualifier."""
+    """Return the function's unqualified ARN."""
     return ":".join(address.split(":")[:7])
 
 

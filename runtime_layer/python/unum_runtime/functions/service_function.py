@@ -46,7 +46,7 @@ def handle(call: Call, parameters: Json, clock: Clock) -> Json | JobPending | Ca
 
 
 def _parameters_and_clients(call: Call, parameters: Json, clock: Clock) -> tuple[Json, services.Clients]:
-    """Return the parameters of the call, and clients with its role."""
+    """Return call parameters, and clients with the call's role."""
     # The shape is unambiguous: no API has parameters called ``Credentials`` and ``Parameters``.
     match parameters:
         case {"Credentials": {"RoleArn": str(role_arn)}, "Parameters": given}:
@@ -87,7 +87,7 @@ def _left_ms(call: Call, job: Json, clock: Clock) -> float:
 
 
 def _token(call: Call) -> str:
-    """Return the client token of an attempt, equal on all its deliveries, so that the service runs one job."""
+    """Return an attempt's client token, equal on all deliveries, so the service runs one job."""
     return hashlib.sha256(f"{call.idempotency_key}/{call.attempt}".encode()).hexdigest()
 
 

@@ -96,7 +96,7 @@ def _respond(workflow: str, event: Json, context: Any) -> Json:
 
 
 def _deliver(event: Json, context: Any) -> None:
-    """Run one step of the protocol for an envelope."""
+    """Run one protocol step for an envelope."""
     envelope = Envelope.from_json(event)
     if envelope.workflow not in services():
         raise NotOurEvent(f"event.workflow: expected one of {sorted(services())}, got {envelope.workflow!r}")

@@ -61,7 +61,7 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class Siblings:
-    """Part of a fan-out, without input or user code: start the branches from the named one up to `stop`."""
+    """Fan-out part without input or user code: start branches from the event's branch up to `stop`."""
 
     stop: int
 
@@ -238,7 +238,7 @@ def start_request(execution_name: str, writer: Writer | None = None) -> dict[str
 
 
 def register_request(execution_name: str, text: str) -> dict[str, Json]:
-    """Return the event by which a Task has a start record written; it is answered and starts nothing.
+    """Return a Task's event for writing a start record, answered without starting anything.
 
     Args:
         execution_name: the execution.

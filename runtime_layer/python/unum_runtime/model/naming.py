@@ -118,7 +118,7 @@ class Name:
 
     @property
     def following(self) -> "Name":
-        """Name of the next step in the same scope."""
+        """Name of the scope's next step."""
         return Name(self.execution, self.frames, self.step + 1)
 
     @property
@@ -159,7 +159,7 @@ class Scope:
 
     @classmethod
     def around(cls, execution: Execution, frames: Frames) -> "Scope":
-        """Return the innermost scope of a branch with `frames`, which must not be empty."""
+        """Return the innermost scope around branch `frames`, at least one frame."""
         *outer, last = frames
         return cls(execution, tuple(outer), last.state, last.iteration, last.generation, last.size)
 
@@ -174,7 +174,7 @@ class Scope:
 
     @property
     def origin(self) -> Name:
-        """Name of the checkpoint before the fan-out, which opened it: always the previous step of its scope."""
+        """Name of the opening checkpoint: always the previous step in the fan-out's own scope."""
         return Name(self.execution, self.frames, self.iteration - 1)
 
     @property
@@ -261,7 +261,7 @@ def start_key(workflow: str, execution_name: str) -> Key:
 
 
 def checkpoint_key(workflow: str, name: Name) -> Key:
-    """Return the key of the checkpoint of `name`.
+    """Return the checkpoint key for `name`.
 
     Each shard has a partition of its own, so that the branches of a large fan-out spread over DynamoDB's partitions,
     which take 1,000 write units a second each. Within it, checkpoints are ordered by index, then step, so that a join
@@ -278,7 +278,7 @@ def checkpoint_key(workflow: str, name: Name) -> Key:
 
 
 def key_in_shard(partition: str, index: int, step: int) -> Key:
-    """Return the key of a branch's checkpoint in the partition of its shard."""
+    """Return a branch checkpoint's key in its shard's partition."""
     # Nine digits, because sort keys are compared as text and must have the order of numbers.
     return Key(partition, f"{index:09d}.{step:09d}")
 
@@ -290,7 +290,7 @@ def place_in_shard(key: Key) -> tuple[int, int]:
 
 
 def pack_key(workflow: str, scope: Scope, pack: int, digest: str) -> Key:
-    """Return the key of a pack: next to the checkpoints of its branches, so that the same query reads it.
+    """Return a pack's key, next to its branches' checkpoints, so one query reads all.
 
     Args:
         workflow: name of the workflow.
@@ -311,7 +311,7 @@ def pack_at(key: Key) -> tuple[int, str] | None:
 
 
 def aside_key(checkpoint: Key) -> Key:
-    """Return the key of an outcome that was set aside, which counts only if the branch's pack refers to it."""
+    """Return the key of an outcome set aside, valid only if the branch's pack refers to it."""
     return checkpoint._replace(sort=f"{checkpoint.sort}{_ASIDE}")
 
 
@@ -359,7 +359,7 @@ def pending_key(workflow: str, digest: str) -> Key:
 
 
 def answer_key(workflow: str, digest: str) -> Key:
-    """Return the key of the result that a responder sent."""
+    """Return the key of a responder's result."""
     return Key(f"token:{escape(workflow)}/{digest}", "result")
 
 
@@ -379,7 +379,7 @@ def term_of_job(key: Key) -> int:
 
 
 def lease_key(key: Key) -> Key:
-    """Return the key of the lease on the work for the item at `key`."""
+    """Return the lease's key for work on item `key`."""
     return Key(f"{key.partition}/lease", key.sort)
 
 
@@ -405,7 +405,7 @@ def execution_partition(workflow: str, execution: Execution) -> str:
 
 
 def shard_partition(workflow: str, scope: Scope, shard: int) -> str:
-    """Return the partition with all branches' checkpoints of one shard."""
+    """Return one shard's partition, with all its branches' checkpoints."""
     return _bounded(f"{_scope_path(workflow, scope)}~{shard}")
 
 

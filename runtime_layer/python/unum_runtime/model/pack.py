@@ -24,7 +24,7 @@ _FUSED = "f"
 
 
 def packed(checkpoint: Checkpoint, slot: int, state: str) -> Item | None:
-    """Return a pack's attributes for a branch that ended with `checkpoint`; None if that is too large.
+    """Return a pack's attributes for a branch's last `checkpoint`; None above the size limit.
 
     Args:
         checkpoint: last checkpoint of the branch.

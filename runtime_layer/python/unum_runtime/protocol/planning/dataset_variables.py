@@ -1,4 +1,4 @@
-"""Items and results of a distributed Map on their way from its reading Task and to its writing Task.
+"""Variables for a distributed Map's items, from its reading Task, and results, for its writing Task.
 
 They travel as variables with names that no user's variable can have, and only between neighbouring states.
 """
@@ -13,12 +13,12 @@ _ITEMS, _RESULTS = "$items", "$results"
 
 
 def keep_items(task: Task, raw: Json, items: Json, evaluation: EvaluationContext) -> StateOutput | None:
-    """Return the output of a Task that reads `items` for a Map, with the items as a variable; None for other Tasks."""
+    """Return a reading Task's output, with `items` as a variable for the Map; None for other Tasks."""
     return StateOutput(raw, {**evaluation.variables, _ITEMS: items}) if task.resource == READ_ITEMS else None
 
 
 def items_read(state: FanOut, evaluation: EvaluationContext) -> list[Json] | None:
-    """Return the items that a Task read for `state`; None for a state with its own selection."""
+    """Return items from the reading Task; None for a state with its own selection."""
     items: list[Json] | None = evaluation.variables[_ITEMS] if isinstance(state, Map) and state.reads else None
     return items
 
@@ -29,7 +29,7 @@ def keep_results(raw: Json, results: list[Json], evaluation: EvaluationContext) 
 
 
 def results_kept(task: Task, arguments: Json, evaluation: EvaluationContext) -> Json:
-    """Return the event of `task`: `arguments`, with the results for a Task that writes them."""
+    """Return `task`'s event: `arguments`, plus the results for a writing Task."""
     return {**arguments, "Results": evaluation.variables[_RESULTS]} if task.resource == WRITE_RESULTS else arguments
 
 

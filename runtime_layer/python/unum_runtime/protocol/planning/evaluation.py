@@ -78,7 +78,7 @@ class EvaluationContext:
         )
 
     def after(self, variables: Mapping[str, Json], *, entered_ms: int | None = None) -> "EvaluationContext":
-        """Return the evaluation context after a state with output variables `variables`, at `entered_ms` after a Wait."""
+        """Return the next state's evaluation context: `variables`, and `entered_ms` after a Wait."""
         entered_ms = self.entered_ms if entered_ms is None else entered_ms
         return EvaluationContext(self.workflow, self.execution, entered_ms, self.seed, variables, self.visited + 1)
 
@@ -115,7 +115,7 @@ def _programs(workflow: Workflow) -> Mapping[str, Program]:
 
 
 def redriven(variables: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the number of redrives in `variables`, as variables of their own."""
+    """Return the redrive count alone, from `variables`."""
     return {REDRIVES: variables[REDRIVES]} if REDRIVES in variables else {}
 
 

@@ -73,14 +73,14 @@ class Invoke:
 
 @dataclass(frozen=True)
 class JoinNeighbour:
-    """Invoke a Task with a neighbour join as soon as its own branch and the previous branch have reached it."""
+    """Join a branch with its previous branch: invoke a Task after both branches reach it."""
 
     invoke: Invoke
 
 
 @dataclass(frozen=True)
 class OpenScope:
-    """Start the branches of a fan-out.
+    """Start a fan-out's branches.
 
     Attributes:
         scope: scope of the fan-out.
@@ -106,7 +106,7 @@ class CompleteBranch:
 
 @dataclass(frozen=True)
 class BranchFailed:
-    """Failure of the branch with `frames`, which its scope tolerates or fails with."""
+    """Failure of branch `frames`, tolerated by its scope or fatal to it."""
 
     execution: Execution
     frames: Frames
@@ -115,7 +115,7 @@ class BranchFailed:
 
 @dataclass(frozen=True)
 class Commit:
-    """Commit an outcome unless one is committed, and continue from the committed one.
+    """Commit an outcome if absent, and continue from the committed outcome.
 
     Attributes:
         name: invocation name.
@@ -141,7 +141,7 @@ class Commit:
 
 
 class InlineCommit(Commit):
-    """Commit without an invocation: for a branch without Tasks, or for an event that cannot be sent."""
+    """Commit without an invocation: a branch without Tasks, or an event over the size limit."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ Effect: TypeAlias = Invoke | JoinNeighbour | OpenScope | CompleteBranch | Branch
 
 
 def plan(workflow: Workflow, checkpoint: Checkpoint, visits: Visits | None = None) -> Effect:
-    """Return the effect that follows from `checkpoint`.
+    """Return the next effect after `checkpoint`.
 
     Args:
         workflow: the version that the execution runs on.
@@ -200,12 +200,12 @@ def branch(opened: OpenScope, index: int, visits: Visits | None = None) -> Invok
 
 
 def started_at_once(opened: OpenScope) -> range:
-    """Return the branches that start when the scope opens, or the part of them in `opened`."""
+    """Return the branches at the opening of a scope, limited to `opened.part`."""
     return range(opened.arrival.width) if opened.part is None else opened.part
 
 
 def parts(opened: OpenScope, most: int) -> list[Invoke]:
-    """Return at most `most` events, each for starting a part of the branches of `started_at_once`.
+    """Return at most `most` events, each for starting one part of the branches `started_at_once`.
 
     Parts form a tree: the event of a part with more than `most` branches leads to events for smaller parts.
     """
@@ -216,7 +216,7 @@ def parts(opened: OpenScope, most: int) -> list[Invoke]:
 
 
 def started_after(opened: OpenScope, index: int) -> range:
-    """Return the branches that start after branch `index`: the next of its lane under MaxConcurrency, if any."""
+    """Return the branches after branch `index`: the next branch of its lane under MaxConcurrency."""
     return range(index + opened.arrival.width, opened.scope.size)[:1]
 
 
@@ -237,7 +237,7 @@ def is_start(name: Name) -> bool:
 
 
 def _plan_after(workflow: Workflow, checkpoint: Checkpoint, visits: Visits | None) -> Effect:
-    """Return the effect that follows from the states after `checkpoint`."""
+    """Return the next effect after the states behind `checkpoint`."""
     evaluation = evaluation_of(workflow, checkpoint)
     match _within_limits(workflow, checkpoint, evaluation, _arrive(workflow, checkpoint, evaluation, visits)):
         case AtTask(task) as arrival if task.meets_previous:
@@ -269,7 +269,7 @@ def _arrive(
 def _within_limits(
     workflow: Workflow, checkpoint: Checkpoint, evaluation: EvaluationContext, arrival: Arrival
 ) -> Arrival:
-    """Return `arrival`, or a failure if the execution's time or steps are used up."""
+    """Return `arrival`, or a failure past the execution's time limit or step limit."""
     if workflow.timeout_s is not None and evaluation.is_late and not isinstance(arrival, Failed):
         return Failed(checkpoint.state, out_of_time(workflow))
     is_over = isinstance(arrival, Ended | Failed)
@@ -294,7 +294,7 @@ def _next_name(workflow: Workflow, checkpoint: Checkpoint) -> Name:
 
 
 def _with_original_due_time(checkpoint: Checkpoint, arrival: AtTask | AtWait) -> AtTask | AtWait:
-    """Return `arrival` with its original due time if `checkpoint` is the redrive of a stopped Wait."""
+    """Return `arrival` with its original due time, for redrives of stopped Waits."""
     until_ms = checkpoint.continuation.until_ms
     state = arrival.task if isinstance(arrival, AtTask) else arrival.state
     if until_ms is None or state.name != checkpoint.state:
@@ -316,7 +316,7 @@ def _invoke(name: Name, arrival: AtTask | AtWait) -> Invoke:
 
 
 def _start_part(opened: OpenScope, part: range) -> Invoke:
-    """Return the event that starts the branches `part`, with the name of the first one."""
+    """Return an event for starting branches `part`, named after the first branch."""
     name = Name(opened.scope.execution, opened.scope.branch(part.start), step=0)
     return Invoke(name, opened.scope.state, Siblings(part.stop))
 
@@ -339,7 +339,7 @@ def _open(checkpoint: Checkpoint, arrival: AtFanOut) -> OpenScope | Commit:
 
 
 def _end(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcome) -> Effect:
-    """Return the effect of ending the scope of `checkpoint` with `outcome` after `state`."""
+    """Return the effect of a scope's end with `outcome` after `state`."""
     name = checkpoint.name
     if is_start(name):
         return Commit(name.following, state, Phase.LEFT, outcome)
@@ -354,10 +354,12 @@ def _end(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcom
 
 
 def _finish(workflow: Workflow, checkpoint: Checkpoint, state: str, outcome: Outcome) -> Commit | Finish:
-    """Return the end of the execution, or a commit if checkpoint and ending exceed the size of one item."""
+    """Return the execution's end, or a commit if checkpoint and ending exceed one item's size."""
+    # The ending shares the checkpoint's item, which saves a write, unless both exceed DynamoDB's limit for an item.
     if checkpoint.outcome != outcome and _size(checkpoint.outcome) + _size(outcome) > MAX_OUTCOME_BYTES:
         return Commit(checkpoint.name.following, state, Phase.LEFT, outcome)
     status = Status.SUCCEEDED if isinstance(outcome, Success) else Status.FAILED
+    # The commit's time decides, not the current time: a later delivery must plan the same ending.
     if evaluation_of(workflow, checkpoint).is_late:
         status, outcome = Status.TIMED_OUT, out_of_time(workflow)
     return Finish(checkpoint.name.execution, Ending(status, outcome))

@@ -1,4 +1,4 @@
-"""Decide the consequence of a failed Task or fan-out: a retry, a catcher, or the end of its scope."""
+"""Decide a failed Task's or fan-out's recovery: retry, catcher, or end of scope."""
 
 from typing import TypeAlias
 
