@@ -128,7 +128,7 @@ def _moto() -> Iterator[str]:
 def _with_wire(store: DynamoStore, endpoint: str) -> Iterator[DynamoStore]:
     environment = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": REGION}
     client = wire_client("dynamodb", environment | {"AWS_ENDPOINT_URL": endpoint})
-    yield replace(store, client=client)
+    yield replace(store, client=client)  # type: ignore[arg-type]  # same methods
     _close(client)
 
 
@@ -144,7 +144,7 @@ def emulator_endpoint() -> Iterator[str]:
         yield emulator.endpoint
 
 
-def _dynamo_store(clock: MovableClock, options: dict[str, str]) -> DynamoStore:
+def _dynamo_store(clock: MovableClock, options: dict[str, Any]) -> DynamoStore:
     session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test")
     client = session.client("dynamodb", config=Config(max_pool_connections=32), **options)
     table = f"contract-{uuid.uuid4()}"
@@ -161,7 +161,7 @@ def _dynamo_store(clock: MovableClock, options: dict[str, str]) -> DynamoStore:
             }
         ],
     )
-    return DynamoStore(client, table, clock)
+    return DynamoStore(client, table, clock)  # type: ignore[arg-type]  # same methods
 
 
 def _keys(partition: str, sort: str) -> list[Any]:

@@ -24,7 +24,7 @@ def index(store: Store) -> Index:
 
 def add(store: Store, place: str, *, partition: str = "p", at: int = 7, expires_at_s: int = LATER) -> None:
     item = {"list": partition, "list_at": place, "at": at, "value": "large"}
-    store.create(Key(f"{partition}:{place}", "one"), item, expires_at_s=expires_at_s)
+    store.create(Key(f"{partition}:{place}", "one"), item, expires_at_s=expires_at_s)  # type: ignore[arg-type]
 
 
 def places(found: list[Any]) -> list[str]:
@@ -97,7 +97,7 @@ def test_a_table_without_index_is_an_error_that_says_how_to_get_it(clock: Movabl
             KeySchema=keys,
         )
         with pytest.raises(NoIndex, match=r"index 'executions' with .*'list'.*list_executions=True"):
-            DynamoStore(client, "t", clock).list_items("p")
+            DynamoStore(client, "t", clock).list_items("p")  # type: ignore[arg-type]  # same methods
         with pytest.raises(StoreError, match="not found") as missing:
-            DynamoStore(client, "absent", clock).list_items("p")
+            DynamoStore(client, "absent", clock).list_items("p")  # type: ignore[arg-type]  # same methods
         assert not isinstance(missing.value, NoIndex)

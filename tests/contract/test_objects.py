@@ -35,7 +35,7 @@ def objects(request: pytest.FixtureRequest) -> Iterator[Objects]:
 
 def _s3(options: dict[str, str]) -> S3Objects:
     session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
-    client = session.client("s3", **options)
+    client = session.client("s3", **options)  # type: ignore[call-overload]  # options by name
     bucket = f"contract-{uuid.uuid4()}"
     client.create_bucket(Bucket=bucket)
     return S3Objects(lambda: client, bucket)
@@ -72,7 +72,7 @@ def test_many_objects_are_read_together(objects: Objects) -> None:
 def test_an_item_may_have_a_text_of_any_size(store: Store, clock: MovableClock) -> None:
     large = LargeItems(store, MemoryObjects(), "wf")
     item = {"state": "A", "value": "x" * BIG, "variables": "y" * 20_000, "at": clock.ms}
-    assert large.create(KEY, item, expires_at_s=LATER) is None
+    assert large.create(KEY, item, expires_at_s=LATER) is None  # type: ignore[arg-type]  # options by name
     assert large.create(KEY, {"value": "z" * BIG}, expires_at_s=LATER) == item
     assert large.read([KEY]) == {KEY: item}
     assert large.query(KEY.partition) == {KEY: item}

@@ -201,7 +201,9 @@ def posted(emulator: Emulator, outputs: dict[str, str], session: Session) -> Cal
     def post(role: str | None, **content: Any) -> tuple[int, Any]:
         request = AWSRequest("POST", url, {"content-type": "application/json"}, json.dumps(content))
         if role is not None:
-            SigV4Auth(session(role).get_credentials(), "lambda", "us-east-1").add_auth(request)
+            credentials = session(role).get_credentials()
+            assert credentials is not None
+            SigV4Auth(credentials, "lambda", "us-east-1").add_auth(request)
         body = json.dumps(content).encode()
         try:
             with urllib.request.urlopen(urllib.request.Request(url, body, dict(request.headers))) as response:  # noqa: S310 - ours

@@ -3,6 +3,7 @@
 import json
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -80,7 +81,8 @@ def lose_one(deployment: Deployment, url: str) -> None:
     queue, names = deployment.session.resource("sqs").Queue(url), ("", "Delayed")
     for _ in range(120):
         queue.load()
-        if sum(int(queue.attributes[f"ApproximateNumberOfMessages{name}"]) for name in names):
+        attributes: Any = queue.attributes
+        if sum(int(attributes[f"ApproximateNumberOfMessages{name}"]) for name in names):
             queue.purge()
             return
         time.sleep(0.5)

@@ -129,7 +129,7 @@ def test_other_groups_are_not_the_forwarders(waiting: Waiting) -> None:
     variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
     settings = json.loads(variables["UNUM_SCHEDULES"]) | {"group": "other"}
     moved = {"Variables": {**variables, "UNUM_SCHEDULES": json.dumps(settings)}}
-    functions.update_function_configuration(FunctionName=name, Environment=moved)
+    functions.update_function_configuration(FunctionName=name, Environment=moved)  # type: ignore[arg-type]  # by name
     try:
         assert waiting.deliver() == {"batchItemFailures": []}
         assert waiting.deployment.session.client("scheduler").list_schedules(GroupName="other")["Schedules"] == []
@@ -171,7 +171,7 @@ def _as(deployment: Deployment, role: str) -> Callable[[str], Any]:
     document = json.dumps({"Version": "2012-10-17", "Statement": [{**statement, "Action": "sts:AssumeRole"}]})
     deployment.session.client("iam").update_assume_role_policy(RoleName=role.split("/")[1], PolicyDocument=document)
     given = deployment.session.client("sts").assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
-    return boto3.Session(
+    return boto3.Session(  # type: ignore[return-value]  # by name
         aws_access_key_id=given["AccessKeyId"],
         aws_secret_access_key=given["SecretAccessKey"],
         aws_session_token=given["SessionToken"],

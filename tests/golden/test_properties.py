@@ -43,7 +43,7 @@ RULES = st.fixed_dictionaries({"Variable": PATHS}, optional={}).flatmap(
             {"IsNull": False},
             {"StringMatches": "a*"},
         ]
-    ).map(lambda operator: {**rule, **operator})
+    ).map(lambda operator: {**rule, **operator})  # type: ignore[dict-item]  # by name
 )
 """Steps of a random definition, each of which may fail at run time, and some of which cannot be compiled."""
 

@@ -247,8 +247,9 @@ def caught_before_retried(patch: pytest.MonkeyPatch) -> None:
 def caught_without_variables(patch: pytest.MonkeyPatch) -> None:
     def recovered(*given: Any, **named: Any) -> retry.Recovery:
         found = retry.recover(*given, **named)
-        is_caught = isinstance(found, retry.NotRetried)
-        return replace(found, continuation=replace(found.continuation, variables={})) if is_caught else found
+        if not isinstance(found, retry.NotRetried):
+            return found
+        return replace(found, continuation=replace(found.continuation, variables={}))
 
     patch.setattr(run_task, "recover", recovered)
 

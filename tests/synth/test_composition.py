@@ -195,7 +195,7 @@ class Traced:
 
 
 def test_injected_properties_reach_every_function() -> None:
-    deployment = Deployment(Stack(App(), "Stack", property_injectors=[Traced()]))
+    deployment = Deployment(Stack(App(), "Stack", property_injectors=[Traced()]))  # type: ignore[list-item]
     deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
     modes = [each["Properties"].get("TracingConfig") for each in deployment.all("Lambda::Function").values()]
     assert modes == [{"Mode": "Active"}, {"Mode": "Active"}]

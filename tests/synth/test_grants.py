@@ -162,7 +162,7 @@ def test_activities_are_queues_by_name() -> None:
         (["w"], "activities: e"),
     ):
         with pytest.raises(ConstructError, match=f"/Flow: {said}"):
-            UnumWorkflow.from_workflow_attributes(Stack(), "Flow", **named, activities=wrong)
+            UnumWorkflow.from_workflow_attributes(Stack(), "Flow", **named, activities=wrong)  # type: ignore[arg-type]
 
 
 def test_a_table_may_be_named_by_its_arn() -> None:

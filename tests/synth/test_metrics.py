@@ -35,7 +35,7 @@ def watched() -> Deployment:
     flow = flow_of(deployment)
     flow.dashboard()
     topic = sns.Topic(deployment.stack, "OnCall")
-    flow.add_alarms(actions=[actions.SnsAction(topic)])  # type: ignore[list-item]  # aws/jsii#4531
+    flow.add_alarms(actions=[actions.SnsAction(topic)])
     return deployment
 
 

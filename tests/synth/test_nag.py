@@ -58,7 +58,7 @@ def findings(stack: Stack) -> set[tuple[str, str]]:
     """Rules that are broken, and where."""
     packs = cdk_nag.AwsSolutionsChecks(), cdk_nag.NIST80053R5Checks()
     return {
-        (violation.rule_name, resource.construct_path)
+        (violation.rule_name, resource.construct_path)  # type: ignore[misc]  # by name
         for pack in packs
         for violation in pack.validate_scope(stack).violations
         for resource in violation.violating_resources

@@ -13,6 +13,11 @@ from unum_constructs import Collection, ConstructError, FunctionOptions, Guard, 
 from unum_runtime.errors import DefinitionError
 
 
+def store(**options: Any) -> Store:
+    """A store with options of any type."""
+    return Store.dynamodb(**options)
+
+
 def own_table(deployment: Deployment, **options: Any) -> dynamodb.Table:
     text = dynamodb.AttributeType.STRING
     defaults = {
@@ -123,15 +128,15 @@ def test_architecture_of_the_entry() -> None:
         ({"exported": "false"}, "exported: expected a bool, got 'false'"),
         ({"fusion": "no"}, "fusion: expected a bool, got 'no'"),
         ({"store": "dynamodb"}, "store: expected a Store, got 'dynamodb'"),
-        ({"store": Store.dynamodb(list_executions="no")}, "store: list_executions: expected a bool, got 'no'"),
+        ({"store": store(list_executions="no")}, "store: list_executions: expected a bool, got 'no'"),
         ({"sweep": True}, "sweep: expected a Sweep, got True"),
         ({"tags": ["team"]}, "tags: expected a Mapping, got ['team']"),
         ({"tags": {"team": 5}}, "tags['team']: expected text, got 5"),
         ({"tags": {"": "x"}}, "tags: expected texts as keys, got ''"),
         ({"functions": {1: None}}, "functions: expected texts as keys, got 1"),
         ({"encryption_key": "alias/mine"}, "encryption_key: expected an aws_kms.IKey, got 'alias/mine'"),
-        ({"store": Store.dynamodb(encryption_key="k")}, "store: encryption_key: expected an aws_kms.IKey, got 'k'"),
-        ({"store": Store.dynamodb(table="t")}, "store: table: expected an aws_dynamodb.ITable, got 't'"),
+        ({"store": store(encryption_key="k")}, "store: encryption_key: expected an aws_kms.IKey, got 'k'"),
+        ({"store": store(table="t")}, "store: table: expected an aws_dynamodb.ITable, got 't'"),
         ({"payload_bucket": "large"}, "payload_bucket: expected an aws_s3.IBucket, got 'large'"),
         ({"timeout": 60}, "timeout: expected an aws_cdk.Duration, got 60"),
         ({"timeout": Duration.millis(1500)}, "timeout: expected whole seconds, got 1.5 s"),

@@ -33,5 +33,5 @@ def test_every_snippet_is_shown() -> None:
 
 def stacks(module: ModuleType) -> list[type[Stack]]:
     """The stacks that a module defines itself."""
-    members = vars(module).values()
-    return [each for each in members if inspect.isclass(each) and each.__module__ == module.__name__]
+    classes = [each for each in vars(module).values() if inspect.isclass(each)]
+    return [each for each in classes if issubclass(each, Stack) and each.__module__ == module.__name__]

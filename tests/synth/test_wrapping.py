@@ -202,7 +202,7 @@ def test_a_variable_of_ours_that_is_set_later(variable: str, *, is_looked_at: bo
     for flow in ("One", "Two"):
         deployment.flow(chain("E"), {"E": made}, flow)
     if is_looked_at:  # after which jsii shows an empty environment
-        _ = made.node.default_child.environment  # type: ignore[union-attr]
+        _ = made.node.default_child.environment
     made.add_environment(variable, "mine")
     with pytest.raises(RuntimeError, match=f"Stack/Existing: {variable} was set to 'mine' after the function"):
         _ = deployment.template
@@ -218,7 +218,7 @@ def test_a_variable_that_the_runtime_would_take_for_another(variable: str, value
 
 def test_variables_that_are_the_users() -> None:
     deployment = Deployment.new()
-    late = Lazy.string(_Late(known := []))  # type: ignore[arg-type]
+    late = Lazy.string(_Late(known := []))
     mine = {"UNUM_CLIENT": Aws.REGION, "UNUM_MAINTAIN_LEASES": "0", "LATE": f"{late}, {late}"}
     deployment.flow(chain("E"), {"E": existing(deployment.stack, environment=mine)})
     known.append("known only now")

@@ -105,7 +105,7 @@ def test_the_first_matching_catcher() -> None:
 def test_the_longest_wait_covers_all_retries(retrier: Retrier) -> None:
     waited_ms, counts = 0, (0,)
     while (again := next_retry((retrier,), counts, "E", CONTEXT)) is not None:
-        waited_ms, counts = waited_ms + again.delay_ms, again.counts
+        waited_ms, counts = waited_ms + again.delay_ms, again.counts  # type: ignore[assignment]  # by name
     longest_ms = longest_wait_ms((retrier,))
     assert waited_ms <= longest_ms + retrier.max_attempts
     if retrier.max_delay_s is None and retrier.backoff_rate > 1.01:

@@ -85,7 +85,8 @@ def inverse(event: Any) -> Any:
 
 def deliver_thrice(platform: Platform, seed: int, value: Any) -> None:
     """Every event, that of the start included, comes three times, in any order."""
-    chance, waiting = random.Random(seed), []  # noqa: S311 - no secret
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    waiting: list[Any] = []
     for _ in range(3):
         platform.start(value=value)
     while platform.sent or waiting:
@@ -103,7 +104,7 @@ def test_everything_counts_once_however_often_events_come(guard: Guard, seed: in
     assert (max(platform.calls.values()) > 2) is (guard is Guard.COMMIT)
     nodes = {("NodeTime", "w", node): count for node, count in {"A": 2, "B": 2, "C": 1, "D": 1}.items()}
     ends = {(name, "w"): 1 for name in ("ExecutionsStarted", "ExecutionsSucceeded", "ExecutionTime")}
-    assert counted(platform) == Counter({**nodes, **ends})
+    assert counted(platform) == Counter({**nodes, **ends})  # type: ignore[misc]  # by name
 
 
 def test_an_execution_takes_as_long_as_from_its_start_to_its_last_commit() -> None:
@@ -209,7 +210,7 @@ def test_how_much_is_counted_is_chosen() -> None:
 
 @pytest.mark.parametrize("name", ["Prüfen", ":colon", "  ", "a\tb", "zero\u200bwidth", "雪"])
 def test_names_of_tasks_that_no_dimension_can_have_are_written_otherwise(name: str) -> None:
-    platform = platform_of(chain(name), **{name: echo})
+    platform = platform_of(chain(name), **{name: echo})  # type: ignore[arg-type]  # by name
     platform.run()
     (node,) = {key[2] for key in counted(platform) if len(key) == 3}
     assert node == dimension(name)

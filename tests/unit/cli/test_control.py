@@ -128,7 +128,7 @@ def test_events_that_waited_may_be_dead_letters(*, wrapped: bool, is_scheduled: 
         queues = session.client("sqs")
         url = queues.create_queue(QueueName="letters")["QueueUrl"]
         letter = json.dumps({"MessageBody": body, "QueueUrl": "timer"}) if wrapped else body
-        queues.send_message(QueueUrl=url, MessageBody=letter, MessageAttributes=attributes)
+        queues.send_message(QueueUrl=url, MessageBody=letter, MessageAttributes=attributes)  # type: ignore[arg-type]
         error = last_errors(session, url)["e:1#2"]
     assert error == "AccessDenied: not allowed" if is_scheduled else "not delivered to arn:f" in error
 

@@ -281,7 +281,7 @@ def test_what_the_runtime_starts_and_ends_is_listed_in_the_shape_of_boto3(deploy
     client.start_execution(name="waiting")
     listed = client.list_executions(maxResults=10)
     output = botocore.session.get_session().get_service_model("stepfunctions").operation_model("ListExecutions")
-    validate_parameters(listed, output.output_shape)
+    validate_parameters(listed, output.output_shape)  # type: ignore[arg-type]  # has a shape
     assert set(listed) == {"executions"}
     statuses = {each["name"]: each["status"] for each in listed["executions"]}
     assert statuses == {"good": "SUCCEEDED", "bad": "FAILED", "waiting": "RUNNING"}

@@ -51,7 +51,7 @@ def check_shape(operation: str, output: Any) -> None:
     """Make sure that `output` has the members and the types that AWS documents for the operation."""
     model = MODEL.operation_model(operation)
     assert set(output) <= set(model.output_shape.members)
-    validate_parameters(output, model.output_shape)
+    validate_parameters(output, model.output_shape)  # type: ignore[arg-type]  # has a shape
 
 
 def test_an_execution_is_started_and_described(client: StepFunctionsClient) -> None:
@@ -274,7 +274,7 @@ def test_an_activity_is_known_by_its_arn(deployment: Any) -> None:
     tasks = Tasks(
         caller=deployment.alias,
         start_alias=ALIAS,
-        activities=Activities(Queue(), {"work": "https://queue"}),  # type: ignore[arg-type]
+        activities=Activities(Queue(), {"work": "https://queue"}),
         waiter=Waiter(now_s=lambda: 100.0 * len(asked), sleep=time.sleep),
     )
     client = StepFunctionsClient(replace(deployment.client, tasks=tasks))

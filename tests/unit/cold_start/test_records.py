@@ -35,7 +35,7 @@ def classes(dataclass: Any, field: Any) -> tuple[Any, Any, Any]:
     class Named(Point):
         """Inherits, and takes its own by name."""
 
-        name: str
+        name: str  # type: ignore[misc]  # by name
         tags: list[str] = field(default_factory=list, repr=False, compare=False)
 
     @dataclass(frozen=True)

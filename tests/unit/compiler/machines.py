@@ -89,7 +89,7 @@ class _Machines:
 
 def recoveries(names: list[str]) -> st.SearchStrategy[dict[str, Any]]:
     catchers = st.builds(lambda target: {"ErrorEquals": ["States.ALL"], "Next": target}, st.sampled_from(names))
-    single = st.one_of(st.just([]), retriers.map(lambda rule: [rule]))
+    single: st.SearchStrategy[Any] = st.one_of(st.just([]), retriers.map(lambda rule: [rule]))
     return st.fixed_dictionaries({}, optional={"Retry": single, "Catch": catchers.map(lambda rule: [rule])})
 
 
@@ -103,7 +103,9 @@ VALUE = {"n": 1, "items": [1, 2]}
 
 KEPT = ("Type", "Next", "End", "Resource", "Default", "Error", "Seconds", "Retry", "Catch")
 _CONDITION = st.integers(0, 3).map(lambda bound: {"Variable": "$.n", "NumericLessThan": bound})
-_KEEPING = st.sampled_from([{"ResultPath": "$.r"}, {"ResultPath": None}, {"ResultSelector": VALUE}])
+_KEEPING: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
+    [{"ResultPath": "$.r"}, {"ResultPath": None}, {"ResultSelector": VALUE}]
+)
 
 
 @st.composite

@@ -150,9 +150,8 @@ def test_store_operations_are_exact() -> None:
 def test_who_may_open_a_wide_map_invokes_itself_and_reads_what_it_was_opened_with() -> None:
     flow = workflow(A=task("a", Next="M"), M=a_map(scope(B=task("b")), Next="C"), C=task("c"))
     assert splitting_functions(flow) == ("a",)
-    states = {
-        name: replace(state, guard=Guard.COMMIT) if name in "AB" else state for name, state in flow.states.items()
-    }
+    tasks: dict[str, Any] = {name: flow.states[name] for name in "AB"}
+    states = {**flow.states, **{name: replace(each, guard=Guard.COMMIT) for name, each in tasks.items()}}
     unguarded = replace(flow, states=states, start_at="C")
     assert store_operations(unguarded, "a") == {Operation.CREATE, Operation.READ}
     assert store_operations(unguarded, "b") == {Operation.CREATE, Operation.ADD}
@@ -329,7 +328,7 @@ class Deployment:
         carried = routes(flow).carried if function == self.host else ()
         return Runtime(
             workflow=flow,
-            store=Guarded(store, store_operations(flow, function)),
+            store=Guarded(store, store_operations(flow, function)),  # type: ignore[arg-type]  # a wrapper
             invoker=self,
             clock=SystemClock(),
             call=self._call,

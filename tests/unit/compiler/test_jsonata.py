@@ -17,7 +17,7 @@ def scope(**states: Any) -> dict[str, Any]:
 def state(kind: str, **fields: Any) -> dict[str, Any]:
     end = {} if kind in ("Succeed", "Fail", "Choice") or "Next" in fields else {"End": True}
     own = {"Task": {"Resource": "f"}, "Map": {"ItemProcessor": scope(B={"Type": "Succeed"})}}.get(kind, {})
-    return {"Type": kind, "QueryLanguage": "JSONata", **own, **end, **fields}
+    return {"Type": kind, "QueryLanguage": "JSONata", **own, **end, **fields}  # type: ignore[dict-item]  # by name
 
 
 def problems(definition: dict[str, Any]) -> tuple[Problem, ...]:

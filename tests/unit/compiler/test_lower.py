@@ -189,7 +189,7 @@ def test_a_rule_keeps_what_it_assigns() -> None:
     rule = {"Variable": "$.a", "IsPresent": True, "Assign": {"x": 1}}
     choice = {"Type": "Choice", "Choices": [{**rule, "Next": "B"}], "Default": "B", "Assign": {"x": 2}}
     workflow = compiled({"StartAt": "A", "States": {"A": choice, "B": {**TASK, "End": True}}})
-    assert workflow.states["A"].rules == ((rule, "B"),)
+    assert workflow.states["A"].rules == ((rule, "B"),)  # type: ignore[attr-defined]  # by name
     assert workflow.states["A"].data == {"Assign": {"x": 2}}
 
 
@@ -230,7 +230,7 @@ def test_rules_keep_what_is_not_their_target() -> None:
     rule = {"Variable": "$.a", "IsPresent": True}
     choice = {"Type": "Choice", "Choices": [{**rule, "Comment": "why", "Next": "B"}], "Default": "B"}
     workflow = compiled({"StartAt": "A", "States": {"A": choice, "B": {**TASK, "End": True}}})
-    assert workflow.states["A"].rules == ((rule, "B"),)
+    assert workflow.states["A"].rules == ((rule, "B"),)  # type: ignore[attr-defined]  # by name
     assert workflow.states["A"].next is None
 
 

@@ -352,8 +352,8 @@ def test_mistakes_are_refused_where_they_are_made(build: Callable[[], object], m
         lambda: g.out["a"] > None,
         lambda: g.out["a"] > True,
         lambda: g.out["a"] == [1],
-        lambda: g.out[1.5],
-        lambda: g.task("a") >> "b",
+        lambda: g.out[1.5],  # type: ignore[index]  # refused
+        lambda: g.task("a") >> "b",  # type: ignore[operator]  # refused
         lambda: bool(g.out["a"]),
         lambda: g.out["a"] and g.out["b"] == 1,
     ],
@@ -388,7 +388,7 @@ GIVEN: Any = "a"
         (
             lambda: g.task("a", print),
             "'a': expected a function of the CDK, or the key of one, got <built-in function print>",
-        ),  # type: ignore[arg-type]
+        ),
         (lambda: g.task("a").retry(KeyError), "'a': expected the name of an error, such as .* got <class 'KeyError'>"),  # type: ignore[arg-type]
         (lambda: g.task("a").catch(KeyError, then=g.fail("E")), "'a': expected the name of an error"),  # type: ignore[arg-type]
         (lambda: g.fail(KeyError), "error: expected text, or a place in data, got <class 'KeyError'>"),  # type: ignore[arg-type]

@@ -61,7 +61,7 @@ def test_it_is_asked_for_what_it_has_not_made(tmp_path: Path, asked: Callable[[]
     interpreter = another(tmp_path, before=ASKED)
     one = interpreter.compile(ONE)
     assert (interpreter.compile(ONE), asked()) == (one, 1)
-    assert (interpreter.compile(TWO | ONE), asked()) == (interpreter.compile(TWO) | one, 2)
+    assert (interpreter.compile(TWO | ONE), asked()) == (interpreter.compile(TWO) | one, 2)  # type: ignore[operator]
     assert interpreter.compile({"/opt/one.py": b"changed = 1\n"}) != one
 
 

@@ -64,7 +64,8 @@ class Child:
 def response(status: int, value: Json, code: str = "", function_error: str = "") -> AWSResponse:
     headers = {"x-amzn-errortype": code, "X-Amz-Function-Error": function_error}
     body = Raw(b"" if value is None else json.dumps(value).encode())
-    return AWSResponse("https://lambda", status, {name: text for name, text in headers.items() if text}, body)
+    given: Any = {name: text for name, text in headers.items() if text}
+    return AWSResponse("https://lambda", status, given, body)
 
 
 @pytest.fixture

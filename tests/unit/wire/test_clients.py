@@ -172,10 +172,13 @@ def test_botocores_errors_are_call_errors() -> None:
 
 
 def test_transient_errors_equal_botocores() -> None:
-    names = [*ThrottledRetryableChecker._THROTTLED_ERROR_CODES, *TransientRetryableChecker._TRANSIENT_ERROR_CODES]
+    names = [
+        *ThrottledRetryableChecker._THROTTLED_ERROR_CODES,  # type: ignore[attr-defined]  # private names
+        *TransientRetryableChecker._TRANSIENT_ERROR_CODES,  # type: ignore[attr-defined]  # private names
+    ]
     for name in names:
         assert is_transient(refused(name, 400)), name
-    for status in TransientRetryableChecker._TRANSIENT_STATUS_CODES:
+    for status in TransientRetryableChecker._TRANSIENT_STATUS_CODES:  # type: ignore[attr-defined]  # private names
         assert is_transient(refused("Other", status)), status
     assert not is_transient(refused("ConditionalCheckFailedException", 400))
     assert not is_transient(refused("AccessDeniedException", 403))

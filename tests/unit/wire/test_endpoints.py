@@ -2,7 +2,7 @@
 
 import itertools
 from typing import Any
-from urllib.request import proxy_bypass_environment
+from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # typeshed lacks it
 
 import pytest
 from botocore.endpoint_provider import EndpointProvider

@@ -43,4 +43,4 @@ def _tried(key: str) -> list[float]:
     updated = RUNS.update_item(
         Key={"key": key}, UpdateExpression=expression, ExpressionAttributeValues=values, ReturnValues="UPDATED_NEW"
     )
-    return [float(each) for each in updated["Attributes"]["tries"]]  # type: ignore[union-attr]  # a list, as it was written
+    return [float(each) for each in updated["Attributes"]["tries"]]

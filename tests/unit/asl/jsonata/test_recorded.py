@@ -49,7 +49,7 @@ def run(machine: dict[str, Any], data: Any, variables: Mapping[str, Any], langua
         program = made(state, own)
         name = state.get("Next")
         if kind == "Fail":
-            raise StatesError(*program.failure(data, context))
+            raise StatesError(*program.failure(data, context))  # type: ignore[arg-type]  # by name
         if kind == "Choice":
             name, (data, variables) = program.choose(data, context)
             continue

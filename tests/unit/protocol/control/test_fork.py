@@ -102,7 +102,7 @@ def test_it_runs_on_the_versions_of_whoever_forks_it() -> None:
 
 def test_from_another_version_it_needs_an_input() -> None:
     platform = done(chain("A", "B"), 0, **ADDING)
-    newer = deployed(chain("A", "B", "C"), **ADDING)
+    newer = deployed(chain("A", "B", "C"), **ADDING)  # type: ignore[arg-type]  # by name
     newer.memory = newer.store = platform.memory
     with pytest.raises(NodeNotForkable, match=r"another version.*give an input"):
         forked(newer, "B")

@@ -45,7 +45,8 @@ def map_and_join() -> dict[str, Any]:
 
 def run(definition: dict[str, Any], guard: Guard, value: Any, *, fusion: bool = False) -> tuple[Any, CountingStore]:
     store = CountingStore()
-    local = LocalWorkflow(workflow(definition, guard), {"F": lambda event, _: event}, store, fusion=fusion)
+    counted: Any = store
+    local = LocalWorkflow(workflow(definition, guard), {"F": lambda event, _: event}, counted, fusion=fusion)
     ending = local.run("e", value)
     assert ending == Ending(Status.SUCCEEDED, Success(value))
     return ending, store

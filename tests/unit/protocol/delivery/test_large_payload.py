@@ -270,7 +270,7 @@ def test_another_delivery_to_the_same_sandbox_stores_objects_anew() -> None:
     sandbox = Runtime(
         workflow=CHAIN,
         store=LargeItems(MemoryStore(), objects, CHAIN.name),
-        invoker=Queue(clock),
+        invoker=Queue(clock),  # type: ignore[arg-type]  # a clock, too
         clock=clock,
         call=lambda _call, value: value,
         hosts=frozenset(),

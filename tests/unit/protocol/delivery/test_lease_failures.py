@@ -135,7 +135,7 @@ class World:
         """Something else is delivered meanwhile: an event, or one that was delivered already."""
         if self.depth > 2:
             return
-        if self.waiting and self.data.draw(st.booleans()):
+        if self.waiting and self.data.draw(st.booleans()):  # type: ignore[arg-type]  # a wrapper
             self.deliver(self.waiting.pop(self.data.draw(st.integers(0, len(self.waiting) - 1))))
         elif self.done:
             self.deliver(self.done[self.data.draw(st.integers(0, len(self.done) - 1))])
@@ -154,7 +154,7 @@ class World:
     def _runtime(self, port: "Port") -> Runtime:
         return Runtime(
             workflow=self.workflow,
-            store=port,
+            store=port,  # type: ignore[arg-type]  # a wrapper
             invoker=port,
             clock=self.clock,
             call=self._call,

@@ -53,10 +53,11 @@ def test_branches_of_one_execution_share_a_result() -> None:
 def test_inputs_are_the_same_if_their_json_is_but_for_the_order_of_keys() -> None:
     platform = Platform.of(chain("F"), {"F": MEMOIZE}, F=lambda event: event)
     same = [{"a": 1, "b": [1, {"c": None}]}, {"b": [1, {"c": None}], "a": 1}]
-    for number, value in enumerate(same):
-        platform.run(str(number), value)
+    for number, same_value in enumerate(same):
+        platform.run(str(number), same_value)
     assert platform.calls["F"] == 1
-    for number, value in enumerate([{"a": 1}, [1, 2], [2, 1], 1, True, 1.0, "1", None, ""], start=10):
+    values: list[Any] = [{"a": 1}, [1, 2], [2, 1], 1, True, 1.0, "1", None, ""]
+    for number, value in enumerate(values, start=10):
         assert platform.run(str(number), value) == Ending(Status.SUCCEEDED, Success(value))
     assert platform.calls["F"] == 10
 
