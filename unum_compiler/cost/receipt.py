@@ -1,9 +1,9 @@
-"""What one execution has used, as far as what it stored tells.
+"""Receipt of one execution: usage and least cost, from stored items.
 
-That tells what was written and how long user code ran. It does not tell what was read, which deliveries, tries and
-writes came to nothing, how long functions ran beside user code, and how much memory they have; nor what was written to
-be gone or overwritten later: claims, what waits for a token or a job or a neighbour, results that executions share.
-Eager collection empties sets: one addition to each of these is counted, and that it was emptied.
+Stored items prove writes and the duration of user code. They do not show reads, failed deliveries, attempts and writes,
+function time beside user code, memory sizes, or items deleted or overwritten later: claims, pending tokens, jobs and
+neighbour joins, memoized results. Eager collection empties completion sets: for each, one addition and the emptying
+count.
 """
 
 from collections.abc import Mapping
@@ -35,23 +35,21 @@ from unum_runtime.store.dynamodb import EXPIRY
 from unum_runtime.store.large_items import LargeItems
 
 UNKNOWN = "reads, waits, claims, what came to nothing, and time beside user code"
-"""What a receipt leaves out."""
+"""Usage missing from receipts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredReceipt:
-    """What stored steps tell of their execution.
+    """Usage proved by stored steps.
 
     Attributes:
-        tasks: how many were committed, with Waits and branches without a Task, which commit in the place of one; what a
-            redrive has copied is a write, and no Task.
-        invocations: how many invocations they took at least, one before them included where there was one; a function
-            may have gone on with several of its own.
-        writes: of steps and of completion sets, and of tombstones in place of steps.
-        write_units: of those; a set is taken for one, and so is a tombstone.
-        object_writes: of values that are too large for items.
-        item_bytes: of the steps, without those.
-        user_code_ms: how long user code ran in the tries that were committed.
+        tasks: committed Tasks, Waits and branches without a Task; copies by a redrive count as writes only.
+        invocations: least number of invocations, the entry included; a function may continue with several Tasks.
+        writes: writes of steps, completion sets and tombstones.
+        write_units: write units of these; 1 for each set and tombstone.
+        object_writes: writes of values too large for items.
+        item_bytes: bytes of all steps, without such values.
+        user_code_ms: duration of user code in committed attempts.
     """
 
     tasks: int
@@ -64,7 +62,7 @@ class StoredReceipt:
 
     @property
     def usd(self) -> float:
-        """What that costs at least, in US dollars, if the functions have the least memory."""
+        """Least cost, in US dollars, given minimum memory."""
         usd = list_prices().usd
         compute = self.user_code_ms / 1000 * DEFAULT_MEMORY_MB / 1024 * usd["lambda_gb_s"]
         stored = self.write_units * usd["dynamodb_write_unit"] + self.object_writes * usd["s3_put"]
@@ -74,11 +72,11 @@ class StoredReceipt:
 def stored_receipt(
     store: Store, workflow: str, execution_name: str, *, retention_s: int = DEFAULT_RETENTION_S
 ) -> StoredReceipt:
-    """What the execution called `execution_name` has used so far.
+    """Return an execution's usage so far.
 
     Raises:
-        ExecutionDoesNotExist: there is none of that name.
-        StoreError: the store could not be read.
+        ExecutionDoesNotExist: no execution has that name.
+        StoreError: unreadable store.
     """
     checkpoints = from_start(store, workflow, execution_name)
     execution = checkpoints[0].name.execution
@@ -93,9 +91,11 @@ def stored_receipt(
     stored = [_stored(store, execution, *each, retention_s) for each in items]
     beside = sum(map(_additions, store.read(sets).values()))
     committed = {checkpoint.name: checkpoint for checkpoint in checkpoints}
+    # Copies by a redrive are writes; their Tasks ran, and were paid for, under their first names.
     own = [checkpoint for checkpoint in checkpoints[1:] if not _is_copy(checkpoint, committed)]
     fan_outs = {checkpoint.opens.state for checkpoint in checkpoints if checkpoint.opens is not None}
     tasks = [each for each in own if each.phase is Phase.LEFT and each.state not in fan_outs]
+    # A first commit that is no Task was written by an invocation of its own.
     has_entry = len(checkpoints) > 1 and checkpoints[1] not in tasks
     return StoredReceipt(
         tasks=len(tasks),
@@ -109,13 +109,13 @@ def stored_receipt(
 
 
 class _Stored(NamedTuple):
-    """What was written of one item.
+    """Writes of one item.
 
     Attributes:
-        writes: how often it was written; a pack once for each of its branches.
-        write_units: of those.
-        objects: how many it refers to.
-        size: of the item, in bytes.
+        writes: number of writes; one per branch for a pack.
+        write_units: their write units.
+        objects: number of objects it refers to.
+        size: bytes of the item.
     """
 
     writes: int
@@ -136,7 +136,7 @@ def _stored(store: Store, execution: Execution, key: Key, item: Item, retention_
 
 
 def _is_copy(checkpoint: Checkpoint, committed: Mapping[Name, Checkpoint]) -> bool:
-    """Whether it was copied by a redrive: then it is older than what opened a fan-out around it."""
+    """Return True for a redrive's copy, which is older than the commit that opened a scope around it."""
     scopes = scopes_around(checkpoint.name.execution, checkpoint.name.frames)
     return any(
         checkpoint.committed_ms < committed[scope.origin].committed_ms for scope in scopes if scope.origin in committed
@@ -144,11 +144,11 @@ def _is_copy(checkpoint: Checkpoint, committed: Mapping[Name, Checkpoint]) -> bo
 
 
 def _set_keys(workflow: str, scope: Scope) -> list[Key]:
-    """Where the sets of `scope` may be: of its shards, or of its packs, which are fewer; of those; of what failed."""
+    """Return keys of all possible completion sets in `scope`: per shard, plus full shards or failures."""
     shards = [completion_key(workflow, scope, shard) for shard in range(scope.shards)]
     return [*shards, root_key(workflow, scope) if scope.shards > 1 else failed_key(workflow, scope)]
 
 
 def _additions(item: Item) -> int:
-    """Writes of one set: for each member; or where it was collected, one at least, and that which emptied it."""
+    """Return writes of one set: one per member; if collected, at least one and the emptying."""
     return int(item.get(MEMBERS, 0)) + 2 * (TOMBSTONE in item)

@@ -1,7 +1,7 @@
-"""The history of an execution, rebuilt from what is stored of it and its workflow's definition.
+"""Rebuild event histories from committed steps and workflow definitions.
 
-Committed steps say what Tasks, Waits and fan-outs came to. What lies between follows from planning again. What nothing
-tells is left out: values that were collected, the data of a Task that another commits for, what failed before a retry.
+Committed steps give outcomes of Tasks, Waits and fan-outs. Planning again gives the states between them. Events omit
+unknown data: collected values, data of Tasks without their own commit, failures before a retry.
 """
 
 from collections import deque
@@ -13,7 +13,7 @@ from unum_runtime.client.events.join_outcome import joined
 from unum_runtime.client.events.journal import Event, HistoryEvent, Journal, Known, data, failure_data
 from unum_runtime.client.events.passed_states import pass_on, reason
 from unum_runtime.client.events.scope_events import Account
-from unum_runtime.client.events.task_events import Try
+from unum_runtime.client.events.task_events import TaskAttempt
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Failure, Phase, Status, Success
 from unum_runtime.model.envelope import Value
 from unum_runtime.model.ir import Choice, Fail, FanOut, State, Task, Wait, Work, Workflow
@@ -53,12 +53,12 @@ _ENDINGS: Mapping[Status, str] = {
 
 
 def events(workflow: Workflow, checkpoints: Iterable[Checkpoint], *, now_ms: int) -> list[HistoryEvent]:
-    """What has happened in an execution, in the order of time.
+    """Return an execution's events, in order of time.
 
     Args:
-        workflow: the version that it runs on.
-        checkpoints: its start record and its committed steps.
-        now_ms: the time, in milliseconds since 1970.
+        workflow: version of the execution.
+        checkpoints: start record, steps and stop records.
+        now_ms: current time, in milliseconds since 1970.
 
     Raises:
         ClientError: the execution runs on another version.
@@ -68,19 +68,19 @@ def events(workflow: Workflow, checkpoints: Iterable[Checkpoint], *, now_ms: int
     details = data(input=_known(start)) | ({"roleArn": role} if role else {})
     began = Event(type="ExecutionStarted", at_ms=start.committed_ms, previous=None, details=details)
     account = Account(journal, journal.add(began))
-    _tell(timeline, account)
+    _report(timeline, account)
     if timeline.end is None:
         return journal.shaped(until_ms=max(now_ms, timeline.latest_ms))
     last, until_ms = account.last, max(account.last.at_ms, timeline.latest_ms)
-    if timeline.end.is_stop:  # before a Wait was over, perhaps, that leads to the last event
+    if timeline.end.is_stop:  # a stop may come before the end of a Wait whose exit is already among the events
         until_ms = max(timeline.end.committed_ms, timeline.latest_ms)
         last = journal.latest(until_ms=until_ms)
     journal.end(_ending(timeline.end, last))
     return journal.shaped(until_ms=until_ms)
 
 
-def _tell(timeline: Timeline, account: Account) -> None:
-    """Tell what happened from the start on, and from each redrive on."""
+def _report(timeline: Timeline, account: Account) -> None:
+    """Report events after the start, then after each redrive."""
     top_level = _Thread(timeline, (), account)
     end = top_level.follow(timeline.start)
     for count, (ended, redriven) in enumerate(redrives(timeline.top_level), start=1):
@@ -99,12 +99,12 @@ def _ending(checkpoint: Checkpoint, last: Event) -> Event:
 
 
 class _End(NamedTuple):
-    """How far a branch has come.
+    """Last known point of a branch.
 
     Attributes:
         last: its last event.
-        checkpoint: its last commit; None for none.
-        effect: what follows from that; None where nothing tells.
+        checkpoint: its last commit; None without commits.
+        effect: effect of that commit; None if unknown.
     """
 
     last: Event
@@ -113,19 +113,19 @@ class _End(NamedTuple):
 
     @property
     def has_failed(self) -> bool:
-        """Whether the branch ended with a failure."""
+        """True if the branch ended with a failure."""
         return isinstance(self.effect, BranchFailed)
 
 
 @dataclass
 class _Thread:
-    """Control in one scope: the top level, or a branch.
+    """Control in one scope: top level or branch.
 
     Attributes:
-        timeline: the commits of the execution.
-        frames: the fan-outs around it.
-        account: what is told of it.
-        succeeds: whether it is known to have ended well.
+        timeline: commits of the execution.
+        frames: fan-outs around it.
+        account: reporter of its events.
+        succeeds: True if its success is proved.
     """
 
     timeline: Timeline
@@ -134,7 +134,7 @@ class _Thread:
     succeeds: bool = False
 
     def follow(self, checkpoint: Checkpoint | None) -> _End:
-        """Tell what follows from `checkpoint`, up to the end of the scope."""
+        """Report events after `checkpoint`, until its scope ends."""
         last, effect = checkpoint, None
         while checkpoint is not None:
             last = checkpoint
@@ -142,8 +142,9 @@ class _Thread:
         return _End(self.account.last, last, effect)
 
     def _beyond(self, checkpoint: Checkpoint) -> tuple[Effect | None, Checkpoint | None]:
-        """What follows from a commit, and the next one."""
+        """Report a commit's continuation; return its effect and next commit."""
         match checkpoint:
+            # A tombstone of a failure keeps its error, which is enough to end a branch.
             case Checkpoint(name=name, outcome=Collected(Failure() as failure)):
                 return BranchFailed(name.execution, name.frames, failure), None
             case Checkpoint(outcome=Collected()):
@@ -152,7 +153,7 @@ class _Thread:
         return led.effect, self._pass_on(led)
 
     def _pass_on(self, led: Following) -> Checkpoint | None:
-        """Report the states on the way to an effect; return the commit that it led to, if there is one."""
+        """Report states before an effect; return the effect's commit, if any."""
         failure = _failure(led.effect)
         # Another failure than that of the last visit is due to a limit of time or steps, so no state was passed.
         if failure is None or (led.visits and failure == led.visits[-1].failure):
@@ -168,7 +169,7 @@ class _Thread:
         return self._guess(self._resumes_at(checkpoint), name, opens)
 
     def _resumes_at(self, checkpoint: Checkpoint) -> str | None:
-        """The state that comes after a commit; None where none does, or only an event of its own."""
+        """Return the state entered after a commit; None if its scope ends, or before a retry."""
         if is_start(checkpoint.name):
             return self.timeline.workflow.start_at
         if checkpoint.phase is Phase.LEFT:
@@ -176,7 +177,7 @@ class _Thread:
         return checkpoint.state if checkpoint.phase is Phase.ENTERED else None
 
     def _arrive(self, effect: Effect) -> Checkpoint | None:
-        """Tell what became of `effect`; the commit that it led to, if there is one."""
+        """Report the work of `effect`; return its commit, if any."""
         match effect:
             case Invoke(name, state, Value() as entered):
                 return self._invoke(name, self._state(state), entered)
@@ -201,27 +202,28 @@ class _Thread:
             self.account.exit(state, _known(checkpoint), checkpoint.committed_ms)
 
     def _work(self, task: Task, name: Name, entered: Value | None) -> Checkpoint | None:
-        """Tell of a Task; the next commit."""
+        """Report a Task; return the next commit."""
         checkpoint = self.timeline.committed.get(name)
         own = checkpoint if checkpoint is not None and checkpoint.state == task.name else None
-        this = Try(self.timeline.workflow, task, name, entered, own)
-        this.tell_start(self.account)
+        this = TaskAttempt(self.timeline.workflow, task, name, entered, own)
+        this.report_start(self.account)
         if own is not None:
-            this.tell_end(self.account, own, succeeded=is_success(own))
+            this.report_end(self.account, own, succeeded=is_success(own))
             return own
         if task.committed_by is None or checkpoint is None:
             return None
-        this.tell_passing(self.account)
+        this.report_passing(self.account)
         return self._guess(task.next, replace(name, step=name.step - 1))
 
     def _fan_out(self, scope: Scope, opened: OpenScope | None) -> Checkpoint | None:
-        """Tell of a fan-out; its commit, or what stands for one where the Task after it joins the branches."""
+        """Report a fan-out; return its commit, or a substitute if a joining Task commits instead."""
         state, commit = self.timeline.workflow.fan_out(scope.state), self.timeline.outcome_of(scope)
         is_over = scope.join in self.timeline.committed if commit is None else is_success(commit)
         started = self.account.start(state, scope.size, self._opened_ms(scope), scope.generation)
         ends = self._branches(scope, opened, started, succeeds=is_over and not tolerates_failures(state))
         told = [(end.last, end.has_failed) for end in ends.values()]
         self.account.last = reason(told, started, succeeded=is_over)
+        # The Task that joins the results commits in the fan-out's place, so its output is computed again.
         if commit is None and opened is not None:
             commit = joined(opened, _whole(ends))
         if commit is not None:
@@ -237,7 +239,7 @@ class _Thread:
         return None if origin is None else origin.committed_ms
 
     def _leave(self, state: FanOut, commit: Checkpoint) -> None:
-        """Tell what a fan-out came to."""
+        """Report a fan-out's end."""
         succeeded, caught = is_success(commit), commit.continuation.caught
         if succeeded or failed_with(commit) is not None:
             self.account.end(state, commit.committed_ms, succeeded=succeeded)
@@ -247,7 +249,7 @@ class _Thread:
     def _branches(
         self, scope: Scope, opened: OpenScope | None, started: Event, *, succeeds: bool
     ) -> Mapping[int, _End]:
-        """Tell of each branch that has begun; how far it has come, by its index."""
+        """Report each started branch; return ends by index."""
         state = self.timeline.workflow.fan_out(scope.state)
         at_once = range(scope.size) if opened is None else started_at_once(opened)
         waiting, ends = deque((index, started) for index in at_once), dict[int, _End]()
@@ -261,7 +263,7 @@ class _Thread:
         return ends
 
     def _branch(self, scope: Scope, opened: OpenScope | None, index: int) -> _End:
-        """Tell of this branch, if it is known to have begun."""
+        """Report this branch, if its start is proved."""
         if opened is None and not self.succeeds and self.timeline.last(self.frames) is None:
             return _End(self.account.last)
         state, commit = self.timeline.workflow.fan_out(scope.state), self.timeline.outcome_of(scope)
@@ -281,15 +283,15 @@ class _Thread:
         return end
 
     def _guess(self, name: str | None, before: Name, opens: Scope | None = None) -> Checkpoint | None:
-        """Tell what follows for certain where no data are known, from the state called `name` on.
+        """Report states after `name` that the definition alone proves.
 
         Args:
-            name: of the state; None where the scope ends.
-            before: the invocation before it.
-            opens: the fan-out that is known to follow.
+            name: name of the state; None at the end of the scope.
+            before: name of the invocation before it.
+            opens: scope known to follow.
 
         Returns:
-            The next commit; None if there is none.
+            The next commit, if any.
         """
         following = self.timeline.after(before)
         known = following if opens is None else opens
@@ -303,7 +305,7 @@ class _Thread:
         return following and self._jump(following)
 
     def _guess_passed(self, name: str | None, target: str | None) -> Task | None:
-        """Tell of the states before that called `target`, as far as it is certain; the Task that stops that."""
+        """Report states before `target` that the definition proves; return the Task that blocks further ones."""
         passed: set[str] = set()
         while name is not None and name != target and name not in passed:
             passed.add(name)
@@ -322,7 +324,7 @@ class _Thread:
         return None
 
     def _jump(self, checkpoint: Checkpoint) -> Checkpoint | None:
-        """Go on with `checkpoint`; how control came there is not known."""
+        """Continue with `checkpoint`, skipping unknown states before it."""
         state = self._state(checkpoint.state)
         self.account.enter(state, None)
         if isinstance(state, Task | Wait):
@@ -336,7 +338,7 @@ class _Thread:
 
 
 def _whole(ends: Mapping[int, _End]) -> Mapping[int, tuple[Checkpoint, CompleteBranch | BranchFailed]]:
-    """The branches that have ended."""
+    """Return the ended branches by index."""
     return {
         index: (end.checkpoint, end.effect)
         for index, end in ends.items()
@@ -349,7 +351,7 @@ def _known(checkpoint: Checkpoint) -> Known:
 
 
 def _failure(effect: Effect) -> Failure | None:
-    """What `effect` says that went wrong."""
+    """Return an effect's failure, if any."""
     match effect:
         case BranchFailed(failure=failure):
             return failure

@@ -1,4 +1,4 @@
-"""What the Task after a fan-out makes of its branches: the one outcome of a state that is never committed itself."""
+"""Compute outputs of fan-outs that a joining Task commits."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,16 +13,17 @@ _Ends = Mapping[int, tuple[Checkpoint, CompleteBranch | BranchFailed]]
 
 
 def joined(opened: OpenScope, ends: _Ends) -> Checkpoint | None:
-    """The commit that `opened` would have if no Task came after it for certain; None where it cannot be known.
+    """Return the commit that `opened` would have without a joining Task; None if unknown.
 
     Args:
-        opened: the fan-out.
-        ends: of its branches by index: the last commit of each, and what follows from that.
+        opened: effect that opened the scope.
+        ends: last commit of each ended branch and its effect, by index.
     """
     state, value = opened.arrival.state, opened.arrival.value
     counted = _counted(state, ends)
     if state.join is None or not counted or len(counted) < (state.quorum or opened.scope.size):
         return None
+    # The latest end completed the scope; its commit time is that of the output.
     as_of, _ = max(counted, key=lambda end: end[0].committed_ms)
     evaluation = replace(
         opened.arrival.evaluation, entered_ms=as_of.committed_ms, seed=str(opened.scope.join), visited=0
@@ -35,7 +36,7 @@ def joined(opened: OpenScope, ends: _Ends) -> Checkpoint | None:
 
 
 def _counted(state: FanOut, ends: _Ends) -> list[tuple[Checkpoint, CompleteBranch | BranchFailed]]:
-    """The ends that count, in the order of the branches: where a quorum is enough, those that succeeded first."""
+    """Return the ends that count, by branch; with a quorum, only the earliest successes."""
     in_order = [ends[index] for index in sorted(ends)]
     if state.quorum is None:
         return in_order

@@ -1,6 +1,6 @@
-"""Events of an execution, shaped as Step Functions' history has them.
+"""Events in the shape of a Step Functions history.
 
-Source: AWS Step Functions API Reference, "HistoryEvent" and the types that it names.
+Source: AWS Step Functions API Reference, "HistoryEvent" and its types.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,16 +23,16 @@ _DATA = ("input", "output", "parameters", "assignedVariables")
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Event:
-    """Something that happened.
+    """An event of an execution.
 
     Attributes:
-        type: as Step Functions names it.
-        at_ms: when, in milliseconds since 1970.
-        previous: the event that it follows from; None for the first.
-        details: what there is to say; None for nothing.
-        index: which branch of each fan-out around it, outermost first, from 0.
-        retries: how many tries had failed before.
-        approximate: whether `at_ms` is only the time of the commit before it.
+        type: type in Step Functions.
+        at_ms: time, in milliseconds since 1970.
+        previous: cause of the event; None for the first.
+        details: its members; None for none.
+        index: branch index of each fan-out around it, outermost first, from 0.
+        retries: number of failed attempts before.
+        approximate: True if `at_ms` is only the time of the commit before it.
     """
 
     type: str
@@ -52,24 +52,24 @@ class Journal:
     _last: Event | None = None
 
     def add(self, event: Event) -> Event:
-        """Keep `event`; no event is earlier than the one that it follows from, even if clocks differ."""
+        """Keep `event`, no earlier than its cause, even if clocks differ."""
         if event.previous is not None:
             event.at_ms = max(event.at_ms, event.previous.at_ms)
         self._events.append(event)
         return event
 
     def end(self, event: Event) -> None:
-        """Keep `event`, which ended the execution: whatever branches committed later, it is the last."""
+        """Keep `event` as the execution's end: last in order, whatever branches commit later."""
         self._last = event
 
     def shaped(self, *, until_ms: int) -> list[HistoryEvent]:
-        """The events by time up to `until_ms`, numbered from 1; so a Wait that lasts has not been left."""
+        """Return events up to `until_ms` by time, numbered from 1; a lasting Wait has no exit then."""
         events = [*self._by_time(until_ms), *([] if self._last is None else [self._last])]
         ids = {event: number for number, event in enumerate(events, start=1)}
         return [_shaped(event, ids) for event in events]
 
     def latest(self, *, until_ms: int) -> Event:
-        """The last event by time up to `until_ms`, before which there is one."""
+        """Return the last event up to `until_ms`; at least one exists."""
         return self._by_time(until_ms)[-1]
 
     def _by_time(self, until_ms: int) -> list[Event]:
@@ -77,7 +77,7 @@ class Journal:
 
 
 def data(**values: Known) -> dict[str, Json]:
-    """Members with JSON text, for those values that are known."""
+    """Return members with JSON text for known values."""
     members: dict[str, Json] = {}
     for name, known in values.items():
         if known is not None:
@@ -88,13 +88,13 @@ def data(**values: Known) -> dict[str, Json]:
 
 
 def failure_data(failure: Failure | None) -> dict[str, Json]:
-    """Members of a failure, as far as it names error and cause."""
+    """Return members for error and cause, unless None."""
     named = {} if failure is None else {"error": failure.error, "cause": failure.cause}
     return {name: text for name, text in named.items() if text is not None}
 
 
 def assigned(before: Mapping[str, Json], after: Mapping[str, Json]) -> dict[str, Json]:
-    """Members for the variables that are new or have changed."""
+    """Return members for new or changed variables."""
     changed = {name: to_text(value) for name, value in after.items() if _is_new(name, value, before)}
     if not changed:
         return {}
@@ -102,7 +102,7 @@ def assigned(before: Mapping[str, Json], after: Mapping[str, Json]) -> dict[str,
 
 
 def without_data(event: HistoryEvent) -> HistoryEvent:
-    """`event` without the data of the execution, as ``includeExecutionData=False`` asks for it."""
+    """Return `event` without execution data, for ``includeExecutionData=False``."""
     hidden = {*_DATA, *(f"{name}Details" for name in _DATA)}
     return {
         name: {key: part for key, part in value.items() if key not in hidden} if isinstance(value, dict) else value
@@ -111,7 +111,7 @@ def without_data(event: HistoryEvent) -> HistoryEvent:
 
 
 def _is_new(name: str, value: Json, before: Mapping[str, Json]) -> bool:
-    """Whether `name` was assigned; names with a dollar are no variables, but travel beside them."""
+    """Return True if `name` was assigned; names with a dollar are internal values, no variables."""
     return not name.startswith("$") and (name not in before or to_text(before[name]) != to_text(value))
 
 
@@ -128,14 +128,14 @@ def _shaped(event: Event, ids: Mapping[Event, int]) -> HistoryEvent:
 
 
 def _previous_id(event: Event, ids: Mapping[Event, int]) -> int:
-    """The number of the event before; as in Step Functions, the first state has none either."""
+    """Return the number of the event before; 0 for the first state, as in Step Functions."""
     before = event.previous
     is_first = before is None or (before.type == "ExecutionStarted" and not event.type.startswith("Execution"))
     return 0 if before is None or is_first else ids[before]
 
 
 def _member(event_type: str) -> str:
-    """The member of an event that holds its details."""
+    """Return the name of the member with an event's details."""
     for suffix in ("StateEntered", "StateExited"):
         if event_type.endswith(suffix):
             return f"{suffix[0].lower()}{suffix[1:]}EventDetails"
@@ -143,7 +143,7 @@ def _member(event_type: str) -> str:
 
 
 def _own(event: Event) -> HistoryEvent:
-    """What Step Functions does not tell of an event: under one member of our own, if there is anything."""
+    """Return a member ``unum`` with facts that Step Functions lacks, unless empty."""
     own: dict[str, Sequence[int] | int | bool] = {}
     if event.index:
         own["index"] = list(event.index)

@@ -1,4 +1,4 @@
-"""Telling of states that were passed without a commit."""
+"""Events of states passed without a commit."""
 
 from collections.abc import Iterable
 
@@ -11,13 +11,13 @@ from unum_runtime.protocol.planning.advance import Visit, Visits
 
 
 def pass_on(account: Account, visits: Visits, *, is_inside: bool = False, meets: bool = False) -> None:
-    """Tell of the states that were visited.
+    """Report visited states.
 
     Args:
-        account: where to.
-        visits: the states.
-        is_inside: whether the first of them had been entered before.
-        meets: whether the last of them is entered with what another branch brings, too.
+        account: reporter of the scope.
+        visits: visited states, in order.
+        is_inside: True if the first state was entered before.
+        meets: True if the last state also gets input of another branch.
     """
     for number, visit in enumerate(visits):
         if number > 0 or not is_inside:
@@ -29,12 +29,12 @@ def pass_on(account: Account, visits: Visits, *, is_inside: bool = False, meets:
 
 
 def reason(ends: Iterable[tuple[Event, bool]], started: Event, *, succeeded: bool) -> Event:
-    """The event that a fan-out ended with: its last branch, or, where it failed, the first that did.
+    """Return the event that ended a fan-out: its first failed branch, otherwise its last branch.
 
     Args:
-        ends: the last event of each branch, and whether the branch failed.
-        started: the event that the branches began with.
-        succeeded: whether the fan-out did.
+        ends: last event of each branch, with True for a failed branch.
+        started: event that started the branches.
+        succeeded: True if the fan-out succeeded.
     """
     ends = list(ends)
     failed = [event for event, has_failed in ends if has_failed]
@@ -52,7 +52,7 @@ def _visit(account: Account, visit: Visit) -> None:
 
 
 def _compute(account: Account, state: FanOut, visit: Visit) -> None:
-    """Tell of a fan-out that was computed in place, or has no branches; not of one that is yet to open."""
+    """Report a fan-out computed in place, or one without branches; unopened fan-outs report nothing."""
     succeeded = visit.exit is not None and visit.exit.target == state.next
     if not succeeded and not visit.branches:
         return
@@ -63,7 +63,7 @@ def _compute(account: Account, state: FanOut, visit: Visit) -> None:
 
 
 def _branch(account: Account, state: FanOut, visits: Visits) -> tuple[Event, bool]:
-    """Tell of a branch; its last event, and whether it failed."""
+    """Report a branch; return its last event, with True for a failed branch."""
     has_failed = visits[-1].failure is not None
     account.iterate(state, "Started")
     pass_on(account, visits)

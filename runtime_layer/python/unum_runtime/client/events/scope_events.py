@@ -1,4 +1,4 @@
-"""Telling what happens in one scope of an execution, event by event."""
+"""Report events of one scope."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from unum_runtime.model.ir import Choice, Fail, FanOut, Json, Map, Pass, State, 
 
 @dataclass
 class Account:
-    """What is told of one thread of control.
+    """Reporter of one thread of control.
 
     Attributes:
-        journal: where it is written.
-        last: its last event.
-        index: which branch of each fan-out around it, outermost first, from 0.
+        journal: journal of the execution.
+        last: last reported event.
+        index: branch index of each fan-out around it, outermost first, from 0.
     """
 
     journal: Journal
@@ -23,7 +23,7 @@ class Account:
     index: tuple[int, ...] = ()
 
     def branch(self, index: int, before: Event) -> "Account":
-        """The account of branch `index` of a fan-out, which begins after the event `before`."""
+        """Return a reporter for branch `index` of a fan-out, starting after event `before`."""
         return Account(self.journal, before, (*self.index, index))
 
     def add(
@@ -35,7 +35,7 @@ class Account:
         retries: int = 0,
         approximate: bool = False,
     ) -> Event:
-        """Tell of an event; without a time of its own, it has that of the one before."""
+        """Report an event; by default at the last event's time."""
         self.last = self.journal.add(
             Event(
                 type=event_type,
@@ -50,7 +50,7 @@ class Account:
         return self.last
 
     def enter(self, state: State, value: Known, at_ms: int | None = None) -> None:
-        """Tell that `state` was entered with `value`."""
+        """Report entering `state` with `value`."""
         details = {"name": state.name, **data(input=value)}
         approximate = at_ms is None or _runs_in_passing(state)
         self.add(f"{type(state).__name__}StateEntered", details, at_ms, approximate=approximate)
@@ -58,31 +58,31 @@ class Account:
     def exit(
         self, state: State, value: Known, at_ms: int | None = None, variables: Mapping[str, Json] | None = None
     ) -> None:
-        """Tell that `state` was left with `value`; `variables` are the members for those that it assigned."""
+        """Report leaving `state` with `value`; `variables` are members for assigned variables."""
         details = {"name": state.name, **data(output=value), **(variables or {})}
         approximate = at_ms is None or _runs_in_passing(state)
         self.add(f"{type(state).__name__}StateExited", details, at_ms, approximate=approximate)
 
     def start(self, state: FanOut, size: int, at_ms: int | None = None, retries: int = 0) -> Event:
-        """Tell that the branches of `state` begin."""
+        """Report that all branches of `state` start."""
         details = {"length": size} if isinstance(state, Map) else None
         return self.add(f"{type(state).__name__}StateStarted", details, at_ms, retries=retries)
 
     def end(self, state: FanOut, at_ms: int | None = None, *, succeeded: bool) -> None:
-        """Tell that the branches of `state` have ended."""
+        """Report that all branches of `state` have ended."""
         self.add(f"{type(state).__name__}State{'Succeeded' if succeeded else 'Failed'}", at_ms=at_ms)
 
     def iterate(self, state: FanOut, what: str, at_ms: int | None = None) -> Event:
-        """Tell of this branch of `state` what has become of it, if that is a Map; a Parallel's have no such events."""
+        """Report event `what` of this branch, if `state` is a Map; Parallel branches have no such events."""
         if not isinstance(state, Map):
             return self.last
         return self.add(f"MapIteration{what}", {"name": state.name, "index": self.index[-1]}, at_ms)
 
     def fail_to_evaluate(self, state: State, failure: Failure, at_ms: int | None = None) -> None:
-        """Tell that an expression of `state` failed."""
+        """Report a failed expression of `state`."""
         self.add("EvaluationFailed", failure_data(failure) | {"state": state.name}, at_ms)
 
 
 def _runs_in_passing(state: State) -> bool:
-    """Whether nothing is stored of the time of `state`, because it runs right after the commit before it."""
+    """Return True if `state` runs right after the commit before it, without its own stored time."""
     return isinstance(state, Pass | Choice | Succeed | Fail) or (isinstance(state, FanOut) and state.pure)

@@ -1,4 +1,4 @@
-"""Telling of Tasks: what their events are called and say, of a function, a service, or an activity.
+"""Events of Tasks: types and details for functions, services and activities.
 
 Source: AWS Step Functions API Reference, "HistoryEvent".
 """
@@ -21,7 +21,7 @@ from unum_runtime.protocol.planning.evaluation import EvaluationContext, compile
 from unum_runtime.protocol.planning.plan import out_of_time
 
 EVALUATION = "States.QueryEvaluationError"
-"""What a failure of an expression in JSONata is called; it has an event of its own."""
+"""Error name of a failed JSONata expression, which has its own event type."""
 
 _OF_DATA_FLOW = frozenset(
     (
@@ -41,13 +41,13 @@ _SUFFIXES: Mapping[Pattern, str] = {
 
 
 class Kind(NamedTuple):
-    """A kind of Task.
+    """Event names and members of a kind of Task.
 
     Attributes:
-        prefix: what the types of its events begin with.
-        where: members that all of its events have.
-        work: members that say what is to be done.
-        carries: the member that has what it gets.
+        prefix: prefix of its event types.
+        where: members of all its events.
+        work: members that describe the work.
+        carries: member with the input.
     """
 
     prefix: str
@@ -57,7 +57,7 @@ class Kind(NamedTuple):
 
 
 def kind_of(task: Task, home: Home) -> Kind:
-    """The kind of `task` in a workflow at `home`; of a function of the workflow only its key is known."""
+    """Return the kind of `task` in a workflow at `home`; functions of the workflow are known by key only."""
     resource = task.resource
     if task.form is Form.DIRECT:
         return Kind("LambdaFunction", {}, {"resource": task.function}, "input")
@@ -71,15 +71,15 @@ def kind_of(task: Task, home: Home) -> Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
-    """The try of a Task that its outcome is of.
+class TaskAttempt:
+    """Last attempt of a Task.
 
     Attributes:
         workflow: the workflow.
         task: the Task.
-        name: the invocation.
-        entered: what it was entered with; None where nothing tells.
-        checkpoint: what it came to; None while that is not known.
+        name: name of the invocation.
+        entered: its input; None if unknown.
+        checkpoint: its commit; None before it.
     """
 
     workflow: Workflow
@@ -88,8 +88,8 @@ class Try:
     entered: Value | None
     checkpoint: Checkpoint | None
 
-    def tell_start(self, account: Account) -> None:
-        """Tell that it was scheduled, and begun; neither if its data flow failed before."""
+    def report_start(self, account: Account) -> None:
+        """Report schedule and start; neither after a failed data flow."""
         details = self._scheduled()
         if details is None:
             return
@@ -97,13 +97,13 @@ class Try:
         if self.checkpoint is not None:
             account.add(f"{self.kind.prefix}Started", self.kind.where or None, self._begun_ms)
 
-    def tell_end(self, account: Account, checkpoint: Checkpoint, *, succeeded: bool) -> None:
-        """Tell what it came to, `checkpoint`, as far as that is known."""
+    def report_end(self, account: Account, checkpoint: Checkpoint, *, succeeded: bool) -> None:
+        """Report the outcome in `checkpoint`, as far as known."""
         at_ms, outcome = checkpoint.committed_ms, checkpoint.outcome
         output = outcome if isinstance(outcome, Success) else None
         failure = failed_with(checkpoint)
         if failure is not None:
-            self._tell_failure(account, failure, checkpoint)
+            self._report_failure(account, failure, checkpoint)
         elif succeeded:
             details = {**self.kind.where, **data(output=_result(self.task, output))}
             account.add(f"{self.kind.prefix}Succeeded", details, at_ms, retries=checkpoint.attempt)
@@ -111,22 +111,22 @@ class Try:
             before = checkpoint.continuation.variables if self.entered is None else self.entered.variables
             account.exit(self.task, output, at_ms, assigned(before, checkpoint.continuation.variables))
 
-    def tell_passing(self, account: Account) -> None:
-        """Tell that it succeeded, of which nothing is stored: another Task commits for it."""
+    def report_passing(self, account: Account) -> None:
+        """Report success without stored data: another Task commits for this one."""
         account.add(f"{self.kind.prefix}Succeeded", self.kind.where, approximate=True)
         account.exit(self.task, None)
 
     @property
     def kind(self) -> Kind:
-        """What its events are called."""
+        """Kind of the Task."""
         return kind_of(self.task, self.workflow.home)
 
     @property
     def _begun_ms(self) -> int | None:
         return None if self.checkpoint is None else self.checkpoint.committed_ms - self.checkpoint.duration_ms
 
-    def _tell_failure(self, account: Account, failure: Failure, checkpoint: Checkpoint) -> None:
-        """Tell of a failure, unless it had not begun because the execution's time was over."""
+    def _report_failure(self, account: Account, failure: Failure, checkpoint: Checkpoint) -> None:
+        """Report a failure, unless the execution's deadline prevented the start."""
         if failure.error == EVALUATION:
             account.fail_to_evaluate(self.task, failure, checkpoint.committed_ms)
         elif failure.error not in _OF_DATA_FLOW and failure != out_of_time(self.workflow):
@@ -135,7 +135,7 @@ class Try:
             account.add(event_type, details, checkpoint.committed_ms, retries=checkpoint.attempt)
 
     def _scheduled(self) -> dict[str, Json] | None:
-        """What its event says; None if it never was, because its data flow failed before."""
+        """Return details of the schedule event; None if the data flow failed before it."""
         kind = self.kind
         given = {**kind.where, **kind.work}
         if self.entered is None:
@@ -148,7 +148,7 @@ class Try:
                 for each in (("Timeout",) if kind.prefix == "LambdaFunction" else ("Timeout", "Heartbeat"))
             }
         except StatesError:
-            return given if "Task.Token" in to_text(dict(self.task.data)) else None  # the token is a secret of its own
+            return given if "Task.Token" in to_text(dict(self.task.data)) else None  # the token is unknown to readers
         given |= {name: int(limit) for name, limit in limits.items() if limit is not None}
         return given | data(**{kind.carries: arguments})
 
@@ -162,7 +162,7 @@ class Try:
 
 
 def _result(task: Task, output: Known) -> Known:
-    """The result of `task`, where its `output` is just that."""
+    """Return `output` if it equals the result of `task`; None otherwise."""
     if task.language is Language.JSONATA:
         return None if "Output" in task.data else output
     shaping = {task.data.get(name, "$") for name in ("ResultPath", "OutputPath")} | {"$"}

@@ -78,7 +78,7 @@ class Listing:
     workflow: str
 
     def page(self, status: Status | None, *, limit: int, token: str | None) -> ExecutionPage:
-        """Return a page of the executions with `status`, or of all.
+        """Return a page of executions, all or with `status`.
 
         Only the lack of an end shows that an execution runs, so a page of running executions reads up to 1,000 starts.
 

@@ -27,7 +27,7 @@ from unum_runtime.protocol.planning.plan import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Number of items or branches by status; the sum counts all.
+    """Items or branches, counted by status.
 
     Attributes:
         pending: waiting for others under ``MaxConcurrency``.
@@ -51,7 +51,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Tolerated failures by definition, for this run; 0 by default.
+    """Tolerated failures, by definition; 0 by default.
 
     Attributes:
         count: number of branches.
@@ -160,12 +160,12 @@ class _Run:
         return state
 
     def _opened(self) -> OpenScope | None:
-        """Return the effect that opened the scope; None if its commit was collected."""
+        """Return the opening effect; None if its commit was collected."""
         effect = None if isinstance(self.origin.outcome, Collected) else plan(self.timeline.workflow, self.origin)
         return effect if isinstance(effect, OpenScope) else None
 
     def _branches(self, opened: OpenScope | None) -> list[Status | None]:
-        """Return the status of each branch; None for branches without a known start."""
+        """Return each branch's status; None without a known start."""
         branches = [self._branch(index) for index in range(self.scope.size)]
         if opened is not None:
             over = (index for index, status in enumerate(branches) if status not in (None, Status.RUNNING))
@@ -176,7 +176,7 @@ class _Run:
         return branches
 
     def _branch(self, index: int) -> Status | None:
-        """Return the status of a branch by its last commit; None without commits."""
+        """Return a branch's status by its last commit; None without commits."""
         last = self.timeline.last(self.scope.branch(index))
         if last is None:
             return None
@@ -190,7 +190,7 @@ class _Run:
         return Status.RUNNING
 
     def _end(self, branches: list[Status | None]) -> tuple[Status, int | None]:
-        """Return the status of the run and the time of its end, in milliseconds since 1970."""
+        """Return run status and end time, in milliseconds since 1970."""
         settled = self.timeline.committed.get(self.scope.join)
         if settled is not None and settled.state == self.scope.state:
             return Status.SUCCEEDED if failed_with(settled) is None else Status.FAILED, settled.committed_ms
@@ -207,7 +207,7 @@ class _Run:
         yield from (last for last in lasts if last is not None)
 
     def _are_written(self) -> bool:
-        """Return True if the hidden Task after the Map has written the results."""
+        """Return True if a hidden Task after the Map has written results."""
         if not self._state.writes:
             return False
         after = self.timeline.committed.get(self.scope.join)
@@ -217,13 +217,13 @@ class _Run:
 
 
 def _id(scope: Scope) -> str:
-    """Return an identifier of `scope` in its execution: step and branch of each fan-out around it, and its own step."""
+    """Return an identifier for `scope`: step and branch of each outer fan-out, then its own step."""
     around = "".join(f"{frame.iteration}.{frame.index}-" for frame in scope.frames)
     return f"{around}{scope.iteration}"
 
 
 def _sizes(state: Map, opened: OpenScope) -> list[int]:
-    """Return the number of items per branch."""
+    """Return item counts per branch."""
     inputs = opened.arrival.inputs
     return [len(each["Items"]) for each in inputs] if "ItemBatcher" in state.data else [1] * len(inputs)
 

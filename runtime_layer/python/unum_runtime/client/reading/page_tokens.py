@@ -1,4 +1,4 @@
-"""Pages of lists, with tokens for the next page."""
+"""Pages of lists, continued by tokens."""
 
 import base64
 import json
@@ -34,7 +34,7 @@ class Page:
 
     @classmethod
     def asked(cls, size: int, token: str | None, *, of: str, reverse: bool) -> "Page":
-        """Return the page for a token, or the first page.
+        """Return the page named by a token, or the first page.
 
         Args:
             size: maximum number of items; 0 for the default.
@@ -50,7 +50,7 @@ class Page:
         return cls(of, reverse, first, checked_size(size))
 
     def of(self, items: Sequence[_Item]) -> tuple[list[_Item], str | None]:
-        """Return the page's part of `items`, and the next page's token; None on the last page."""
+        """Return this page of `items`, plus the next token; None on the last page."""
         ordered = items[::-1] if self.reverse else items
         end = self.first + self.size
         token = None if end >= len(items) else new_token(self.name, end, self.reverse)
@@ -69,12 +69,12 @@ def checked_size(size: int) -> int:
 
 
 def new_token(*content: Json) -> str:
-    """Return a token that contains `content`; `token_content` reads it."""
+    """Return a token containing `content`; `token_content` reads it."""
     return base64.urlsafe_b64encode(to_text(content).encode()).decode()
 
 
 def token_content(token: str) -> Json:
-    """Return the content of a token; None if malformed."""
+    """Return token content; None if malformed."""
     try:
         return json.loads(base64.b64decode(token, altchars=b"-_", validate=True))
     except (TypeError, ValueError, RecursionError):

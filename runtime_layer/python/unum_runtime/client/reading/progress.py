@@ -1,4 +1,4 @@
-"""Progress of every state in an execution's graph, counted from committed steps.
+"""Progress of every state, counted from an execution's committed steps.
 
 Only commits are stored. States between commits run no user code and leave no trace. Planning again from each commit,
 which is a pure function, shows the states passed and the invocations without a commit.
@@ -68,7 +68,7 @@ class Progress:
 
 
 def progress(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> Mapping[str, Progress]:
-    """Return the progress of every state of `workflow`.
+    """Return progress of every state in `workflow`.
 
     Args:
         workflow: the version that the execution runs on.
@@ -84,7 +84,7 @@ def progress(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> Mapping[s
 
 
 class _Count:
-    """Counts of each state, from commits and their effects."""
+    """Counts per state, from commits and their effects."""
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline, self.workflow = timeline, timeline.workflow
@@ -95,7 +95,7 @@ class _Count:
         self.invoked: dict[Name, str] = {}
 
     def count(self) -> Mapping[str, Progress]:
-        """Return the progress of each state, by name."""
+        """Return progress per state, by name."""
         for checkpoint in self.timeline.committed.values():
             # A fork may have copied steps of another version; this version cannot plan from a state that it lacks.
             if not checkpoint.state or checkpoint.state in self.workflow.states:
@@ -115,7 +115,7 @@ class _Count:
         return self.found
 
     def _count_step(self, checkpoint: Checkpoint) -> None:
-        """Count a commit and the states passed after it."""
+        """Count a commit, plus states passed after it."""
         if checkpoint.phase is Phase.LEFT and not is_start(checkpoint.name):
             self._count_commit(checkpoint)
         if isinstance(checkpoint.outcome, Collected):
@@ -134,7 +134,7 @@ class _Count:
                     self.freed.setdefault(Scope.around(execution, frames), set()).add(frames[-1].index)
 
     def _count_fan_out(self, scope: Scope) -> None:
-        """Count a fan-out without its own commit: running, or joined by the Task after it."""
+        """Count a fan-out without its own commit: running, or joined by a Task."""
         if len(self.freed.get(scope, ())) < scope.size:
             self._change(scope.state, running=1)
             return
@@ -145,7 +145,7 @@ class _Count:
             self._count_surely(fan_out.next)
 
     def _count_uncommitted(self, name: Name, state: str) -> None:
-        """Count an invocation without a commit; Tasks that never commit are proved by the commit of a later Task."""
+        """Count an invocation without a commit; a later Task's commit proves Tasks that never commit."""
         committed = self.timeline.committed.get(name)
         if committed is None:
             self._change(state, running=1)
@@ -156,7 +156,7 @@ class _Count:
                 state = following
 
     def _count_collected(self, checkpoint: Checkpoint) -> None:
-        """Count the states after a collected commit; collection proves that later steps committed."""
+        """Count states after a collected commit; collection proves that later steps committed."""
         if checkpoint.opens is not None:
             self.collected.append(checkpoint.opens)
         elif checkpoint.phase is Phase.LEFT:
@@ -172,7 +172,7 @@ class _Count:
             name = state.next
 
     def _count_passed(self, led: Following) -> None:
-        """Count the states visited on the way to an effect.
+        """Count states visited before an effect.
 
         If the effect is a failure, the first Fail failed, or without one the last visited state.
         """
@@ -191,7 +191,7 @@ class _Count:
             failed.discard(name)
 
     def _with_scopes(self, name: str | None, outermost: str | None) -> Iterator[str]:
-        """Yield `name` and each fan-out around it, up to `outermost`, which commits its own failure."""
+        """Yield `name`, then each outer fan-out, up to `outermost`, which commits its own failure."""
         while name is not None and name != outermost:
             yield name
             name = self.workflow.states[name].scope
@@ -209,7 +209,7 @@ class _Count:
 
 
 def _names(visits: Visits) -> Iterator[str]:
-    """Yield the names of all visited states; those in a fan-out's branches follow the fan-out."""
+    """Yield names of all visited states; a fan-out precedes states in its branches."""
     for visit in visits:
         yield visit.state.name
         for branch_visits in visit.branches:
@@ -217,7 +217,7 @@ def _names(visits: Visits) -> Iterator[str]:
 
 
 def _target(effect: Effect) -> str | None:
-    """Return the state that `effect` leads to; its own commit counts it."""
+    """Return the state that `effect` enters; its own commit counts it."""
     match effect:
         case Invoke(_, state) | JoinNeighbour(Invoke(_, state)) | Commit(_, state):
             return state
@@ -238,5 +238,5 @@ def _fails(effect: Effect) -> bool:
 
 
 def _failed_branch_of(effect: Effect) -> str | None:
-    """Return the fan-out of the failed branch in `effect`; None for other effects."""
+    """Return the fan-out whose branch failed by `effect`; None otherwise."""
     return effect.frames[-1].state if isinstance(effect, BranchFailed) else None

@@ -1,4 +1,4 @@
-"""Reads of an execution from the store, without its workflow's definition."""
+"""Read stored executions, without their workflows' definitions."""
 
 from collections.abc import Iterator
 
@@ -13,13 +13,13 @@ __all__ = ["ending", "last_step", "redrives", "start_record", "steps"]
 
 
 def ending(store: Store, workflow: str, execution: Execution) -> Ending | None:
-    """Return the end of an execution; None while it runs."""
+    """Return an execution's end; None while it runs."""
     last = last_step(store, workflow, execution)
     return last.ending if last else None
 
 
 def steps(store: Store, workflow: str, execution: Execution) -> Iterator[Checkpoint]:
-    """Yield every committed step; steps inside a fan-out follow the step that opened it.
+    """Yield every committed step; each scope's steps follow their opening step.
 
     Reads one partition per shard of each fan-out, besides the top level.
     """
@@ -27,5 +27,5 @@ def steps(store: Store, workflow: str, execution: Execution) -> Iterator[Checkpo
 
 
 def redrives(store: Store, workflow: str, execution: Execution) -> list[Checkpoint]:
-    """Return the commits of all redrives in order; reads the whole top level."""
+    """Return commits of all redrives, in order; reads the whole top level."""
     return [redrive for _, redrive in redrives_of(top_level(store, workflow, execution))]

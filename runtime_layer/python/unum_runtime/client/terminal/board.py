@@ -1,4 +1,4 @@
-"""The table of an execution's states, drawn again and again while it goes on."""
+"""Table of an execution's states, redrawn while the execution runs."""
 
 import os
 from collections.abc import Mapping
@@ -27,14 +27,14 @@ _COLOURS: Mapping[Reach, str] = {
 
 @dataclass
 class Board:
-    """Shows how far an execution has come; a context manager.
+    """Table of an execution's progress; a context manager.
 
-    On a terminal the table has a screen of its own, and what it showed last remains when that is left. Each time it is
-    drawn from the top in the size that the terminal has then, so that nothing depends on what a change of the size
-    made of the lines before. Elsewhere there is a line for each state whose counts have changed.
+    On a terminal it uses the alternate screen; the last table remains on the main screen afterwards. Each redraw starts
+    at the top with the current size, because a resize may have wrapped or moved earlier lines. Other streams get one
+    line for each state with changed counts.
 
     Attributes:
-        stream: where to write.
+        stream: output stream.
     """
 
     stream: TextIO
@@ -60,7 +60,7 @@ class Board:
         if self._is_terminal:
             self._draw(states, title)
         else:
-            self._tell(states)
+            self._print_changes(states)
         self.stream.flush()
         self._shown = states
 
@@ -72,7 +72,7 @@ class Board:
         lines = self._lines if len(self._lines) <= height else [*self._lines[: height - 1], "…"]
         self.stream.write(_HOME + "\n".join(f"{line}{_ERASE_REST}" for line in lines) + _ERASE_BELOW)
 
-    def _tell(self, states: Mapping[str, Progress]) -> None:
+    def _print_changes(self, states: Mapping[str, Progress]) -> None:
         for name, each in states.items():
             if each != self._shown.get(name, Progress(over=each.over)):
                 counts = f"{each.succeeded} done, {each.failed} failed, {each.running} running"
@@ -80,7 +80,7 @@ class Board:
 
 
 def row(name: str, state: Progress) -> tuple[str, ...]:
-    """The cells of the state called `name`, in the order of `HEADINGS`."""
+    """Return cells of the state called `name`, in the order of `HEADINGS`."""
     counts = (state.succeeded, state.failed, state.running)
     slowest = duration_text(state.slowest_ms) if state.slowest_ms else "-"
     return (name, *(str(count) if count else "-" for count in counts), slowest, str(state.reach))

@@ -1,6 +1,6 @@
-"""Whether a mocked result is what the service that it stands for could have answered.
+"""Checks of mocked results against service APIs.
 
-Source: AWS Step Functions API Reference, "MockInput". Fields that the API does not have are let through, as AWS does.
+Source: AWS Step Functions API Reference, "MockInput". Unknown fields pass, as on AWS.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,14 +25,13 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 
 
 def check_result(task: Task, result: Json, validation: Validation) -> None:
-    """Make sure that the service of `task` could have answered `result`.
+    """Raise ValueError unless the service of `task` could answer `result`.
 
-    What a Lambda function returns, the result of a job that is waited for, and what is handed back with a token have no
-    model to compare with.
+    Results of Lambda functions, of jobs and of task tokens have no model, so they pass.
 
     Raises:
-        ValueError: it could not; says every place.
-        ImportError: botocore, whose models of the APIs are compared with, is not installed.
+        ValueError: the result does not fit the model; the text names every place.
+        ImportError: botocore, which has the API models, is not installed.
     """
     resource = "lambda:invoke" if task.form is Form.INVOKE else task.resource
     has_model = resource is not None and not resource.startswith("arn:") and resource not in DATA_SET_TASKS
@@ -46,7 +45,7 @@ def check_result(task: Task, result: Json, validation: Validation) -> None:
 
 
 def _answer(resource: str) -> Any:
-    """The ``botocore.model.Shape`` of what `resource` answers; None where no API says."""
+    """Return the ``botocore.model.Shape`` of answers of `resource`; None without a model."""
     from unum_runtime.aws.services.boto_clients import Clients  # noqa: PLC0415 - needs botocore, and few mocks do
     from unum_runtime.aws.services.operation import parse  # noqa: PLC0415 - beside the other
 
@@ -83,7 +82,7 @@ def _structure_faults(value: dict[str, Json], shape: Any, place: str, *, strict:
 
 
 def _fits(value: Json, shape: Any) -> bool:
-    """Whether `value` is of the type of `shape`, without what is inside; binary data and documents may be anything."""
+    """Return True if `value` has the type of `shape`, members ignored; binary data and documents may be anything."""
     kinds = None if getattr(shape, "is_document_type", False) else _KINDS.get(shape.type_name)
     if kinds is None:
         return True

@@ -1,4 +1,7 @@
-"""A visit of one state: its fields in their order, what is seen of them, and what a failure leads to."""
+"""Visit of one state for TestState: fields in order, inspection data, retriers and catchers.
+
+Each field is evaluated alone, so this visit cannot reuse `advance`, which evaluates all fields of a state at once.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -45,7 +48,7 @@ _Done: TypeAlias = tuple[StateOutput, str | None] | Failure
 
 @records.dataclass(frozen=True)
 class Staged(EvaluationContext):
-    """A moment whose context object is given.
+    """Evaluation context with a given context object.
 
     Attributes:
         context: the context object.
@@ -75,9 +78,9 @@ class Visit:
         workflow: the workflow.
         state: the state.
         value: its input.
-        given: what surrounds it.
-        moment: when it is entered.
-        seen: what TestState shows as ``inspectionData``.
+        given: its surroundings.
+        evaluation: evaluation context of entering it.
+        seen: ``inspectionData`` of TestState.
     """
 
     workflow: Workflow
@@ -88,7 +91,7 @@ class Visit:
     seen: dict[str, Json] = field(default_factory=dict)
 
     def end(self) -> dict[str, Json]:
-        """What it comes to, under the names that TestState has for it."""
+        """Return the result in the shape of TestState."""
         self.seen["input"] = self.value
         try:
             found = self._done()
@@ -117,7 +120,7 @@ class Visit:
         return self._pass_on()
 
     def _pass_on(self) -> _Done:
-        """A Pass, Wait or Succeed."""
+        """Return the exit of a Pass, Wait or Succeed."""
         whole, context = program(self.state), self._context_of()
         if "Result" in self.state.data:  # TestState shows no input of a Pass that does not use it
             self.seen["result"] = self.state.data["Result"]
@@ -126,7 +129,7 @@ class Visit:
         if isinstance(self.state, Pass) and "Result" not in self.state.data:
             self._see_arguments("afterParameters", "InputPath", "Parameters")
         if isinstance(self.state, Wait):
-            whole.until_ms(self.value, context)  # an error in what says so shows
+            whole.until_ms(self.value, context)  # an invalid time fails
         return self._left(self.state, whole.arguments(self.value, context))
 
     def _work(self, task: Task) -> _Done:
@@ -169,11 +172,11 @@ class Visit:
 
     def _fails(self, state: FanOut, size: int) -> bool:
         if not isinstance(state, Map) or not state.tolerates:
-            return False  # what a Map that tolerates nothing comes to is for the mock to say
+            return False  # the mock alone decides the result of a Map without tolerance
         return too_many_failed(state, self.value, self.given.map_iteration_failure_count, size, self.evaluation)
 
     def _enter_map(self, state: Map) -> int:
-        """See what `state` is entered with; how many branches it has."""
+        """Record the input fields of `state`; return the number of branches."""
         whole, context = program(state), self._context_of()
         self._see_arguments("afterInputPath", "InputPath")
         for name in ("MaxConcurrency", "ToleratedFailureCount", "ToleratedFailurePercentage"):
@@ -189,7 +192,7 @@ class Visit:
         return failed if items is None else len(items)
 
     def _items(self, state: Map) -> list[Json] | None:
-        """What the branches are entered with; None where nobody says what is read."""
+        """Return the branches' inputs; None without data for the ``ItemReader``."""
         if state.reads and self.given.map_item_reader_data is None:
             return None
         read = self._read(state) if state.reads else None
@@ -215,7 +218,7 @@ class Visit:
             raise StatesError("States.ItemReaderFailed", str(error)) from error
 
     def _left(self, state: State, result: Json) -> tuple[StateOutput, str | None]:
-        """What the visit leaves with `result` behind it, by the fields of `state`."""
+        """Return the exit with `result`, after recording the output fields of `state`."""
         whole = program(state)
         if isinstance(state, Pass | Work) and not self._is_jsonata:
             fields = ["Result", "ResultSelector"]
@@ -226,7 +229,7 @@ class Visit:
         return whole.output(self.value, result, self._context_of(" result")), state.next
 
     def _recovered(self, failure: Failure) -> dict[str, Json]:
-        """What `failure` leads to, by the state's retriers and catchers."""
+        """Return the result for `failure`, by retriers and catchers."""
         said = {"error": failure.error, "cause": failure.cause}
         shown = {name: text for name, text in said.items() if text is not None}
         if not isinstance(self.state, Work):
@@ -256,11 +259,11 @@ class Visit:
             self.seen[name] = self._only(self.state, *fields).arguments(self.value, self._context_of())
 
     def _only(self, state: State, *fields: str) -> Program:
-        """What `state` does by some of its `fields` alone."""
+        """Return the program of `state` with only some of its `fields`."""
         return program(replace(state, data={name: state.data[name] for name in fields if name in state.data}))
 
     def _context_of(self, part: str = "") -> ExpressionContext:
-        """New each time, so that every look at a field comes to the same random numbers."""
+        """Return a new context each time, so that random numbers are equal for every field."""
         return self.evaluation.context_of(self.state.name, part=part)
 
     @property
@@ -268,7 +271,7 @@ class Visit:
         return self.state.language is Language.JSONATA
 
     def _as_defined(self, target: str) -> str:
-        """The name that a definition has for the state that is entered by `target`, which may read the items of it."""
+        """Return the definition's name for `target`, which may be the hidden Task that reads a Map's items."""
         state = self.workflow.states[target]
         return state.next or target if isinstance(state, Task) and state.resource == READ_ITEMS else target
 

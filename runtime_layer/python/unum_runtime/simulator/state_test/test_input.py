@@ -1,4 +1,4 @@
-"""What a test of one state is given, under the names that the TestState API of Step Functions has for it."""
+"""Input of a test of one state, named as in the TestState API of Step Functions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,40 +9,40 @@ from unum_runtime.simulator.local import Function
 
 
 class Level(StrEnum):
-    """How much is shown of what happens in the state."""
+    """Level of detail of a test's result."""
 
     INFO = "INFO"
-    """What it comes to."""
+    """Result only."""
 
     DEBUG = "DEBUG"
-    """Its data after each of its fields, too, and how its failure was handled."""
+    """Also data after each field, and the handling of a failure."""
 
     TRACE = "TRACE"
-    """The same; Step Functions adds the HTTP request and response of a Task that makes one."""
+    """As DEBUG; Step Functions adds the HTTP request and response of a Task that makes one."""
 
 
 class Validation(StrEnum):
-    """How strictly a mocked result is compared with the service's API."""
+    """Strictness of comparing a mocked result with the service's API."""
 
     STRICT = "STRICT"
-    """Required fields must be there, and all fields that are there must have the API's type."""
+    """Required fields must exist, and every field must have the API's type."""
 
     PRESENT = "PRESENT"
-    """The fields that are there must have the API's type."""
+    """Existing fields must have the API's type."""
 
     NONE = "NONE"
-    """Nothing is compared."""
+    """No comparison."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mock:
-    """What the work of a Task, Map or Parallel comes to.
+    """Mocked outcome of a Task, Map or Parallel.
 
     Attributes:
-        result: as Step Functions would have it; of ``lambda:invoke`` the whole answer, not only ``Payload``.
-        error: name of the error if it fails; None if it succeeds.
-        cause: of the error.
-        field_validation_mode: how strictly the result is compared with the service's API.
+        result: result in Step Functions' shape; for ``lambda:invoke`` the whole answer, not only ``Payload``.
+        error: error name of a failure; None for a success.
+        cause: cause of the failure.
+        field_validation_mode: strictness of comparing the result with the service's API.
     """
 
     result: Json = None
@@ -53,18 +53,18 @@ class Mock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What surrounds the state.
+    """Surroundings of the state.
 
     Attributes:
-        variables: that it sees, by name without ``$``.
-        context: the whole context object; None for that of a new execution.
-        mock: what its work comes to; needed for Map, Parallel, ``.sync``, ``.waitForTaskToken`` and activities, allowed
-            for every Task.
-        functions: handlers for a Task that has no mock, as `LocalWorkflow` takes them.
-        retrier_retry_count: how often the retrier that is for the error was used before.
-        error_caused_by_state: the state inside a Map or Parallel that the mock's error comes from.
-        map_iteration_failure_count: how many branches of a Map failed.
-        map_item_reader_data: what the ``ItemReader`` of a Map reads, as it is in the object.
+        variables: visible variables, by name without ``$``.
+        context: whole context object; None for that of a new execution.
+        mock: mocked outcome; required for Map, Parallel, ``.sync``, ``.waitForTaskToken`` and activities, allowed for
+            every Task.
+        functions: handlers for Tasks without a mock, as for `LocalWorkflow`.
+        retrier_retry_count: earlier uses of the retrier for the error.
+        error_caused_by_state: state inside a Map or Parallel that the mock's error comes from.
+        map_iteration_failure_count: number of failed branches of a Map.
+        map_item_reader_data: content of the object that a Map's ``ItemReader`` reads.
     """
 
     variables: Mapping[str, Json] = field(default_factory=dict)
