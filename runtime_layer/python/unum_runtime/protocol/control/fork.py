@@ -1,4 +1,4 @@
-"""Fork: start another execution from a state of the top level, with copies of all steps before it.
+"""Fork: start another execution from a top-level state, with copies of all earlier steps.
 
 The fork runs on the current version and enters the state with a new input, or with its original one.
 """
@@ -109,7 +109,7 @@ def _visited(rt: Runtime, steps: list[Checkpoint], request: ForkRequest) -> int:
 
 
 def _closed(kept: list[Checkpoint], node: str) -> list[Checkpoint]:
-    """Return `kept` without the scope that its last step opened, if `node` is that fan-out: the fork runs it again."""
+    """Return `kept` without the last step's scope, if `node` opened it: the fork runs it again."""
     *before, last = kept
     is_opened = last.opens is not None and last.opens.state == node
     return [*before, replace(last, opens=None)] if is_opened else kept

@@ -87,7 +87,7 @@ def own_steps(rt: Runtime, execution_name: str) -> list[Checkpoint]:
 
 
 def is_own(rt: Runtime, checkpoint: Checkpoint) -> bool:
-    """Return True if this version can plan from `checkpoint`; start and stop records belong to every version."""
+    """Return True if this version can plan from `checkpoint`; start and stop records suit every version."""
     return not checkpoint.state or checkpoint.digest == rt.workflow.digest
 
 
@@ -122,7 +122,7 @@ def _settle(rt: Runtime, ended: EndedBranches) -> list[Effect]:
 
 
 def _neighbour_joins(rt: Runtime, effect: JoinNeighbour) -> list[JoinNeighbour]:
-    """Return the neighbour joins of a branch: its own, and that of the previous branch if this one has arrived."""
+    """Return neighbour joins of a branch: its own, plus the previous branch's if this one has arrived."""
     name = effect.invoke.name
     scope, index = Scope.around(name.execution, name.frames), name.frames[-1].index
     if index == 0:

@@ -37,7 +37,7 @@ class ValidationException(ClientError):
 
 
 class VersionGone(ClientError):
-    """The version that an execution runs on was deleted."""
+    """Deleted version of a running execution."""
 
 
 class Control(StrEnum):
@@ -72,12 +72,12 @@ class Request:
 
     @property
     def needs_version(self) -> bool:
-        """True if only a handler of the execution's own version can answer."""
+        """True if only the execution's own version can answer."""
         return self.control is not Control.FORK
 
     @property
     def goes_on_anew(self) -> bool:
-        """True if the execution continues with the currently deployed functions."""
+        """True if currently deployed functions continue the execution."""
         return self.control in (Control.REDRIVE, Control.FORK)
 
 
@@ -106,7 +106,7 @@ def request(control: Control, execution: str, /, **content: Json) -> dict[str, J
 
 
 def is_request(event: Json) -> bool:
-    """Return True if `event` has the marks of a control request."""
+    """Return True if `event` has marks of a control request."""
     return isinstance(event, dict) and {MARK, "control"} <= event.keys()
 
 

@@ -1,4 +1,4 @@
-"""Redrive: continue a failed execution from its successful steps, in the same execution and under the same name.
+"""Redrive: continue a failed execution from successful steps, keeping execution and name.
 
 A step after the one that ended the execution enters the failed state again with its original input. The last step then
 ends nothing, so the execution runs. Nothing is deleted. Late events of earlier steps find their names taken, or belong
@@ -73,13 +73,13 @@ def redrive(rt: Runtime, execution_name: str, began: Began | None = None) -> int
 
 
 def under_way(steps: list[Checkpoint]) -> Checkpoint | None:
-    """Return the last redrive among `steps` of a top level; None without one, or if the execution ended after it."""
+    """Return the last redrive among top-level `steps`; None without one, or after a later end."""
     found = redrives(steps)
     return found[-1][1] if found and steps[-1].ending is None else None
 
 
 def entered(effect: Effect) -> Entry | None:
-    """Return the entry of the state that `effect` leads to; None if no state is entered or its input is unknown."""
+    """Return the state entry that `effect` leads to; None without a state or known input."""
     match effect:
         case Invoke(state=state, input=Value(given, _, variables)):
             return Entry(state, given, Continuation(variables=variables))
@@ -136,14 +136,14 @@ def _begin_again(rt: Runtime, steps: list[Checkpoint], began: Began | None) -> C
 
 
 def _waiting_on(entry: Entry, was: Effect) -> Entry:
-    """Return `entry` with the end of its Wait, if `was` is a Wait; the interval of a retrier is over."""
+    """Return `entry` with the Wait's end time, if `was` is a Wait; retry intervals are over."""
     if not isinstance(was, Invoke) or was.retries:
         return entry
     return replace(entry, continuation=replace(entry.continuation, until_ms=was.due_ms))
 
 
 def _counted(rt: Runtime, entry: Entry, steps: list[Checkpoint]) -> Entry:
-    """Return `entry` with the count of redrives, if the workflow reads it: one after each end among `steps`."""
+    """Return `entry` with the redrive count, if the workflow reads it: one per end among `steps`."""
     if not rt.workflow.counts_redrives:
         return entry
     count = sum(step.ending is not None for step in steps)
@@ -178,7 +178,7 @@ def _is_too_late(rt: Runtime, execution: Execution) -> bool:
 
 
 def commit_step(rt: Runtime, checkpoint: Checkpoint, listed: Item = NOT_LISTED) -> Checkpoint:
-    """Commit `checkpoint` unless its name is taken; return the winner. `listed` is its entry in the list index."""
+    """Commit `checkpoint` unless its name is taken; return the winner. `listed` is its list-index entry."""
     key = checkpoint_key(rt.workflow.name, checkpoint.name)
     winner = rt.store.create(key, checkpoint.to_item() | listed, expires_at_s=rt.expires_at_s())
     return checkpoint if winner is None else Checkpoint.from_item(checkpoint.name, winner)

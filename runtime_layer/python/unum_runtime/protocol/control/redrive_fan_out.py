@@ -1,4 +1,4 @@
-"""Redrive of a fan-out: copies of its branches' outcomes in the scope that replaces the failed one.
+"""Redrive of a fan-out: copy branch outcomes into a replacement scope.
 
 Each branch keeps every step that it committed before its failure. The copies are created if absent, before the commit
 that opens the new scope. A redrive may therefore die in between, or run twice, without harm.
@@ -36,7 +36,7 @@ class Kept:
 
 
 def runs_again(rt: Runtime, before: OpenScope, after: OpenScope) -> bool:
-    """Return True if a part of the scope `before` runs again when `after` replaces it.
+    """Return True if any part of scope `before` runs again when `after` replaces it.
 
     Raises:
         ExecutionNotRedrivable: a part of it would fail again.
@@ -58,7 +58,7 @@ def carry(rt: Runtime, before: OpenScope, after: OpenScope) -> None:
 
 
 def pure_failure(workflow: Workflow, before: Effect, last: Checkpoint) -> bool:
-    """Return True if the scope that failed after `last` failed without user code, so that it would fail again.
+    """Return True if a scope failed after `last` without user code, so that it would fail again.
 
     Args:
         workflow: the workflow.
@@ -84,7 +84,7 @@ def planned(rt: Runtime, checkpoint: Checkpoint) -> Effect:
 
 
 def still_fails(opened: OpenScope) -> ExecutionNotRedrivable:
-    """Return the error for a failed fan-out without a branch that would run again."""
+    """Return the error for a failed fan-out without repeatable branches."""
     return ExecutionNotRedrivable(
         f"state {opened.scope.state!r} failed although none of its branches would run again: it would fail again, so "
         "fork at a state before it instead"
@@ -162,7 +162,7 @@ def _renamed(checkpoint: Checkpoint, frames: Frames, count: Mapping[str, Json]) 
 
 
 def copy(rt: Runtime, checkpoint: Checkpoint) -> bool:
-    """Commit `checkpoint` unless its name is taken; return True if it is now committed under its name."""
+    """Commit `checkpoint` unless its name is taken; return True if it is committed now."""
     place = place_of(rt.workflow, checkpoint.state, checkpoint.name)
     if place is None:
         key = checkpoint_key(rt.workflow.name, checkpoint.name)

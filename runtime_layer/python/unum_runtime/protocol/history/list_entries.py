@@ -30,7 +30,7 @@ class Entry(NamedTuple):
 
     @property
     def status(self) -> Status:
-        """Status of the execution, if the entry is its latest."""
+        """Status of the execution, given its latest entry."""
         return Status.RUNNING if isinstance(self.kind, Kind) else self.kind
 
 

@@ -1,4 +1,4 @@
-"""Pending commits of an execution: the continuation of the last commit at the top level and in every branch.
+"""Pending commits of an execution: continuations of its top level and every branch.
 
 Planning again from committed outcomes finds them, so nothing is written for this purpose. Performing a found effect is
 as harmless as a late delivery of its event.
@@ -33,7 +33,7 @@ from unum_runtime.protocol.waiting.service_job import last_job
 
 
 class WaitsFor(StrEnum):
-    """Reason for which a commit is pending."""
+    """Reason for a pending commit."""
 
     DELIVERY = "delivery"
     """An event is being delivered, or was lost."""
@@ -50,11 +50,11 @@ class WaitsFor(StrEnum):
 
 @dataclass(frozen=True)
 class EndedBranches:
-    """Ended branches of one scope, which its completion set may lack.
+    """Ended branches of one scope, possibly missing from its completion set.
 
     Attributes:
         scope: the scope.
-        done: indexes of the completed branches, ascending.
+        done: indexes of completed branches, ascending.
         failed: failures that count against the scope.
     """
 
@@ -107,7 +107,7 @@ Gap: TypeAlias = Missing | EndedBranches
 
 
 def gaps(rt: Runtime, last: Checkpoint) -> Iterator[Gap]:
-    """Yield the continuation of `last`, the last commit of a branch or the top level, as far as it may be lost.
+    """Yield continuations of `last`, the last commit of a branch or the top level, that may be lost.
 
     Args:
         rt: a runtime of the execution's version.

@@ -51,7 +51,7 @@ def checked_input(value: object, store: Store | None = None) -> Json:
 
 
 def record_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s: int) -> Checkpoint:
-    """Create the start record `draft` unless one exists, and return the stored record.
+    """Create start record `draft` unless one exists; return the stored record.
 
     Raises:
         ExecutionAlreadyExists: the name was started with another input.
@@ -87,7 +87,7 @@ def start_record(store: Store, workflow: str, execution_name: str) -> Checkpoint
 
 
 def last_step(store: Store, workflow: str, execution: Execution) -> Checkpoint | None:
-    """Return the last step of the top level, which the execution ends with; None before the first step."""
+    """Return the last top-level step, which also ends an execution; None before the first step."""
     newest = store.query(execution_partition(workflow, execution), newest=1)
     for key, item in newest.items():
         return Checkpoint.from_item(Name(execution, (), int(key.sort)), item)
@@ -100,5 +100,5 @@ def _same_input(one: Checkpoint, other: Checkpoint) -> bool:
 
 
 def _canonical(record: Checkpoint) -> str | None:
-    """Return the input as canonical JSON; None if its outcome is a failure: it was too large to be stored."""
+    """Return the input as canonical JSON; None for an input too large to store."""
     return json.dumps(record.outcome.value, sort_keys=True) if isinstance(record.outcome, Success) else None

@@ -55,13 +55,13 @@ from unum_runtime.store.base import Store
 
 
 def top_level(store: Store, workflow: str, execution: Execution) -> list[Checkpoint]:
-    """Return the steps of the top level, without the start record."""
+    """Return top-level steps, without the start record."""
     items = store.query(execution_partition(workflow, execution))
     return [Checkpoint.from_item(Name(execution, (), int(key.sort)), item) for key, item in items.items()]
 
 
 def from_start(store: Store, workflow: str, execution_name: str) -> list[Checkpoint]:
-    """Return the start record and the steps of the top level.
+    """Return start record and top-level steps.
 
     Raises:
         ExecutionDoesNotExist: no execution has that name.
@@ -71,7 +71,7 @@ def from_start(store: Store, workflow: str, execution_name: str) -> list[Checkpo
 
 
 def shards(store: Store, workflow: str, scope: Scope) -> Iterator[dict[Key, Item]]:
-    """Yield the stored items of each shard of `scope`: checkpoints of branches and packs of them."""
+    """Yield stored items of each shard of `scope`: checkpoints and packs."""
     return (store.query(shard_partition(workflow, scope, shard)) for shard in range(scope.shards))
 
 
@@ -83,7 +83,7 @@ def of_shard(scope: Scope, items: dict[Key, Item]) -> Iterator[Checkpoint]:
 
 
 def branches(store: Store, workflow: str, scope: Scope) -> Iterator[list[Checkpoint]]:
-    """Yield the steps of each branch of `scope`, empty lists included; a shard is read when its first branch is due."""
+    """Yield steps of each branch of `scope`, also empty ones; each shard is read when its first branch is due."""
     for shard, items in enumerate(shards(store, workflow, scope)):
         sequences: list[list[Checkpoint]] = [[] for _ in range(scope.shard_size(shard))]
         for checkpoint in of_shard(scope, items):
@@ -101,7 +101,7 @@ def nested_steps(store: Store, workflow: str, steps: Iterable[Checkpoint]) -> It
 
 
 def redrives(steps: Iterable[Checkpoint]) -> list[tuple[Checkpoint, Checkpoint]]:
-    """Return the step that ended the execution before each redrive, with the redrive's step, from a top level."""
+    """Return pairs of steps in a top level: an end, and the redrive after it."""
     # An end is never overwritten: a step after one can only be that of a redrive.
     return [(before, after) for before, after in pairwise(steps) if before.ending is not None]
 
@@ -121,7 +121,7 @@ class Following(NamedTuple):
 
 
 def following(workflow: Workflow, checkpoint: Checkpoint) -> Following:
-    """Return the continuation of `checkpoint`.
+    """Return effect and visits after `checkpoint`.
 
     Raises:
         OutcomeCollected: the outcome is a tombstone.
@@ -132,28 +132,28 @@ def following(workflow: Workflow, checkpoint: Checkpoint) -> Following:
 
 
 def branch_begin(opened: OpenScope, index: int) -> Following:
-    """Return the begin of branch `index`."""
+    """Return first effect and visits of branch `index`."""
     visits: Visits = []
     return Following(branch(opened, index, visits), visits, reenters=False)
 
 
 def tolerates_failures(state: FanOut) -> bool:
-    """Return True if other branches of `state` continue after one has failed."""
+    """Return True if `state` continues other branches after a failed one."""
     return state.quorum is not None or (isinstance(state, Map) and state.tolerates)
 
 
 def frees_lane(state: FanOut, effect: Effect | None) -> bool:
-    """Return True if a branch of `state` that ended with `effect` lets the next branch of its lane begin."""
+    """Return True if `effect`, the end of a branch of `state`, starts the next branch in its lane."""
     return isinstance(effect, CompleteBranch) or (isinstance(effect, BranchFailed) and tolerates_failures(state))
 
 
 def begun(opened: OpenScope, freed: Iterable[int]) -> set[int]:
-    """Return the branches that have begun, if those in `freed` have freed their lanes."""
+    """Return all started branches, given branches that `freed` their lanes."""
     return {*started_at_once(opened), *(each for index in freed for each in started_after(opened, index))}
 
 
 def failed_with(checkpoint: Checkpoint) -> Failure | None:
-    """Return the failure of the state, even a caught or retried one; None for none."""
+    """Return the failure of `checkpoint`, also a caught or retried one; None after success."""
     match checkpoint.outcome:
         case (Failure() as failure) | Collected(Failure() as failure):
             return failure
@@ -161,19 +161,19 @@ def failed_with(checkpoint: Checkpoint) -> Failure | None:
 
 
 def is_success(checkpoint: Checkpoint) -> bool:
-    """Return True if the state is known to have succeeded."""
+    """Return True if `checkpoint` proves success of its state."""
     # A collected input proves nothing of the state that it entered; a collected output does.
     is_left = checkpoint.phase is Phase.LEFT or not isinstance(checkpoint.outcome, Collected)
     return is_left and failed_with(checkpoint) is None
 
 
 class Timeline:
-    """The commits of one execution, by name and by branch.
+    """Commits of one execution, by name and by branch.
 
     Attributes:
-        workflow: the version that the execution runs on.
-        committed: the start record and the steps, by name, without stop records.
-        top_level: the start record, the steps of the top level and the stop records, in order.
+        workflow: version of the execution.
+        committed: start record and steps, by name, without stop records.
+        top_level: start record, steps of the top level and stop records, in order.
     """
 
     def __init__(self, workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> None:
@@ -199,12 +199,12 @@ class Timeline:
 
     @property
     def start(self) -> Checkpoint:
-        """The start record."""
+        """Start record of the execution."""
         return self.top_level[0]
 
     @property
     def end(self) -> Checkpoint | None:
-        """The commit that ended the execution; None while it runs, again after a redrive."""
+        """Commit that ended the execution; None while it runs, also after a redrive."""
         return self.top_level[-1] if self.top_level and self.top_level[-1].ending is not None else None
 
     @property
@@ -213,18 +213,18 @@ class Timeline:
         return max(checkpoint.committed_ms for checkpoint in self.committed.values())
 
     def outcome_of(self, scope: Scope) -> Checkpoint | None:
-        """Return the commit of the fan-out itself; None if the Task that joins its results commits in its place."""
+        """Return the fan-out's own commit; None if a joining Task commits instead."""
         checkpoint = self.committed.get(scope.join)
         return checkpoint if checkpoint is not None and checkpoint.state == scope.state else None
 
     def after(self, name: Name) -> Checkpoint | None:
-        """Return the first commit after `name` in its branch or at its top level."""
+        """Return the first commit after `name` in its branch or top level."""
         sequence = self._sequences.get(name.frames, [])
         position = bisect_right(sequence, name.step, key=_step)
         return sequence[position] if position < len(sequence) else None
 
     def last(self, frames: Frames) -> Checkpoint | None:
-        """Return the last commit of the branch with `frames`, its inner scopes left out; None before the first."""
+        """Return the last commit of a branch, inner scopes excluded; None without commits."""
         sequence = self._sequences.get(frames)
         return sequence[-1] if sequence else None
 

@@ -1,6 +1,6 @@
-"""Advancing over pure states: from entering a state to the next Task, Wait or fan-out, or to the end of the scope.
+"""Advance over pure states, up to the next Task, Wait or fan-out, or the end of the scope.
 
-Deterministic: the same committed value and evaluation context give every delivery the same answer.
+Deterministic: equal committed values and evaluation contexts give every delivery equal answers.
 """
 
 from typing import TypeAlias
@@ -46,7 +46,7 @@ class AtTask:
 
 @dataclass(frozen=True)
 class AtWait:
-    """Arrival at a Wait that ends at `until_ms` and is not followed by a Task."""
+    """Arrival at a Wait until `until_ms`, without a Task behind it."""
 
     state: Wait
     value: Json
@@ -121,12 +121,12 @@ class Visit:
 
     @property
     def exit(self) -> Onward | None:
-        """The exit; None if control stopped or failed here."""
+        """Exit of the state; None if control stopped or failed here."""
         return self.end if isinstance(self.end, Onward) else None
 
     @property
     def failure(self) -> Failure | None:
-        """The failure that ended the scope here."""
+        """Failure that ended the scope here; None otherwise."""
         return self.end.failure if isinstance(self.end, Failed) else None
 
 
@@ -172,7 +172,7 @@ def branch_moment(state: FanOut, index: int, value: Json, evaluation: Evaluation
 
 
 def join(state: FanOut, value: Json, results: list[Json], evaluation: EvaluationContext) -> StateOutput | Failure:
-    """Return the output of a fan-out, or the failure of its data flow.
+    """Return a fan-out's output, or its data flow's failure.
 
     Args:
         state: the Map or Parallel.
@@ -193,7 +193,7 @@ def join(state: FanOut, value: Json, results: list[Json], evaluation: Evaluation
 
 
 def pass_wait(state: Wait, value: Json, evaluation: EvaluationContext) -> StateOutput | Failure:
-    """Return the output of a Wait whose time is over, or the failure of its data flow."""
+    """Return output of a finished Wait, or its data flow's failure."""
     program, context = compiled(evaluation.workflow, state), evaluation.context_of(state.name)
     try:
         return program.output(value, program.arguments(value, context), context)
@@ -202,7 +202,7 @@ def pass_wait(state: Wait, value: Json, evaluation: EvaluationContext) -> StateO
 
 
 def fall_back(state: Work, value: Json, failure: Failure, evaluation: EvaluationContext) -> Onward | Failed:
-    """Return the exit through a catcher for `failure`, or the failure if no catcher matches.
+    """Return the exit through a matching catcher, otherwise `failure`.
 
     Args:
         state: the failed state, whose retriers are used up.
@@ -243,12 +243,12 @@ def by_branch(state: FanOut, failure: Failure) -> Failure:
 
 
 def exceeded() -> Failure:
-    """Return the failure of a Map with more failed branches than it tolerates."""
+    """Return the failure of a Map that exceeds its tolerance."""
     return Failure("States.ExceedToleratedFailureThreshold", "The specified tolerated failure threshold was exceeded")
 
 
 def failure_of(state: State, failed: StatesError) -> Failure:
-    """Return the failure of `state` after an error in its data flow."""
+    """Return the failure of `state` for a data-flow error."""
     return Failure(failed.error, f"state {state.name!r}: {failed.cause}")
 
 
@@ -361,7 +361,7 @@ def _visit_fan_out(
 def _end_of_branch(
     state: FanOut, index: int, entered: Json, evaluation: EvaluationContext, branches: list[Visits] | None
 ) -> Arrival:
-    """Return the end of branch `index` of a fan-out that is computed in place."""
+    """Return the end of branch `index`, computed in place."""
     visits: Visits | None = None if branches is None else []
     if branches is not None and visits is not None:
         branches.append(visits)
