@@ -204,6 +204,7 @@ class _Thread:
     def _work(self, task: Task, name: Name, entered: Value | None) -> Checkpoint | None:
         """Report a Task; return the next commit."""
         checkpoint = self.timeline.committed.get(name)
+        # Another Task's commit under this name stands for both, so only that Task's outcome is known.
         own = checkpoint if checkpoint is not None and checkpoint.state == task.name else None
         this = TaskAttempt(self.timeline.workflow, task, name, entered, own)
         this.report_start(self.account)
@@ -252,6 +253,7 @@ class _Thread:
         """Report each started branch; return ends by index."""
         state = self.timeline.workflow.fan_out(scope.state)
         at_once = range(scope.size) if opened is None else started_at_once(opened)
+        # A branch follows the one before it in its lane, so its first event has that branch's last as its cause.
         waiting, ends = deque((index, started) for index in at_once), dict[int, _End]()
         while waiting:
             index, before = waiting.popleft()
@@ -306,7 +308,7 @@ class _Thread:
 
     def _guess_passed(self, name: str | None, target: str | None) -> Task | None:
         """Report states before `target` that the definition proves; return the Task that blocks further ones."""
-        passed: set[str] = set()
+        passed: set[str] = set()  # a loop would report the same states for ever
         while name is not None and name != target and name not in passed:
             passed.add(name)
             state = self._state(name)

@@ -54,6 +54,7 @@ class Journal:
     def add(self, event: Event) -> Event:
         """Keep `event`, no earlier than its cause, even if clocks differ."""
         if event.previous is not None:
+            # Sandboxes have their own clocks; an effect before its cause would break the order of the history.
             event.at_ms = max(event.at_ms, event.previous.at_ms)
         self._events.append(event)
         return event
@@ -130,6 +131,7 @@ def _shaped(event: Event, ids: Mapping[Event, int]) -> HistoryEvent:
 def _previous_id(event: Event, ids: Mapping[Event, int]) -> int:
     """Return the number of the event before; 0 for the first state, as in Step Functions."""
     before = event.previous
+    # Step Functions gives the first state's event no cause, although ExecutionStarted comes before it.
     is_first = before is None or (before.type == "ExecutionStarted" and not event.type.startswith("Execution"))
     return 0 if before is None or is_first else ids[before]
 

@@ -21,6 +21,7 @@ def pass_on(account: Account, visits: Visits, *, is_inside: bool = False, meets:
     """
     for number, visit in enumerate(visits):
         if number > 0 or not is_inside:
+            # The last state of a neighbour join has two inputs, and only one of them is known here.
             value = None if meets and visit.exit is None else visit.given
             account.enter(visit.state, value, visit.evaluation.entered_ms)
         _visit(account, visit)

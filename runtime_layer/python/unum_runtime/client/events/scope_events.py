@@ -52,6 +52,7 @@ class Account:
     def enter(self, state: State, value: Known, at_ms: int | None = None) -> None:
         """Report entering `state` with `value`."""
         details = {"name": state.name, **data(input=value)}
+        # No commit stores the time of a passed state; readers must not take the earlier commit's time for it.
         approximate = at_ms is None or _runs_in_passing(state)
         self.add(f"{type(state).__name__}StateEntered", details, at_ms, approximate=approximate)
 

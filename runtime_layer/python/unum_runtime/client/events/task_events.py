@@ -129,6 +129,7 @@ class TaskAttempt:
         """Report a failure, unless the execution's deadline prevented the start."""
         if failure.error == EVALUATION:
             account.fail_to_evaluate(self.task, failure, checkpoint.committed_ms)
+        # Data-flow errors and the execution's deadline fail a Task before its work starts.
         elif failure.error not in _OF_DATA_FLOW and failure != out_of_time(self.workflow):
             event_type = self.kind.prefix + ("TimedOut" if failure.error in _TIMEOUTS else "Failed")
             details = {**self.kind.where, **failure_data(failure)}

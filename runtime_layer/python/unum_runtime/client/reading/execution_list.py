@@ -88,6 +88,7 @@ class Listing:
             StoreError: unreadable index.
         """
         kind: Kind | Status = Kind.STARTED if status in (None, Status.RUNNING) else Status(status)
+        # Most starts have ended, so a search for running executions reads a full page of starts.
         size = LARGEST_PAGE if status is Status.RUNNING else limit
         newest = LAST if token is None else self._place(token, status)
         listed = Listed(self.index, self.workflow)

@@ -194,6 +194,7 @@ class _Run:
         settled = self.timeline.committed.get(self.scope.join)
         if settled is not None and settled.state == self.scope.state:
             return Status.SUCCEEDED if failed_with(settled) is None else Status.FAILED, settled.committed_ms
+        # A commit of the joining Task, or all branches' successes, prove the success of a Map without a commit.
         if settled is not None or (self._state.join is not None and set(branches) == {Status.SUCCEEDED}):
             return Status.SUCCEEDED, max(each.committed_ms for each in self._last_commits())
         # The innermost committed scope around the Map ended it; otherwise only the execution's own end did.

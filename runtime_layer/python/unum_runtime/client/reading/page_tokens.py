@@ -63,6 +63,7 @@ def checked_size(size: int) -> int:
     Raises:
         ClientError: negative, above the maximum, or no whole number.
     """
+    # `isinstance` would accept true and false, which are integers in Python.
     if type(size) is not int or not 0 <= size <= LARGEST_PAGE:
         raise ClientError(f"maxResults: expected 0 to {LARGEST_PAGE}, got {size!r}")
     return size or DEFAULT_PAGE

@@ -100,6 +100,7 @@ class _Count:
             # A fork may have copied steps of another version; this version cannot plan from a state that it lacks.
             if not checkpoint.state or checkpoint.state in self.workflow.states:
                 self._count_step(checkpoint)
+        # Branches are counted last: the ends of all others decide which of them have begun.
         for scope, opened in self.opened.items():
             for index in begun(opened, self.freed.get(scope, ())):
                 self._count_passed(branch_begin(opened, index))

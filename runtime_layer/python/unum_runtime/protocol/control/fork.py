@@ -76,6 +76,7 @@ def fork(rt: Runtime, request: ForkRequest, began: Began | None = None) -> Execu
     fresh = replace(start_record(Execution(request.name, rt.clock.now_ms()), None), outcome=steps[0].outcome)
     _entering(rt, Name(fresh.name.execution, (), step), entry)  # refuse before the first write
     execution = _start(rt, fresh)
+    # Every copy is created if absent, so the same request again resumes a fork that died in between.
     for checkpoint in nested_steps(rt.store, rt.workflow.name, kept[1:]):
         copy = _taken_over(rt, checkpoint, execution)
         if commit_step(rt, copy) != copy:  # not in packs: no join will read these fan-outs again
@@ -84,6 +85,7 @@ def fork(rt: Runtime, request: ForkRequest, began: Began | None = None) -> Execu
     winner = commit_step(rt, replace(checkpoint, began=began))
     if (winner.state, winner.phase, winner.outcome) != (checkpoint.state, checkpoint.phase, checkpoint.outcome):
         raise _taken(rt, request.name)
+    # No event was sent for the copies, so a nudge sends the first one, as after a lost event.
     nudge(rt, request.name)
     return execution
 

@@ -69,6 +69,7 @@ def _gaps(rt: Runtime, execution_name: str, silent_ms: int) -> list[Gap]:
     if silent_ms == 0:
         return found
     kept = [gap for gap in found if not isinstance(gap, Missing) or is_silent(rt, gap, silent_ms)]
+    # Ended branches alone are normal while others run; repeating their set entries would only cost writes.
     return kept if _missing(kept) else []
 
 
@@ -103,6 +104,7 @@ def _effects(rt: Runtime, gap: Gap, names: set[Name]) -> list[Effect]:
         case Resend(envelope, address):
             rt.invoker.invoke([(address, envelope.to_bytes())])
             return []
+        # The arrival that completes the join sends its event; both arrivals are repeated, as either may be lost.
         case JoinNeighbour() as effect:
             arrived = (invoke for each in _neighbour_joins(rt, effect) for invoke in record_arrival(rt, each))
             return [invoke for invoke in arrived if invoke.name in names]

@@ -150,6 +150,7 @@ def runs_on(store: Store, workflow: str, execution_name: str) -> RunsOn:
     Raises:
         ExecutionDoesNotExist: no execution has that name.
     """
+    # Start and stop records have no version, so only the other steps show it.
     steps = [step for step in from_start(store, workflow, execution_name) if step.state]
     began = [step.began for step in steps if step.began is not None]
     return RunsOn(steps[-1].digest if steps else None, began[-1] if began else None)
@@ -189,6 +190,7 @@ def checked_silent_ms(value: Json) -> int:
     Raises:
         ValidationException: not a whole number of milliseconds from 0 on.
     """
+    # `isinstance` would accept true and false, which are integers in Python.
     if type(value) is not int or value < 0:
         raise ValidationException(f"{SILENT}: expected milliseconds, a whole number from 0 on, got {value!r}")
     return value

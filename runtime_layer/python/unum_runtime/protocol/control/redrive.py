@@ -123,6 +123,7 @@ def _begin_again(rt: Runtime, steps: list[Checkpoint], began: Began | None) -> C
             f"execution {last.name.execution.name!r} ended after {last.state!r} by no user code: it would again, so "
             "fork at a state before, or with another input"
         )
+    # Two redrives at once compete for this name, and the loser continues from the winner's commit.
     name = replace(last.name, step=last.name.step + 1)
     checkpoint, following = entering(rt, name, _counted(rt, _waiting_on(entry, was), steps))
     if isinstance(was, OpenScope):
@@ -137,6 +138,7 @@ def _begin_again(rt: Runtime, steps: list[Checkpoint], began: Began | None) -> C
 
 def _waiting_on(entry: Entry, was: Effect) -> Entry:
     """Return `entry` with the Wait's end time, if `was` is a Wait; retry intervals are over."""
+    # A redriven Wait keeps its original end; waiting its whole duration again would be a second Wait.
     if not isinstance(was, Invoke) or was.retries:
         return entry
     return replace(entry, continuation=replace(entry.continuation, until_ms=was.due_ms))

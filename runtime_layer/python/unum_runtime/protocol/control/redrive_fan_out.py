@@ -112,6 +112,7 @@ def _all_kept(rt: Runtime, before: OpenScope, after: OpenScope) -> Iterator[Kept
 def _kept(rt: Runtime, opened: OpenScope, index: int, sequence: list[Checkpoint], after: OpenScope) -> Kept:
     failed_in, effect = "", planned(rt, sequence[-1]) if sequence else None
     if isinstance(effect, BranchFailed) and _may_succeed(rt, opened, index, sequence, effect.failure):
+        # Without its failed step the branch continues from the step before, which repeats only that one.
         failed_in, sequence = sequence[-1].state, sequence[:-1]
         effect = planned(rt, sequence[-1]) if sequence else None
     frames, count = after.scope.branch(index), redriven(after.arrival.evaluation.variables)
@@ -120,6 +121,7 @@ def _kept(rt: Runtime, opened: OpenScope, index: int, sequence: list[Checkpoint]
     if not isinstance(effect, OpenScope):
         return Kept(steps, None, failed_inside=False, is_over=is_over)
     again = same_size(effect, planned(rt, steps[-1]))
+    # Inner scopes have the new frames and generation, so their copies need the new scope in `opens`.
     steps = (*steps[:-1], replace(steps[-1], opens=again.scope))
     return Kept(steps, (effect, again), failed_inside=failed_in == again.scope.state, is_over=is_over)
 

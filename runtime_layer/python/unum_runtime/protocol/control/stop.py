@@ -39,6 +39,7 @@ def stop(rt: Runtime, execution: Execution, failure: Failure) -> Checkpoint:
     last = last_step(rt.store, rt.workflow.name, execution)
     name = Name(execution, (), START_STEP) if last is None else last.name
     before = None
+    # Each lost race shows a newer step, so the loop ends with the execution, at the latest at its hop budget.
     while last is None or last.ending is None:
         before, name = last, name.following
         last = _create(rt, stop_record(name, shorten(failure), rt.clock.now_ms()))

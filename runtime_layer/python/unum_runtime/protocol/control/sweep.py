@@ -119,6 +119,7 @@ def sweep(rt: Runtime, index: Index, asked: Sweep, ask: Ask) -> Swept:
     newest = min(asked.newest, place(Execution(LAST, max(0, now_ms - asked.silent_ms))))
     for running, rest in Listed(index, rt.workflow.name).running(oldest=oldest, newest=newest):
         for execution in running:
+            # At least one execution is asked, so that each delivery makes progress and the chain of sweeps ends.
             if looked_at and _is_short(rt):
                 return Swept(looked_at, silent, replace(asked, newest=place(execution)))
             looked_at += 1

@@ -117,6 +117,7 @@ class Listed:
         """Return the later entries of executions with entries of `kind` at `places`: ascending, of one shard."""
         first = Status.SUCCEEDED if kind is Kind.STARTED else Kind.REDRIVEN
         later = self._range(first, shard, places)
+        # One partition often suffices: all starts have succeeded, or no failed end was redriven.
         if len(later) == (len(places) if kind is Kind.STARTED else 0):
             return later
         for other in (other for other in LATER if other is not first):

@@ -62,6 +62,7 @@ def record_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s
     if item is None:
         return draft
     record = read_start_record(name, item)
+    # A repeated start with equal input is a retry by the caller, not a conflict.
     if not _same_input(record, draft):
         raise ExecutionAlreadyExists(
             f"execution {name!r} of workflow {workflow!r} was started with another input "

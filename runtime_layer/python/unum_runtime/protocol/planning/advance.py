@@ -279,6 +279,7 @@ def _task_behind(wait: AtWait, visits: Visits | None) -> AtTask | None:
     if after.is_late:
         return None
     ahead: Visits | None = None if visits is None else []
+    # Visits ahead count only if a Task follows; otherwise the Wait's own commit leads to them.
     arrival = _follow(wait.state.next, Success(left.value), after, ahead)
     if not isinstance(arrival, AtTask):
         return None
@@ -323,6 +324,7 @@ def _visit_wait(state: Wait, value: Json, evaluation: EvaluationContext) -> Arri
     program, context = compiled(evaluation.workflow, state), evaluation.context_of(state.name)
     until_ms = program.until_ms(value, context)
     deadline_ms = deadline(evaluation.workflow, evaluation.execution)
+    # A Wait never outlasts the execution, so that its timeout is committed in time.
     if deadline_ms is not None:
         until_ms = min(until_ms, deadline_ms)
     if until_ms > evaluation.entered_ms:
