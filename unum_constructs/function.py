@@ -88,6 +88,7 @@ class UnumFunction(lambda_.Function):
         **options: Any,
     ) -> None:
         try:
+            # Checked before resources exist: a failed construct would leave its siblings behind.
             function_options = FunctionOptions(guard=guard, checkpoint=checkpoint, memoize=memoize)
             _check(memory_size, timeout, log_group)
         except ValueError as error:
@@ -142,6 +143,7 @@ def _check(memory_size: object, timeout: object, log_group: object) -> None:
     if isinstance(memory_size, int) and memory_size not in ALLOWED_MB and not Token.is_unresolved(memory_size):
         raise ValueError(f"memory_size: expected {ALLOWED_MB[0]} to {ALLOWED_MB[-1]} MB, got {memory_size}")
     if isinstance(timeout, Duration) and not timeout.is_unresolved():
+        # `to_seconds` raises an error of the CDK's process for fractions.
         seconds = timeout.to_milliseconds() / 1000
         if seconds not in ALLOWED_S:
             expected = f"expected whole seconds, {ALLOWED_S[0]} to {ALLOWED_S[-1]}"
@@ -166,6 +168,7 @@ def _log_group(
 def _role(scope: Construct, construct_id: str, group: logs.ILogGroup, *, in_vpc: bool) -> iam.Role:
     role = iam.Role(scope, construct_id, assumed_by=_lambda())
     acknowledge(role, ROLE)
+    # Instead of the managed policy AWSLambdaBasicExecutionRole, which allows all log groups.
     group.grant_write(role)
     if in_vpc:
         statement = iam.PolicyStatement(actions=[*IN_VPC], resources=["*"])

@@ -75,6 +75,7 @@ class IUnumWorkflow(MeteredWorkflow):
         """
         partitions = [start_partition_prefix(self.workflow_name), self.own_partitions]
         read = self._grant_items(grantee, [*ACTIONS[Operation.READ], *ACTIONS[Operation.LIST]], partitions)
+        # An index has an ARN of its own, which permissions for the table do not cover.
         if has_list_index(self.table):
             read = read.combine(
                 self._grant_items(
@@ -203,6 +204,7 @@ class IUnumWorkflow(MeteredWorkflow):
         return iam.Grant.add_to_principal(grantee=grantee, actions=[*actions], resource_arns=[objects])
 
     def _grant_key_use(self, grantee: iam.IGrantable, *, writes: bool) -> iam.Grant:
+        # `combine` needs a first grant.
         none = iam.Grant.drop(grantee, "keys of AWS need no grant")
         items, objects = (WRITING_ITEMS, WRITING_OBJECTS) if writes else (READING_ITEMS, READING_OBJECTS)
         kept = [(self.table, items, "dynamodb"), (self.payload_bucket, objects, "s3")]

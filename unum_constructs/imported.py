@@ -26,7 +26,7 @@ _ALIAS = re.compile(r"arn:[^:]+:lambda:[^:]+:[^:]+:function:[^:]+:[^:]+")
 class ImportedWorkflow(IUnumWorkflow):
     """Deployed workflow; see `UnumWorkflow.from_workflow_attributes`."""
 
-    def __init__(  # noqa: PLR0913 - what there is to know of a workflow, by name
+    def __init__(  # noqa: PLR0913 - one keyword for each attribute
         self,
         scope: Construct,
         construct_id: str,
@@ -51,6 +51,7 @@ class ImportedWorkflow(IUnumWorkflow):
         if control_alias_arn is not None:
             control = self._qualified("control_alias_arn", control_alias_arn, control_alias(workflow_name))
             self.control_alias = self._alias("Control", control, same_environment=same_environment)
+        # Event source mappings are added later, as children of the function that they poll for.
         self.start_alias.node.add_validation(_NotPolled(self.start_alias))
 
     def _table(self, named: str) -> dynamodb.ITable:

@@ -121,6 +121,7 @@ class MeteredWorkflow(Construct):
         return self.metric(WorkflowMetric.TIME, **options)
 
     def _metric(self, name: str, dimensions: dict[str, str], options: MetricOptions) -> cloudwatch.Metric:
+        # The sum of durations has no meaning, nor has the average of counts.
         shown: MetricOptions = {"statistic": "Average" if name in TIMES else "Sum", **options}
         return cloudwatch.Metric(namespace=NAMESPACE, metric_name=name, dimensions_map=dimensions, **shown).attach_to(
             self

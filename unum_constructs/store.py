@@ -154,6 +154,7 @@ def claim_name(workflow: Construct, table: ITable, name: str) -> None:
             workflow,
             f"store: another workflow called {name!r} uses the table {table.node.path}; change `workflow_name`",
         )
+    # A child construct of the table: two workflows of any stack in the app find the same claim.
     Construct(table, claimed)  # type: ignore[arg-type]  # every table is a construct
 
 
@@ -161,6 +162,7 @@ def has_list_index(table: ITable) -> bool:
     """Return True if `table` has the index of executions; imported tables may have it."""
     resource = table.node.default_child
     if not isinstance(resource, CfnTable | CfnGlobalTable):
+        # Imported tables have no template here; a missing index fails at run time.
         return True
     indexes = resource.stack.resolve(resource.global_secondary_indexes) or ()
     return any(index["indexName"] == INDEX for index in indexes)

@@ -78,6 +78,7 @@ class Sweep:
             seconds(workflow, "sweep: silent_for", self.silent_for),
             max(map(_known_timeout, hosts)),
         )
+        # A function may be silent for its whole timeout without any loss.
         if silent_s <= timeout_s:
             raise ConstructError(
                 workflow,
@@ -108,7 +109,7 @@ class WorkflowSweep(Construct):
         schedule: EventBridge Scheduler schedule.
     """
 
-    def __init__(  # noqa: PLR0913 - what it is made of, by name
+    def __init__(  # noqa: PLR0913 - one keyword for each part
         self,
         scope: Construct,
         construct_id: str,

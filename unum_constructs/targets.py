@@ -133,6 +133,7 @@ def _named_start(name: str | None, own: str, value: Any) -> Json:
     if name is not None and (not isinstance(name, str) or not name):
         raise ValueError(f"name: expected text or None, got {name!r}")
     try:
+        # NaN is no JSON: the CDK's process would exit instead of raising an error.
         json.dumps(value, allow_nan=False, default=_check_resolvable)
     except (TypeError, ValueError) as error:
         raise ValueError(f"input: expected JSON: {error}") from error

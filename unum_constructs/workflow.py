@@ -24,10 +24,9 @@ from unum_constructs.assembly.options import (
     ExecutionBounds,
     RuntimeOptions,
     check_leases,
-    checked_attempts,
     checked_definition,
-    checked_event_age_s,
     checked_history_retention_s,
+    checked_limits,
     checked_name,
     checked_retention_s,
     options_of,
@@ -41,7 +40,7 @@ from unum_constructs.cdk.outputs import add_outputs
 from unum_constructs.cdk.queues import new_queue
 from unum_constructs.errors import ConstructError
 from unum_constructs.grants import IUnumWorkflow
-from unum_constructs.hosting.host import DeliveryLimits, Failures
+from unum_constructs.hosting.host import Failures
 from unum_constructs.imported import ImportedWorkflow
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.monitoring.workflow_monitoring import MonitoredWorkflow
@@ -208,7 +207,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         runtime = RuntimeOptions.checked(
             self, collection=collection, guard=guard, log_level=log_level, metrics=metrics, fusion=fusion
         )
-        limits = DeliveryLimits(checked_event_age_s(self, max_event_age), checked_attempts(self, retry_attempts))
+        limits = checked_limits(self, max_event_age, retry_attempts)
         bounds = ExecutionBounds(timeout, hop_budget, payload, payload_limit, small_results)
 
         # 2. The definition, compiled, and bound to its functions.
@@ -246,7 +245,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
             Tags.of(self).add(key, value)
 
     @staticmethod
-    def from_workflow_attributes(  # noqa: PLR0913 - what there is to know of a workflow, by name
+    def from_workflow_attributes(  # noqa: PLR0913 - one keyword for each attribute
         scope: Construct,
         construct_id: str,
         *,

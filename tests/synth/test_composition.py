@@ -50,7 +50,7 @@ def test_provisioned_concurrency_is_that_of_the_version_and_its_price_is_told() 
     assert version["Properties"]["ProvisionedConcurrencyConfig"] == {"ProvisionedConcurrentExecutions": 2}
     assert version["DeletionPolicy"] == "Retain"
     (warning,) = deployment.warnings()
-    assert "each costs until it is deleted" in warning.text
+    assert "which costs until the version is deleted" in warning.text
 
 
 def test_snap_start() -> None:
@@ -124,7 +124,7 @@ def test_a_nested_stack() -> None:
 
 def test_a_function_around_a_nested_stack() -> None:
     stack = Stack(App(), "Stack")
-    with pytest.raises(ConstructError, match="have the workflow in the stack around nested ones"):
+    with pytest.raises(ConstructError, match="move the workflow to the stack around nested ones"):
         Deployment(NestedStack(stack, "Nested")).flow(chain("A"), {"A": function(stack, "A")})
 
 
@@ -179,7 +179,9 @@ class AnotherHandler:
 def test_an_aspect_that_takes_the_handler_away() -> None:
     deployment = Deployment.of(chain("A"), "A")
     Aspects.of(deployment.stack).add(AnotherHandler())
-    with pytest.raises(RuntimeError, match=r"Stack/A: its handler was set to 'datadog.handler' after it became"):
+    with pytest.raises(
+        RuntimeError, match=r"Stack/A: its handler was set to 'datadog.handler' after the function joined"
+    ):
         _ = deployment.template
 
 

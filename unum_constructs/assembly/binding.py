@@ -60,6 +60,7 @@ class Program:
 
             hosts = {**hosts, SERVICES: provision.new_service_function(construct, "Services")}
             for other in self.started.values():
+                # Through start aliases, the service function depends on all functions of the other workflows.
                 hosts[SERVICES].references.update(other.hosts)
             warn_of_wide_permissions(construct, workflow, self.started)
         return replace(self, workflow=with_one_key_each(workflow, hosts), hosts=hosts)
@@ -117,9 +118,11 @@ def compile_program(
         workflow = bound.compile(name, functions.keys(), options)
     except DefinitionError as error:
         path = construct.node.path
+        # Problems are relative to the definition; users need the construct's path to find it in a large app.
         problems = tuple(replace(each, path=f"{path}: {each.path}") for each in error.problems)
         raise DefinitionError(problems) from error
     for warned in bound.warnings():
+        # The id contains the path, so that users acknowledge each warning by itself.
         Annotations.of(construct).add_warning_v2(f"unum:{warned.code}[{warned.path}]", str(warned))
     return Program(workflow=workflow, bound=bound, hosts=hosts, started=_started_workflows(workflow, bound, others))
 

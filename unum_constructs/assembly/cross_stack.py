@@ -65,6 +65,7 @@ class CrossStackFunction(Construct):
 
     def send_failures(self, failures: Failures, *, after: IDependable) -> None:
         """Send failed events of the host's version to the workflow's failure handler; see `Host.send_failures`."""
+        # A qualified ARN is arn:PARTITION:lambda:REGION:ACCOUNT:function:NAME:VERSION, so parts 6 and 7.
         arn = Fn.split(":", self._host.version_arn_in(Stack.of(self)))
         configuration = failures.configure(self, function_name=Fn.select(6, arn), qualifier=Fn.select(7, arn))
         configuration.node.add_dependency(after)
@@ -86,6 +87,7 @@ def distant_layers_of(workflow: Construct, compiled: Workflow, hosts: Collection
     """Make the workflow's layers in each other stack of its functions; return them by stack path."""
     stacks = {host.stack: stack_of(host.function) for host in hosts}
     stacks.pop(path_of(stack_of(workflow)), None)
+    # The path makes the id unique among workflows of several stacks that share this stack.
     place = "-".join(("Unum", *workflow.node.path.split("/")))
     return {
         path: WorkflowLayers(Construct(stack, place), workflow=compiled, python=newest_python(_in_stack(path, hosts)))

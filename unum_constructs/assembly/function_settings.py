@@ -113,6 +113,7 @@ class Assembly:
     @cached_property
     def service(self) -> Mapping[str, Any]:
         """Fields of `unum_runtime.functions.configuration.Service` that all functions share; defaults are left out."""
+        # Values equal to the runtime's default are left out: environments have 4 KB for all workflows of a function.
         service: dict[str, Any] = {
             "table": self.state.table.table_name,
             "hosts": [],
@@ -171,15 +172,19 @@ class Assembly:
         Returns:
             The policy, in `scope`.
         """
+        # A version has one on-failure destination: the first workflow's handler, which forwards to the others.
         host, known = self.hosts[key], self.wired.known[key]
         claimed = host.claim_failures(failures)
+        # The start alias has a destination of its own, so its function reports here in any case.
         reports = claimed is failures or key == self.wiring.start
         statements = self._statements(key, reporting=self._report_statements(failures) if reports else ())
+        # A policy of its own, not the role's default one: functions depend on that, so edges would be circular.
         policy = permissions.attach(scope, key, known.function, statements)
         if claimed is failures:
             known.send_failures(failures, after=policy)
         else:
             claimed.handler.forward_failures(self.workflow.name, failures.handler)
+        # Lambda counts invocations in a chain, so loops, responses and nested executions look like recursion.
         if key in recursive_functions(self.workflow) or self._answered(key) or self._restarts(key):
             host.allow_recursion()
         host.serve(self.workflow.name, self._layers_of(host), self._service_of(key))
@@ -230,6 +235,7 @@ class Assembly:
 
     def _shared(self, what: Hashable, make: Callable[[], Iterable[iam.PolicyStatement]]) -> Statements:
         """Return statements that many policies share, made once: each is a call to the CDK's process."""
+        # Otherwise every function would pay about 0.5 ms for each of them.
         if what not in self._shared_statements:
             self._shared_statements[what] = (*make(),)
         return self._shared_statements[what]
@@ -300,7 +306,9 @@ class Assembly:
         if self.timer and self._uses_timer(key):
             service["timer"] = self.timer.queue.queue_url
         if host.stack in self.distant_layers:
+            # The workflow's stack is deployed after the function's, so references to it are impossible.
             service |= self._names_for_other_stacks(service)
         if key == self.wiring.start:
+            # Only the starting function puts versions into envelopes; the others pass them on.
             service |= {"carried": [*self.wiring.carried], "start_alias": self.start_alias}
         return service

@@ -119,6 +119,7 @@ class ExecutionBounds:
         )
 
     def _checked_hop_budget(self, workflow: Construct) -> int:
+        # `type`, not `isinstance`: True is an int in Python.
         if type(self.hop_budget) is not int or self.hop_budget < 1:
             raise ConstructError(workflow, f"hop_budget: expected at least 1 step, got {self.hop_budget!r}")
         return self.hop_budget
@@ -208,23 +209,15 @@ def checked_history_retention_s(workflow: Construct, history_retention: Duration
     return seconds
 
 
-def checked_event_age_s(workflow: Construct, max_event_age: Duration | None) -> int | None:
-    """Return `max_event_age` in seconds.
+def checked_limits(workflow: Construct, max_event_age: Duration | None, retry_attempts: int | None) -> DeliveryLimits:
+    """Return the limits of Lambda's retries.
 
     Raises:
-        ConstructError: Lambda does not allow the value.
+        ConstructError: Lambda does not allow a value.
     """
     seconds = None if max_event_age is None else whole_seconds(workflow, "max_event_age", max_event_age)
-    return _within(workflow, "max_event_age", seconds, EVENT_AGE_S, " s")
-
-
-def checked_attempts(workflow: Construct, retry_attempts: int | None) -> int | None:
-    """Return `retry_attempts`.
-
-    Raises:
-        ConstructError: Lambda does not allow the value.
-    """
-    return _within(workflow, "retry_attempts", retry_attempts, ATTEMPTS)
+    age_s = _within(workflow, "max_event_age", seconds, EVENT_AGE_S, " s")
+    return DeliveryLimits(age_s, _within(workflow, "retry_attempts", retry_attempts, ATTEMPTS))
 
 
 def options_of(
@@ -244,11 +237,13 @@ def options_of(
         raise ConstructError(workflow, f"function_options[{key!r}]: expected a key of `functions`, {sorted(functions)}")
     check_types(workflow, FunctionOptions, {f"function_options[{key!r}]": each for key, each in given.items()})
     own = {key: each.function_options for key, each in functions.items() if isinstance(each, UnumFunction)}
+    # Later mappings win: default, own options, options of this workflow.
     options = dict.fromkeys((*functions, SERVICES), FunctionOptions()) | own | dict(given)
     return {key: _guarded(each, guard) for key, each in options.items()}
 
 
 def _guarded(options: FunctionOptions, guard: Guard | None) -> FunctionOptions:
+    # Without a checkpoint there is no stored outcome that a guard could read.
     return replace(options, guard=guard) if options.guard is None and options.checkpoint else options
 
 

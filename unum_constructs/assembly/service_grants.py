@@ -36,6 +36,7 @@ def call_statements(
         own_alias: ARN of the workflow's start alias.
         aliases: placeholders of start aliases of other workflows.
     """
+    # Pseudo parameters resolve at deployment, so that one template fits every account and region.
     known = {**values, **_DEPLOYMENT, OWN_ALIAS: own_alias}
     for actions, resources in _merged(workflow, aliases).items():
         arns = [_PLACEHOLDER.sub(lambda match: _value(match, known), arn) for arn in resources]

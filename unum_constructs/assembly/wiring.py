@@ -71,15 +71,19 @@ def wire(workflow: Workflow, hosts: Mapping[str, Host], *, stack: str) -> Wiring
     if start != ENTRY and (
         hosts[start].stack != stack or any(hosts[key].reaches(hosts[start]) for key in edges if key != start)
     ):
+        # Nothing refers to the entry, so it can refer to all functions without a circle.
         edges[ENTRY], start = (start,), ENTRY
     forward = {key: _add_references(hosts, key, planned.forward[key], stack) for key in planned.forward if key != ENTRY}
+    # A reference that would close a circle of functions travels as data in the envelope.
     left_out = (target for key in forward for target in planned.forward[key] if target not in forward[key])
     carried = _unique((*planned.carried, *left_out))
     named = edges[start] if start == ENTRY else forward[start]
     references = {**forward, start: _unique(key for key in (*named, *carried) if key != start)}
     if any(map(starts_itself, workflow.tasks)):
+        # The start alias depends on every policy, so no environment may refer to it.
         carried = (*carried, START)
     if start != ENTRY:
+        # Recorded for later workflows of the same functions, which must not close a circle either.
         hosts[start].references.update(hosts[key] for key in references[start])
     return Wiring(start, edges, references, carried)
 
@@ -103,6 +107,7 @@ def timer_targets(workflow: Workflow) -> tuple[str, ...]:
 
 def _add_references(hosts: Mapping[str, Host], key: str, targets: Iterable[str], stack: str) -> tuple[str, ...]:
     """Record references from the function `key` to `targets`, except circular ones; return them."""
+    # Order matters: an earlier reference can exclude a later one, and outputs must not depend on chance.
     possible = []
     for target in targets:
         if hosts[key].stack in (stack, hosts[target].stack) and not hosts[target].reaches(hosts[key]):

@@ -49,6 +49,7 @@ def hosts_of(workflow: IConstruct, functions: Mapping[str, lambda_.Function]) ->
             if (host := _host(function)) is None:
                 new.append(host := _new_host(function))
             hosts[id(function)] = host
+    # Aspects and later code may still change functions; validation is the last step before templates.
     node_of(workflow).add_validation(_FunctionsUnchanged(new))
     return {key: hosts[id(function)] for key, function in functions.items()}
 
@@ -96,6 +97,7 @@ class _FunctionsUnchanged:
 
     def validate(self) -> list[str]:
         found = [(host, properties_of(host.resource)) for host in self._hosts]
+        # One `resolve` for all functions: each is a call to the CDK's process.
         asked = [
             {
                 "environment": environment.environment_of(host.resource, properties),
@@ -166,6 +168,7 @@ def _stack_problems(stack: Stack, function: lambda_.Function) -> Iterator[str]:
 def _function_problems(function: lambda_.Function, resource: lambda_.CfnFunction) -> Iterator[str]:
     """Yield problems of a function before its first workflow."""
     given = properties_of(resource)
+    # Read as a raw property: older versions of the CDK know no `durable_config`.
     if given.get("durableConfig") is not None:
         yield "is a durable function, which Lambda invokes by another protocol; remove `durable_config`"
     if package_type_of(function) == IMAGE:
@@ -195,6 +198,7 @@ def _archive_problems(runtime: str | None, handler: str | None) -> Iterator[str]
         yield f"expected the runtime Python 3.11 or newer, got {runtime!r}; change `runtime`"
     if handler is not None and is_token(handler):
         yield "its handler is a token, but synth has to know it; write it as text"
+    # Probably copied from a template; the runtime would call itself.
     elif handler == HANDLER:
         yield f"its handler is {HANDLER}, which the workflow sets itself; name your own handler"
     elif "." not in (handler or ""):

@@ -67,6 +67,7 @@ def allow_logs(key: kms.IKey, scope: Construct) -> None:
         resources=["*"],
         conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}},
     )
+    # The CDK cannot change an imported key's policy, and then adds nothing.
     if not key.add_to_resource_policy(statement).statement_added:
         Annotations.of(scope).add_warning_v2(
             "unum:keyPolicy",

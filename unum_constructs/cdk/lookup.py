@@ -20,6 +20,7 @@ Answer = TypeVar("Answer")
 
 def _cached(ask: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
     """Return `ask`, called once for each construct."""
+    # Weak keys: tests synthesize hundreds of apps in one process.
     answers: WeakKeyDictionary[Asked, Answer] = WeakKeyDictionary()
 
     @wraps(ask)

@@ -20,33 +20,33 @@ _NIST = "NIST.800.53.R5"
 _INLINE = f"{_NIST}-IAMNoInlinePolicy"
 
 OWN_FUNCTION: Reasons = {
-    f"{_NIST}-LambdaConcurrency": "Events that Lambda throttles wait and come again; a reservation would be taken from "
-    "the account's concurrency for what runs at any width",
-    f"{_NIST}-LambdaInsideVPC": "It talks to AWS alone, by TLS and as a role; `vpc` puts it into a VPC",
+    f"{_NIST}-LambdaConcurrency": "Lambda retries throttled events; a reservation would reduce the account's "
+    "concurrency for functions of any width",
+    f"{_NIST}-LambdaInsideVPC": "It calls AWS services only, with TLS and a role; `vpc` puts it into a VPC",
 }
 """Reasons for functions without user code."""
 
-SAME_RUNTIME: Reasons = {"AwsSolutions-L1": "The newest Python that the workflow's functions have"}
+SAME_RUNTIME: Reasons = {"AwsSolutions-L1": "The newest Python of the workflow's functions"}
 
-DEFAULT_RUNTIME: Reasons = {"AwsSolutions-L1": "The newest Python that the runtime in the layer is known to run on"}
+DEFAULT_RUNTIME: Reasons = {"AwsSolutions-L1": "The newest Python that the layer is tested on"}
 
 FAILURES_HANDLED: Reasons = {
     f"{_NIST}-LambdaDLQ": "Failed events go to the workflow's failure handler, as on-failure destination, and from "
     "it to the workflow's failure queue"
 }
 
-ROLE: Reasons = {_INLINE: "A policy for one role, which goes with the role and can be attached to no other"}
+ROLE: Reasons = {_INLINE: "A policy for one role, deleted with the role"}
 
 LOG_GROUP: Reasons = {
     f"{_NIST}-CloudWatchLogGroupEncrypted": "Encrypted with a key of CloudWatch Logs; `encryption_key` sets another"
 }
 
 TABLE: Reasons = {
-    f"{_NIST}-DynamoDBInBackupPlan": "The state of executions expires; restored, it would be continued by nobody"
+    f"{_NIST}-DynamoDBInBackupPlan": "The state of executions expires; no event would continue a restored one"
 }
 NO_RECOVERY: Reasons = dict.fromkeys(
     ("AwsSolutions-DDB3", f"{_NIST}-DynamoDBPITREnabled"),
-    "The state of executions expires; Store.dynamodb(point_in_time_recovery=True) has it restorable until then",
+    "The state of executions expires; Store.dynamodb(point_in_time_recovery=True) makes it restorable until then",
 )
 
 LARGE_VALUES: Reasons = dict.fromkeys(
@@ -56,24 +56,20 @@ LARGE_VALUES: Reasons = dict.fromkeys(
         f"{_NIST}-S3BucketReplicationEnabled",
         f"{_NIST}-S3BucketVersioningEnabled",
     ),
-    "Parts of the state of executions, which expires; `payload_bucket` may be one of your own that has all this",
+    "Parts of execution state, which expires; `payload_bucket` may be a bucket of yours with all this",
 ) | {f"{_NIST}-S3DefaultEncryptionKMS": "Encrypted with a key of S3; `encryption_key` sets another"}
 """Reasons for the payload bucket."""
 
-DEAD_LETTERS: Reasons = {"AwsSolutions-SQS3": "It is where the workflow's dead letters end; an alarm watches it"}
-ACTIVITIES: Reasons = {
-    "AwsSolutions-SQS3": "Workers may take a Task as often as they like; its time limit ends it, no number of receives"
-}
+DEAD_LETTERS: Reasons = {"AwsSolutions-SQS3": "It is the workflow's dead-letter queue; an alarm watches it"}
+ACTIVITIES: Reasons = {"AwsSolutions-SQS3": "Workers may receive a Task any number of times; its time limit ends it"}
 
-ALARM: Reasons = {f"{_NIST}-CloudWatchAlarmAction": "The app says who is told: `add_alarm_action`, or `add_alarms`"}
+ALARM: Reasons = {f"{_NIST}-CloudWatchAlarmAction": "The app chooses the actions: `add_alarm_action`, or `add_alarms`"}
 
-VERSIONS = "Any version of one function: executions stay on the version that they began with"
-RUN_TIME_NAMES = "As far as the definition names it; the rest of the name is known at run time alone"
-NETWORK: Reasons = {
-    "AwsSolutions-IAM5[Resource::*]": "Lambda manages network interfaces that have no names before; AWS asks for all"
-}
+VERSIONS = "Any version of one function: executions stay on the version that they started with"
+RUN_TIME_NAMES = "As far as the definition names it; only run time knows the rest of the name"
+NETWORK: Reasons = {"AwsSolutions-IAM5[Resource::*]": "Lambda names the network interfaces itself; AWS requires all"}
 
-TRACES: Reasons = {"AwsSolutions-IAM5[Resource::*]": "X-Ray takes traces for no resource: AWS asks for all"}
+TRACES: Reasons = {"AwsSolutions-IAM5[Resource::*]": "X-Ray has no resources for traces: AWS requires all"}
 
 
 def acknowledge(construct: IConstruct, reasons: Reasons) -> None:
@@ -97,6 +93,7 @@ def acknowledge_policies(workflow: Construct, versions_of: Iterable[str], named_
         named_at_run_time: resources of services that Tasks call.
     """
     versions, named = Stack.of(workflow).resolve([[f"{arn}:*" for arn in versions_of], [*named_at_run_time]])
+    # A lone asterisk stays a finding: the user acknowledges such Tasks.
     partly = [text for text in map(_finding_text, named) if "*" in text and text != "*"]
     found = dict.fromkeys(map(_finding_text, versions), VERSIONS) | dict.fromkeys(partly, RUN_TIME_NAMES)
     acknowledge(workflow, {**ROLE, **{f"AwsSolutions-IAM5[Resource::{text}]": why for text, why in found.items()}})

@@ -37,6 +37,7 @@ def add_outputs(workflow: Construct, outputs: Mapping[str, tuple[str, str]], *, 
     for kind, (value, description) in outputs.items():
         name = export_name(exported_as, kind) if exported_as and kind in EXPORTED else None
         output = CfnOutput(workflow, f"{kind}Output", value=value, description=description, export_name=name)
+        # Clients find outputs by suffix, so the CDK must not append its hash.
         output.override_logical_id(re.sub(r"[^A-Za-z0-9]", "", path) + kind)
 
 

@@ -28,7 +28,7 @@ def check_table(workflow: Construct, table: object) -> None:
         ConstructError: it is no table, or belongs to another account or region, if synth knows both.
     """
     check_is_table(workflow, "store: table", table)
-    given: dynamodb.ITable = table  # type: ignore[assignment]  # by what it has
+    given: dynamodb.ITable = table  # type: ignore[assignment]  # checked by its attribute
     own, found = _region_and_account(workflow), _region_and_account_of_table(given)
     for what, here, there in zip(("region", "account"), own, found, strict=True):
         if _certainly_differ(here, there):
@@ -54,7 +54,7 @@ def check_key(construct: IConstruct, option: str, key: object, *, child: str = "
         return
     if not hasattr(key, "key_arn"):
         raise ConstructError(construct, f"{option}: expected an aws_kms.IKey, got {key!r}", child=child)
-    given: kms.IKey = key  # type: ignore[assignment]  # by what it has
+    given: kms.IKey = key  # type: ignore[assignment]  # checked by its attribute
     if hasattr(given, "alias_name") or ":alias/" in given.key_arn:
         reason = "permissions cannot name it; give the key itself"
         raise ConstructError(

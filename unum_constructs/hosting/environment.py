@@ -62,6 +62,7 @@ def min_bytes(variables: Mapping[str, Any]) -> int:
     counts twice.
     """
     known = {name: _known(value) for name, value in variables.items()}
+    # Lambda measures UTF-8 bytes, so characters beyond ASCII must not be escaped.
     return len(json.dumps(known, ensure_ascii=False, separators=(",", ":")).encode())
 
 

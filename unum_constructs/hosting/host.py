@@ -137,17 +137,20 @@ class Host(Construct):
 
     def version_arn_in(self, stack: Stack) -> str:
         """Return a token of the version's qualified ARN, for functions of `stack`."""
+        # A direct reference would become an export, which pins the version while another stack uses it.
         return self.version_arn if path_of(stack) == self.stack else version_output(self.version, stack)
 
     def _redirect(self) -> None:
         """Set the runtime's handler."""
         if self.takes_layers:
+            # A CDK function has no setter for its handler, so the CloudFormation property changes.
             self.resource.handler = HANDLER
         else:
             self.resource.add_property_override("ImageConfig.Command", [HANDLER])
 
     def reaches(self, other: "Host") -> bool:
         """Return True if the environment refers to the version of `other`, directly or through other functions."""
+        # No recursion: chains of functions can be longer than Python's stack.
         seen: set[Host] = set()
         ahead = {self}
         while ahead:
@@ -256,6 +259,7 @@ class Host(Construct):
             self.failures = failures
         if self.failures is failures:
             return failures
+        # A function of two stacks' workflows would make the stacks depend on each other.
         first, other = (path_of(stack_of(each.handler.function)) for each in (self.failures, failures))
         if first != other:
             raise ConstructError(

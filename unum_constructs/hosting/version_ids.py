@@ -16,6 +16,7 @@ from constructs import IValidation
 
 from unum_constructs.cdk.lookup import node_of, path_of, resource_of, stack_of
 
+# Source: AWS CloudFormation User Guide, "Understand CloudFormation quotas".
 MAX_LOGICAL_ID = 255
 
 
@@ -35,12 +36,14 @@ class _VersionId:
     def __init__(self, version: lambda_.Version) -> None:
         self._stack = stack_of(version)
         self.resource = resource_of(version, lambda_.CfnVersion)
+        # Each read of `logical_id` costs a call to the CDK's process; the token stays the same.
         self._token = self.resource.logical_id
         self._cached: tuple[int, str] | None = None
 
     def with_suffix(self, suffix: str) -> str:
         """Return the current id with `suffix`, shortened in front to the limit of 255 characters."""
         _assignment_in(self._stack).compute()
+        # The front may go: the digest at the end makes the id unique.
         return self.current()[len(suffix) - MAX_LOGICAL_ID :] + suffix
 
     def current(self) -> str:
@@ -77,10 +80,12 @@ class _IdAssignment:
                 version_id.current()
 
     def validate(self) -> list[str]:
+        # References between stacks are final from here on; they changed functions, and with them the ids.
         _Synthesis.phase += 1
         for resource, version_id, suffix in self._assigned:
             resource.override_logical_id(version_id.with_suffix(suffix))
         for each in self._retained():
+            # CloudFormation would delete a version that leaves the template, under executions that still use it.
             each.apply_removal_policy(RemovalPolicy.RETAIN)
         return []
 
@@ -120,6 +125,7 @@ class _LogicalId:
 
 def logical_id(version: lambda_.Version, suffix: str = "") -> str:
     """Return a token of the logical id of `version` with `suffix`."""
+    # Uncached: the CDK resolves twice, and the second phase has other ids.
     return Lazy.uncached_string(_LogicalId(_id_of(version), suffix))
 
 
@@ -143,6 +149,7 @@ def version_output(version: lambda_.Version, stack: Stack) -> str:
     still use it. The output's name changes with the version, because other stacks would not notice a changed value.
     """
     name, own = logical_id(version, suffix="Arn"), stack_of(version)
+    # Several workflows of other stacks may use one version: they share the output.
     if version.node.try_find_child(_OUTPUT) is None:
         output = CfnOutput(
             version, _OUTPUT, value=version_arn(version), description="Version for workflows of other stacks"

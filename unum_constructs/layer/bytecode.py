@@ -28,6 +28,7 @@ def name_of_this_python() -> str:
 
 def compile_source(source: bytes, path: str) -> bytes:
     """Return the content of the ``.pyc`` file of `source`; tracebacks show `path`."""
+    # `dont_inherit`: this module's own future imports must not change the result.
     code = compile(source, path, "exec", dont_inherit=True, optimize=2)
     head = MAGIC_NUMBER + _UNCHECKED.to_bytes(4, "little") + source_hash(source)
     return head + marshal.dumps(code)

@@ -118,6 +118,7 @@ def digest(content: Content, python: str) -> str:
     """
     seen = hashlib.sha256(f"{python}\0".encode())
     for path, data in content.items():
+        # The length separates path and content: concatenations of other files cannot be equal.
         seen.update(f"{path}\0{len(data)}\0".encode() + data)
     return seen.hexdigest()
 
@@ -178,4 +179,5 @@ _strip_source = cache(strip_source)
 
 
 def _text(file: Path) -> bytes:
+    # Git may check out CRLF on Windows; the digest must not depend on that.
     return file.read_bytes().replace(b"\r\n", b"\n")

@@ -14,7 +14,9 @@ def strip_source(source: bytes) -> bytes:
     lines = source.decode().splitlines(keepends=True)
     for text, is_alone in _texts(ast.parse(source)):
         first, last = text.lineno - 1, text.end_lineno or text.lineno
+        # As many empty lines as before keep line numbers in tracebacks.
         lines[first:last] = ["\n"] * (last - first)
+        # A block needs a statement.
         if is_alone:
             lines[first] = f"{' ' * text.col_offset}pass\n"
     for token in tokenize.generate_tokens(io.StringIO("".join(lines)).readline):

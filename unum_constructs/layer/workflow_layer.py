@@ -51,6 +51,7 @@ class WorkflowLayer(lambda_.LayerVersion):
         self.python = python
         files = deployed_files(content, self._bytecode(content))
         folder = Path(_stage(scope).asset_outdir) / f"unum-{self.digest}"
+        # Two synths into one folder, by different Pythons, have equal digests but other files.
         was_there = folder.exists()
         _write(files, folder)
         super().__init__(
@@ -63,6 +64,7 @@ class WorkflowLayer(lambda_.LayerVersion):
             self._stage_again(files)
         self._definition = folder / "python" / WORKFLOWS_FOLDER / f"{workflow.name}.json"
         self._functions: list[lambda_.Function] = []
+        # Aspects may change runtimes until the end of synthesis, and bytecode fits one version only.
         self.node.add_validation(_RuntimeUnchanged(python, self._functions))
 
     @cached_property

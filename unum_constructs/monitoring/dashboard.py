@@ -65,6 +65,7 @@ def cost_per_thousand(workflow: MeteredWorkflow, parts: MonitoredParts) -> cloud
         requests, time_ms = f"requests{number}", f"time{number}"
         metrics |= {requests: function.metric_invocations(), time_ms: function.metric_duration(statistic="Sum")}
         prices |= {requests: _decimal(usd["lambda_request"]), time_ms: _usd_per_ms(function, usd)}
+    # FILL: a metric without data in a period would make the whole sum empty.
     paid = " + ".join(f"FILL({name}, 0) * {price}" for name, price in prices.items())
     return cloudwatch.MathExpression(
         expression=f"1000 * ({paid}) / started", using_metrics=metrics, label="USD per 1,000 executions"

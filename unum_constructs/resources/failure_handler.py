@@ -53,7 +53,7 @@ class FailureHandler(Construct):
         alarm: alarm on dead letters, without actions of its own.
     """
 
-    def __init__(  # noqa: PLR0913 - what it is made of, by name
+    def __init__(  # noqa: PLR0913 - one keyword for each part
         self,
         scope: Construct,
         construct_id: str,
@@ -118,6 +118,7 @@ class FailureHandler(Construct):
         Raises:
             ConstructError: the environment would be too large.
         """
+        # Each shared function calls this; environment and policy change once.
         if workflow_name not in self._others:
             self._others[workflow_name] = other.version_arn
             self._check_environment()
@@ -125,6 +126,7 @@ class FailureHandler(Construct):
             permissions.attach(self, workflow_name, self.function, permissions.invoke_statements([other]))
 
     def _check_environment(self) -> None:
+        # ARNs are tokens at synth: assume the longest, so that the deployment cannot fail.
         longest = json.dumps(dict.fromkeys(self._others, "x" * environment.MAX_ARN_BYTES))
         size = environment.min_bytes({OTHERS: longest})
         if size > environment.MAX_BYTES:

@@ -67,6 +67,7 @@ class Provision:
         function = UnumFunction(
             scope,
             construct_id,
+            # Inline code needs no asset; the handler is in the layer.
             code=lambda_.Code.from_inline('"""The runtime in the layer does everything."""\n'),
             handler=handler,
             runtime=python_runtime(self.python),

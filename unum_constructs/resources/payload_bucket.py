@@ -42,6 +42,7 @@ def payload_bucket_for(  # noqa: PLR0913 - keywords, but for the first
     if bucket is None:
         return _new_bucket(workflow, table, days, name)
     if isinstance(bucket, s3.Bucket):
+        # Only below the workflow's name: other objects of the user's bucket stay.
         bucket.add_lifecycle_rule(prefix=f"{compiled.name}/", expiration=days)
     else:
         Annotations.of(workflow).add_warning_v2(
@@ -72,6 +73,8 @@ def _new_bucket(workflow: Construct, table: dynamodb.ITable, days: Duration, nam
         bucket_name=name,
         encryption=s3.BucketEncryption.KMS if key else s3.BucketEncryption.S3_MANAGED,
         encryption_key=key,
+        # Bucket keys replace a KMS request for each object by one for many.
+        # Source: Amazon S3 User Guide, "Reducing the cost of SSE-KMS with Amazon S3 Bucket Keys".
         bucket_key_enabled=True if key else None,
         block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
         enforce_ssl=True,

@@ -90,6 +90,7 @@ def attach_for_all(
     unpublished versions, and managed policies allow the remaining functions.
     """
     first, rest = hosts[:_MOST_INLINE], hosts[_MOST_INLINE:]
+    # One wildcard instead of a deny for each function, which would double the policy's length.
     allowed = [_on_versions(actions, first), _not_invoking([_ANY_UNPUBLISHED])]
     for start in range(0, len(rest), _MOST_MANAGED):
         more = _on_versions(actions, rest[start : start + _MOST_MANAGED])
@@ -177,6 +178,7 @@ def _invoke_statements(hosts: Iterable[HasFunction], *, but: Iterable[str]) -> I
     arns = [arn_of(host.function) for host in hosts]
     if arns:
         yield iam.PolicyStatement(actions=[INVOKE], resources=[f"{arn}:*" for arn in arns])
+        # `FUNCTION:*` includes $LATEST; an event for it would run code of another deployment.
         yield _not_invoking(f"{arn}:{qualifier}" for arn in arns for qualifier in but)
 
 

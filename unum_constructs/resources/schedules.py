@@ -48,6 +48,7 @@ class WorkflowSchedules(Construct):
         self._queue, self._dead_letters, self._key = queue, dead_letters, encryption_key
         self.group = scheduler.CfnScheduleGroup(self, "Group")
         self.arns = f"arn:{Aws.PARTITION}:scheduler:{Aws.REGION}:{Aws.ACCOUNT_ID}:schedule/{self.group.ref}/*"
+        # Without the condition, schedules of other groups in the account could use the role.
         source = {"aws:SourceAccount": Aws.ACCOUNT_ID, "aws:SourceArn": self.group.attr_arn}
         self.role = new_scheduler_role(self, "Role", source)
         iam.Policy(self, "Permissions", statements=[*self._sending()], roles=[self.role])

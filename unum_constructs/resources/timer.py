@@ -51,7 +51,7 @@ class WorkflowTimer(Construct):
         schedules: schedules of events that wait for long; None without such events.
     """
 
-    def __init__(  # noqa: PLR0913 - what it is made of, by name
+    def __init__(  # noqa: PLR0913 - one keyword for each part
         self,
         scope: Construct,
         construct_id: str,

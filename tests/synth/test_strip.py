@@ -1,4 +1,4 @@
-"""Sources in a layer: they say what they did before, at the same lines, and have nothing for readers alone."""
+"""Sources in a layer: same behaviour and line numbers, without docstrings and comments."""
 
 import ast
 import io

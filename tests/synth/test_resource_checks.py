@@ -1,4 +1,4 @@
-"""Tables and keys of the user's that functions could not use where they are."""
+"""Tables and keys of users: wrong types, regions and accounts."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a workflow is granted beside the calls that its definition names."""
+"""Grants for the service function, beyond the calls in the definition."""
 
 import pytest
 from aws_cdk import aws_iam as iam
