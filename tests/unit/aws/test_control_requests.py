@@ -19,7 +19,7 @@ from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.client import Client
 from unum_runtime.client.control import Control
 from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotRedrivable
-from unum_runtime.functions import configuration, definitions, failure_function, function_versions, runtimes
+from unum_runtime.functions import configuration, definitions, failure_function, function_versions, runtime_factory
 from unum_runtime.model.checkpoint import Began, Status
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.list_index import INDEX, PARTITION, PLACE
@@ -33,7 +33,7 @@ ACCOUNT = "arn:aws:lambda:us-east-1:123456789012:function"
 CONTROL = f"{ACCOUNT}:on-failure:control-Flow"
 CACHES = [
     each
-    for module in (configuration, definitions, runtimes, function_versions)
+    for module in (configuration, definitions, runtime_factory, function_versions)
     for each in vars(module).values()
     if hasattr(each, "cache_clear")
 ]
@@ -140,7 +140,7 @@ class Deployed:
         ((address, event),) = self.functions.sent()
         assert address == at(function, version)
         services = configuration.services_in({"UNUM_WORKFLOWS": json.dumps({"Flow": self.functions.services[address]})})
-        rt = runtimes.runtime_of("Flow", services["Flow"], address, Context(address, str(version)))
+        rt = runtime_factory.runtime_of("Flow", services["Flow"], address, Context(address, str(version)))
         step(replace(rt, call=lambda _, value: code(value)), Envelope.from_json(event))
 
     def failed(self, name: str = "e") -> None:
@@ -167,7 +167,7 @@ def deployed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deploy
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"Flow": SERVICE}))
     monkeypatch.setattr(function_versions, "lambda_client", lambda: functions)
-    monkeypatch.setattr(runtimes, "invoker", lambda: LambdaInvoker(functions))
+    monkeypatch.setattr(runtime_factory, "invoker", lambda: LambdaInvoker(functions))
     forget()
     with mock_aws():
         boto3.client("dynamodb").create_table(

@@ -17,7 +17,7 @@ from unum_compiler import compile_workflow
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.client import Client, Description
 from unum_runtime.errors import InconsistentHistory, InvokeError, NotOurEvent
-from unum_runtime.functions import configuration, definitions, failure_function, function_versions, runtimes
+from unum_runtime.functions import configuration, definitions, failure_function, function_versions, runtime_factory
 from unum_runtime.functions.failure_function import MAX_REDELIVERIES, THROTTLED, UNKNOWN, GivenUp
 from unum_runtime.model.checkpoint import Status, start_record
 from unum_runtime.model.envelope import start_request
@@ -27,7 +27,7 @@ TABLE = "state"
 ACCOUNT = "arn:aws:lambda:us-east-1:123456789012:function"
 CACHES = [
     each
-    for module in (configuration, definitions, runtimes, function_versions)
+    for module in (configuration, definitions, runtime_factory, function_versions)
     for each in vars(module).values()
     if hasattr(each, "cache_clear")
 ]
@@ -159,7 +159,7 @@ def deployed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deploy
         monkeypatch.setenv("UNUM_OTHERS", json.dumps({"Other": at("other-handler")}))
         forget()
         monkeypatch.setattr(function_versions, "lambda_client", lambda: functions)
-        monkeypatch.setattr(runtimes, "invoker", lambda: LambdaInvoker(functions))
+        monkeypatch.setattr(runtime_factory, "invoker", lambda: LambdaInvoker(functions))
         boto3.client("dynamodb").create_table(
             TableName=TABLE,
             BillingMode="PAY_PER_REQUEST",

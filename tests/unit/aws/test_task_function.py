@@ -17,7 +17,7 @@ from unum_compiler import compile_workflow
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.client import Client, Description
 from unum_runtime.errors import NoRoute, NotOurEvent, StoreError
-from unum_runtime.functions import configuration, definitions, runtimes, service_function, task_function
+from unum_runtime.functions import configuration, definitions, runtime_factory, service_function, task_function
 from unum_runtime.model.envelope import start_event, start_request
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
@@ -25,7 +25,7 @@ TABLE = "state"
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:f"
 CACHES = [
     each
-    for module in (configuration, definitions, runtimes, task_function)
+    for module in (configuration, definitions, runtime_factory, task_function)
     for each in vars(module).values()
     if hasattr(each, "cache_clear")
 ]

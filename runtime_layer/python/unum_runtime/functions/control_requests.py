@@ -15,7 +15,7 @@ from unum_runtime.errors import ClientError, NotOurEvent
 from unum_runtime.functions import function_versions
 from unum_runtime.functions.configuration import services
 from unum_runtime.functions.function_versions import addresses, begun_at, function_of, on_failure, start_alias
-from unum_runtime.functions.runtimes import index_of, runtime_of
+from unum_runtime.functions.runtime_factory import index_of, runtime_of
 from unum_runtime.model.checkpoint import Began, to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json

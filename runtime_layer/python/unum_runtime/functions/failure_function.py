@@ -21,7 +21,7 @@ from unum_runtime.cold_start.records import dataclass, replace
 from unum_runtime.errors import InconsistentHistory, InvokeError, NotOurEvent, RefusedDelivery
 from unum_runtime.functions import control_requests, function_versions
 from unum_runtime.functions.configuration import services
-from unum_runtime.functions.runtimes import runtime_of
+from unum_runtime.functions.runtime_factory import runtime_of
 from unum_runtime.model.checkpoint import Failure, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope, named_start
 from unum_runtime.model.identity import started_by

@@ -17,10 +17,10 @@ from typing import Any
 from unum_runtime.asl.languages import load
 from unum_runtime.aws.client_factory import start_connecting
 from unum_runtime.errors import InvokeError, LeaseHeldError, NoRoute, NotOurEvent, RefusedDelivery, StoreError
-from unum_runtime.functions import runtimes
+from unum_runtime.functions import runtime_factory
 from unum_runtime.functions.configuration import services
 from unum_runtime.functions.definitions import load_workflow
-from unum_runtime.functions.runtimes import runtime_here, user_handler
+from unum_runtime.functions.runtime_factory import runtime_here, user_handler
 from unum_runtime.model.envelope import Envelope, is_envelope, named_start, start_writer
 from unum_runtime.model.identity import started_by
 from unum_runtime.model.ir import ACTIVITY, Json
@@ -59,7 +59,7 @@ def handle(event: Json, context: Any) -> Json:
             return _deliver(event, context)
     except RefusedDelivery as refused:
         # Return instead of raise: Lambda would deliver the event again, to be refused again.
-        runtimes.logger(context)("refused", reason=str(refused))
+        runtime_factory.logger(context)("refused", reason=str(refused))
         return None
     return user_handler()(event, context)
 
@@ -128,10 +128,10 @@ def _initialize() -> None:
         own = [task for task in workflow.tasks if task.function in service.hosts]
         called = [task.resource for task in own if task.resource is not None]
         if not all(resource.startswith(ACTIVITY) for resource in called):
-            runtimes.service_handler()
-        runtimes.table(service.table)
-        runtimes.timer(service.timer)
-    runtimes.invoker()
+            runtime_factory.service_handler()
+        runtime_factory.table(service.table)
+        runtime_factory.timer(service.timer)
+    runtime_factory.invoker()
     opened.join(MAX_INIT_WAIT_S)
 
 
