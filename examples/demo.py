@@ -110,6 +110,7 @@ def _deploy_and_run(emulator: Emulator, assembly: Path, log: Log) -> Description
 
 
 def _client(emulator: Emulator, outputs: dict[str, str]) -> Client:
+    # boto3 reads endpoint and credentials from the environment.
     os.environ.update({name: value for name, value in emulator.environment().items() if name.startswith("AWS_")})
     found = deployed(STACK, outputs, None)
     return Client.connect(table=found.table, workflow=found.workflow, start_alias=found.start_alias)
@@ -119,6 +120,7 @@ def _run(client: Client, log: Log) -> Description:
     post: Any = json.loads((EXAMPLE / "event.json").read_text(encoding="utf-8"))
     name = client.start(post).name
     log.say(f"started execution {name} with {json.dumps(post, ensure_ascii=False)}")
+    # Steps appear as they commit: `on_step` is called while the client polls.
     table = LiveTable(sys.stdout)
     try:
         ended = client.wait(name, timeout_s=WAIT_S, on_step=table.add)

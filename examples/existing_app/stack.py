@@ -52,6 +52,7 @@ class ExistingApp(Stack):
         read_orders = UnumFunction(self, "ReadOrders", **self._code("read_orders"))
         book = UnumFunction(self, "Book", environment={"ORDERS_TABLE": self.orders.table_name}, **self._code("book"))
         self.uploads.grant_read(read_orders, "orders/*")
+        # Only the action of `batch_writer`: `grant_write_data` would add update and delete.
         self.orders.grant(book, "dynamodb:BatchWriteItem")
         self.workflow = UnumWorkflow(
             self,
@@ -61,7 +62,7 @@ class ExistingApp(Stack):
         )
 
     def _start_on_upload(self) -> None:
-        """Start an execution for each matching event; the event is its input."""
+        """Start executions on uploads; matching events become inputs."""
         uploaded = events.EventPattern(
             source=["aws.s3"],
             detail_type=["Object Created"],

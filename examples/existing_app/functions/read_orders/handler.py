@@ -1,4 +1,4 @@
-"""Read the orders in an uploaded file."""
+"""Read orders from an uploaded file."""
 
 import csv
 from typing import Any
@@ -9,7 +9,7 @@ S3 = boto3.resource("s3")
 
 
 def handle(uploaded: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """Read a CSV file with the columns ``article`` and ``quantity``.
+    """Read orders from a CSV file with columns ``article`` and ``quantity``.
 
     Args:
         uploaded: ``{"bucket": {"name": str}, "object": {"key": str}}``, as S3 reports it to EventBridge.

@@ -1,4 +1,4 @@
-"""Aggregate the readings of a room's sensors."""
+"""Aggregate sensor readings of a room."""
 
 from statistics import fmean
 from typing import Any
@@ -8,7 +8,7 @@ PLAUSIBLE_CELSIUS = (-40.0, 85.0)
 
 
 def handle(readings: list[dict[str, Any]], _context: Any) -> dict[str, Any]:
-    """Return the mean temperature, with the number of accepted readings.
+    """Return mean temperature and number of accepted readings.
 
     Args:
         readings: ``[{"sensor": str, "celsius": number}, ...]``.

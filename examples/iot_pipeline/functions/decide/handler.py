@@ -1,4 +1,4 @@
-"""Decide on a change of a room's climate."""
+"""Decide on heating or cooling a room."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ FULL_POWER_AT_K = 5.0
 
 
 def handle(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """Return the command for the room's air conditioner.
+    """Return a command to the room's air conditioner.
 
     Args:
         event: ``{"room": str, "comfort": {"from": number, "to": number}, "aggregate": {"mean": number}}``, in degrees

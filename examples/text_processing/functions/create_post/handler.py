@@ -1,10 +1,10 @@
-"""Create the post from the results of the branches."""
+"""Create the post from all branch results."""
 
 from typing import Any
 
 
 def handle(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """Return the post as readers see it.
+    """Return the published form of a post.
 
     Args:
         event: ``{"author": str, "text": str, "found": {"mentions": [str, ...], "urls": [...]}}``; each URL has ``url``,

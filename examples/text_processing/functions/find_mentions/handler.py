@@ -1,4 +1,4 @@
-"""Find the users that a post mentions."""
+"""Find mentioned users in a post."""
 
 import re
 import unicodedata
@@ -21,6 +21,7 @@ def handle(event: dict[str, Any], _context: Any) -> dict[str, list[str]]:
 
 
 def find_mentions(text: str) -> list[str]:
-    """Find the user names in `text`."""
+    """Find user names in `text`."""
+    # One character may have several encodings; NFC gives equal names equal text.
     composed = unicodedata.normalize("NFC", text)
     return list(dict.fromkeys(name.lower() for name in MENTION.findall(composed)))

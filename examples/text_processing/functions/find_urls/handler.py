@@ -1,4 +1,4 @@
-"""Find the URLs in a post, with their positions."""
+"""Find URLs in a post, with positions."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def handle(event: dict[str, Any], _context: Any) -> dict[str, list[dict[str, Any
 
 
 def find_urls(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the URLs in `text`, without punctuation after them."""
+    """Yield URLs in `text`, without trailing punctuation."""
     for match in CANDIDATE.finditer(text):
         url = trim(match.group())
         if HOST.match(url):

@@ -23,6 +23,7 @@ def handle(post: dict[str, Any], context: Any) -> dict[str, Any]:
     Returns:
         The post with ``post_id`` and ``published_at``.
     """
+    # A name-based UUID: every run computes the same id from the same key.
     post_id = str(uuid.uuid5(uuid.NAMESPACE_URL, context.unum.idempotency_key))
     published_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     return store({"post_id": post_id, **post, "published_at": published_at})
@@ -31,6 +32,7 @@ def handle(post: dict[str, Any], context: Any) -> dict[str, Any]:
 def store(record: dict[str, Any]) -> dict[str, Any]:
     """Store `record` unless its id exists; return the stored record."""
     try:
+        # The condition makes the first run win; later runs read its record.
         TABLE.put_item(Item=record, ConditionExpression="attribute_not_exists(post_id)")
     except TABLE.meta.client.exceptions.ConditionalCheckFailedException:
         return TABLE.get_item(Key={"post_id": record["post_id"]}, ConsistentRead=True).get("Item", record)

@@ -37,6 +37,7 @@ def store(url: str) -> str:
 def code(url: str, attempt: int) -> str:
     """Return candidate number `attempt` for the code of `url`: 35 bits of a hash, in lower-case letters and digits."""
     digest = hashlib.sha256(f"{attempt}:{url}".encode()).digest()
+    # Base 32 survives clients that change the case of URLs.
     return base64.b32encode(digest)[:CODE_LENGTH].decode().lower()
 
 
@@ -45,6 +46,7 @@ def claim(candidate: str, url: str) -> bool:
     try:
         TABLE.put_item(
             Item={"code": candidate, "url": url},
+            # A second run finds its own URL, which is no conflict.
             ConditionExpression="attribute_not_exists(code) OR #url = :url",
             ExpressionAttributeNames={"#url": "url"},
             ExpressionAttributeValues={":url": url},

@@ -1,4 +1,4 @@
-"""Count the words of one chunk of a text, partitioned for the reducers."""
+"""Count words in one chunk of a text, partitioned for reducers."""
 
 import os
 import re
@@ -18,7 +18,7 @@ MARGIN = 4096
 
 
 def handle(event: dict[str, Any], _context: Any) -> list[dict[str, int]]:
-    """Count the words that begin in a chunk.
+    """Count words with first letters inside a chunk.
 
     Args:
         event: ``{"key": str, "chunk": {"start": int, "end": int}, "partitions": int}``, positions in bytes.
@@ -36,23 +36,25 @@ def read(key: str, *, start: int, end: int) -> str:
     Raises:
         ValueError: a word extends more than `MARGIN` bytes behind the chunk.
     """
+    # One byte earlier: a word that begins at `start` needs the whitespace in front of it.
     offset = max(start - 1, 0)
     data: bytes = BUCKET.Object(key).get(Range=f"bytes={offset}-{end + MARGIN - 1}")["Body"].read()
     first = _border(data, 0) if start else 0
     last = _border(data, end - 1 - offset)
+    # No whitespace in the margin: a cut word would be counted twice, in halves.
     if last == len(data) == end + MARGIN - offset:
         raise ValueError(f"{key}: expected whitespace within {MARGIN} bytes from byte {end - 1} on, found none")
     return data[first:last].decode()
 
 
 def _border(data: bytes, place: int) -> int:
-    """Return the position of the first whitespace from `place` on, or the end."""
+    """Return the next whitespace position from `place` on. Default: end of data."""
     found = WHITESPACE.search(data, place)
     return found.start() if found else len(data)
 
 
 def words(text: str) -> list[str]:
-    """Return the words of `text` in lower case."""
+    """Return words of `text` in lower case."""
     return WORD.findall(text.casefold())
 
 

@@ -1,10 +1,10 @@
-"""Regroup the counts for the reducers."""
+"""Regroup word counts for reducers."""
 
 from typing import Any
 
 
 def handle(counts: list[list[dict[str, int]]], _context: Any) -> list[list[dict[str, int]]]:
-    """Return the counts by partition and chunk.
+    """Return word counts by partition and chunk.
 
     Args:
         counts: ``{word: count}`` by chunk and partition.

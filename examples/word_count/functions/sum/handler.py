@@ -1,4 +1,4 @@
-"""Add up the counts of one partition."""
+"""Add up word counts of one partition."""
 
 from collections import Counter
 from typing import Any

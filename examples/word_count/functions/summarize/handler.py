@@ -1,4 +1,4 @@
-"""Combine the counts of all partitions."""
+"""Combine word counts of all partitions."""
 
 import json
 import os
@@ -11,7 +11,7 @@ MOST_FREQUENT = 10
 
 
 def handle(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """Write all counts to the bucket, and return the totals.
+    """Write all counts to the bucket; return totals.
 
     Args:
         event: ``{"key": str, "counts": [{word: count}, ...]}``, one entry for each partition; a word belongs to one of
@@ -33,5 +33,5 @@ def handle(event: dict[str, Any], _context: Any) -> dict[str, Any]:
 
 
 def merge(partitions: list[dict[str, int]]) -> dict[str, int]:
-    """Combine the counts of all partitions, which have no word in common."""
+    """Combine word counts of disjoint partitions."""
     return {word: count for partition in partitions for word, count in partition.items()}
