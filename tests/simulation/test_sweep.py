@@ -43,7 +43,7 @@ def of(graph: Graph, faults: Faults) -> Scenario:
 
 def finds_nothing(patch: pytest.MonkeyPatch) -> None:
     """Nothing is ever silent."""
-    patch.setattr(nudge, "is_silent", lambda *_: False)
+    patch.setattr(nudge, "is_overdue", lambda *_: False)
 
 
 def waits_for_ever(patch: pytest.MonkeyPatch) -> None:

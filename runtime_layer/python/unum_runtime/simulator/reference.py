@@ -29,7 +29,7 @@ from unum_runtime.protocol.planning.advance import (
     Ended,
     Failed,
     advance,
-    branch_moment,
+    branch_evaluation,
     branch_start,
     by_branch,
     exceeded,
@@ -349,7 +349,7 @@ class Reference:
         state = arrival.state
         for index, value in enumerate(arrival.inputs):
             frames: Frames = (*name.frames, Frame(state.name, name.step, generation, index, len(arrival.inputs)))
-            evaluation = branch_moment(state, index, value, arrival.evaluation)
+            evaluation = branch_evaluation(state, index, value, arrival.evaluation)
             yield self._follow(
                 Point(Name(self.execution, frames, 0), "", branch_start(state, index), value, evaluation)
             )

@@ -16,7 +16,7 @@ from unum_runtime.protocol.delivery.join import complete_again, fail
 from unum_runtime.protocol.delivery.perform import perform
 from unum_runtime.protocol.delivery.start import execution_routes
 from unum_runtime.protocol.fanout.neighbours import record_arrival
-from unum_runtime.protocol.history.overdue import is_silent
+from unum_runtime.protocol.history.overdue import is_overdue
 from unum_runtime.protocol.history.pending import EndedBranches, Gap, Missing, Resend, WaitsFor, gaps
 from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.planning.plan import Commit, Effect, JoinNeighbour
@@ -68,7 +68,7 @@ def _gaps(rt: Runtime, execution_name: str, silent_ms: int) -> list[Gap]:
     found = list(gaps(rt, own_steps(rt, execution_name)[-1]))
     if silent_ms == 0:
         return found
-    kept = [gap for gap in found if not isinstance(gap, Missing) or is_silent(rt, gap, silent_ms)]
+    kept = [gap for gap in found if not isinstance(gap, Missing) or is_overdue(rt, gap, silent_ms)]
     # Ended branches alone are normal while others run; repeating their set entries would only cost writes.
     return kept if _missing(kept) else []
 

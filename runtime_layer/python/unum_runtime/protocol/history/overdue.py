@@ -11,7 +11,7 @@ from unum_runtime.protocol.planning.evaluation import deadline
 from unum_runtime.protocol.runtime import Runtime
 
 
-def is_silent(rt: Runtime, missing: Missing, silent_ms: int) -> bool:
+def is_overdue(rt: Runtime, missing: Missing, silent_ms: int) -> bool:
     """Return True if `missing` was expected at least `silent_ms` milliseconds ago.
 
     Args:

@@ -154,7 +154,7 @@ def branch_start(state: FanOut, index: int) -> str:
     return state.branches[index] if isinstance(state, Parallel) else _as_map(state).start
 
 
-def branch_moment(state: FanOut, index: int, value: Json, evaluation: EvaluationContext) -> EvaluationContext:
+def branch_evaluation(state: FanOut, index: int, value: Json, evaluation: EvaluationContext) -> EvaluationContext:
     """Return the evaluation context for branch `index` of `state`, entered with `value`.
 
     Args:
@@ -367,7 +367,7 @@ def _end_of_branch(
     visits: Visits | None = None if branches is None else []
     if branches is not None and visits is not None:
         branches.append(visits)
-    moment = branch_moment(state, index, entered, evaluation)
+    moment = branch_evaluation(state, index, entered, evaluation)
     return _follow(branch_start(state, index), Success(entered), moment, visits)
 
 

@@ -33,7 +33,7 @@ from unum_runtime.protocol.planning.advance import (
     Failed,
     Visits,
     advance,
-    branch_moment,
+    branch_evaluation,
     branch_start,
 )
 from unum_runtime.protocol.planning.evaluation import INPUT, EvaluationContext
@@ -187,7 +187,7 @@ def branch(opened: OpenScope, index: int, visits: Visits | None = None) -> Invok
     """Return the first effect of branch `index`: an event for its first Task or Wait, else a commit."""
     fan_out, value = opened.arrival.state, opened.arrival.inputs[index]
     name = Name(opened.scope.execution, opened.scope.branch(index), step=0)
-    evaluation = branch_moment(fan_out, index, value, opened.arrival.evaluation)
+    evaluation = branch_evaluation(fan_out, index, value, opened.arrival.evaluation)
     match advance(branch_start(fan_out, index), Success(value), evaluation, visits):
         case AtTask() | AtWait() as arrival:
             return _invoke(name, arrival)
