@@ -2,14 +2,19 @@
 
 import ast
 import io
+import marshal
 import os
 import py_compile
 import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from importlib.util import find_spec
+from inspect import CO_OPTIMIZED
+from itertools import groupby
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import pytest
@@ -19,7 +24,7 @@ from tests import pythons
 from tests.synth.machines import chain, machine
 from unum_compiler import compile_workflow
 from unum_constructs.layer import interpreters
-from unum_constructs.layer.bytecode import this_python
+from unum_constructs.layer.bytecode import _WithoutTypes, this_python
 from unum_constructs.layer.content import (
     Content,
     compilable_modules,
@@ -34,7 +39,7 @@ from unum_constructs.layer.workflow_layer import WorkflowLayer
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
-SOURCES_KB, LAYER_KB, SERVICES_KB, JSONATA_KB = 160, 340, 360, 480
+SOURCES_KB, LAYER_KB, SERVICES_KB, JSONATA_KB = 160, 215, 240, 300
 """Budgets for the layer of a small workflow, zipped: of sources, of bytecode, of that where Tasks call services, and of
 that in JSONata."""
 
@@ -305,15 +310,102 @@ def test_the_same_source_makes_the_same_bytecode(workflow: Workflow, runtime: Pa
     assert made(layer_content(workflow, runtime_folder())) == made(layer_content(workflow, runtime))
 
 
-def test_bytecode_has_no_docstrings(workflow: Workflow, tmp_path: Path) -> None:
-    content = made(layer_content(workflow, runtime_folder()))
-    code = "from unum_runtime.protocol.delivery.deliver import step; print(step.__doc__)"
-    assert ran(content, tmp_path, code) == "None\n"
+def compiled(source: bytes) -> CodeType:
+    """The code of `source` as layers have it."""
+    (data,) = interpreters.compile_modules({"m": source}, PYTHON).values()
+    return marshal.loads(data[16:])  # type: ignore[no-any-return]  # noqa: S302 - our own
 
 
-def test_a_layer_loads_neither_dataclasses_nor_inspect(tmp_path: Path) -> None:
-    code = "import sys, unum_runtime.functions.task_function; print({'dataclasses', 'inspect'} & {*sys.modules})"
+def codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield from codes(const)
+
+
+def lines(code: CodeType) -> list[int | None]:
+    """The lines of instructions, each once in a row."""
+    return [line for line, _ in groupby(line for *_, line in code.co_lines())]
+
+
+def test_bytecode_keeps_lines_and_has_no_columns_annotations_and_docstrings(workflow: Workflow, tmp_path: Path) -> None:
+    content = layer_content(workflow, runtime_folder())
+    for path in ("delivery/deliver", "delivery/run_task", "planning/advance"):
+        source = content[f"python/unum_runtime/protocol/{path}.py"]
+        pairs = list(zip(codes(compiled(source)), codes(compile(source, "m", "exec", optimize=2)), strict=True))
+        assert len(pairs) > 2
+        for ours, theirs in pairs:
+            if ours.co_name != "<module>" and ours.co_flags & CO_OPTIMIZED:  # inner definitions have annotations
+                assert lines(ours) == lines(theirs)
+            assert all(column is None for *_, column in ours.co_positions())
+    code = "from unum_runtime.protocol.delivery.deliver import step; print(step.__annotations__, step.__doc__)"
+    assert ran(made(content), tmp_path, code) == "{} None\n"
+
+
+def test_nobody_uses_the_types_that_bytecode_has_no_more() -> None:
+    """They are `object` there, so that modules can import them from each other."""
+    everything = {**layer_of(**SERVICE), **layer_of(**INTRINSIC), **layer_of(**IN_JSONATA)}
+    modules = {module_name(path): ast.parse(data) for path, data in everything.items() if path.endswith(".py")}
+    types = {(name, each) for name, module in modules.items() for each in types_of(module)}
+    assert {("unum_runtime.model.ir", "Json"), ("unum_runtime.asl.jsonpath.text_reader", "_Part")} <= types
+    for module in modules.values():
+        known = types_of(module) | {each for origin, each in imported_names(module) if (origin, each) in types}
+        bare = ast.parse(ast.unparse(_WithoutTypes().visit(module)))
+        used = {node.id for node in ast.walk(bare) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        assert known & used == set()
+
+
+def types_of(module: ast.Module) -> set[str]:
+    found = set()
+    for each in module.body:
+        match each:
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id="TypeAlias")):
+                found.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="TypeVar"))):
+                found.add(name)
+    return found
+
+
+def imported_names(module: ast.Module) -> set[tuple[str, str]]:
+    """The names that `module` imports, with the modules that it has them from."""
+    imports = [node for node in ast.walk(module) if isinstance(node, ast.ImportFrom)]
+    return {(str(node.module), each.name) for node in imports for each in node.names}
+
+
+def test_bytecode_loads_nothing_for_types(tmp_path: Path) -> None:
+    code = (
+        "import sys, unum_runtime.functions.task_function; print({'typing', 'dataclasses', 'inspect'} & {*sys.modules})"
+    )
     assert ran(made(layer_of(Type="Pass")), tmp_path, code, "-S") == "set()\n"
+
+
+TYPED = """
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+if TYPE_CHECKING:
+    from nowhere import Nothing
+Many: TypeAlias = list[Missing]
+Part = TypeVar("Part", bound=Missing)
+count: Missing = 1
+later: Missing
+class Named(Protocol):
+    shared: ClassVar[Missing] = 2
+    name: Missing
+    def told(self, *, at: Missing = 3) -> Missing:
+        held: Missing = at
+        return cast("Missing", held)
+class Pair(NamedTuple):
+    left: Missing
+    right: Missing = 4
+"""
+
+
+def test_what_stands_for_types_is_not_evaluated() -> None:
+    names: dict[str, Any] = {}
+    exec(compiled(TYPED.encode()), names)  # noqa: S102 - our own
+    assert (names["count"], names["Named"]().told(), names["Named"].shared, names["Pair"](0)) == (1, 3, 2, (0, 4))
+    assert [*names["Named"].__annotations__] == ["shared", "name"]
+    assert names["Named"].__bases__ == (object,)
+    assert not {"TypeVar", "TypeAlias", "TYPE_CHECKING", "ClassVar", "Protocol", "later"} & names.keys()
 
 
 def test_size(workflow: Workflow) -> None:

@@ -21,7 +21,7 @@ from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
 PACKAGE = "unum_runtime"
 
-LEFT_OUT = frozenset({"__pycache__", "client", "simulator", "memory.py"})
+LEFT_OUT = frozenset({"__pycache__", "client", "simulator", "memory.py", "former_names.py"})
 """Folders and modules that no function needs."""
 
 _CONTROL = ("control_requests.py", "function_versions.py", "timeline.py", "pending.py")

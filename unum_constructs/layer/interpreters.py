@@ -1,4 +1,4 @@
-"""Bytecode for the functions' Python, compiled by this interpreter or another local one.
+"""Bytecode for the functions' Python, compiled by processes of this interpreter or another local one.
 
 Bytecode belongs to one minor version of CPython; all its releases since the first final one share the format.
 """
@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from functools import cache
 from textwrap import shorten
@@ -37,20 +38,19 @@ def compile_modules(sources: Modules, python: str) -> Modules:
     Raises:
         NoBytecodeError: this Python has another version, and no interpreter of that name answers.
     """
-    if python == bytecode.this_python():
-        return {path: _compile_here(source, path) for path, source in sources.items()}
+    # This Python compiles in a process of its own, too: the option that leaves columns out holds for a whole process,
+    # and the bytes of marshalled code depend on what else a process has done.
     return _interpreter(python, _find(python)).compile(sources)
 
 
-_compile_here = cache(bytecode.compile_source)
-
-
 def _find(python: str) -> str:
-    """Return the interpreter's path, as a shell finds it.
+    """Return the path of this interpreter, or else of the one that a shell finds.
 
     Raises:
         NoBytecodeError: there is none.
     """
+    if python == bytecode.this_python() and sys.executable:
+        return sys.executable
     folders = os.environ.get(FOLDERS)
     executable = shutil.which(python, path=folders)
     if executable is None:
@@ -59,7 +59,7 @@ def _find(python: str) -> str:
 
 
 class _Interpreter:
-    """Another Python; compiles each module once, and stays unused after a failure."""
+    """An interpreter; compiles each module once, and stays unused after a failure."""
 
     def __init__(self, python: str, executable: str) -> None:
         self._python, self._executable = python, executable
@@ -83,7 +83,7 @@ class _Interpreter:
         """Run the interpreter; store bytecode or the reason of its failure."""
         question = json.dumps({path: source.hex() for path, source in sources.items()})
         # -I and -S: environment variables and installed packages must not change the imports of the program.
-        command = [self._executable, "-I", "-S", bytecode.__file__, self._python]
+        command = [self._executable, "-I", "-S", "-X", "no_debug_ranges", bytecode.__file__, self._python]
         try:
             answer = subprocess.run(  # noqa: S603 - an interpreter of the machine
                 command,
