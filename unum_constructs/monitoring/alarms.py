@@ -6,9 +6,8 @@ from dataclasses import dataclass, fields
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
+from unum_constructs.cdk.threshold_alarm import new_alarm
 from unum_constructs.errors import ConstructError
-
-AT_LEAST = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
 
 TIMER_AGE_MIN = 20
 """Minutes. The forwarder receives a waiting event every 15 minutes at the latest; an older message is stuck. Source:
@@ -61,20 +60,3 @@ def optional_alarm(
             scope, f"expected a number above 0, or None for no alarm, got {threshold!r}", child=construct_id
         )
     return new_alarm(scope, construct_id, metric, threshold, description)
-
-
-def new_alarm(
-    scope: Construct, construct_id: str, metric: cloudwatch.IMetric, threshold: float, description: str
-) -> cloudwatch.Alarm:
-    """Make an alarm for `metric` at or above `threshold` in one period."""
-    return cloudwatch.Alarm(
-        scope,
-        construct_id,
-        metric=metric,
-        threshold=threshold,
-        evaluation_periods=1,
-        comparison_operator=AT_LEAST,
-        # Idle workflows write no metrics, so missing data is no breach.
-        treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-        alarm_description=description,
-    )

@@ -19,12 +19,12 @@ from constructs import Construct
 from unum_compiler.analysis.edges import Operation
 from unum_compiler.lambda_settings import FAILURE_HANDLER_TIMEOUT_S
 from unum_constructs.cdk.nag import ALARM, acknowledge
+from unum_constructs.cdk.threshold_alarm import new_alarm
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting import environment
 from unum_constructs.hosting.host import FailureDestination, async_configuration
 from unum_constructs.hosting.version_ids import retain_with, version_arn
 from unum_constructs.layer.workflow_layer import WorkflowLayer
-from unum_constructs.monitoring.alarms import new_alarm
 from unum_constructs.resources import permissions
 from unum_constructs.resources.own_functions import Provision
 
