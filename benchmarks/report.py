@@ -127,7 +127,7 @@ def _by_width(count_all: Mapping[str, Counted], figure: str) -> list[tuple[float
 
 
 def _operations(found: Found) -> Iterator[str]:
-    yield "With the guard `commit`, outcomes that expire, and no duplicates. The original's figures are measured ones."
+    yield "With the guard `commit`, expiring outcomes, and no duplicates. The original's figures were measured."
     yield ""
     heads = ["", *(figure.replace("_", " ") for figure in FIGURES), "original's calls", "and write units"]
     rows = (
