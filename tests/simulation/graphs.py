@@ -1,10 +1,10 @@
 """Small workflows of every shape, with functions that return something else on every run."""
 
-from tests.simulation.building import Graph, choice, machine, map_, parallel, pass_, task, varying
-from tests.simulation.neighbouring import MEETINGS, QUORUMS
-from tests.simulation.packing import PACKED
-from tests.simulation.parting import LANES, PARTED
-from tests.simulation.recovering import RECOVERING
+from tests.simulation.definitions import Graph, choice, machine, map_, parallel, pass_, task, varying
+from tests.simulation.neighbour_scenarios import MEETINGS, QUORUMS
+from tests.simulation.pack_scenarios import PACKED
+from tests.simulation.recovery_scenarios import RECOVERING
+from tests.simulation.wide_fan_outs import LANES, PARTED
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.ir import Guard, Json
 from unum_runtime.simulator.scenario import Context

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.mutations import CRASH, NONE, Mutation
-from tests.simulation.parting import MOST_BEGUN
+from tests.simulation.wide_fan_outs import MOST_BEGUN
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.model.naming import Name, checkpoint_key
 from unum_runtime.protocol.delivery import ingress, perform

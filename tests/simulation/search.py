@@ -10,7 +10,7 @@ import itertools
 import random
 import time
 
-from tests.simulation.generating import by_seed, generated, small_sizes
+from tests.simulation.generated_workflows import by_seed, generated, small_sizes
 from tests.simulation.graphs import GRAPHS
 from tests.simulation.scenarios import BOTH, RANDOM, scenario
 from unum_runtime.simulator import Violation, explore, search

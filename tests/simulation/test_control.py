@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.simulation import controlled
-from tests.simulation.building import Graph
-from tests.simulation.controlled import FAILING, IN_PLACE, UNGUARDED
-from tests.simulation.recovering import RECOVERING
+from tests.simulation import control_scenarios
+from tests.simulation.control_scenarios import FAILING, IN_PLACE, UNGUARDED
+from tests.simulation.definitions import Graph
+from tests.simulation.recovery_scenarios import RECOVERING
 from tests.simulation.scenarios import scenario
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.simulator import Faults, Invariant, Scenario, Violation, explore, search
@@ -93,12 +93,12 @@ def test_what_was_redriven_succeeds(graph: str) -> None:
 @pytest.mark.parametrize(
     ("mistake", "graph", "faults", "breaks"),
     [
-        (controlled.carries_after_the_commit, FAILING["branch"], REDRIVE_AND_CRASH, Invariant.NO_RERUN),
-        (controlled.carries_nothing, FAILING["branch"], REDRIVE, Invariant.NO_RERUN),
-        (controlled.nudges_what_has_committed, UNGUARDED, NUDGE, Invariant.NO_RERUN),
-        (controlled.redrives_once, IN_PLACE, STOP_REDRIVE_AND_THROTTLE, Invariant.NO_LOST_WORK),
-        (controlled.redrives_at_once, RECOVERING["wait before a task"], STOP_AND_REDRIVE, Invariant.CONSISTENT),
-        (controlled.redrives_at_once, RECOVERING["wait at the end"], STOP_AND_REDRIVE, Invariant.CONSISTENT),
+        (control_scenarios.carries_after_the_commit, FAILING["branch"], REDRIVE_AND_CRASH, Invariant.NO_RERUN),
+        (control_scenarios.carries_nothing, FAILING["branch"], REDRIVE, Invariant.NO_RERUN),
+        (control_scenarios.nudges_what_has_committed, UNGUARDED, NUDGE, Invariant.NO_RERUN),
+        (control_scenarios.redrives_once, IN_PLACE, STOP_REDRIVE_AND_THROTTLE, Invariant.NO_LOST_WORK),
+        (control_scenarios.redrives_at_once, RECOVERING["wait before a task"], STOP_AND_REDRIVE, Invariant.CONSISTENT),
+        (control_scenarios.redrives_at_once, RECOVERING["wait at the end"], STOP_AND_REDRIVE, Invariant.CONSISTENT),
     ],
 )
 def test_a_mistake_is_found(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.building import Graph, choice, machine, map_, pass_, task, varying
+from tests.simulation.definitions import Graph, choice, machine, map_, pass_, task, varying
 from tests.simulation.scenarios import BOTH, CRASH, fused, scenario
 from tests.simulation.stage import PLENTY, Stage
 from unum_runtime.model.checkpoint import Ending, Failure, Success

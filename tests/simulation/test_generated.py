@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.simulation.generating import by_seed, generated, small_sizes
+from tests.simulation.generated_workflows import by_seed, generated, small_sizes
 from unum_runtime.model.ir import FanOut, Guard, Map
 from unum_runtime.simulator import search
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.simulation.building import Graph, machine, map_, task
+from tests.simulation.definitions import Graph, machine, map_, task
 from tests.simulation.scenarios import fused
 from tests.simulation.stage import PLENTY, Stage
 from unum_compiler.options import FunctionOptions

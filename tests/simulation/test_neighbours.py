@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.simulation.neighbouring import MEETINGS, QUORUMS
+from tests.simulation.neighbour_scenarios import MEETINGS, QUORUMS
 from tests.simulation.scenarios import BOTH, CRASH, scenario
 from unum_runtime.model.ir import Collection
 from unum_runtime.simulator import Faults, explore, search

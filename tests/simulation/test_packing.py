@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.simulation.building import Graph
-from tests.simulation.controlled import FAILING
-from tests.simulation.packing import PACKED
+from tests.simulation.control_scenarios import FAILING
+from tests.simulation.definitions import Graph
+from tests.simulation.pack_scenarios import PACKED
 from tests.simulation.scenarios import BOTH, CRASH, RANDOM, scenario
 from unum_runtime.model import naming
 from unum_runtime.model.checkpoint import Status

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.building import Graph
-from tests.simulation.recovering import RECOVERING
+from tests.simulation.definitions import Graph
+from tests.simulation.recovery_scenarios import RECOVERING
 from tests.simulation.scenarios import scenario
 from unum_runtime.protocol.control import nudge
 from unum_runtime.protocol.history import overdue

@@ -313,7 +313,7 @@ def test_the_same_source_makes_the_same_bytecode(workflow: Workflow, runtime: Pa
 def compiled(source: bytes) -> CodeType:
     """The code of `source` as layers have it."""
     (data,) = interpreters.compile_modules({"m": source}, PYTHON).values()
-    return marshal.loads(data[16:])  # type: ignore[no-any-return]  # noqa: S302 - our own
+    return marshal.loads(data[16:])  # noqa: S302 - our own
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:

@@ -8,9 +8,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from tests.unit.protocol.mapping import deliver_all, deployed, lose
+from tests.unit.protocol.job_platform import watching
+from tests.unit.protocol.map_platform import deliver_all, deployed, lose
 from tests.unit.protocol.platform import Platform, chain
-from tests.unit.protocol.watching import watching
 from unum_cli.commands.dead_letters import last_errors
 from unum_runtime.aws.timer import Delayed
 from unum_runtime.client.control import Control

@@ -8,7 +8,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from tests.unit.client.doors import ALIAS, Door
+from tests.unit.client.alias_caller import ALIAS, Door
 from unum_cli.commands.stack import deployed
 from unum_runtime.aws.activities import Activities
 from unum_runtime.aws.caller import LambdaCaller

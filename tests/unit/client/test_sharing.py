@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.counting import CountingStore
+from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.client import Client
 from unum_runtime.client.polling import Waiter

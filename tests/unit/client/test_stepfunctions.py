@@ -14,7 +14,7 @@ import pytest
 from botocore import xform_name
 from botocore.validate import validate_parameters
 
-from tests.unit.client.doors import ALIAS, Door
+from tests.unit.client.alias_caller import ALIAS, Door
 from unum_runtime.aws.activities import Activities
 from unum_runtime.client import Client
 from unum_runtime.client.boto3_shapes.exceptions import Exceptions

@@ -8,8 +8,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from tests.unit.client.alias_caller import ALIAS, Door
 from tests.unit.client.conftest import PassingTime
-from tests.unit.client.doors import ALIAS, Door
 from unum_runtime.aws.activities import Activities
 from unum_runtime.client import Client
 from unum_runtime.client.task_responses import Tasks

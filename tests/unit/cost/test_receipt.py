@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.mapping import around, deliver_all, deployed
+from tests.unit.protocol.map_platform import around, deliver_all, deployed
 from tests.unit.protocol.platform import chain
 from unum_compiler import graph as g
 from unum_compiler.cost.receipt import stored_receipt

@@ -241,6 +241,68 @@ def test_intrinsics_in_hand_written_states_are_values(stack: Stack) -> None:
     assert stack.resolve(dict(definition.values)) == {"Value1": {"Ref": "Bucket"}, "Value2": {"Ref": "Topic"}}
 
 
+def test_a_token_in_the_template_of_an_intrinsic_function_is_a_value(stack: Stack) -> None:
+    bucket = s3.Bucket(stack, "Bucket")
+    address = sfn.JsonPath.format(f"s3://{bucket.bucket_name}/{{}}", sfn.JsonPath.string_at("$.key"))
+    fail = sfn.Fail(stack, "Fail", error=bucket.bucket_name, cause_path=address)
+    definition = Definition.from_chainable(sfn.Pass(stack, "A", parameters={"to": address}).next(fail))
+    call = "States.Format('s3://${Value1}/{}', $.key)"
+    assert states(definition)["A"]["Parameters"] == {"to.$": call}
+    assert states(definition)["Fail"]["CausePath"] == call
+    assert definition.values == {"Value1": bucket.bucket_name}
+    text = compiled(definition).to_json().replace("${Value1}", "orders")
+    ending = LocalWorkflow(Workflow.from_json(text), {}).run("e", {"key": "k"})
+    assert ending.outcome == Failure("orders", "s3://orders/k") or ending.outcome
+
+
+def test_a_result_that_is_discarded_has_a_null_path(stack: Stack) -> None:
+    discard = sfn.JsonPath.DISCARD
+    paths = {"input_path": discard, "output_path": discard, "result_path": discard}
+    resize = function(stack)
+    work: list[Any] = [
+        tasks.LambdaInvoke(stack, "Task", lambda_function=resize, **paths),
+        tasks.CallAwsService(stack, "Call", service="s3", action="listBuckets", iam_resources=["*"], **paths),
+        sfn.Pass(stack, "Pass", **paths),
+        sfn.Parallel(stack, "Parallel", **paths).branch(sfn.Pass(stack, "B")),
+        sfn.Map(stack, "Map", **paths).item_processor(sfn.Pass(stack, "C")),
+    ]
+    work[3].add_catch(sfn.Pass(stack, "Caught"), result_path=discard)
+    definition = Definition.from_chainable(sfn.Chain.sequence(work[0], work[1]).next(sfn.Chain.sequence(*work[2:4])))
+    work[3].next(work[4])
+    definition = Definition.from_chainable(work[0])
+    found = states(definition)
+    for name in ("Task", "Call", "Pass", "Parallel", "Map"):
+        assert [found[name][field] for field in ("InputPath", "OutputPath", "ResultPath")] == [None] * 3
+    assert found["Parallel"]["Catch"][0]["ResultPath"] is None
+    assert compiled(definition).task("Task").data["ResultPath"] is None
+    assert not definition.values
+
+
+def test_numbers_known_at_deployment_are_values(stack: Stack) -> None:
+    number = CfnParameter(stack, "Number", type="Number").value_as_number
+    seconds = Duration.seconds(number)
+    payload = sfn.TaskInput.from_object({"n": number, "in": [{"m": number}]})
+    task = tasks.LambdaInvoke(
+        stack,
+        "Task",
+        lambda_function=function(stack),
+        payload=payload,
+        task_timeout=sfn.Timeout.duration(seconds),
+    )
+    wait = sfn.Wait(stack, "Wait", time=sfn.WaitTime.duration(seconds))
+    each = sfn.Map(stack, "Each", max_concurrency=number).item_processor(sfn.Pass(stack, "One"))
+    query = sfn.Pass.jsonata(stack, "Query", outputs={"n": number, "in": [number]})
+    definition = Definition.from_chainable(task.next(wait).next(each).next(query))
+    found = states(definition)
+    assert (found["Task"]["TimeoutSeconds"], found["Wait"]["Seconds"]) == ("${Value1}", "${Value1}")
+    assert found["Each"]["MaxConcurrency"] == "${Value1}"
+    text = "States.StringToJson('${Value1}')"
+    assert found["Task"]["Parameters"]["Payload"] == {"n.$": text, "in": [{"m.$": text}]}
+    assert found["Query"]["Output"] == {"n": "{% ${Value1} %}", "in": ["{% ${Value1} %}"]}
+    assert stack.resolve(dict(definition.values)) == {"Value1": {"Ref": "Number"}}
+    assert compiled(definition)
+
+
 def test_numbers_and_arrays_known_at_deployment_are_refused_at_their_places(stack: Stack) -> None:
     for other in range(1000):  # tokens are numbered, and the number is part of what they look like
         Token.as_number({"Ref": f"Other{other}"})

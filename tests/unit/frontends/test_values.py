@@ -40,6 +40,17 @@ def test_invoked_function_becomes_its_key(field: str) -> None:
     assert values == {"Value1": TABLE}
 
 
+@pytest.mark.parametrize("qualifier", ["$LATEST", "live", "12"])
+def test_a_qualifier_behind_the_token_of_a_function_says_nothing(qualifier: str) -> None:
+    name = f"{ARN}:{qualifier}"
+    invoke = "arn:aws:states:::lambda:invoke"
+    assert taken(Type="Task", Resource=name)[0]["Resource"] == "f"
+    assert taken(Type="Task", Resource=invoke, Parameters={"FunctionName": name})[0]["Parameters"] == {
+        "FunctionName": "f"
+    }
+    assert taken(Type="Task", Resource=f"{TABLE}:{qualifier}")[0]["Resource"] == f"{TABLE}:{qualifier}"
+
+
 def test_a_function_that_is_not_run_is_a_value() -> None:
     state, values = taken(Type="Task", Resource=ARN, Parameters={"FunctionName": ARN})
     assert (state["Resource"], state["Parameters"]) == ("f", {"FunctionName": "${Value1}"})
@@ -54,7 +65,7 @@ def test_partition_of_a_reader_says_nothing() -> None:
 
 def test_what_cannot_be_a_value_is_left_for_the_compiler() -> None:
     number, array = -1.8881545897087708e289, ["#{Token[TOKEN.14]}"]
-    given: Any = {"Type": "Wait", "Seconds": number, "Assign": {"a": array}, "Next": TABLE, TABLE: 1}
+    given: Any = {"Type": "Pass", "Result": number, "Assign": {"a": array, "b": [number]}, "Next": TABLE, TABLE: 1}
     assert taken(**given) == (given, {})
 
 

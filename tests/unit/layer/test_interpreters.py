@@ -72,7 +72,9 @@ def test_many_layers_ask_one_process(tmp_path: Path, asked: Callable[[], int], m
     assert asked() == 1
 
 
-def test_this_python_asks_itself_and_no_other(tmp_path: Path, asked: Callable[[], int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_this_python_asks_itself_and_no_other(
+    tmp_path: Path, asked: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(FOLDERS, str(pythons.this_one(tmp_path / "bin", PYTHON, before=ASKED).parent))
     assert len(compile_modules(ONE, PYTHON)) == 1
     assert asked() == 0

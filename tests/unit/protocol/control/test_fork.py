@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.mapping import deliver_all, deployed, mapped, result
+from tests.unit.protocol.map_platform import deliver_all, deployed, mapped, result
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.client.reading.progress import progress
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, NodeNotForkable

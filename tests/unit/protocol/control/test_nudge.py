@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.asking import asking
-from tests.unit.protocol.mapping import Later, Mortal, deployed, lose, mapped, result
+from tests.unit.protocol.callback_platform import asking
+from tests.unit.protocol.map_platform import Later, Mortal, deployed, lose, mapped, result
 from tests.unit.protocol.platform import Platform, chain
 from unum_compiler import graph as g
 from unum_compiler.options import FunctionOptions

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.mapping import Mortal, around, deliver, deliver_all, deployed, lose, mapped, result
+from tests.unit.protocol.map_platform import Mortal, around, deliver, deliver_all, deployed, lose, mapped, result
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotRedrivable, InvokeError
 from unum_runtime.model.checkpoint import Began, Checkpoint, Ending, Failure, Phase, Status, Success

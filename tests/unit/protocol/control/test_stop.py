@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.asking import ASKING, Asking, asking
-from tests.unit.protocol.counting import CountingStore
+from tests.unit.protocol.callback_platform import ASKING, Asking, asking
+from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.delivery.test_platform_failure import Later
 from tests.unit.protocol.platform import Platform, chain
 from unum_compiler.options import FunctionOptions

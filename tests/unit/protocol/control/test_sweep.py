@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.asking import asking
-from tests.unit.protocol.mapping import Later, deployed, lose, mapped, result
+from tests.unit.protocol.callback_platform import asking
+from tests.unit.protocol.map_platform import Later, deployed, lose, mapped, result
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError
 from unum_runtime.model.checkpoint import start_record

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.counting import CountingStore
+from tests.unit.protocol.counting_store import CountingStore
 from unum_compiler import compile_workflow
 from unum_runtime.model.checkpoint import Ending, Status, Success
 from unum_runtime.model.ir import Guard, Task, Workflow

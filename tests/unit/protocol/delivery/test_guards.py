@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.counting import CountingStore
+from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import Platform, chain
 from unum_compiler import compile_workflow
 from unum_compiler.options import FunctionOptions

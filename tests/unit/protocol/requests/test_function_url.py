@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.client.doors import Door
+from tests.unit.client.alias_caller import Door
 from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.protocol.requests.function_url import respond
 

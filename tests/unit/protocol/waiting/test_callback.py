@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.asking import AGAIN, ASKING, Asking, asking
+from tests.unit.protocol.callback_platform import AGAIN, ASKING, Asking, asking
 from tests.unit.protocol.platform import Platform
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.errors import InvalidToken, InvokeError, StoreError, TaskTimedOut

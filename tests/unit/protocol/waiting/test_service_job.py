@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.counting import CountingStore
-from tests.unit.protocol.mapping import around, deliver, result
+from tests.unit.protocol.counting_store import CountingStore
+from tests.unit.protocol.job_platform import JOB, LOOK_S, Watching, watching
+from tests.unit.protocol.map_platform import around, deliver, result
 from tests.unit.protocol.platform import chain
-from tests.unit.protocol.watching import JOB, LOOK_S, Watching, watching
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection
 from unum_runtime.protocol.control import nudge

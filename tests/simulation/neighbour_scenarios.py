@@ -1,7 +1,7 @@
 """Fan-outs that go on before all branches have ended, and branches that meet: what only the Python graph can say."""
 
-from tests.simulation.building import Graph, varying
-from tests.simulation.recovering import fails
+from tests.simulation.definitions import Graph, varying
+from tests.simulation.recovery_scenarios import fails
 from unum_compiler import graph as g
 
 _THREE = g.parallel(g.task("a"), g.task("b"), g.task("c"))

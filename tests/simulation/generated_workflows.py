@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from tests.simulation.building import choice, machine, map_, parallel, pass_, task
-from tests.simulation.recovering import catch, retry, wait, waits_for_job
+from tests.simulation.definitions import choice, machine, map_, parallel, pass_, task
+from tests.simulation.recovery_scenarios import catch, retry, wait, waits_for_job
 from tests.simulation.scenarios import fused
 from tests.simulation.test_leases import CarelessStore, DeafStore, GenerousStore, StolenStore
 from unum_compiler import compile_workflow

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from aws_cdk import CfnWaitConditionHandle, NestedStack
 
+from tests.synth.cdk_calls import counted
 from tests.synth.deployment import Deployment, as_list, flat, function
-from tests.synth.jsii_calls import counted
 from tests.synth.machines import chain
 from unum_constructs.assembly.template_size import MANY_FUNCTIONS, MOST_RESOURCES
 from unum_constructs.testing import assert_workflow

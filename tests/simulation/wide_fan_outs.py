@@ -1,7 +1,7 @@
 """Fan-outs that are so wide, for deliveries that begin two branches, that parts have events of their own."""
 
-from tests.simulation.building import Graph, choice, machine, map_, task, varying
-from tests.simulation.recovering import fails
+from tests.simulation.definitions import Graph, choice, machine, map_, task, varying
+from tests.simulation.recovery_scenarios import fails
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.ir import Guard
 

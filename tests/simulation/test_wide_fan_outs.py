@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.parting import LANES, MOST_BEGUN, PARTED
 from tests.simulation.scenarios import BOTH, CRASH, RANDOM, scenario
+from tests.simulation.wide_fan_outs import LANES, MOST_BEGUN, PARTED
 from unum_runtime.model.ir import Collection
 from unum_runtime.simulator import Faults, explore, search
 

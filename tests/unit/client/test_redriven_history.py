@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.protocol.mapping import deliver_all, deployed, mapped
+from tests.unit.protocol.map_platform import deliver_all, deployed, mapped
 from tests.unit.protocol.platform import Platform
 from unum_runtime.client import Client
 from unum_runtime.client.descriptions import Description

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.building import Graph, machine, map_, task
+from tests.simulation.definitions import Graph, machine, map_, task
 from tests.simulation.scenarios import CRASH, DUPLICATE, STOP, scenario
 from unum_runtime.model.checkpoint import Ending
 from unum_runtime.model.ir import Json

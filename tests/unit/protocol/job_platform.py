@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.unit.protocol.mapping import deliver
+from tests.unit.protocol.map_platform import deliver
 from tests.unit.protocol.platform import Platform, chain
 from unum_constructs import Definition
 from unum_runtime.model.checkpoint import TOMBSTONE

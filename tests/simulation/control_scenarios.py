@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.building import Graph, machine, map_, pass_, task, varying
+from tests.simulation.definitions import Graph, machine, map_, pass_, task, varying
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.ir import Guard, Json
 from unum_runtime.protocol.control import nudge, redrive, redrive_fan_out

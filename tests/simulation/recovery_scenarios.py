@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from tests.simulation.building import Graph, choice, machine, map_, parallel, pass_, task, varying
+from tests.simulation.definitions import Graph, choice, machine, map_, parallel, pass_, task, varying
 from unum_compiler.options import FunctionOptions
 from unum_runtime.model.ir import Guard, Json
 from unum_runtime.protocol.runtime import JobPending
