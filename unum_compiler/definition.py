@@ -122,7 +122,7 @@ class Definition:
         """Return the definition with function keys in its Tasks, and placeholders instead of other CDK tokens.
 
         Args:
-            functions: key of each function, by its ARN or by the CDK token of the ARN.
+            functions: key of each function, by the CDK tokens of its ARN and of its name.
         """
         machine, values = take_values(self._json(), functions)
         return replace(self, text=_text(machine), values={**self.values, **values})

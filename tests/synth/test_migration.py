@@ -77,6 +77,21 @@ def test_real_definitions_move_with_their_substitutions(name: str, definitions: 
     assert complaints(new.template) == []
 
 
+@pytest.mark.parametrize("text", ["function_arn", "function_name"])
+def test_a_function_is_known_by_its_arn_and_its_name(text: str) -> None:
+    deployment = Deployment.new()
+    price = function(deployment.stack, "price")
+    invoke = {"FunctionName": f"{getattr(price, text)}:$LATEST", "Payload.$": "$"}
+    direct = {"FunctionName": "${price}", "Payload.$": "$"}
+    states = {
+        name: {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "Parameters": parameters, **following}
+        for name, parameters, following in (("A", invoke, {"Next": "B"}), ("B", direct, {"End": True}))
+    }
+    definition = Definition.from_asl({"StartAt": "A", "States": states}, substitutions={"price": getattr(price, text)})
+    deployment.flow(definition, {"price": price})
+    assert_workflow(deployment.template, functions={"price"}, edges={"price": ["price"]})
+
+
 def test_a_cdk_app_moves() -> None:
     old, new = (Template.from_stack(module.Pricing(App(), "Stack")).to_json() for module in (before, after))
     _assert_moved(old, new)

@@ -1,14 +1,16 @@
 """Context object reads (``$$``, ``$states.context``) and variable reads in a state's expressions."""
 
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from typing import NamedTuple
 
-from unum_compiler.parsing.jsonata_fields import is_expression
+from unum_compiler.parsing.holes import fill, is_any_path, is_known, texts
+from unum_compiler.parsing.jsonata_fields import fill_query, is_expression
 from unum_compiler.parsing.tree import Choice, State, Work
 from unum_runtime.asl.jsonpath.expressions import list_paths
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.paths import Path
-from unum_runtime.asl.places import element, member
+from unum_runtime.asl.places import member
 from unum_runtime.model.ir import Json, Language
 
 STATES = "states"
@@ -43,10 +45,11 @@ def variables(state: State) -> Iterator[tuple[str, str]]:
     """Yield (place, name) of variables that `state` reads; in JSONata also unknown functions."""
     for where, _, key, text in _expressions(state):
         if state.language is Language.JSONATA:
-            names = dict.fromkeys(name.partition(".")[0] for name in _reads(text))
+            names = dict.fromkeys(filter(is_known, (name.partition(".")[0] for name in _reads(text))))
             yield from ((where, name) for name in names if name != STATES)
         else:
-            yield from ((where, path.variable) for path in _paths(key, text) if path.variable is not None)
+            names = dict.fromkeys(path.variable or "" for path in _paths(key, text))
+            yield from ((where, name) for name in names if name and is_known(name))
 
 
 def parts(state: State) -> Iterator[tuple[Mapping[str, Json], str]]:
@@ -67,21 +70,13 @@ def _expressions(state: State) -> Iterator[tuple[str, str, str, str]]:
                     yield where, field, key, text
 
 
-def texts(value: Json, place: str, key: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (place, name of the innermost field, text) of every text in `value`, the content of the field `key`."""
-    if isinstance(value, dict):
-        for name, child in value.items():
-            yield from texts(child, member(place, name), name)
-    elif isinstance(value, list):
-        for index, child in enumerate(value):
-            yield from texts(child, element(place, index), key)
-    elif isinstance(value, str):
-        yield place, key, value
-
-
 def _context_paths(key: str, text: str) -> Iterator[str]:
     """Return certain beginnings of context object paths in `text`."""
-    return (".".join(map(str, path.keys or ())) for path in _paths(key, text) if path.is_context)
+    for path in _paths(key, text):
+        keys = path.keys or ()
+        # The deployment chooses the rest of a path with a hole, which may be any part of the context object.
+        if path.is_context or any(map(is_any_path, keys)):
+            yield ".".join(map(str, takewhile(is_known, keys))) if path.is_context else ""
 
 
 def _paths(key: str, text: str) -> tuple[Path, ...]:
@@ -90,7 +85,7 @@ def _paths(key: str, text: str) -> tuple[Path, ...]:
     if not key.endswith((".$", "Path", "Variable")):
         return ()
     try:
-        return list_paths(text)
+        return list_paths(fill(text, list_paths))
     except PathSyntaxError:
         return ()  # `jsonpath_fields` reports it
 
@@ -109,4 +104,4 @@ def _reads(text: str) -> list[str]:
         return []
     from unum_runtime.asl.jsonata.check import variables_read  # noqa: PLC0415 - only where a definition needs it
 
-    return sorted(variables_read(text))
+    return sorted(variables_read(fill_query(text)))

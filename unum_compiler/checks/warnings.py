@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from unum_compiler.checks.references import parts, references, texts
+from unum_compiler.checks.references import parts, references
 from unum_compiler.checks.variables import unassigned
+from unum_compiler.parsing.holes import texts
 from unum_compiler.parsing.tree import Choice, Fail, Pass, Scope, State, Task, Work, all_states
 from unum_compiler.problems import did_you_mean, shown
 from unum_runtime.asl.jsonpath.expressions import compile_expression

@@ -5,16 +5,17 @@ The CDK renders them to the Amazon States Language. This module maps the tokens 
 
 import re
 from collections.abc import Collection, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
-from aws_cdk import Duration, Stack, Token
+from aws_cdk import Duration, Token
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import IConstruct
 
 from unum_compiler.frontends.keys import unique_keys
-from unum_compiler.frontends.values import TOKEN, named_functions
+from unum_compiler.frontends.values import TOKEN, named_functions, unqualified
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
@@ -67,14 +68,14 @@ def read_chainable(
     graph = sfn.StateGraph(start, comment or "")
     if timeout is not None:
         graph.timeout = timeout
-    machine = _plain(graph.to_graph_json(query_language), "$", Stack.of(start))
+    machine = _plain(graph.to_graph_json(query_language), "$")
     if query_language is not None:
         # The graph's states omit their query language if it is the same.
         machine = {"QueryLanguage": _LANGUAGES[query_language], **machine}
     if comment is not None:
         machine = {"Comment": comment, **machine}
     by_text = _functions(start.node.root)
-    functions = {text: by_text[text] for text in named_functions(machine) if text in by_text}
+    functions = {text: by_text[text] for text in map(unqualified, named_functions(machine)) if text in by_text}
     keys = unique_keys(functions.values())
     return Built(
         machine=machine,
@@ -82,6 +83,12 @@ def read_chainable(
         functions={key: function for function, key in keys.items()},
         statements=tuple(each for each in graph.policy_statements if not _is_needless(each, functions.values())),
     )
+
+
+@cache
+def _discard() -> str:
+    """Return the token for null: `JsonPath.DISCARD`, which only synthesis replaces."""
+    return sfn.JsonPath.DISCARD
 
 
 def _start_state(chainable: object) -> sfn.State:
@@ -120,7 +127,7 @@ def _is_needless(statement: iam.PolicyStatement, functions: Collection[lambda_.F
     return statement.actions == _INVOKE and ours.issuperset(statement.resources)
 
 
-def _plain(value: Json, place: str, stack: Stack) -> Json:
+def _plain(value: Json, place: str) -> Json:
     """Return `value` with tokens in place of CloudFormation's intrinsic functions, which hand-written states may have.
 
     The CDK encodes paths of `sfn.JsonPath` as tokens, in payloads and elsewhere. They become plain paths again.
@@ -132,13 +139,16 @@ def _plain(value: Json, place: str, stack: Stack) -> Json:
         case dict() if len(value) == 1 and _INTRINSIC.fullmatch(next(iter(value))):
             return Token.as_string(value)
         case dict():
-            return {key: _plain(item, member(place, key), stack) for key, item in value.items()}
+            return {key: _plain(item, member(place, key)) for key, item in value.items()}
         case list():
-            return [_plain(item, element(place, index), stack) for index, item in enumerate(value)]
+            return [_plain(item, element(place, index)) for index, item in enumerate(value)]
         case "<unresolved-token>":
             message = "expected text, a number, an array or an object, got an object that the CDK resolves later; "
             raise DefinitionError((Problem(place, f"{message}write it as a token of text: Token.as_string(...)"),))
+        case str() if value == _discard():
+            return None
         case str() if TOKEN.fullmatch(value) and sfn.JsonPath.is_encoded_json_path(value):
-            return stack.resolve(value)
+            # A resolved path would lose the tokens inside, and with them references across stacks.
+            return sfn.FieldUtils.render_object({"path": value})["path.$"]
         case _:
             return value

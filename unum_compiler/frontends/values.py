@@ -1,8 +1,9 @@
 """Deploy-time values, removed from a definition so that its IR contains no CDK token.
 
 A Task's function becomes its key. Every other token in a text becomes a placeholder such as ``${Value1}``. The
-functions' environments have its value, which replaces the placeholder when a function loads the IR. Tokens cannot be
-keys, numbers, arrays or parts of the control flow; such tokens stay, and the compiler reports them.
+functions' environments have its value, which replaces the placeholder when a function loads the IR. A token of a number
+becomes a placeholder in fields of numbers, and an expression in templates. Tokens cannot be keys, arrays, other numbers
+or parts of the control flow; such tokens stay, and the compiler reports them.
 """
 
 import json
@@ -11,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import NamedTuple
 
+from unum_compiler.parsing.numbers import NUMBERS
+from unum_compiler.parsing.tokens import is_token
 from unum_runtime.model.ir import Json
 
 TOKEN = re.compile(r"\$\{Token\[[^\]]*\]\}")
@@ -19,6 +22,12 @@ TOKEN = re.compile(r"\$\{Token\[[^\]]*\]\}")
 _SERVICE = re.compile(rf"arn:{TOKEN.pattern}:states:::(?=[a-z])")
 _INVOKE = ":states:::lambda:invoke"
 _CONTROL = ("Type", "Next", "Default", "End", "QueryLanguage")
+_QUALIFIED = re.compile(rf"(?P<function>{TOKEN.pattern}):(?:\$LATEST|[A-Za-z0-9_-]+)")
+_TEMPLATES: Mapping[str, tuple[str, ...]] = {
+    "JSONPath": ("Parameters", "ItemSelector", "ResultSelector", "Assign"),
+    "JSONata": ("Arguments", "ItemSelector", "Output", "Assign"),
+}
+"""Fields with expressions at any depth."""
 
 
 class Taken(NamedTuple):
@@ -38,7 +47,7 @@ def take_values(machine: Json, keys: Mapping[str, str]) -> Taken:
 
     Args:
         machine: state machine, or any other JSON.
-        keys: key of each function, by its ARN or the token of the ARN.
+        keys: key of each function, by its ARN, its name, or the token of either.
     """
     taking = _Taking(machine, keys)
     return Taken(taking.machine(machine), taking.values)
@@ -67,6 +76,7 @@ class _Taking:
 
     def __init__(self, machine: Json, keys: Mapping[str, str]) -> None:
         self._keys = keys
+        self._language = machine.get("QueryLanguage", "JSONPath") if isinstance(machine, dict) else "JSONPath"
         self._names = _free_names(json.dumps(machine, ensure_ascii=False))
         self.values: dict[str, str] = {}
 
@@ -78,7 +88,31 @@ class _Taking:
     def _state(self, state: Json) -> Json:
         if not isinstance(state, dict):
             return state
-        return {field: self._field(state, field, value) for field, value in state.items()}
+        language = state.get("QueryLanguage", self._language)
+        templates = _TEMPLATES.get(str(language), ())
+        numbered = {
+            field: self._numbers(value, language) if field in templates else value for field, value in state.items()
+        }
+        return {field: self._field(numbered, field, value) for field, value in numbered.items()}
+
+    def _numbers(self, value: Json, language: str) -> Json:
+        """Return the template `value` with expressions instead of tokens of numbers, which stay numbers that way."""
+        match value:
+            case dict() if language == "JSONPath":
+                return dict(self._member(name, item) for name, item in value.items())
+            case dict():
+                return {name: self._numbers(item, language) for name, item in value.items()}
+            case list():
+                return [self._numbers(item, language) for item in value]
+            case float() if language == "JSONata" and is_token(value):
+                return f"{{% {_text_of(value)} %}}"
+            case _:
+                return value
+
+    def _member(self, name: str, value: Json) -> tuple[str, Json]:
+        if isinstance(value, float) and is_token(value):
+            return f"{name}.$", f"States.StringToJson('{_text_of(value)}')"
+        return name, self._numbers(value, "JSONPath")
 
     # Control flow is compiled, so it cannot contain placeholders: tokens stay there, and the compiler reports them.
     def _field(self, state: Mapping[str, Json], field: str, value: Json) -> Json:
@@ -89,22 +123,26 @@ class _Taking:
             case "Branches", list():
                 return [self.machine(branch) for branch in value]
             case "Resource", str() if is_task:
-                resource = _plain_resource(value)
-                return self._keys.get(resource, resource)
+                return self._function(_plain_resource(value))
             case "Parameters" | "Arguments", dict() if is_task and _INVOKE in str(state.get("Resource")):
                 return {name: self._parameter(name, item) for name, item in value.items()}
-        return value if field in _CONTROL else self._data(value)
+        return value if field in _CONTROL else self._data(value, field)
 
     def _parameter(self, name: str, value: Json) -> Json:
         is_function = name == "FunctionName" and isinstance(value, str)
-        return self._keys.get(value, value) if is_function else self._data(value)
+        return self._function(value) if is_function else self._data(value)
 
-    def _data(self, value: Json) -> Json:
+    def _function(self, text: str) -> str:
+        return self._keys.get(text, self._keys.get(unqualified(text), text))
+
+    def _data(self, value: Json, field: str = "") -> Json:
         match value:
+            case float() if field in NUMBERS and is_token(value):
+                return self._data(_text_of(value))
             case str():
                 return TOKEN.sub(lambda token: self._placeholder(token[0]), _plain_resource(value))
             case dict():
-                return {key: self._data(item) for key, item in value.items()}
+                return {key: self._data(item, key) for key, item in value.items()}
             case list():
                 return [self._data(item) for item in value]
             case _:
@@ -116,6 +154,19 @@ class _Taking:
         name = known or next(self._names)
         self.values[name] = token
         return f"${{{name}}}"
+
+
+def unqualified(text: str) -> str:
+    """Return the token of a function's name or ARN without a version or alias behind it."""
+    match = _QUALIFIED.fullmatch(text)
+    return match["function"] if match else text
+
+
+def _text_of(number: float) -> str:
+    """Return a token of text for the token `number`."""
+    from aws_cdk import Token, Tokenization  # noqa: PLC0415 - the compiler works without the CDK, and no number is a token then
+
+    return Token.as_string(Tokenization.reverse_number(number))
 
 
 def _plain_resource(value: Json) -> Json:

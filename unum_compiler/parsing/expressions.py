@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from unum_compiler.parsing import jsonata_fields, jsonpath_fields
+from unum_compiler.parsing.holes import fill_paths, unfill
 from unum_compiler.parsing.object_reader import Check, Part
 from unum_runtime.asl.jsonpath.conditions import compile_condition
 from unum_runtime.errors import DefinitionError
@@ -30,6 +31,6 @@ def check_condition(part: Part, condition: Mapping[str, Json]) -> None:
             jsonata_fields.check_expression(part, "Condition")
         return
     try:
-        compile_condition(condition, where=part.place)
+        compile_condition(fill_paths(condition, ""), where=part.place)
     except DefinitionError as error:
-        part.report.add(error.problems)
+        part.report.add(unfill(error.problems, condition, part.place, ""))

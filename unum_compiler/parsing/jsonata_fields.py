@@ -3,16 +3,19 @@
 The JSONata library is loaded at the first expression: most definitions have none.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from unum_compiler.parsing.batchers import SIZES, check_batcher
+from unum_compiler.parsing.holes import fill, texts, unfill
 from unum_compiler.parsing.numbers import NUMBERS, check_number
 from unum_compiler.parsing.object_reader import Check, Part, check_text, check_timestamp
 from unum_compiler.problems import shown
+from unum_runtime.errors import Problem
 from unum_runtime.model.ir import Json
 
 _BEGINS, _ENDS = "{%", "%}"
 _ALWAYS = frozenset(("input", "context"))
+_LATER = frozenset(("result", "errorOutput"))
 _RESULTS = ("Output", "Assign")
 
 
@@ -27,7 +30,7 @@ def check_expression(part: Part, field: str) -> None:
 
     value, place = part.fields[field], part.at(field)
     if is_expression(value):
-        part.report.add(check_expression(value, place, _states(part, field)))
+        _report(part, check_expression(fill_query(value), place, _states(part, field)), field)
     else:
         part.mistake(field, f"expected {_BEGINS} an expression {_ENDS}, got {shown(value)}")
 
@@ -38,7 +41,30 @@ def _template(part: Part, field: str) -> None:
         return
     from unum_runtime.asl.jsonata.check import check_template  # noqa: PLC0415 - only where a definition needs it
 
-    part.report.add(check_template(value, part.at(field), _states(part, field)))
+    for place, _, text in texts(value, part.at(field), field):
+        _report(part, check_template(fill_query(text), place, _states(part, field)), field)
+
+
+def fill_query(text: str) -> str:
+    """Return `text` with stand-ins for its holes, unless it is an expression without."""
+    if "${" not in text:
+        return text
+    from unum_runtime.asl.jsonata.check import check_expression  # noqa: PLC0415 - only where a definition needs it
+
+    def parse(reading: str) -> None:
+        # Allowed fields of $states depend on the place; `_template` and `check_expression` above report the others.
+        if problems := check_expression(reading, "", _ALWAYS | _LATER):
+            raise ValueError(problems)
+
+    try:
+        parse(text)  # $ {name: price} groups values, with or without a blank
+    except ValueError:
+        return fill(text, parse)
+    return text
+
+
+def _report(part: Part, problems: Iterable[Problem], field: str) -> None:
+    part.report.add(unfill(problems, part.fields[field], part.at(field), field))
 
 
 def _states(part: Part, field: str) -> frozenset[str]:

@@ -1,8 +1,9 @@
 """Checks of JSONPath fields, using the run-time parser."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from unum_compiler.parsing.batchers import SIZES, check_batcher
+from unum_compiler.parsing.holes import fill_paths, unfill
 from unum_compiler.parsing.numbers import NUMBERS, check_number
 from unum_compiler.parsing.object_reader import Check, Part, check_text, check_timestamp
 from unum_compiler.problems import shown
@@ -11,13 +12,22 @@ from unum_runtime.asl.jsonpath.expressions import compile_expression
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.templates import compile_template
 from unum_runtime.errors import DefinitionError, Problem
+from unum_runtime.model.ir import Json
 
 _OF_MAPS = ("MaxConcurrency", "ToleratedFailureCount", "ToleratedFailurePercentage", "MaxItems", *SIZES)
 _BATCHER = ("BatchInput", *SIZES, *(f"{size}Path" for size in SIZES))
 
 
 def _path(part: Part, field: str) -> None:
-    part.report.add(check_path(part.fields[field], part.at(field)))
+    _report(part, check_path(_filled(part, field), part.at(field)), field)
+
+
+def _filled(part: Part, field: str) -> Json:
+    return fill_paths(part.fields[field], field)
+
+
+def _report(part: Part, problems: Iterable[Problem], field: str) -> None:
+    part.report.add(unfill(problems, part.fields[field], part.at(field), field))
 
 
 def _items_path(part: Part, field: str) -> None:
@@ -27,7 +37,7 @@ def _items_path(part: Part, field: str) -> None:
 
 def _reference(part: Part, field: str) -> None:
     _not_null(part, field)
-    part.report.add(check_reference(part.fields[field], part.at(field)))
+    _report(part, check_reference(_filled(part, field), part.at(field)), field)
 
 
 def _input_reference(part: Part, field: str) -> None:
@@ -49,25 +59,25 @@ def _not_null(part: Part, field: str) -> None:
 
 
 def _result_path(part: Part, field: str) -> None:
-    part.report.add(check_result_path(part.fields[field], part.at(field)))
+    _report(part, check_result_path(_filled(part, field), part.at(field)), field)
 
 
 def _path_or_function(part: Part, field: str) -> None:
-    value, place = part.fields[field], part.at(field)
+    value, place = _filled(part, field), part.at(field)
     if not isinstance(value, str):
         part.mistake(field, f"expected a path or an intrinsic function, got {shown(value)}")
         return
     try:
         compile_expression(value, field=field)
     except PathSyntaxError as error:
-        part.report.add([Problem(place, str(error), error.feature)])
+        _report(part, [Problem(place, str(error), error.feature)], field)
 
 
 def _template(part: Part, field: str) -> None:
     try:
-        compile_template(part.fields[field], where=part.at(field))
+        compile_template(_filled(part, field), where=part.at(field))
     except DefinitionError as error:
-        part.report.add(error.problems)
+        _report(part, error.problems, field)
 
 
 def _batcher(part: Part, field: str) -> None:

@@ -86,6 +86,88 @@ def test_some_numbers_decide_how_the_workflow_is_compiled(definition: Json, plac
     assert [(each.path, each.feature) for each in caught.value.problems] == [(place, "substitution for a number")]
 
 
+EXPRESSIONS = {
+    "template of a function": ("States.Format('s3://${N}/{}', $.key)", "b", "s3://b/k"),
+    "argument in quotes": ("States.StringSplit('a,b', '${N}')", ",", ["a", "b"]),
+    "number as argument": ("States.MathAdd(${N}, 1)", "2", 3),
+    "index": ("$.list[${N}]", "1", "y"),
+    "slice": ("$.list[${N}:2]", "1", ["y"]),
+    "name": ("$.${N}.a", "in", 1),
+    "quoted name": ("$['${N}'].a", "in", 1),
+    "name in a function": ("States.Format('{}', $.${N})", "key", "k"),
+    "text in a filter": ("$.rows[?(@.id == '${N}')].v", "a", [1]),
+    "number in a filter": ("$.rows[?(@.v == ${N})].id", "2", ["b"]),
+    "path": ("${N}", "$.in.a", 1),
+    "path in the context object": ("${N}", "$$.Execution.Input.key", "k"),
+    "argument that is a path": ("States.Format('{}', ${N})", "$.key", "k"),
+}
+QUERIES = {
+    "text": ("{% '${N}' & $states.input.key %}", "b", "bk"),
+    "number": ("{% ${N} + 1 %}", "2", 3),
+    "name": ("{% $states.input.${N} %}", "key", "k"),
+    "no hole": ("{% $states.input.rows.${id: v} %}", "2", {"a": 1, "b": 2}),
+}
+GIVEN: dict[str, Any] = {
+    "key": "k",
+    "list": ["x", "y"],
+    "in": {"a": 1},
+    "rows": [{"id": "a", "v": 1}, {"id": "b", "v": 2}],
+}
+
+
+@pytest.mark.parametrize(("text", "value", "expected"), EXPRESSIONS.values(), ids=EXPRESSIONS)
+def test_an_expression_has_holes(text: str, value: str, expected: Any) -> None:
+    definition = machine(Type="Pass", Parameters={"found.$": text}, OutputPath="$.found")
+    assert run(definition, value, GIVEN).outcome == Success(expected)
+
+
+@pytest.mark.parametrize(("text", "value", "expected"), QUERIES.values(), ids=QUERIES)
+def test_a_jsonata_expression_has_holes(text: str, value: str, expected: Any) -> None:
+    assert run(machine(Type="Pass", Output=text, **JSONATA), value, GIVEN).outcome == Success(expected)
+
+
+def test_data_flow_and_conditions_have_holes() -> None:
+    paths = machine(Type="Pass", InputPath="$.${N}", ResultPath="$.${N}.more", OutputPath="$.${N}")
+    assert run(paths, "in", GIVEN).outcome == Success({"a": 1, "more": {"a": 1}})
+    rules = [{"Variable": "$.${N}", "TimestampEquals": "${N}", "Next": "B"}]
+    deployed(
+        {
+            "StartAt": "A",
+            "States": {"A": {"Type": "Choice", "Choices": rules, "Default": "B"}, "B": {"Type": "Succeed"}},
+        },
+        "t",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("States.Format('${B}/{} {}', $.a)", r"'\$\{B\}/.*, character 0: .* has 2 \{\} for 1"),
+        ("$.${A}[${B}", r"'\$\.\$\{A\}\[\$\{B\}', character 7: expected"),
+        ("States.Lower('${B}')", r"unknown intrinsic function States\.Lower"),
+    ],
+)
+def test_a_mistake_around_a_hole_is_shown_as_written(text: str, fault: str) -> None:
+    with pytest.raises(DefinitionError, match=fault):
+        compile_workflow(machine(Type="Pass", Parameters={"x.$": text}), name="w", functions=None)
+
+
+def test_a_mistake_around_a_hole_in_jsonata_is_shown_as_written() -> None:
+    definition = machine(Type="Pass", Output=["${Other}", "{% ${Name} + %}"], **JSONATA)
+    with pytest.raises(DefinitionError, match=r"\.Output\[1\]: '\$\{Name\} \+' is no JSONata expression"):
+        compile_workflow(definition, name="w", functions=None)
+
+
+@pytest.mark.parametrize("text", ["$$.${N}", "$$.Execution.${N}", "${N}"])
+def test_the_input_is_kept_if_only_the_deployment_knows_who_reads_it(text: str) -> None:
+    assert deployed(machine(Type="Pass", Parameters={"x.$": text}), "$").keeps_input
+
+
+@pytest.mark.parametrize("text", ["$.${N}", "$.a", "States.Format('${N}')", "$$.Execution.Name"])
+def test_the_input_is_not_kept_otherwise(text: str) -> None:
+    assert not deployed(machine(Type="Pass", Parameters={"x.$": text}), "$").keeps_input
+
+
 @pytest.mark.parametrize("text", ["2", "${N", "${N} s", "{% 2"])
 def test_other_texts_are_no_numbers(text: str) -> None:
     with pytest.raises(DefinitionError, match="expected an integer from 0 to 99999999"):
