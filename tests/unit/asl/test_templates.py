@@ -36,6 +36,13 @@ def test_the_example_of_the_specification() -> None:
     }
 
 
+# Observed at AWS: localstack/localstack#12318.
+def test_a_wildcard_after_a_missing_field_is_an_empty_array_but_a_missing_value_fails() -> None:
+    assert compile_template({"found.$": "$.none[*].id"}).render({}, BARE) == {"found": []}
+    with pytest.raises(RuntimeFailure, match="could not be found"):
+        compile_template({"found.$": "$.none.id"}).render({}, BARE)
+
+
 def test_fields_in_arrays_are_replaced_and_strings_are_not() -> None:
     template = compile_template({"all": [{"a.$": "$"}, "$.x", [{"b.$": "$[0]"}]]})
     assert template.render([1], BARE) == {"all": [{"a": [1]}, "$.x", [{"b": 1}]]}
@@ -109,7 +116,13 @@ def test_all_problems_are_reported_with_their_places() -> None:
     ]
 
 
-@pytest.mark.parametrize("raw", [[], "$.a", None, 3])
-def test_a_template_is_an_object(raw: Any) -> None:
-    with pytest.raises(DefinitionError, match="expected an object"):
+@pytest.mark.parametrize("raw", [True, None, 3])
+def test_a_template_is_an_object_an_array_or_a_text(raw: Any) -> None:
+    with pytest.raises(DefinitionError, match="expected an object, an array or a text"):
         compile_template(raw)
+
+
+def test_paths_in_the_objects_of_an_array_are_evaluated() -> None:
+    template = compile_template(["$.a", {"a.$": "$.a"}])
+    assert template.render({"a": 1}, ExpressionContext({})) == ["$.a", {"a": 1}]
+    assert compile_template("$.a").render({"a": 1}, ExpressionContext({})) == "$.a"

@@ -49,7 +49,7 @@ class PathParser(Reader):
             PathSyntaxError: names the position of the error and the allowed syntax there.
         """
         is_context, variable, steps = self._path()
-        if self._position < len(self._text):
+        if self._text[self._position :].strip():  # blanks at the end have no meaning: Jayway trims its paths
             self._refuse("expected . or [ or the end")
         return is_context, variable, steps
 
@@ -135,8 +135,11 @@ class PathParser(Reader):
         self._skip_space()
         stop = self._match(_INTEGER)
         self._skip_space()
-        if self._peek() == ":":
-            self._refuse("a slice has no step in Step Functions; write [start:end]")
+        if self._accept(":"):
+            self._skip_space()
+            self._match(
+                _INTEGER
+            )  # Jayway, and thus Step Functions, accepts a step and ignores it (ArraySliceOperation)
         if start is None and stop is None:
             self._refuse("a slice needs a start or an end; write [*] for all items")
         return path_steps.slice_items(start, int(stop[0]) if stop else None)

@@ -19,7 +19,7 @@ class Template:
     """A payload template, compiled at its first use.
 
     Attributes:
-        raw: template from the definition; an object.
+        raw: template from the definition.
     """
 
     raw: Json
@@ -60,8 +60,9 @@ def template_field(fields: Mapping[str, Json], name: str) -> Template | None:
 def _compile(raw: Json, where: str) -> Expression:
     problems: list[Problem] = []
     evaluate = _value(raw, where, problems)
-    if not isinstance(raw, dict):
-        problems.append(Problem(where, f"expected an object, got {raw!r}"))
+    # The specification demands an object ("Payload Template"); Step Functions also runs arrays and texts.
+    if not isinstance(raw, dict | list | str):
+        problems.append(Problem(where, f"expected an object, an array or a text; got {raw!r}"))
     if problems:
         raise DefinitionError(tuple(problems))
     return evaluate
