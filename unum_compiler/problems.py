@@ -26,7 +26,6 @@ class Feature(StrEnum):
     SUBSTITUTION = "substitution for a number"
     SERVICE = "service integration"
     INVOKE_OPTIONS = "lambda:invoke options"
-    DYNAMIC_FUNCTION = "FunctionName chosen at run time"
 
 
 class Report:

@@ -6,7 +6,7 @@ Source of the rules: AWS Step Functions Developer Guide, "Passing data between s
 from collections.abc import Iterator, Mapping
 
 from unum_compiler.checks.references import STATES, variables
-from unum_compiler.parsing.tree import Choice, Map, Scope, State, Work, scopes_inside
+from unum_compiler.parsing.tree import Catcher, Choice, Map, Scope, State, Work, scopes_inside
 from unum_compiler.problems import Report, shown
 from unum_runtime.asl.places import member
 from unum_runtime.model.ir import Json, Language
@@ -24,8 +24,13 @@ def _check_scope(scope: Scope, outer: Mapping[str, str], report: Report) -> None
     """Check assignments in `scope`; `outer` holds first assignments of outer variables."""
     own: dict[str, str] = {}
     for state in scope.states.values():
+        caught = frozenset(
+            place for rule in _catchers(state) for _, place in _names(rule.data, rule.place, state.language)
+        )
         for name, place in _assigned(state):
-            own.setdefault(name, place)
+            # Step Functions accepts a variable of a catcher in a branch: the branch's own value ends with the branch.
+            if place not in caught:
+                own.setdefault(name, place)
             if fault := _fault(name):
                 report.mistake(place, f"{shown(name)} cannot be the name of a variable: {fault}")
             if name in outer:
@@ -55,9 +60,13 @@ def _unassigned(scope: Scope, outer: frozenset[str]) -> Iterator[tuple[str, str,
 def _assigned(state: State) -> Iterator[tuple[str, str]]:
     """Yield (name, place) of every variable that `state` assigns."""
     yield from _names(state.data, state.place, state.language)
-    rules = state.rules if isinstance(state, Choice) else state.catch if isinstance(state, Work) else ()
+    rules = state.rules if isinstance(state, Choice) else _catchers(state)
     for rule in rules:
         yield from _names(rule.data, rule.place, state.language)
+
+
+def _catchers(state: State) -> tuple[Catcher, ...]:
+    return state.catch if isinstance(state, Work) else ()
 
 
 def _names(data: Mapping[str, Json], place: str, language: Language) -> Iterator[tuple[str, str]]:

@@ -129,7 +129,12 @@ def _static_paths(state: State) -> Iterator[Warned]:
 def _undollared(template: Json, where: str, field: str) -> Iterator[Warned]:
     for place, key, text in texts(template, where, field):
         if not key.endswith(".$") and (text == "$" or _is_written(text, (*_PATHS, _FUNCTION))):
-            yield Warned(Code.NO_DOLLAR, place, _fixed(text, f"call the field {shown(f'{key}.$')}"))
+            remedy = (
+                'write an object with a field that ends in ".$"'
+                if place == where
+                else f"call the field {shown(f'{key}.$')}"
+            )
+            yield Warned(Code.NO_DOLLAR, place, _fixed(text, remedy))
 
 
 def _compared(condition: Mapping[str, Json], place: str) -> Iterator[Warned]:

@@ -149,6 +149,6 @@ def _plain(value: Json, place: str) -> Json:
             return None
         case str() if TOKEN.fullmatch(value) and sfn.JsonPath.is_encoded_json_path(value):
             # A resolved path would lose the tokens inside, and with them references across stacks.
-            return sfn.FieldUtils.render_object({"path": value})["path.$"]
+            return (sfn.FieldUtils.render_object({"path": value}) or {})["path.$"]
         case _:
             return value

@@ -67,8 +67,9 @@ def named_functions(machine: Json) -> Iterator[str]:
 def _invoked(task: Mapping[str, Json]) -> Iterator[Json]:
     """Yield the name of the function that `task` invokes with ``lambda:invoke``."""
     for field in ("Parameters", "Arguments"):
-        if _INVOKE in task["Resource"] and "FunctionName" in task.get(field, ()):
-            yield task[field]["FunctionName"]
+        parameters = task.get(field)
+        if _INVOKE in task["Resource"] and isinstance(parameters, dict) and "FunctionName" in parameters:
+            yield parameters["FunctionName"]
 
 
 class _Taking:
@@ -88,8 +89,8 @@ class _Taking:
     def _state(self, state: Json) -> Json:
         if not isinstance(state, dict):
             return state
-        language = state.get("QueryLanguage", self._language)
-        templates = _TEMPLATES.get(str(language), ())
+        language = str(state.get("QueryLanguage", self._language))
+        templates = _TEMPLATES.get(language, ())
         numbered = {
             field: self._numbers(value, language) if field in templates else value for field, value in state.items()
         }

@@ -80,13 +80,19 @@ def _template(part: Part, field: str) -> None:
         _report(part, error.problems, field)
 
 
+def _object(part: Part, field: str) -> None:
+    if part.inner(field) is not None:
+        _template(part, field)
+
+
 def _batcher(part: Part, field: str) -> None:
     check_batcher(part, field, {name: CHECKS[name] for name in _BATCHER})
 
 
 CHECKS: Mapping[str, Check] = {
     **dict.fromkeys(("InputPath", "OutputPath"), _path),
-    **dict.fromkeys(("Parameters", "Credentials", "ItemSelector", "ResultSelector", "Assign", "BatchInput"), _template),
+    **dict.fromkeys(("Parameters", "ItemSelector", "ResultSelector"), _template),
+    **dict.fromkeys(("Credentials", "Assign", "BatchInput"), _object),
     **dict.fromkeys((*(f"{field}Path" for field in NUMBERS), "TimestampPath"), _reference),
     **dict.fromkeys((f"{field}Path" for field in _OF_MAPS), _input_reference),
     **dict.fromkeys(("ErrorPath", "CausePath"), _path_or_function),

@@ -42,6 +42,8 @@ _FORMS = (
 _OWN_ROLE = "let the function assume the role; or name a function that is no part of the workflow, by its ARN"
 _INVOKE = "lambda:invoke"
 _OPTIONS = frozenset(("ClientContext", "InvocationType", "LogType", "Qualifier"))
+# AWS Lambda API Reference, "Invoke": the defaults, and the version that a function of the workflow reports.
+_DEFAULTS = {"InvocationType": "RequestResponse", "LogType": "None", "Qualifier": "$LATEST"}
 _PAYLOAD = ("Payload", "Payload.$")
 _NAMES = ("FunctionName", "FunctionName.$")
 
@@ -146,16 +148,15 @@ class Resources:
         field = _parameters_field(task)
         value = task.fields.get(field)
         if is_expression(value):
-            remedy = 'write an object with "FunctionName" and "Payload", each of which may be an expression'
-            task.unsupported(field, Feature.DYNAMIC_FUNCTION, remedy)
-            return unresolved
+            return self._service(_INVOKE, pattern, task)  # the expression selects the function
         if not isinstance(value, dict) or value.keys().isdisjoint(_NAMES):
             task.mistake(field, f'{_INVOKE} needs the field "FunctionName", which names a function')
             return unresolved
         parameters = Part(value, task.at(field), task.language, self._report)
-        # A function that the data select, or one of another account, is called like any other service.
+        # A function outside the workflow, or one that the data select, is called like any other service.
         is_dynamic = "FunctionName.$" in value or is_expression(value["FunctionName"])
-        if is_dynamic or (task.has(FIELD) and self._is_elsewhere(value["FunctionName"])):
+        has_options = task.has(FIELD) or any(_options(value))
+        if is_dynamic or (has_options and self._is_elsewhere(value["FunctionName"])):
             return self._service(_INVOKE, pattern, task)
         refuse_credentials(task, _OWN_ROLE)
         self._check_options(parameters)
@@ -164,12 +165,11 @@ class Resources:
 
     def _check_options(self, parameters: Part) -> None:
         parameters.not_both(*_PAYLOAD)
+        for name in _options(parameters.fields):
+            remedy = f'remove it, or call "arn:aws:states:::aws-sdk:{_INVOKE}"'
+            parameters.unsupported(name, f"{Feature.INVOKE_OPTIONS}: {name}", remedy)
         for name in parameters.fields.keys() - {*_NAMES, *_PAYLOAD}:
-            if name == "InvocationType" and parameters.fields[name] == "RequestResponse":
-                continue
-            if name.removesuffix(".$") in _OPTIONS:
-                parameters.unsupported(name, f"{Feature.INVOKE_OPTIONS}: {name}", "remove it")
-            else:
+            if name.removesuffix(".$") not in _OPTIONS:
                 remedy = did_you_mean(name, ("FunctionName", *_PAYLOAD))
                 parameters.mistake(name, f"{_INVOKE} has no parameter {shown(name)}; {remedy}")
 
@@ -187,10 +187,18 @@ class Resources:
             task.mistake("Resource", fault)
         if reason is None:
             field = _parameters_field(task)
+            if task.language is Language.JSONPATH:
+                task.optional(field, dict)
             self._report.add(check_parameters(resource, pattern, task.fields.get(field), task.at(field)))
         else:
             task.unsupported("Resource", f"{Feature.SERVICE} {resource}", reason)
         return Call(SERVICES, Form.SERVICE, resource, pattern)
+
+
+def _options(parameters: Mapping[str, Json]) -> list[str]:
+    """Return the names in `parameters` of ``lambda:invoke`` that change the call of a workflow's function."""
+    names = (name for name in parameters if name.removesuffix(".$") in _OPTIONS)
+    return [name for name in names if parameters[name] != _DEFAULTS.get(name)]
 
 
 def _parameters_field(task: Part) -> str:

@@ -102,7 +102,17 @@ MISTAKES = {
     "input path of another type": (scope(A=task(InputPath=1)), "$.States.A.InputPath", "expected a path"),
     "result path with wildcard": (scope(A=task(ResultPath="$.a[*]")), "$.States.A.ResultPath", "reference path"),
     "result path into context": (scope(A=task(ResultPath="$$.a")), "$.States.A.ResultPath", "context object"),
-    "template": (scope(A=task(Parameters="$.a")), "$.States.A.Parameters", "expected an object"),
+    "template": (scope(A=task(Parameters=3)), "$.States.A.Parameters", "expected an object, an array or a text"),
+    "template of a service": (
+        scope(A=task(Resource="arn:aws:states:::sqs:sendMessage", Parameters=["a"])),
+        "$.States.A.Parameters",
+        "expected an object, got",
+    ),
+    "assign": (
+        scope(A=task(Assign=["a"])),
+        "$.States.A.Assign",
+        "expected an object, got",
+    ),
     "dynamic field": (scope(A=task(Parameters={"b": [{"a.$": "a"}]})), "$.States.A.Parameters.b[0]['a.$']", "path"),
     "unknown context field": (
         scope(A=task(Parameters={"a.$": "$$.Execution.Nam"})),

@@ -5,7 +5,10 @@ from typing import Any
 import pytest
 
 from unum_compiler import compile_workflow
+from unum_compiler.parsing.task_resources import SERVICES
+from unum_compiler.services.service_permissions import iam_statements
 from unum_runtime.errors import DefinitionError
+from unum_runtime.model.ir import Form, Pattern
 
 INVOKE = "arn:aws:states:::lambda:invoke"
 
@@ -52,9 +55,32 @@ def test_options_of_invoke_are_refused(option: str, value: str) -> None:
     assert feature == f"lambda:invoke options: {option}"
 
 
-def test_arguments_of_invoke_that_are_computed_as_a_whole_are_refused() -> None:
+@pytest.mark.parametrize(
+    ("option", "value"), [("InvocationType", "RequestResponse"), ("LogType", "None"), ("Qualifier", "$LATEST")]
+)
+def test_options_of_invoke_with_their_default_are_accepted(option: str, value: str) -> None:
+    definition = machine(task(Resource=INVOKE, Parameters={"FunctionName": "f", option: value}))
+    assert compile_workflow(definition, name="w", functions={"f"}).task("A").form is Form.INVOKE
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("InvocationType", "Event"), ("Qualifier.$", "$.q"), ("LogType", "Tail"), ("ClientContext", "e30=")],
+)
+def test_options_of_invoke_belong_to_functions_outside(option: str, value: str) -> None:
+    function = "arn:aws:lambda:eu-west-1:111111111111:function:other"
+    definition = machine(task(Resource=INVOKE, Parameters={"FunctionName": function, option: value}))
+    called = compile_workflow(definition, name="w", functions=()).task("A")
+    assert (called.function, called.resource) == (SERVICES, "lambda:invoke")
+    assert called.data["Parameters"] == {"FunctionName": function, option: value}
+
+
+def test_arguments_of_invoke_may_be_computed_as_a_whole() -> None:
     state = task(Resource=INVOKE, QueryLanguage="JSONata", Arguments="{% $states.input %}")
-    assert problems(machine(state)) == [("$.States.A.Arguments", "FunctionName chosen at run time")]
+    called = compile_workflow(machine(state), name="w", functions=()).task("A")
+    assert (called.function, called.resource) == (SERVICES, "lambda:invoke")
+    (statement,) = iam_statements("lambda:invoke", Pattern.RESPONSE, called.data["Arguments"])
+    assert (statement.actions, statement.resources) == (("lambda:InvokeFunction",), ("*",))
 
 
 def test_item_outside_of_the_item_selector_is_refused() -> None:

@@ -54,8 +54,15 @@ def test_a_branch_cannot_assign_what_belongs_outside() -> None:
     after = scope(M=a_map(inner, Next="A"), A=passing(Assign={"x.$": "$"}))
     assert [problem.path for problem in problems(after)] == [outside]
     assert [problem.path for problem in problems(scope(M=a_map(inner, Assign={"x": 1})))] == [outside]
+
+
+def test_a_branch_may_assign_what_only_a_catcher_outside_assigns() -> None:
+    inner = scope(B=passing(Assign={"x": 1}))
     caught = a_map(inner, Catch=[{"ErrorEquals": ["States.ALL"], "Next": "A", "Assign": {"x": 1}}], Next="A")
-    assert [problem.path for problem in problems(scope(M=caught, A=passing()))] == [outside]
+    assert problems(scope(M=caught, A=passing())) == ()
+    assert [problem.path for problem in problems(scope(M=caught, A=passing(Assign={"x": 2})))] == [
+        "$.States.M.ItemProcessor.States.B.Assign.x"
+    ]
 
 
 def test_branches_beside_each_other_may_assign_the_same() -> None:

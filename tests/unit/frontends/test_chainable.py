@@ -255,7 +255,7 @@ def test_a_token_in_the_template_of_an_intrinsic_function_is_a_value(stack: Stac
 
 def test_a_result_that_is_discarded_has_a_null_path(stack: Stack) -> None:
     discard = sfn.JsonPath.DISCARD
-    paths = {"input_path": discard, "output_path": discard, "result_path": discard}
+    paths: dict[str, Any] = {"input_path": discard, "output_path": discard, "result_path": discard}
     resize = function(stack)
     task = tasks.LambdaInvoke(stack, "Task", lambda_function=resize, **paths)
     call = tasks.CallAwsService(stack, "Call", service="s3", action="listBuckets", iam_resources=["*"], **paths)
