@@ -87,7 +87,7 @@ def test_what_the_handler_of_failures_is_told_again_changes_nothing(
         name=fatal.checkpoint.name,
         state=fatal.state,
         input=Value(Success({"case": "exit"}), fatal.checkpoint.name.execution.started_ms),
-        not_after_s=int(time.time()) + 600,
+        sent_s=int(time.time()),
         routes={},
     )
     (address,) = {line["address"] for line in given_up(emulator) if ":Failures-Exit" in line["address"]}

@@ -54,7 +54,7 @@ def test_a_second_delivery_starts_no_second_child(deployment: Deployment, client
         name=replace(known.name, execution=execution),
         state="Json",
         input=Value(Success({"case": "json", "n": 2, "key": "twice"}), execution.started_ms),
-        not_after_s=int(time.time()) + 600,
+        sent_s=int(time.time()),
         routes={},
     )
     services = deployment.outputs["Nested"]["Services"]

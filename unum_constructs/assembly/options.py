@@ -16,13 +16,14 @@ from unum_constructs.cdk.argument_checks import check_types, whole_seconds
 from unum_constructs.errors import ConstructError
 from unum_constructs.function import UnumFunction
 from unum_constructs.hosting.host import DeliveryLimits
+from unum_runtime.model.envelope import EVENT_LIFE_S
 from unum_runtime.model.ir import Collection, Guard, Workflow
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import MAX_NAME, NAME_RULE, is_name
 from unum_runtime.protocol.fanout.packing import packed_tasks
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
-from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, EVENT_LIFE_S
+from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S
 
 EVENT_AGE_S = range(60, 6 * 3600 + 1)
 """Source: AWS Lambda API Reference, PutFunctionEventInvokeConfig, MaximumEventAgeInSeconds."""

@@ -104,12 +104,9 @@ class TestItems:
         [
             ({}, [1, [2]], [1, [2]]),
             ({}, [], []),
-            ({"InputPath": None}, [1], []),
             ({"ItemsPath": "$.a[0].b"}, {"a": [{"b": [3]}]}, [3]),
             ({"ItemsPath": "$all"}, {}, [4]),
             ({"ItemsPath": "$$.Names"}, {}, ["z"]),
-            ({}, {"a": 1, "b": [2]}, [{"Key": "a", "Value": 1}, {"Key": "b", "Value": [2]}]),
-            ({"ItemSelector": {"k.$": "$$.Map.Item.Key", "i.$": "$$.Map.Item.Index"}}, {"a": 1}, [{"k": "a", "i": 0}]),
         ],
     )
     def test_sources_of_items(self, fields: dict[str, Json], raw: Json, items: list[Json]) -> None:
@@ -124,10 +121,28 @@ class TestItems:
             {"Items": [{"v": 3, "of": "x"}]},
         ]
 
-    @pytest.mark.parametrize("found", ["text", 5, None, True])
+    @pytest.mark.parametrize(
+        ("selector", "items"),
+        [
+            ({}, [{"Key": "a", "Value": 1}, {"Key": "b", "Value": [2]}]),
+            (
+                {"ItemSelector": {"k.$": "$$.Map.Item.Key", "i.$": "$$.Map.Item.Index"}},
+                [{"k": "a", "i": 0}, {"k": "b", "i": 1}],
+            ),
+        ],
+    )
+    def test_the_items_of_an_object_are_its_fields_in_a_distributed_map(self, selector: Json, items: Json) -> None:
+        assert JsonPathProgram(selector, takes_objects=True).items({"a": 1, "b": [2]}, CONTEXT) == items
+
+    @pytest.mark.parametrize("found", ["text", 5, None, True, {"a": 1}, {}])
     def test_values_without_items(self, found: Json) -> None:
-        with pytest.raises(RuntimeFailure, match=r"'\$\.x' must point to an array or an object"):
+        with pytest.raises(RuntimeFailure, match=r"'\$\.x' must point to array"):
             of(ItemsPath="$.x").items({"x": found}, CONTEXT)
+
+    @pytest.mark.parametrize("found", ["text", 5, None, True])
+    def test_values_without_items_of_a_distributed_map(self, found: Json) -> None:
+        with pytest.raises(RuntimeFailure, match=r"'\$\.x' must point to array or object"):
+            JsonPathProgram({"ItemsPath": "$.x"}, takes_objects=True).items({"x": found}, CONTEXT)
 
     def test_each_item_has_its_own_random_numbers(self) -> None:
         first, second = of(ItemSelector={"id.$": "States.UUID()"}).items([1, 2], CONTEXT)

@@ -313,11 +313,18 @@ def test_a_version_that_is_gone_stays_visible(deployed: Deployed) -> None:
         deployed.fail(deployed.event(), DIED, qualifier="9")
 
 
-def test_a_deadline_that_has_passed_is_noted_and_no_more(
+def test_an_event_of_an_execution_whose_items_may_have_expired_is_logged_and_dropped(
     deployed: Deployed, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    deployed.fail({**deployed.event(), "not_after": 1}, DIED)
+    name, _started_ms = deployed.event()["execution"]
+    deployed.fail({**deployed.event(), "execution": [name, 1]}, DIED)
     assert "after its deadline" in capsys.readouterr().out
+
+
+def test_an_event_that_lambda_kept_for_long_still_fails_its_task(deployed: Deployed) -> None:
+    """Six hours in the queue of the function, and nearly as long in that of this handler."""
+    deployed.fail({**deployed.event(), "not_after": 1}, DIED)
+    assert deployed.describe().status is Status.FAILED
 
 
 def test_versions_are_looked_up_once(deployed: Deployed) -> None:

@@ -18,6 +18,10 @@ WIRE_VERSION = 1
 MARK = "$unum"
 """Field that marks envelopes and start requests; its value is the wire version."""
 
+EVENT_LIFE_S = 8 * 3600
+"""Seconds between an event's sending time and its field `not_after`. Earlier readers refuse an event after that time;
+this one takes the sending time from it, and refuses by the age of the execution alone."""
+
 START = "$start"
 """Key among the routes for the workflow's own start alias; with a placeholder appended, for another workflow's."""
 
@@ -94,7 +98,7 @@ class Envelope:
         name: invocation name.
         state: Task to run; or a Wait that is over, or a fan-out to open again or to start in parts.
         input: input by value or by reference.
-        not_after_s: deadline in seconds since 1970; later deliveries are refused, because items may have expired.
+        sent_s: sending time of the event, or its due time if that is later, in seconds since 1970.
         routes: addresses of functions that close a cycle, by function; they travel because CloudFormation allows no
             function to depend on one that depends on it.
         retries: previous uses of each retrier of the state.
@@ -106,7 +110,7 @@ class Envelope:
     name: Name
     state: str
     input: Source
-    not_after_s: int
+    sent_s: int
     routes: Mapping[str, str]
     retries: tuple[int, ...] = ()
     job: Json = None
@@ -140,7 +144,7 @@ class Envelope:
             "frames": [[f.state, f.iteration, f.generation, f.index, f.size] for f in self.name.frames],
             "step": self.name.step,
             "state": self.state,
-            "not_after": self.not_after_s,
+            "not_after": self.sent_s + EVENT_LIFE_S,
             **_input_to_json(self.input),
         }
         if self.retries:
@@ -166,7 +170,7 @@ class Envelope:
             name=name,
             state=event["state"],
             input=_input_from_json(name, event),
-            not_after_s=event["not_after"],
+            sent_s=event["not_after"] - EVENT_LIFE_S,
             routes=event.get("routes", {}),
             retries=tuple(event.get("retries", ())),
             job=event.get("job"),

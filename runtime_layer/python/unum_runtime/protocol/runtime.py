@@ -13,10 +13,6 @@ from unum_runtime.model.naming import Execution
 from unum_runtime.store.base import Store
 from unum_runtime.store.large_items import LargeItems
 
-EVENT_LIFE_S = 8 * 3600
-"""Lifetime of an event. Lambda keeps an asynchronous event for at most 6 hours; 2 hours cover retries and clock skew.
-Source: AWS Lambda Developer Guide, "Configuring error handling settings for asynchronous invocations"."""
-
 DEFAULT_RETENTION_S = 7 * 24 * 3600
 """Default lifetime of items; an execution must end within it."""
 
@@ -137,7 +133,7 @@ class Runtime:
         hosts: keys of the workflow's functions that this function implements.
         routes: addresses of functions by key.
         carried: keys of the functions whose addresses a start copies into envelopes.
-        retention_s: lifetime of items in seconds; more than `EVENT_LIFE_S` and `DEADLINE_MARGIN_S`.
+        retention_s: lifetime of items in seconds; more than `DEADLINE_MARGIN_S`.
         result_retention_s: lifetime in seconds of start records and of the commits that end executions, at least
             `retention_s`; None for `retention_s`.
         collection: time at which stored outcomes are deleted.
@@ -214,19 +210,18 @@ class Runtime:
         known = {**self.routes, **carried}
         return {key.removeprefix(START) or own: known[key] for key in known if key.startswith(START)}
 
-    def not_after_s(self, execution: Execution, due_ms: int | None = None) -> int:
-        """Return the last delivery time, in seconds since 1970, of an event sent now or at `due_ms`.
-
-        Late repeated events may send their successors again, any number of times. The bound by `last_s` keeps every
-        such event before the first expiry of the execution's items, so no delivery mistakes an expired outcome for a
-        missing one.
-        """
-        # A delayed event lives from its due time: a long Wait must not use up the time for retries.
-        sent_ms = self.clock.now_ms() if due_ms is None else max(due_ms, self.clock.now_ms())
-        return min(sent_ms // 1000 + EVENT_LIFE_S, self.last_s(execution))
+    def sent_s(self, due_ms: int | None = None) -> int:
+        """Return the sending time, in seconds since 1970, of an event that is sent now or waits until `due_ms`."""
+        # A delayed event counts from its due time: after a long Wait it is as young as any other.
+        return (self.clock.now_ms() if due_ms is None else max(due_ms, self.clock.now_ms())) // 1000
 
     def last_s(self, execution: Execution) -> int:
-        """Return the last delivery time of all events of `execution`, in seconds since 1970."""
+        """Return the last delivery time of all events of `execution`, in seconds since 1970.
+
+        No item of the execution has expired by then, so no delivery mistakes an expired outcome for a missing one,
+        however late the event is and however often its predecessors were repeated. No event may be refused before:
+        Lambda keeps an event for up to 6 hours, its failure record for as long again, and a queue for up to 14 days.
+        """
         return execution.started_ms // 1000 + self.retention_s - DEADLINE_MARGIN_S
 
     def expires_at_s(self) -> int:

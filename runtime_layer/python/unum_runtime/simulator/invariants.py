@@ -88,7 +88,7 @@ def check_input(world: World, event: Event) -> None:
     if not isinstance(source, Stored):
         return
     for reference in filter(None, (source.value, source.variables)):
-        if world.store.object_expiry(reference) < event.until_s + RUN_S:
+        if world.store.object_expiry(reference) < event.until_s(world.scenario.retention_s) + RUN_S:
             raise Broken(Invariant.NO_LOST_WORK, f"{event} refers to {reference}, which is absent or expires too early")
 
 
@@ -313,7 +313,8 @@ def _is_shared(world: World, key: Key) -> bool:
 def check_expiry(world: World) -> None:
     """Raise Broken unless every item outlives the last delivery of every event."""
     deliveries = (delivery.event for delivery in world.running)
-    last_s = max((event.until_s for events in (world.waiting, world.done, deliveries) for event in events), default=0)
+    events = [*world.waiting, *world.done, *deliveries]
+    last_s = max((event.until_s(world.scenario.retention_s) for event in events), default=0)
     for key, expires_at_s in world.store.expiries():
         # A delivery that starts at the event's deadline still reads items for up to RUN_S.
         if expires_at_s < last_s + RUN_S:

@@ -123,7 +123,7 @@ def _delivery_moves(world: World) -> Iterator[Move]:
             Move(Kind.DUPLICATE, index)
             for index, event in _distinct_events(_repeatable_events(world)).items()
             # A start event has no deadline of its own; Lambda keeps it no longer than this.
-            if event.envelope is not None or world.clock.ms // 1000 <= event.until_s
+            if event.envelope is not None or world.clock.ms // 1000 <= event.until_s(world.scenario.retention_s)
         )
 
 
@@ -150,12 +150,13 @@ def _lose_event(world: World, move: Move) -> None:
 def _jump_moves(world: World) -> Iterator[Move]:
     """Yield possible jumps of the clock; while a delivery runs, none beyond a delivery's maximum duration.
 
-    No jump may outlast an event's maximum age, a dead letter's deadline, or the retention of an unfinished execution.
+    No jump may outlast an event's maximum age, or the retention of an unfinished execution. Lambda keeps an event for 6
+    hours, and the record of its failure for as long again.
     """
     if not world.left.jumps:
         return
     now_s = world.clock.ms // 1000
-    limits = [event.sent_ms // 1000 + EVENT_AGE_S for event in [*world.waiting, *world.dead]]
+    limits = [event.sent_ms // 1000 + 2 * EVENT_AGE_S for event in [*world.waiting, *world.dead]]
     if world.ending is None:
         limits.append(BEGUN_MS // 1000 + world.scenario.retention_s - EVENT_AGE_S)
     for index, jump_s in enumerate(world.left.jump_s):

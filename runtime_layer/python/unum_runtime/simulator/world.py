@@ -12,6 +12,7 @@ from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key
 from unum_runtime.model.pack import unpacked
 from unum_runtime.protocol.control.operator_requests import Control, is_request, request
+from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_runtime.simulator.committed_past import Author
 from unum_runtime.simulator.facts import Facts
 from unum_runtime.simulator.faults import EVENT_AGE_S, Faults
@@ -55,15 +56,16 @@ class Event:
         """Earlier uses of the state's retriers."""
         return () if self.envelope is None else self.envelope.retries
 
-    @property
-    def until_s(self) -> int:
-        """Last time at which a delivery can have an effect, in seconds since 1970; 0 for a request.
+    def until_s(self, retention_s: int) -> int:
+        """Return the last time at which a delivery can have an effect, in seconds since 1970; 0 for a request.
 
         A request is a synchronous call, so the platform never stores it.
         """
         if self.control:
             return 0
-        return self.sent_ms // 1000 + EVENT_AGE_S if self.envelope is None else self.envelope.not_after_s
+        if self.envelope is None:
+            return self.sent_ms // 1000 + EVENT_AGE_S
+        return self.envelope.name.execution.started_ms // 1000 + retention_s - DEADLINE_MARGIN_S
 
     def __str__(self) -> str:
         return self.control or "start" if self.envelope is None else f"{self.envelope.name} {self.envelope.state}"

@@ -21,15 +21,14 @@ def admit(rt: Runtime, envelope: Envelope) -> State:
 
     Raises:
         NotOurEvent: the envelope is of another workflow or of another version of it.
-        RefusedDelivery: its deadline has passed.
+        RefusedDelivery: the items of its execution may have expired.
     """
     ours = (rt.workflow.name, rt.workflow.digest)
     if (envelope.workflow, envelope.digest) != ours:
         raise NotOurEvent(f"expected an event of workflow and IR {ours}, got {(envelope.workflow, envelope.digest)}")
-    now_s = rt.clock.now_ms() // 1000
-    # Before the deadline no item of the execution has expired; after it, a missing outcome would prove nothing.
-    if now_s > envelope.not_after_s:
-        late_s = now_s - envelope.not_after_s
+    late_s = rt.clock.now_ms() // 1000 - rt.last_s(envelope.name.execution)
+    # Before that no item of the execution has expired; afterwards, a missing outcome would prove nothing.
+    if late_s > 0:
         raise RefusedDelivery(f"{envelope.name}: delivered {late_s} s after its deadline; its items may have expired")
     return rt.workflow.states[envelope.state]
 

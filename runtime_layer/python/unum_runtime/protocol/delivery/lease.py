@@ -19,7 +19,7 @@ from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import LeaseHeldError, LeaseStolenError, StoreError
 from unum_runtime.model.envelope import Envelope, Writer
 from unum_runtime.model.naming import START_STEP, Key, checkpoint_key, lease_key
-from unum_runtime.protocol.runtime import EVENT_LIFE_S, Log, Runtime, silent
+from unum_runtime.protocol.runtime import Log, Runtime, silent
 from unum_runtime.store.base import Store
 
 LEASE_MS = 45_000
@@ -203,4 +203,4 @@ def sent_ms(envelope: Envelope) -> int:
     # The first step may run in the delivery of the start event, whose envelope was made just now.
     if not name.frames and name.step == START_STEP + 1:
         return name.execution.started_ms
-    return (envelope.not_after_s - EVENT_LIFE_S) * 1000
+    return envelope.sent_s * 1000

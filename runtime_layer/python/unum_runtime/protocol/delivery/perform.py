@@ -85,7 +85,7 @@ def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope
         name=effect.name,
         state=effect.state,
         input=effect.input,
-        not_after_s=rt.not_after_s(effect.name.execution, effect.due_ms),
+        sent_s=rt.sent_s(effect.due_ms),
         routes=routes,
         retries=effect.retries,
         job=effect.job,

@@ -243,7 +243,7 @@ def _resuming_event(rt: Runtime, tried: Try, by: By) -> Envelope:
     """Return the event that resumes from a result submitted `by`; see `unum_runtime.protocol.waiting.callback`."""
     job = {By.RESPONDER: dict(NUDGE), By.CLOCK: {"since": rt.clock.now_ms()}, By.CODE: None}[by]
     envelope = tried.envelope
-    return replace(envelope, job=job, not_after_s=rt.not_after_s(envelope.name.execution))
+    return replace(envelope, job=job, sent_s=rt.sent_s())
 
 
 def _delivery(name: Name, state: str, since_ms: int, effect: Effect | EndedBranches) -> Missing:

@@ -207,8 +207,7 @@ def is_alive(rt: Runtime, envelope: Envelope) -> bool:
 
 def nudge(rt: Runtime, envelope: Envelope, address: str) -> None:
     """Send the invocation's event again, continuing from the stored result."""
-    not_after_s = rt.not_after_s(envelope.name.execution)
-    rt.invoker.invoke([(address, replace(envelope, job=dict(NUDGE), not_after_s=not_after_s).to_bytes())])
+    rt.invoker.invoke([(address, replace(envelope, job=dict(NUDGE), sent_s=rt.sent_s()).to_bytes())])
 
 
 def _overdue_failure(rt: Runtime, envelope: Envelope, limits: Limits, waited_ms: int) -> Failure | None:
