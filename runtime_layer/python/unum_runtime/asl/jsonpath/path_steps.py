@@ -1,8 +1,8 @@
 """Path steps: functions from one JSON value to selected values inside it.
 
 The rules are Jayway JsonPath's, as the specification requires ("Paths"). A step that does not fit the type of a value
-selects None, a step that fits but finds nothing selects an empty sequence: Jayway fails on the first and skips the
-second.
+selects None, a step that fits but finds nothing selects an empty sequence: the first is an error in every path, the
+second only in definite paths.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -106,7 +106,12 @@ def descend(step: Step) -> Step:
 
 
 def _field(name: str) -> Select:
-    return lambda node: (node[name],) if isinstance(node, dict) and name in node else None
+    def select(node: Json) -> Sequence[Json] | None:
+        if not isinstance(node, dict):
+            return None
+        return (node[name],) if name in node else ()
+
+    return select
 
 
 def _items_at(indexes: Sequence[int]) -> Select:

@@ -141,7 +141,8 @@ def find(path: Path, root: Json) -> Json:
     The result shares its parts with `root`.
 
     Raises:
-        PathNotFound: a definite path, or the definite beginning of a path, has no value.
+        PathNotFound: a definite path has no value, or a step in the definite beginning of a path does not fit its
+            value, such as an index of an object.
     """
     if path.keys is None:
         return _find_all(path, root)
@@ -195,7 +196,8 @@ def _nest(keys: Sequence[Key], value: Json) -> Json:
 def _find_all(path: Path, root: Json) -> Json:
     nodes: Sequence[Json] = [root]
     # As Jayway does: a step that does not fit its value is an error in the definite beginning of the path, and selects
-    # nothing after the first wildcard, slice, filter or descent.
+    # nothing after the first wildcard, slice, filter or descent. A missing field is no error, other than in Jayway:
+    # ``$.missing[*]`` is ``[]`` in a payload template of Step Functions (observed: localstack/localstack#12318).
     is_definite = True
     for step in path.steps:
         selections = [step.select(node) for node in nodes]
