@@ -15,9 +15,9 @@ def program(state: State) -> Program:
     rules = state.rules if isinstance(state, Choice) else ()
     default = state.default if isinstance(state, Choice) else None
     catchers: tuple[Catcher, ...] = state.catch if isinstance(state, Work) else ()
-    if state.language is Language.JSONPATH:
-        return _jsonpath()(state.data, rules, default, catchers)
     takes_objects = isinstance(state, Map) and state.distributed
+    if state.language is Language.JSONPATH:
+        return _jsonpath()(state.data, rules, default, catchers, takes_objects=takes_objects)
     has_result = isinstance(state, Work)
     return _jsonata()(state.data, rules, default, catchers, has_result=has_result, takes_objects=takes_objects)
 

@@ -15,20 +15,21 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.model.ir import Json
 
 
-def map_items(found: Json, path: str) -> list[dict[str, Json]]:
-    """Return the items of an array or object, in the form of ``$$.Map.Item`` without ``Index``.
+def map_items(found: Json, path: str, *, takes_objects: bool) -> list[dict[str, Json]]:
+    """Return the items of `found`, the value at `path`, in the form of ``$$.Map.Item`` without ``Index``.
 
-    The items of an object are its fields. Source: Step Functions Developer Guide, "ItemsPath".
+    The items of an object are its fields. The Developer Guide ("ItemsPath") allows objects in every Map, but Step
+    Functions was observed to fail in an inline Map, with this cause.
 
     Raises:
-        RuntimeFailure: `found`, the value at `path`, is neither an array nor an object.
+        RuntimeFailure: `found` is no array, and no object in a Map that `takes_objects`.
     """
     if isinstance(found, list):
         return [{"Value": value} for value in found]
-    if isinstance(found, dict):
+    if takes_objects and isinstance(found, dict):
         return [{"Key": key, "Value": value} for key, value in found.items()]
-    cause = f"Reference path {path!r} must point to an array or an object, but found {excerpt(found)}"
-    raise RuntimeFailure(cause)
+    allowed = "array or object" if takes_objects else "array"
+    raise RuntimeFailure(f"Reference path {path!r} must point to {allowed}, but found {excerpt(found)}")
 
 
 def branch_inputs(

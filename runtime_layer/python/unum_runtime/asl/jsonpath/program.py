@@ -37,6 +37,7 @@ class JsonPathProgram:
         rules: pairs of rule and next state of a Choice.
         default: next state of a Choice if no rule holds.
         catchers: catchers of the state.
+        takes_objects: True for a distributed Map, which accepts an object's fields as items.
     """
 
     def __init__(
@@ -45,10 +46,13 @@ class JsonPathProgram:
         rules: Sequence[tuple[Mapping[str, Json], str]] = (),
         default: str | None = None,
         catchers: Sequence[Catcher] = (),
+        *,
+        takes_objects: bool = False,
     ) -> None:
         self.takes_input = data.keys().isdisjoint(("InputPath", "Parameters"))
         self.gives_result = data.keys().isdisjoint(("ResultSelector", "ResultPath", "OutputPath", _ASSIGN))
         self._data = data
+        self._takes_objects = takes_objects
         self._flow = DataFlow.of(data)
         self._assign = template_field(data, _ASSIGN)
         self._selector = template_field(data, "ItemSelector")
@@ -85,7 +89,8 @@ class JsonPathProgram:
         data = select_or_empty(self._flow.input_path, raw, context)
         path = self._data.get("ItemsPath", _ROOT)
         found = select(path, data, context) if read is None else read
-        values = branch_inputs(map_items(found, path), self._selector, data, context)
+        items = map_items(found, path, takes_objects=self._takes_objects)
+        values = branch_inputs(items, self._selector, data, context)
         batcher = self._data.get("ItemBatcher")
         return values if batcher is None else batch_inputs(values, batcher, data, context)
 
