@@ -173,6 +173,13 @@ def test_a_manifest_of_athena_names_files(s3: Any, put: Put) -> None:
         (b"\x1f\x8bno", {"InputType": "CSV"}, "s3://data/it"),
         (b"\x28\xb5\x2f\xfd...", {"InputType": "CSV"}, "Zstandard"),
         ("a\n1", {"InputType": "CSV", "CSVHeaderLocation": "GIVEN"}, "CSVHeaders: expected an array of strings"),
+        ("a,b,a\n1,2,3", {"InputType": "CSV"}, 'expected different column names, got "a" more than once'),
+        ("a,,\n1,2,3", {"InputType": "CSV"}, 'expected different column names, got "" more than once'),
+        (
+            "1,2",
+            {"InputType": "CSV", "CSVHeaders": ["a", "a"]},
+            'expected different column names, got "a" more than once',
+        ),
         ("a\n1", {"InputType": "CSV", "CSVDelimiter": ","}, "CSVDelimiter: expected one of COMMA"),
         ("[]", {}, "InputType is missing"),
         ("[]", {"InputType": "PARQUET"}, "not supported"),

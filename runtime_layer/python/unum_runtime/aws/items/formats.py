@@ -6,6 +6,7 @@ Rows and lines are read lazily. A JSON object is read as a whole.
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import BinaryIO, NoReturn, TypeAlias
 
@@ -39,10 +40,16 @@ def rows(stream: BinaryIO, delimiter: str, headers: Iterable[str] | None = None)
         stream: text in UTF-8.
         delimiter: field separator.
         headers: column names; None if the first row holds them.
+
+    Raises:
+        ValueError: two columns have the same name.
     """
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")  # spreadsheet programs write a byte order mark
     filled = filter(None, csv.reader(text, delimiter=delimiter, escapechar="\\"))
     names = tuple(next(filled, ()) if headers is None else headers)
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        # Step Functions fails too (observed; its documentation has no rule). An object cannot hold both columns.
+        raise ValueError(f"CSV header: expected different column names, got {excerpt(repeated[0])} more than once")
     blank = [""] * len(names)
     for row in filled:
         yield dict(zip(names, row + blank, strict=False))
