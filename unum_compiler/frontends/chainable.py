@@ -15,7 +15,7 @@ from aws_cdk import aws_stepfunctions as sfn
 from constructs import IConstruct
 
 from unum_compiler.frontends.keys import unique_keys
-from unum_compiler.frontends.values import TOKEN, named_functions, unqualified
+from unum_compiler.frontends.values import TOKEN, named_functions, token_of_function
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
@@ -75,7 +75,9 @@ def read_chainable(
     if comment is not None:
         machine = {"Comment": comment, **machine}
     by_text = _functions(start.node.root)
-    functions = {text: by_text[text] for text in map(unqualified, named_functions(machine)) if text in by_text}
+    # An alias may have the text of its function with a qualifier: whole texts come first.
+    named = (text if text in by_text else token_of_function(text) for text in named_functions(machine))
+    functions = {text: by_text[text] for text in named if text in by_text}
     keys = unique_keys(functions.values())
     return Built(
         machine=machine,

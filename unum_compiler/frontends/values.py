@@ -22,7 +22,10 @@ TOKEN = re.compile(r"\$\{Token\[[^\]]*\]\}")
 _SERVICE = re.compile(rf"arn:{TOKEN.pattern}:states:::(?=[a-z])")
 _INVOKE = ":states:::lambda:invoke"
 _CONTROL = ("Type", "Next", "Default", "End", "QueryLanguage")
-_QUALIFIED = re.compile(rf"(?P<function>{TOKEN.pattern}):(?:\$LATEST|[A-Za-z0-9_-]+)")
+_PART = rf"(?:{TOKEN.pattern}|[^:$])*"
+_FUNCTION = re.compile(
+    rf"(?:arn:{_PART}:lambda:{_PART}:{_PART}:function:)?(?P<token>{TOKEN.pattern})(?::(?:\$LATEST|[A-Za-z0-9_-]+))?"
+)
 _TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "JSONPath": ("Parameters", "ItemSelector", "ResultSelector", "Assign"),
     "JSONata": ("Arguments", "ItemSelector", "Output", "Assign"),
@@ -134,7 +137,7 @@ class _Taking:
         return self._function(value) if is_function else self._data(value)
 
     def _function(self, text: str) -> str:
-        return self._keys.get(text, self._keys.get(unqualified(text), text))
+        return self._keys.get(text, self._keys.get(token_of_function(text), text))
 
     def _data(self, value: Json, field: str = "") -> Json:
         match value:
@@ -157,10 +160,10 @@ class _Taking:
         return f"${{{name}}}"
 
 
-def unqualified(text: str) -> str:
-    """Return the token of a function's name or ARN without a version or alias behind it."""
-    match = _QUALIFIED.fullmatch(text)
-    return match["function"] if match else text
+def token_of_function(text: str) -> str:
+    """Return the token in the name or ARN of a function, without version or alias; `text` itself without a token."""
+    match = _FUNCTION.fullmatch(text)
+    return match["token"] if match else text
 
 
 def _text_of(number: float) -> str:

@@ -51,6 +51,12 @@ def test_a_qualifier_behind_the_token_of_a_function_says_nothing(qualifier: str)
     assert taken(Type="Task", Resource=f"{TABLE}:{qualifier}")[0]["Resource"] == f"{TABLE}:{qualifier}"
 
 
+def test_the_token_of_a_name_may_stand_in_an_arn() -> None:
+    name = f"arn:{PARTITION}:lambda:eu-west-1:{KEY}:function:{ARN}"
+    assert taken(Type="Task", Resource=name)[0]["Resource"] == "f"
+    assert taken(Type="Task", Resource=f"{name}:live")[0]["Resource"] == "f"
+
+
 def test_a_function_that_is_not_run_is_a_value() -> None:
     state, values = taken(Type="Task", Resource=ARN, Parameters={"FunctionName": ARN})
     assert (state["Resource"], state["Parameters"]) == ("f", {"FunctionName": "${Value1}"})

@@ -137,9 +137,7 @@ class PathParser(Reader):
         self._skip_space()
         if self._accept(":"):
             self._skip_space()
-            self._match(
-                _INTEGER
-            )  # Jayway, and thus Step Functions, accepts a step and ignores it (ArraySliceOperation)
+            self._match(_INTEGER)  # Jayway accepts a step and ignores it: ArraySliceOperation
         if start is None and stop is None:
             self._refuse("a slice needs a start or an end; write [*] for all items")
         return path_steps.slice_items(start, int(stop[0]) if stop else None)
