@@ -15,7 +15,6 @@ TASK_FAILED = "States.TaskFailed"
 TIMEOUT = "States.Timeout"
 HEARTBEAT_TIMEOUT = "States.HeartbeatTimeout"
 RUNTIME = "States.Runtime"
-DATA_LIMIT_EXCEEDED = "States.DataLimitExceeded"
 
 LONGEST_INTERVAL_S = 31_622_400
 """Longest retry delay, in seconds: maximum of ``MaxDelaySeconds``. Source: Step Functions Developer Guide, "Handling
@@ -24,8 +23,6 @@ errors"."""
 UNKNOWN = "Lambda.Unknown"
 KILLED = frozenset({"Sandbox.Timedout", "Runtime.ExitError", "Runtime.OutOfMemory", UNKNOWN})
 """Lambda's error names for a sandbox that ended without a response from the function."""
-
-_TIMEOUTS = frozenset({TIMEOUT, HEARTBEAT_TIMEOUT})
 
 
 class NextRetry(NamedTuple):
@@ -51,12 +48,12 @@ def matches(errors: Sequence[str], error: str | None) -> bool:
     # Functions Developer Guide, "Handle Lambda service exceptions".
     if error in errors or (error in KILLED and UNKNOWN in errors):
         return True
-    if error == DATA_LIMIT_EXCEEDED:
-        return False  # no wildcard matches it, so a definition must name it
-    # States.TaskFailed excludes timeouts; States.Timeout includes the heartbeat's.
-    if error in _TIMEOUTS:
-        return ALL in errors or TIMEOUT in errors
-    return ALL in errors or TASK_FAILED in errors
+    # Recorded by AWS also for States.DataLimitExceeded, although the Developer Guide says that States.ALL cannot catch it.
+    if ALL in errors:
+        return True
+    # States.TaskFailed matches every error except States.Timeout, so also a heartbeat's timeout, which States.Timeout
+    # includes. Source: Developer Guide, "Error names".
+    return (TASK_FAILED in errors and error != TIMEOUT) or (TIMEOUT in errors and error == HEARTBEAT_TIMEOUT)
 
 
 def next_retry(

@@ -11,8 +11,7 @@ from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.planning.advance import failure_of
 from unum_runtime.protocol.planning.evaluation import EvaluationContext, compiled
 
-_NEVER_BY_WILDCARD = frozenset(("States.DataLimitExceeded", "States.Runtime"))
-_TIMEOUTS = frozenset(("States.Timeout", "States.HeartbeatTimeout"))
+_WILDCARDS = frozenset(("States.ALL", "States.TaskFailed"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +138,9 @@ def _matches(errors: Sequence[str], error: str | None) -> bool:
     # "Handling errors in Step Functions workflows".
     if error == "States.Runtime":
         return False
-    names = {error}
-    if error not in _NEVER_BY_WILDCARD:
-        # States.TaskFailed matches every error except timeouts; a heartbeat timeout also matches
-        # States.Timeout.
-        names |= {"States.ALL", "States.Timeout" if error in _TIMEOUTS else "States.TaskFailed"}
-    return not names.isdisjoint(errors)
+    # States.TaskFailed matches every error except States.Timeout; a heartbeat timeout also matches States.Timeout.
+    wildcards = {
+        "States.Timeout": {"States.ALL"},
+        "States.HeartbeatTimeout": {*_WILDCARDS, "States.Timeout"},
+    }.get(error or "", _WILDCARDS)
+    return not {error, *wildcards}.isdisjoint(errors)
