@@ -18,7 +18,7 @@ from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import started_machine
 from unum_constructs.assembly.wiring import with_one_key_each
 from unum_constructs.assembly.wrapping import hosts_of
-from unum_constructs.cdk.lookup import texts_of
+from unum_constructs.cdk.lookup import arn_of
 from unum_constructs.errors import ConstructError
 from unum_constructs.hosting.host import Host
 from unum_constructs.resources.own_functions import Provision
@@ -113,7 +113,11 @@ def compile_program(
         DefinitionError: the definition does not compile; paths begin with the construct's path.
     """
     hosts = hosts_of(construct, functions)
-    bound = definition.bind({text: key for key in functions for text in texts_of(hosts[key].function)})
+    keys = {arn_of(hosts[key].function): key for key in functions}
+    # `lambda:invoke` allows names beside ARNs. Each name costs a call of the CDK's process, so only if one may be used.
+    if "FunctionName" in definition.text:
+        keys |= {hosts[key].function.function_name: key for key in functions}
+    bound = definition.bind(keys)
     try:
         workflow = bound.compile(name, functions.keys(), options)
     except DefinitionError as error:

@@ -57,12 +57,6 @@ def arn_of(function: lambda_.IFunction) -> str:
 
 
 @_cached
-def texts_of(function: lambda_.IFunction) -> tuple[str, str]:
-    """Return tokens of the function's ARN and name: ``FunctionName`` of ``lambda:invoke`` allows either."""
-    return arn_of(function), function.function_name
-
-
-@_cached
 def version_of(function: lambda_.Function) -> lambda_.Version:
     """Return the function's version in this deployment."""
     return function.current_version
