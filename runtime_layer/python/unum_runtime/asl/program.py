@@ -53,8 +53,11 @@ class Program(Protocol):
         """Return the next state's name and the output of a Choice."""
         ...
 
-    def catch(self, position: int, raw: Json, error: Mapping[str, str], context: ExpressionContext) -> StateOutput:
-        """Return the output of the catcher at `position`; `error` is ``{"Error": ..., "Cause": ...}``."""
+    def catch(self, position: int, raw: Json, error: Mapping[str, str | None], context: ExpressionContext) -> StateOutput:
+        """Return the output of the catcher at `position`.
+
+        `error` is ``{"Error": ..., "Cause": ...}``; a failure without both has nulls.
+        """
         ...
 
     def items(self, raw: Json, context: ExpressionContext, read: list[Json] | None = None) -> list[Json]:

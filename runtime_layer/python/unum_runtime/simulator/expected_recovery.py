@@ -115,8 +115,10 @@ def _catcher_for(work: Work, error: str | None) -> int | None:
     return next((position for position, rule in enumerate(work.catch) if _matches(rule.errors, error)), None)
 
 
-def _error_output(failure: Failure) -> dict[str, str]:
+def _error_output(failure: Failure) -> dict[str, str | None]:
     """Return a catcher's input for `failure`."""
+    if failure.error is None and failure.cause is None:
+        return {"Error": None, "Cause": None}  # recorded by AWS
     named = (("Error", failure.error), ("Cause", failure.cause))
     return {name: text for name, text in named if text is not None}
 

@@ -135,6 +135,13 @@ def test_a_failure_is_handed_in() -> None:
     assert waiting.outcome == Success({"Error": "No", "Cause": "not today"})
 
 
+# Recorded by AWS.
+def test_a_failure_without_error_and_cause_gives_its_catcher_nulls() -> None:
+    waiting = asking(Catch=[{"ErrorEquals": ["States.ALL"], "ResultPath": "$", "Next": "After"}])
+    waiting.answered(waiting.begun(), Failure(None, None))
+    assert waiting.outcome == Success({"Error": None, "Cause": None})
+
+
 def test_a_new_try_has_a_new_token_and_the_old_one_is_dead() -> None:
     waiting = asking(Retry=AGAIN)
     first = waiting.begun()

@@ -371,10 +371,12 @@ def _end_of_branch(
     return _follow(branch_start(state, index), Success(entered), moment, visits)
 
 
-def _shown(failure: Failure) -> dict[str, str]:
+def _shown(failure: Failure) -> dict[str, str | None]:
     """Return the error output for a catcher (Amazon States Language, "Error output")."""
     shown = {"Error": failure.error, "Cause": failure.cause}
-    return {name: text for name, text in shown.items() if text is not None}
+    # Recorded by AWS: a failure without both, such as a responder's, gives a catcher two nulls.
+    named = {name: text for name, text in shown.items() if text is not None}
+    return named or shown
 
 
 def _as_map(state: FanOut) -> Map:
