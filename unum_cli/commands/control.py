@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 _REMEDIES = {
     WaitsFor.DELIVERY: "unum nudge {} sends its event again",
-    WaitsFor.TIME: "it goes on by itself",
-    WaitsFor.ANSWER: "whoever has its token has to answer",
-    WaitsFor.JOB: "it goes on when its job has ended; unum nudge {} looks at once, and if a look was lost",
+    WaitsFor.TIME: "it continues by itself at that time",
+    WaitsFor.ANSWER: "an answer with its task token is needed",
+    WaitsFor.JOB: "it continues when its job has ended; unum nudge {} polls at once, also if a poll was lost",
 }
 
 
@@ -107,7 +107,7 @@ def _print_waits(waits: Waits, errors: Mapping[str, str], options: argparse.Name
 def _until(missing: Missing) -> str:
     if missing.until is None:
         return ""
-    which = " that is looked at by" if missing.waits_for is WaitsFor.JOB else " until"
+    which = " whose next poll is due by" if missing.waits_for is WaitsFor.JOB else " until"
     return f"{which} {time_text(missing.until)}"
 
 

@@ -66,9 +66,9 @@ def test_why_tells_of_a_job_by_what_it_is_asked_for(unum: Callable[..., Any], mo
     waiting.begun()
     monkeypatch.setattr(Control, "connect", lambda **_: Control(caller=Alias(waiting), control_alias="alias"))
     told = unum("why", "e", *ADDRESS).out
-    assert "waits for job that is looked at by 20" in told
+    assert "waits for job whose next poll is due by 20" in told
     assert "job: 1\n" in told
-    assert "unum nudge e looks at once" in told
+    assert "unum nudge e polls at once" in told
     (shown,) = json.loads(unum("why", "e", *ADDRESS, "--json").out)["missing"]
     assert (shown["waits_for"], shown["job"], shown["until"] > shown["since"]) == ("job", 1, True)
     waiting.later.clear()

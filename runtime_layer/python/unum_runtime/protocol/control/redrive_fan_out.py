@@ -79,7 +79,7 @@ def planned(rt: Runtime, checkpoint: Checkpoint) -> Effect:
         return plan(rt.workflow, checkpoint)
     except RefusedDelivery as refused:
         raise ExecutionNotRedrivable(
-            f"{refused}; under eager collection nothing is kept to go on from: start another execution"
+            f"{refused}; eager collection keeps no results to continue from: start another execution"
         ) from refused
 
 
