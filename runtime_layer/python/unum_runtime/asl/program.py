@@ -53,7 +53,9 @@ class Program(Protocol):
         """Return the next state's name and the output of a Choice."""
         ...
 
-    def catch(self, position: int, raw: Json, error: Mapping[str, str | None], context: ExpressionContext) -> StateOutput:
+    def catch(
+        self, position: int, raw: Json, error: Mapping[str, str | None], context: ExpressionContext
+    ) -> StateOutput:
         """Return the output of the catcher at `position`.
 
         `error` is ``{"Error": ..., "Cause": ...}``; a failure without both has nulls.

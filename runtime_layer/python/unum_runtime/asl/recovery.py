@@ -48,7 +48,7 @@ def matches(errors: Sequence[str], error: str | None) -> bool:
     # Functions Developer Guide, "Handle Lambda service exceptions".
     if error in errors or (error in KILLED and UNKNOWN in errors):
         return True
-    # Recorded by AWS also for States.DataLimitExceeded, although the Developer Guide says that States.ALL cannot catch it.
+    # Recorded by AWS also for States.DataLimitExceeded; the Developer Guide says that States.ALL cannot catch it.
     if ALL in errors:
         return True
     # States.TaskFailed matches every error except States.Timeout, so also a heartbeat's timeout, which States.Timeout

@@ -86,7 +86,9 @@ class JsonataProgram:
             raise NoChoiceMatched
         return self._default, self._exit.evaluate(raw, names)
 
-    def catch(self, position: int, raw: Json, error: Mapping[str, str | None], context: ExpressionContext) -> StateOutput:
+    def catch(
+        self, position: int, raw: Json, error: Mapping[str, str | None], context: ExpressionContext
+    ) -> StateOutput:
         """See `Program.catch`."""
         return self._catchers[position].evaluate(dict(error), _names(raw, context, errorOutput=dict(error)))
 

@@ -77,7 +77,9 @@ class JsonPathProgram:
         target, assign = choose(self._rules, self._default, effective, context)
         return target, StateOutput(output(self._flow, raw, effective, context), _variables(assign, effective, context))
 
-    def catch(self, position: int, raw: Json, error: Mapping[str, str | None], context: ExpressionContext) -> StateOutput:
+    def catch(
+        self, position: int, raw: Json, error: Mapping[str, str | None], context: ExpressionContext
+    ) -> StateOutput:
         """Return `raw` with `error` at the catcher's ResultPath; the state's own paths do not apply."""
         result_path, assign = self._catchers[position]
         error_output = dict(error)
