@@ -100,6 +100,18 @@ def test_a_filter_passes_objects_only_and_an_object_itself() -> None:
     assert find(parse("$..[?(@.a)]"), {"x": [{"a": 1}]}) == [{"a": 1}]
 
 
+@pytest.mark.parametrize("name", ["it's", 'a"b', "a\\b", "\\'", "['x']", ""])
+@pytest.mark.parametrize("quote", "'\"")
+def test_names_with_escaped_quotes_and_backslashes(name: str, quote: str) -> None:
+    escaped = name.replace("\\", "\\\\").replace(quote, f"\\{quote}")
+    step = f"[{quote}{escaped}{quote}]"
+    assert find(parse(f"${step}"), {name: 1}) == 1
+    assert find(parse(f"$.a{step}[0]"), {"a": {name: [2]}}) == 2
+    assert find(parse(f"$..{step}"), [{name: 3}]) == [3]
+    assert find(parse(f"$[?(@{step} == 4)]"), [{name: 4}, {name: 5}]) == [{name: 4}]
+    assert put(parse(f"${step}"), {}, 5) == {name: 5}
+
+
 @pytest.mark.parametrize(
     "text",
     ["$.none[*]", "$.none.*", "$.none[1:]", "$.none[0,1]", "$.none[?(@.x)]", "$.none..x", "$.none.deeper[*].x"],

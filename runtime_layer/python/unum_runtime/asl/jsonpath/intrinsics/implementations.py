@@ -33,6 +33,7 @@ from unum_runtime.model.ir import Json
 _LONGEST_RANGE = 1_000
 _INT32 = range(-(2**31), 2**31)
 _ALGORITHMS = {"MD5": "md5", "SHA-1": "sha1", "SHA-256": "sha256", "SHA-384": "sha384", "SHA-512": "sha512"}
+_BLANKS = " \t\r\n"  # white space of JSON; other blanks are no JSON
 _NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
 
 
@@ -126,8 +127,8 @@ def _json_to_string(_context: ExpressionContext, value: Json) -> Json:
 
 
 def _string_to_json(_context: ExpressionContext, text: str) -> Json:
-    if not text:
-        return None  # observed
+    if not text.strip(_BLANKS):
+        return None  # observed, for an empty text and for blanks
     return json.loads(text, parse_constant=_refuse_constant)
 
 
