@@ -82,6 +82,16 @@ def test_a_mocked_result_goes_through_the_states_fields(single: Any) -> None:
     }
 
 
+# Recorded by AWS.
+def test_a_fail_shows_its_input_after_input_path(single: Any) -> None:
+    _code, ended = single({"Type": "Fail", "ErrorPath": "$.why"}, input={"why": "No"}, inspection_level="DEBUG")
+    assert ended == {
+        "status": "FAILED",
+        "error": "No",
+        "inspectionData": {"input": {"why": "No"}, "afterInputPath": {"why": "No"}},
+    }
+
+
 def test_a_function_is_run_where_there_is_no_mock(single: Any, file: Callable[..., Path]) -> None:
     file("code.py", "def double(event, context): return 2 * event\n")
     code, ended = single(TASK, input={"n": 2}, functions="code.py")

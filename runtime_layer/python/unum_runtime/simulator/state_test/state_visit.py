@@ -108,6 +108,7 @@ class Visit:
     def _done(self) -> _Done:
         match self.state:
             case Fail():
+                self._see_arguments("afterInputPath", "InputPath")  # recorded by AWS, although a Fail has no InputPath
                 return Failure(*program(self.state).failure(self.value, self._context_of()))
             case Choice():
                 self._see_arguments("afterInputPath", "InputPath")
