@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_cdk import App
+from aws_cdk import App, CfnParameter, Duration
+from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_stepfunctions as sfn
+from aws_cdk import aws_stepfunctions_tasks as tasks
 from aws_cdk.assertions import Template
 
 from docs.snippets.migration import after, before
@@ -90,6 +92,25 @@ def test_a_function_is_known_by_its_arn_and_its_name(text: str) -> None:
     definition = Definition.from_asl({"StartAt": "A", "States": states}, substitutions={"price": getattr(price, text)})
     deployment.flow(definition, {"price": price})
     assert_workflow(deployment.template, functions={"price"}, edges={"price": ["price"]})
+
+
+def test_a_chain_with_tokens_in_its_expressions_deploys() -> None:
+    deployment = Deployment.new()
+    stack = deployment.stack
+    bucket = s3.Bucket(stack, "Bucket")
+    seconds = Duration.seconds(CfnParameter(stack, "Seconds", type="Number").value_as_number)
+    address = sfn.JsonPath.format(f"s3://{bucket.bucket_name}/{{}}", sfn.JsonPath.string_at("$.key"))
+    work = tasks.LambdaInvoke(
+        stack,
+        "Work",
+        lambda_function=function(stack, "work"),
+        payload=sfn.TaskInput.from_object({"to": address}),
+        result_path=sfn.JsonPath.DISCARD,
+        task_timeout=sfn.Timeout.duration(seconds),
+    )
+    deployment.flow(Definition.from_chainable(work), {})
+    values = deployment.services("work")["Flow"]["values"]
+    assert sorted(values.values()) == sorted([deployment.logical_id("Bucket/Resource"), "Seconds"])
 
 
 def test_a_cdk_app_moves() -> None:
