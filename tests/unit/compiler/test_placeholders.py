@@ -139,6 +139,30 @@ def test_data_flow_and_conditions_have_holes() -> None:
     )
 
 
+BROKEN = {
+    "template": machine(Type="Pass", Parameters={"x.$": "States.Format('${N} {}', $)"}),
+    "input path": machine(Type="Pass", InputPath="$.${N}"),
+    "result path": machine(Type="Pass", ResultPath="$.${N}"),
+    "items path": machine(Type="Map", ItemsPath="$.${N}", ItemProcessor=EACH),
+    "cause path": {"StartAt": "A", "States": {"A": {"Type": "Fail", "CausePath": "States.Format('${N}')"}}},
+    "jsonata": machine(Type="Pass", Output="{% '${N}' %}", **JSONATA),
+    "condition": {
+        "StartAt": "A",
+        "States": {
+            "A": {"Type": "Choice", "Choices": [{"Variable": "$.${N}", "IsPresent": True, "Next": "B"}]},
+            "B": {"Type": "Succeed"},
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("definition", BROKEN.values(), ids=BROKEN)
+def test_a_value_that_breaks_the_grammar_fails_the_state(definition: dict[str, Any]) -> None:
+    outcome = run(definition, "it's a", {}).outcome
+    assert isinstance(outcome, Failure)
+    assert outcome.error == "States.Runtime"
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [

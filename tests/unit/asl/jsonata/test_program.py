@@ -6,8 +6,7 @@ from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonata import engine
 from unum_runtime.asl.jsonata.program import JsonataProgram
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
-from unum_runtime.asl.states_errors import NoChoiceMatched
-from unum_runtime.errors import DefinitionError
+from unum_runtime.asl.states_errors import NoChoiceMatched, RuntimeFailure
 from unum_runtime.model.ir import Catcher
 
 NOON_MS = 1_704_110_400_250
@@ -89,8 +88,8 @@ def test_failures_of_expressions(expression: str, cause: str) -> None:
     assert cause in failure.value.cause
 
 
-def test_a_syntax_error_is_a_definition_error() -> None:
-    with pytest.raises(DefinitionError, match=r"Output/a: '\$sum\(' is no JSONata expression: Expected \)"):
+def test_a_syntax_error_fails_the_state() -> None:
+    with pytest.raises(RuntimeFailure, match=r"Output/a: '\$sum\(' is no JSONata expression: Expected \)"):
         output({"a": "{% $sum( %}"})
 
 

@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import TypeAlias
 
 from unum_runtime.asl.jsonata.names import Names
+from unum_runtime.asl.states_errors import RuntimeFailure
 from unum_runtime.cold_start.records import dataclass
-from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
 
 _OPEN, _CLOSE = "{%", "%}"
@@ -31,7 +31,7 @@ class Template:
 
         Raises:
             QueryEvaluationError: an expression fails, or its result is undefined or not JSON.
-            DefinitionError: an expression has a syntax error.
+            RuntimeFailure: the deployment gave an expression a syntax error.
         """
         return self._evaluate(names)
 
@@ -72,6 +72,8 @@ def _expression(text: str, field: str) -> _Evaluate:
 
     try:
         expression = engine.Expression(text)
-    except engine.ExpressionSyntaxError as error:  # possible only in IR that the compiler has not checked
-        raise DefinitionError((Problem(field, f"{text!r} is no JSONata expression: {error}"),)) from None
+    except (
+        engine.ExpressionSyntaxError
+    ) as error:  # the deployment filled a placeholder with text that breaks the grammar
+        raise RuntimeFailure(f"{field}: {text!r} is no JSONata expression: {error}") from None
     return lambda names: expression.evaluate(names, field)

@@ -48,7 +48,10 @@ class Condition:
 
     @cached_property
     def _test(self) -> _Test:
-        return _compile(self.rule, "$")
+        try:
+            return _compile(self.rule, "$")
+        except DefinitionError as error:  # the deployment filled a placeholder with text that breaks the grammar
+            raise RuntimeFailure(str(error)) from None
 
 
 def compile_condition(rule: Json, *, where: str = "$") -> Condition:

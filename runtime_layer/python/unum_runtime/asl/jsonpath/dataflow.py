@@ -78,7 +78,7 @@ def apply_result_path(result_path: str | None, raw: Json, result: Json) -> Json:
     """
     if result_path is None:
         return raw
-    return result if result_path == "$" else put(parse(result_path), raw, result)
+    return result if result_path == "$" else put(_parse(result_path), raw, result)
 
 
 def select(path: str, data: Json, context: ExpressionContext) -> Json:
@@ -89,12 +89,19 @@ def select(path: str, data: Json, context: ExpressionContext) -> Json:
     """
     if path == "$":  # the default of most fields; skips parser and cache
         return data
-    parsed = parse(path)
+    parsed = _parse(path)
     try:
         return read(parsed, data, context)
     except PathNotFound as error:
         # Spelled as AWS records it, with the space before the colon.
         raise RuntimeFailure(f"Invalid path '{path}' : {error.reason}") from None
+
+
+def _parse(text: str) -> Path:
+    try:
+        return parse(text)
+    except PathSyntaxError as error:  # the deployment filled a placeholder with text that breaks the grammar
+        raise RuntimeFailure(str(error)) from None
 
 
 def select_or_empty(path: str | None, data: Json, context: ExpressionContext) -> Json:

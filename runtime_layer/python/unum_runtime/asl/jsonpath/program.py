@@ -14,6 +14,7 @@ from unum_runtime.asl.jsonpath.dataflow import (
 )
 from unum_runtime.asl.jsonpath.expressions import compile_expression
 from unum_runtime.asl.jsonpath.items import batch_inputs, branch_inputs, map_items
+from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.jsonpath.templates import Template, template_field
 from unum_runtime.asl.numbers import read_number
 from unum_runtime.asl.program import StateOutput
@@ -122,7 +123,10 @@ class JsonPathProgram:
         if path not in self._data:
             return self._data.get(field)
         text = self._data[path]
-        value = compile_expression(text, field=path)(raw, context)
+        try:
+            value = compile_expression(text, field=path)(raw, context)
+        except PathSyntaxError as error:  # the deployment filled a placeholder with text that breaks the grammar
+            raise RuntimeFailure(str(error)) from None
         if not isinstance(value, str):
             raise RuntimeFailure(f"The {path} field must lead to a string: at {text!r} is {excerpt(value)}")
         return value

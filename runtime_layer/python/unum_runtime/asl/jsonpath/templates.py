@@ -7,6 +7,7 @@ from unum_runtime.asl.expression_context import Expression, ExpressionContext
 from unum_runtime.asl.jsonpath.expressions import compile_expression
 from unum_runtime.asl.jsonpath.path_syntax import PathSyntaxError
 from unum_runtime.asl.places import element, member
+from unum_runtime.asl.states_errors import RuntimeFailure
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
@@ -28,14 +29,17 @@ class Template:
         """Return a new payload; values selected by paths are shared with `data` and `context`.
 
         Raises:
-            RuntimeFailure: a path has no value.
+            RuntimeFailure: a path has no value, or the deployment gave text that breaks the grammar.
             IntrinsicFailure: invalid arguments of an intrinsic function.
         """
         return self._evaluate(data, context)
 
     @cached_property
     def _evaluate(self) -> Expression:
-        return _compile(self.raw, "$")
+        try:
+            return _compile(self.raw, "$")
+        except DefinitionError as error:  # the deployment filled a placeholder with text that breaks the grammar
+            raise RuntimeFailure(str(error)) from None
 
 
 def compile_template(raw: Json, *, where: str = "$") -> Template:
