@@ -1,5 +1,7 @@
 """Module names of version 0.1.0, for programs that import them; see `unum_runtime.former_names`."""
 
+from unum_runtime.former_names import parse_names
+
 _MOVED = """
 unum_constructs.compiler unum_compiler: options compile report=problems
 unum_constructs .: compiler=unum_compiler
@@ -41,11 +43,4 @@ unum_constructs unum_constructs.monitoring: alarms dashboard
 
 def former_names() -> dict[str, str]:
     """Return the current name of each moved module by its old name."""
-    names = {}
-    for line in _MOVED.strip().splitlines():
-        packages, _, modules = line.partition(": ")
-        package, current = packages.split()
-        for module in modules.split():
-            old, _, new = module.partition("=")
-            names[f"{package}.{old}"] = f"{current}.{new or old}".lstrip(".")
-    return names
+    return parse_names(_MOVED)

@@ -12,6 +12,23 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 
+def parse_names(table: str) -> dict[str, str]:
+    """Return the current name of each moved module by its old name.
+
+    Args:
+        table: a line for an old and a current package, with their modules: ``old.package new.package: module old=new``. A
+            dot stands for no package.
+    """
+    names = {}
+    for line in table.strip().splitlines():
+        packages, _, modules = line.partition(": ")
+        package, current = packages.split()
+        for module in modules.split():
+            old, _, new = module.partition("=")
+            names[f"{package}.{old}"] = f"{current}.{new or old}".lstrip(".")
+    return names
+
+
 def redirect(names: Mapping[str, str]) -> None:
     """Make imports of old module names return the modules that replaced them.
 
