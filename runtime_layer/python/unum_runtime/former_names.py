@@ -16,8 +16,8 @@ def parse_names(table: str) -> dict[str, str]:
     """Return the current name of each moved module by its old name.
 
     Args:
-        table: a line for an old and a current package, with their modules: ``old.package new.package: module old=new``. A
-            dot stands for no package.
+        table: a line for an old and a current package, with their modules: ``old.package new.package: module old=new``.
+            A dot stands for no package.
     """
     names = {}
     for line in table.strip().splitlines():
