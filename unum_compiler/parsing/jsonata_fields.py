@@ -46,7 +46,7 @@ def _template(part: Part, field: str) -> None:
 
 
 def fill_query(text: str) -> str:
-    """Return `text` with stand-ins for its holes, unless it is an expression without."""
+    """Return `text` with stand-ins for holes; valid expressions stay unchanged."""
     if "${" not in text:
         return text
     from unum_runtime.asl.jsonata.check import check_expression  # noqa: PLC0415 - only where a definition needs it

@@ -33,10 +33,8 @@ BROKEN_TEMPLATES = (
 LINTERS_ARE_WRONG = (
     "surround-syntax-no-spaces",  # AWS takes {%1%} as well
     "map-with-item-batcher-jsonata",  # a state in JSONPath in a machine in JSONata
-    "map-with-parameters",  # Parameters that are no object, though a payload template must be one
-    "map-with-resultselector",  # the same
-    "parallel-with-parameters",  # the same
-    "pass-with-io-path-context-object",  # parts of the context object that there are not
+    "map-with-resultselector",  # parts of the context object that there are not
+    "pass-with-io-path-context-object",  # the same
 )
 
 
