@@ -22,7 +22,7 @@ from unum_runtime.asl.jsonata.check import check_expression, check_template, var
         ("$states.input.items^(>price, $by)", {"states.input.items", "by"}),
         ("$states.input.items{sku: $p}", {"states.input.items", "p"}),
         ("$x ~> $uppercase ~> $mine(?, 1)", {"x", "mine"}),
-        ("[$range(1, $n, 1), $uuid(), -$m, $a ?: $b]", {"n", "m", "a", "b"}),
+        ("[$range(1, $n, 1), $uuid(), -$m, $a ? $b : 1]", {"n", "m", "a", "b"}),
         ("$a.(b; $c)", {"a", "c"}),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonata.engine import Expression, ExpressionSyntaxError
+from unum_runtime.asl.jsonata.library import Jsonata
 from unum_runtime.asl.jsonata.names import Names
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 
@@ -17,6 +18,17 @@ INPUT = {
     "none": None,
     "same": [{"of": 1, "at": 0}, {"of": 1, "at": 1}, {"of": 0, "at": 2}],
 }
+MATCHER = """
+    $from := function($text, $at) { (
+        $found := $length($substringBefore($substring($text, $at), "b")) + $at;
+        $found < $length($text) ? {
+            "match": "b", "start": $found, "end": $found + 1, "groups": [],
+            "next": function() { $from($text, $found + 1) }
+        }
+    ) };
+    $b := function($text) { $from($text, 0) }
+"""
+"""Function that does the work of a regular expression. Source: https://docs.jsonata.org, "regex"."""
 
 
 def evaluate(expression: str) -> Any:
@@ -89,6 +101,14 @@ def test_values_as_text(expression: str, value: str) -> None:
         ("$split('a1b22c', /(\\d)+/)", ["a", "b", "c"]),
         ("$split('a1b2c', /\\d/, 2)", ["a", "b"]),
         ("$match('aab', /(?<same>\\w)\\k<same>/).groups", ["a"]),
+        ("$contains($states.input.nope, 'a') = true or $contains('a', $states.input.nope) = true", False),
+        ("$match('aba', /a/).index", [0, 2]),
+        ("$match('aba', /a/, 1)", {"match": "a", "index": 0, "groups": []}),
+        (f"({MATCHER}; $match('abcb', $b).index)", [1, 3]),
+        (f"({MATCHER}; $split('abcb', $b))", ["a", "c", ""]),
+        (f"({MATCHER}; $replace('abcb', $b, '<$0>', 1))", "a<b>cb"),
+        (f"({MATCHER}; $contains('abc', $b) and $not($contains('ac', $b)))", True),
+        ("$length('\\uD834\\uDD1E') = 1 and $length('😀') = 1", True),
         ("$contains('é', /\\w/) or $contains('٣', /\\d/)", False),
         ("$contains('é', /\\W/) and $contains('é', /[^\\w]/)", True),
         ("$contains('[]', /^[[a]]$/)", True),
@@ -114,6 +134,12 @@ def test_texts(expression: str, value: Any) -> None:
         ("$formatNumber(0.5, '00') & $formatNumber(-0.001, '0.00')", "00-0.00"),
         ("$formatInteger(-0.5, '0') & $formatInteger(2.9, 'w')", "-1two"),
         ("$formatNumber(1234.5678, '00.000e0')", "12.346e2"),
+        ("$formatNumber(0.123, '#.e9')", "0.1e0"),
+        ("$formatNumber(100, '0e0') & ' ' & $formatNumber(1e-7, '0.00e000')", "10e1 1.00e-007"),
+        ("$formatNumber(-42, '0e0') & ' ' & $formatNumber(0, '0.00e0')", "-4e1 0.00e0"),
+        ("$formatNumber(0.1, 'AeAAA', {'zero-digit': 'A'})", "Be-AAB"),
+        ("$formatNumber(1 / 0, '0.0') & $formatNumber(-1 / 0, '0;(0)')", "Infinity(Infinity)"),
+        ("$formatNumber(1234567.891, '#,##,#00.000,0')", "12,34,567.891,0"),
         ("$formatNumber(1234.5, '#.##0,00', {'decimal-separator': ',', 'grouping-separator': '.'})", "1.234,50"),
         ("$toMillis('2017-11')", 1509494400000),
         ("$toMillis('2017-11-07')", 1510012800000),
@@ -193,6 +219,13 @@ def test_numbers_that_no_double_holds(expression: str, value: Any) -> None:
         ("$number('0b12')", "D3030"),
         ("$number('1e999')", "D3030"),
         ("$toMillis('tomorrow')", "D3110"),
+        ("$toMillis('2018-02-03 11:15:33')", "D3110"),
+        ("$toMillis('2018-02-03T11:15')", "D3110"),
+        ("$toMillis('hello', 'hello')", "undefined"),
+        ("$split('text', $uppercase)", "T1010"),
+        ("$match('text', function($text) { {'match': 't'} })", "T1010"),
+        ("$replace('abc', /x*/, '-')", "D1004"),
+        ("$match('abc', /b/, -1)", "D3040"),
         ("$toMillis('30.02.2024', '[D].[M].[Y]')", "D3110"),
         ("$replace('a', '', 'b')", "D3010"),
         ("$replace('a', 'a', 'b', -1)", "D3011"),
@@ -215,3 +248,19 @@ def test_calls_of_other_values_fail_without_log_output(capsys: pytest.CaptureFix
     with pytest.raises(QueryEvaluationError, match="T1006"):
         evaluate("($secret := $states.input.text; $secret(1))")
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("expression", ["$states.input.a ?: 1", "$states.input.a ?? 1", "[1, null ?? 2]"])
+def test_operators_of_later_versions_are_unknown(expression: str) -> None:
+    with pytest.raises(ExpressionSyntaxError, match=r"S0204|Unknown operator"):
+        Expression(expression)
+
+
+def test_other_users_of_the_library_keep_its_operators() -> None:
+    Expression("1")
+    assert Jsonata("null ?? 2").evaluate(None) is None
+    assert Jsonata("nothing ?? 2").evaluate({}) == 2
+
+
+def test_signatures_may_have_the_characters_of_later_operators() -> None:
+    assert evaluate("function($a, $b)<ss?:s>{ $a }('x')") == "x"

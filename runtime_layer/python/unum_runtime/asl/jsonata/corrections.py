@@ -7,13 +7,13 @@ beyond the language, such as blanks around the text of a number, stays accepted.
 import math
 import re
 from collections.abc import Callable
-from decimal import ROUND_HALF_EVEN, Decimal
 from itertools import takewhile
 from typing import Any
 from urllib.parse import unquote
 
 from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Signature, Utils
-from unum_runtime.asl.jsonata.matching import replace, split
+from unum_runtime.asl.jsonata.matching import contains, match, replace, split
+from unum_runtime.asl.jsonata.number_pictures import format_number
 from unum_runtime.asl.jsonata.states_functions import Function
 from unum_runtime.asl.jsonata.string_form import to_string
 
@@ -22,6 +22,11 @@ _RADICES = {"x": 16, "o": 8, "b": 2}
 _RADIX = re.compile(r"0([xob])([0-9a-f]+)", re.IGNORECASE)
 _RESERVED = re.compile("(%(?:3B|2F|3F|3A|40|26|3D|2B|24|2C|23))", re.IGNORECASE)
 """Escapes of ``;/?:@&=+$,#``, which stay escaped in a whole URL. Source: ECMAScript, "decodeURI"."""
+
+_ISO_8601 = re.compile(
+    r"\d{4}(-[01]\d)*(-[0-3]\d)*(T[0-2]\d:[0-5]\d:[0-5]\d)*(\.\d+)?([+-][0-2]\d:?[0-5]\d|Z)?", re.ASCII
+)
+"""Timestamps of ``$toMillis`` without a picture. Source: reference implementation, JSONata 2.0.6."""
 
 _MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
 _FRACTION = re.compile(r"\.(\d+)(?!.*\.\d)", re.ASCII | re.DOTALL)
@@ -133,43 +138,6 @@ def _decode_url(string: str | None) -> str | None:
     return "".join(part if index % 2 else unquote(part, errors="strict") for index, part in enumerate(parts))
 
 
-def _format_number(value: float | None, picture: str | None, options: Any) -> Any:
-    # XPath's fn:format-number, to which JSONata refers, rounds halves to even. It rounds the decimal number in the
-    # source, not the nearest double, and ``#.00`` has no zero before the point.
-    if value is None or picture is None:
-        return None
-    exact, shape = Decimal(repr(value)), _Picture(picture, options or {})
-    if "e" in picture:
-        return Functions.format_number(exact, picture, options)
-    unit = Decimal(1).scaleb(-shape.places)
-    rounded = exact.quantize(unit, rounding=ROUND_HALF_EVEN)
-    shown = rounded if rounded or exact >= 0 else -unit / 10  # zero would lose the minus sign
-    text = Functions.format_number(shown, picture, options)
-    lone_zero = r"(?<!\d)" + re.escape(shape.zero + shape.point)
-    return text if shape.has_integer else re.sub(lone_zero, shape.point, text, count=1)
-
-
-class _Picture:
-    """Parts of a picture of ``$formatNumber``.
-
-    Attributes:
-        zero: digit for 0.
-        point: decimal separator.
-        places: digits after the decimal separator, of the unscaled number.
-        has_integer: True if at least one digit precedes the decimal separator.
-    """
-
-    def __init__(self, picture: str, options: dict[str, str]) -> None:
-        self.zero, self.point = options.get("zero-digit", "0"), options.get("decimal-separator", ".")
-        part = picture.split(options.get("pattern-separator", ";"), maxsplit=1)[0]
-        digits = {chr(ord(self.zero) + digit) for digit in range(10)}
-        integer, _, fraction = part.partition(self.point)
-        places = sum(character in {*digits, options.get("digit", "#")} for character in fraction)
-        is_percent, is_per_mille = options.get("percent", "%") in part, options.get("per-mille", "‰") in part
-        self.places = places + 2 * is_percent + 3 * is_per_mille
-        self.has_integer = not digits.isdisjoint(integer)
-
-
 def _format_integer(value: float | None, picture: str | None) -> Any:
     return None if value is None else Functions.format_integer(math.floor(value), picture)
 
@@ -182,13 +150,15 @@ CORRECTED: dict[str, _Builtin] = {
     name: _function(name, signature, implementation)
     for name, signature, implementation in (
         ("string", "<x-b?:s>", to_string),
+        ("contains", "<s-(sf):b>", contains),
+        ("match", "<s-f<s:o>n?:a<o>>", match),
         ("replace", "<s-(sf)(sf)n?:s>", replace),
         ("split", "<s-(sf)n?:a<s>>", split),
         ("sort", "<af?:a>", _sort),
         ("distinct", "<x:x>", _distinct),
         ("number", "<(nsb)-:n>", _number),
         ("decodeUrl", "<s-:s>", _decode_url),
-        ("formatNumber", "<n-so?:s>", _format_number),
+        ("formatNumber", "<n-so?:s>", format_number),
         ("formatInteger", "<n-s:s>", _format_integer),
     )
 }
@@ -202,8 +172,10 @@ def to_millis(now_ms: int) -> _Builtin:
     """
 
     def parse(timestamp: str | None, picture: str | None) -> Any:
-        if timestamp is None:
+        if timestamp is None or (picture is not None and not _MARK.search(picture)):
             return None
+        if picture is None and not _ISO_8601.fullmatch(timestamp):
+            raise JException("D3110", -1, timestamp)
         try:
             return Functions.datetime_to_millis(*_complete(timestamp, picture, now_ms))
         except ValueError:

@@ -3,11 +3,13 @@
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from unum_runtime.asl.jsonata import corrections, states_functions
-from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Node, Utils, isolate
+from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Node, Parser, Utils, isolate
 from unum_runtime.asl.jsonata.matching import regex
 from unum_runtime.asl.jsonata.names import STATES, Names
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
@@ -23,6 +25,8 @@ MAX_STEPS = 500_000
 
 _RANGE_TOO_LONG = "D2014"
 _NO_FUNCTION = "T1006"
+_UNKNOWN_OPERATOR = "S0204"
+_LATER_OPERATORS = ("?:", "??")
 _STACK_OVERFLOW = "Stack overflow error: Check for non-terminating recursive function."  # AWS's text
 _OWN_MESSAGE = frozenset({"D3137", "D3141"})
 """Codes of errors with a text from the expression itself."""
@@ -52,7 +56,7 @@ class Expression:
             try:
                 # The library's tokenizer fails on a comment at the very end.
                 source = f"{self.text} " if self.text.endswith("*/") else self.text
-                self._engine = _Engine(source, regex)
+                self._engine = _Engine(source)
             except RecursionError:
                 raise ExpressionSyntaxError("nested too deeply; use fewer parentheses") from None
             except JException as error:
@@ -91,8 +95,39 @@ class Expression:
         return value
 
 
+class _LaterOperator(Parser.Infix):  # type: ignore[misc] # the library has no types
+    """Operator that came after JSONata 2.0.6; a function's signature may contain the same characters."""
+
+    def led(self, left: Node) -> Node:  # noqa: ARG002 - the library's parameter
+        raise JException(_UNKNOWN_OPERATOR, self.position, self.id)
+
+
+class _Parser(Parser):  # type: ignore[misc] # the library has no types
+    """The library's parser, for JSONata 2.0.6, the version of Step Functions (Developer Guide, "Transforming data")."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name in _LATER_OPERATORS:
+            del self.symbol_table[name]
+            self.register(_LaterOperator(self, name))
+
+    def advance(self, id: str | None = None, infix: bool = False) -> Node:  # noqa: A002, FBT001, FBT002 - the library's
+        """Read the next token; join two escapes of one character beyond the basic plane, as UTF-16 does."""
+        try:
+            node = super().advance(id, infix)
+        except KeyError as unknown:
+            raise JException(_UNKNOWN_OPERATOR, self.lexer.position, *unknown.args) from None
+        if isinstance(node.value, str) and node.type == "string":
+            node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+        return node
+
+
 class _Engine(Jsonata):  # type: ignore[misc] # the library has no types
     """The library's evaluator with corrections of language deviations and unsafe behaviour."""
+
+    def __init__(self, source: str) -> None:
+        with _own_parser():
+            super().__init__(source, regex)
 
     def run(self, frame: "_Frame") -> Any:
         Jsonata.CURRENT.jsonata = self
@@ -130,6 +165,24 @@ class _Engine(Jsonata):  # type: ignore[misc] # the library has no types
         if isinstance(lhs, int) and isinstance(rhs, int) and rhs - lhs >= states_functions.MAX_ITEMS:
             raise JException(_RANGE_TOO_LONG, -1, rhs - lhs + 1)
         return super().evaluate_range_expression(lhs, rhs)
+
+
+_parsers = threading.local()
+
+
+@contextmanager
+def _own_parser() -> Iterator[None]:
+    """Make the library parse with `_Parser`; it keeps one parser for each thread, also for other users."""
+    kept = vars(Jsonata.PARSER)
+    before = kept.copy()
+    if not hasattr(_parsers, "own"):
+        _parsers.own = _Parser()  # takes as long as an expression, so each thread keeps it
+    kept["parser"] = _parsers.own
+    try:
+        yield
+    finally:
+        kept.clear()
+        kept.update(before)
 
 
 def _divide(dividend: float, divisor: float) -> float:

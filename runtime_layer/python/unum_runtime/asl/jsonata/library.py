@@ -28,7 +28,7 @@ except ModuleNotFoundError as error:
 finally:
     sys.setrecursionlimit(_LIMIT)
 
-__all__ = ["Functions", "JException", "Jsonata", "Node", "RegexFlags", "Signature", "Utils", "isolate"]
+__all__ = ["Functions", "JException", "Jsonata", "Node", "Parser", "RegexFlags", "Signature", "Utils", "isolate"]
 
 Node = Parser.Symbol
 """Node of a syntax tree, and a function at run time."""

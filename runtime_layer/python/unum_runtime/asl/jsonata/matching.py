@@ -1,9 +1,12 @@
 """Regular expressions of JSONata, and corrected functions that use them."""
 
 import re
-from typing import Any
+from collections.abc import Iterator
+from itertools import islice
+from math import ceil
+from typing import Any, NamedTuple
 
-from unum_runtime.asl.jsonata.library import Functions, JException, RegexFlags
+from unum_runtime.asl.jsonata.library import Functions, JException, RegexFlags, Utils
 
 _REGEX_PART = re.compile(
     r"\\k<(?P<again>\w+)>|\\(?P<escaped>.)|(?P<open>\[\^?)|(?P<close>\])|\(\?<(?P<group>[A-Za-z_]\w*)>", re.DOTALL
@@ -32,6 +35,65 @@ def regex(pattern: str, flags: RegexFlags) -> re.Pattern[str]:
     return re.compile(_REGEX_PART.sub(translate, pattern), options)
 
 
+class _Match(NamedTuple):
+    """One match of a regular expression or of another matcher."""
+
+    text: str
+    start: int
+    groups: list[Any]
+
+    @property
+    def end(self) -> int:
+        """Position after the match."""
+        return self.start + len(self.text)
+
+
+def _matches(matcher: Any, string: str) -> Iterator[_Match]:
+    """Yield the matches of a regular expression, or of a function that returns them one by one.
+
+    Such a function returns an object with ``match``, ``start``, ``end``, ``groups`` and ``next``, a function for the
+    next match. Source: https://docs.jsonata.org, "Writing higher-order functions with Regex", and the reference
+    implementation for the errors.
+
+    Raises:
+        JException: the function returns something else, or a later match is empty, so that no match would be the last.
+    """
+    if Functions.is_regex(matcher):
+        found = matcher.search(string)
+        while found:
+            yield _Match(found[0], found.start(), list(found.groups()))
+            found = matcher.search(string, found.end()) if found.end() < len(string) else None
+            if found and not found[0]:
+                raise JException("D1004", -1)
+        return
+    shown = Functions.func_apply(matcher, [string])
+    while shown is not None:
+        if not (isinstance(shown, dict) and {"start", "end", "groups", "next"} & shown.keys()):
+            raise JException("T1010", -1)
+        yield _Match(shown.get("match", ""), int(shown.get("start", 0)), shown.get("groups") or [])
+        following = shown.get("next")
+        shown = None if following is None else Functions.func_apply(following, [])
+
+
+def contains(string: str | None, token: Any) -> bool | None:
+    """Implement ``$contains``; undefined for an undefined text or pattern."""
+    if string is None or token is None:
+        return None
+    return token in string if isinstance(token, str) else any(True for _ in _matches(token, string))
+
+
+def match(string: str | None, pattern: Any, limit: float | None) -> list[Any] | None:
+    """Implement ``$match``."""
+    if string is None or pattern is None:
+        return None
+    if limit is not None and limit < 0:
+        raise JException("D3040", -1, limit)
+    found: list[Any] = Utils.create_sequence()
+    parts = islice(_matches(pattern, string), None if limit is None else ceil(limit))
+    found.extend({"match": part.text, "index": part.start, "groups": part.groups} for part in parts)
+    return found
+
+
 def replace(string: str | None, pattern: Any, replacement: Any, limit: float | None) -> str | None:
     """Implement ``$replace`` without a second search in replaced text, unlike the library."""
     if string is None or pattern is None or replacement is None:
@@ -41,42 +103,40 @@ def replace(string: str | None, pattern: Any, replacement: Any, limit: float | N
     if pattern == "":
         raise JException("D3010", -1, pattern)
     pieces, end = [], 0
-    is_regex = not isinstance(pattern, str)
-    matches = (pattern if is_regex else re.compile(re.escape(pattern))).finditer(string)
-    for count, found in enumerate(matches):
-        if limit is not None and count >= limit:
-            break
-        pieces += [string[end : found.start()], _replacement(found, replacement, is_regex=is_regex)]
-        end = found.end()
+    is_text = isinstance(pattern, str)
+    matches = _matches(re.compile(re.escape(pattern)) if is_text else pattern, string)
+    for found in islice(matches, None if limit is None else ceil(limit)):
+        pieces += [string[end : found.start], _replacement(found, replacement, is_text=is_text)]
+        end = found.end
     return "".join((*pieces, string[end:]))
 
 
-def _replacement(found: re.Match[str], replacement: Any, *, is_regex: bool) -> str:
+def _replacement(found: _Match, replacement: Any, *, is_text: bool) -> str:
     if isinstance(replacement, str):
-        return _fill(replacement, found) if is_regex else replacement
-    groups = ["" if group is None else group for group in found.groups()]
-    shown = {"match": found[0], "start": found.start(), "end": found.end(), "groups": groups}
+        return replacement if is_text else _fill(replacement, found)
+    groups = ["" if group is None else group for group in found.groups]
+    shown = {"match": found.text, "start": found.start, "end": found.end, "groups": groups}
     result = Functions.func_apply(replacement, [shown])
     if not isinstance(result, str):
         raise JException("D3012", -1, result)
     return result
 
 
-def _fill(template: str, found: re.Match[str]) -> str:
+def _fill(template: str, found: "_Match") -> str:
     """Return `template` with groups in place of ``$1`` and so on; a number beyond the groups uses fewer digits."""
-    count = len(found.groups())
+    count = len(found.groups)
 
     def group(mark: re.Match[str]) -> str:
         digits = mark[1]
         if digits == "$":
             return "$"
         if digits.startswith("0"):
-            return found[0] + digits[1:]
+            return found.text + digits[1:]
         width = max(1, len(str(count)))
         while width > 1 and int(digits[:width]) > count:
             width -= 1
         number = int(digits[:width])
-        return ((found[number] or "") if number <= count else "") + digits[width:]
+        return ((found.groups[number - 1] or "") if 0 < number <= count else "") + digits[width:]
 
     return re.sub(r"\$(\$|\d+)", group, template, flags=re.ASCII)
 
@@ -89,7 +149,7 @@ def split(string: str | None, pattern: Any, limit: float | None) -> list[str] | 
     if limit is not None and limit < 0:
         raise JException("D3020", -1, limit)
     pieces, end = [], 0
-    for found in pattern.finditer(string):
-        pieces.append(string[end : found.start()])
-        end = found.end()
+    for found in _matches(pattern, string):
+        pieces.append(string[end : found.start])
+        end = found.end
     return [*pieces, string[end:]][: None if limit is None else int(limit)]
