@@ -367,16 +367,17 @@ def _end_of_branch(
     visits: Visits | None = None if branches is None else []
     if branches is not None and visits is not None:
         branches.append(visits)
-    moment = branch_evaluation(state, index, entered, evaluation)
-    return _follow(branch_start(state, index), Success(entered), moment, visits)
+    inner = branch_evaluation(state, index, entered, evaluation)
+    return _follow(branch_start(state, index), Success(entered), inner, visits)
 
 
 def _shown(failure: Failure) -> dict[str, str | None]:
     """Return the error output for a catcher (Amazon States Language, "Error output")."""
-    shown = {"Error": failure.error, "Cause": failure.cause}
+    shown: dict[str, str | None] = {"Error": failure.error, "Cause": failure.cause}
     # Recorded by AWS: a failure without both, such as a responder's, gives a catcher two nulls.
-    named = {name: text for name, text in shown.items() if text is not None}
-    return named or shown
+    if failure.error is None and failure.cause is None:
+        return shown
+    return {name: text for name, text in shown.items() if text is not None}
 
 
 def _as_map(state: FanOut) -> Map:
