@@ -1,9 +1,9 @@
 """JSONata's published test suite; known differences are listed by case, with a reason.
 
-The suite is in a folder next to the checkout, or in UNUM_JSONATA_SUITE; pytest skips these tests without it. It belongs to
-a later version. JSONata 2.0.6, the version of Step Functions, has the published result in all cases listed here but the
-operators that came later. It fails 20 more, by errors that later versions corrected, as this runtime does: it never ends
-in three of ``function-formatNumber/issue785``, for example.
+The suite is in a folder next to the checkout, or in UNUM_JSONATA_SUITE; pytest skips these tests without it. It
+belongs to a later version. JSONata 2.0.6, the version of Step Functions, has the published result in all cases listed
+here except the operators that came later. It fails in 20 other cases because of errors that later versions corrected,
+as this runtime does: for example, it never ends in three cases of ``function-formatNumber/issue785``.
 """
 
 import json
