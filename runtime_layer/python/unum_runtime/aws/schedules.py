@@ -30,7 +30,7 @@ EARLY_S = 300
 A turn in the queue costs the same for any delay up to 15 minutes."""
 
 MAX_AGE_S = 3_600
-"""Seconds during which Scheduler retries a send. Events live for 8 hours: 6 remain for Lambda's own retries."""
+"""Seconds during which Scheduler retries a send. After that, the event becomes a dead letter, which alarms."""
 
 MAX_ATTEMPTS = 185
 """Maximum of Scheduler's API. Source: Amazon EventBridge Scheduler API Reference, RetryPolicy."""
