@@ -9,7 +9,7 @@ from unum_constructs import Definition, UnumFunction, UnumWorkflow
 
 
 class LargeOrders(Stack):
-    """Orders with one function in the workflow's stack, and two in a nested one."""
+    """Order workflow: one function in its own stack, two in a nested stack."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)

@@ -56,7 +56,7 @@ class FastPath(SingleWriteProtocol):
             self._body += body
 
     def on_message_complete(self) -> None:
-        """Answer the request in a context of its own."""
+        """Answer the request in a new context."""
         if self._answer is None:
             super().on_message_complete()
         else:

@@ -8,7 +8,7 @@ REBATE_PERCENT = 5
 
 
 class UnknownArticleError(Exception):
-    """Article that the shop does not sell."""
+    """Unknown article."""
 
 
 def handle(order: dict[str, Any], _context: Any) -> int:
