@@ -31,9 +31,11 @@ class Past:
         stopped: returns the stop record stored under the invocation's name, or None.
         author: returns the checkpoint's author.
         retention_s: retention of items, in seconds.
+        tolerance_ms: largest difference between two clocks.
     """
 
     committed: Callable[[Name], Checkpoint | None]
     stopped: Callable[[Name], Checkpoint | None]
     author: Callable[[Name], Author]
     retention_s: int
+    tolerance_ms: int = 0

@@ -1,7 +1,7 @@
 """Simulated deliveries: the real protocol code, run from one call to the next."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -32,6 +32,7 @@ from unum_runtime.simulator.invariants import Broken, Invariant
 from unum_runtime.simulator.ports import Ports, Suspended
 from unum_runtime.simulator.recorded_calls import OWN, SENDS, Answer, End, Operation, Primitive, Progress
 from unum_runtime.simulator.scenario import REQUEST_ID, Context
+from unum_runtime.simulator.surroundings.client_calls import read_first, read_rest
 from unum_runtime.simulator.world import Delivery, Event, Hop, Record, World
 
 SHOWN = 160
@@ -60,8 +61,8 @@ class _TimedOut(BaseException):
     """User code exceeded the function's timeout."""
 
 
-def begin(world: World, event: Event, *, is_copy: bool) -> None:
-    """Start a delivery of `event` and run it up to its first call."""
+def begin(world: World, event: Event, *, is_copy: bool, skew_ms: int = 0) -> None:
+    """Start a delivery of `event` in a sandbox with the clock error `skew_ms`, and run it up to its first call."""
     world.delivered += 1
     hop, progress = world.hop_of(event), world.first_progress(world.delivered, event)
     delivery = Delivery(
@@ -74,17 +75,19 @@ def begin(world: World, event: Event, *, is_copy: bool) -> None:
         # Requests may only resend events without an outcome at this time; `check_requested` compares.
         committed=frozenset(world.records) if event.control else frozenset(),
         progress=progress,
+        skew_ms=skew_ms,
     )
     if event.control == Control.REDRIVE:
         invariants.record_preserved(world)
-    world.say(delivery, lambda: "starts, as a duplicate" if is_copy else "starts")
+    clock = f", its clock {skew_ms / 1000:+g} s" if skew_ms else ""
+    world.say(delivery, lambda: f"starts{', as a duplicate' if is_copy else ''}{clock}")
     _run(world, delivery, progress)
 
 
 def proceed(world: World, delivery: Delivery, answer: Answer) -> None:
     """Answer the pending call of `delivery` and run it up to the next call."""
     world.running.remove(delivery)
-    _run(world, delivery, delivery.progress.after(answer))
+    _run(world, replace(delivery, part=None) if delivery.part else delivery, delivery.progress.after(answer))
 
 
 def stop(world: World, delivery: Delivery) -> None:
@@ -93,8 +96,13 @@ def stop(world: World, delivery: Delivery) -> None:
     _redeliver(world, delivery)
 
 
-def apply(world: World, delivery: Delivery) -> Answer:
+def apply(world: World, delivery: Delivery, *, repeated: bool = False) -> Answer:
     """Execute the pending store call of `delivery` and return the answer.
+
+    Args:
+        world: the delivery's world.
+        delivery: the delivery.
+        repeated: True if the AWS client repeats the call and returns the second answer.
 
     Raises:
         Broken: the new content of the store breaks an invariant.
@@ -102,15 +110,32 @@ def apply(world: World, delivery: Delivery) -> Answer:
     operation = delivery.pending
     world.say(delivery, lambda: describe(operation))
     try:
-        answer = Answer(operation.primitive, operation.on(world.store))
+        answer = Answer(operation.primitive, _call_store(world, delivery))
     except StoreError as error:
         return Answer(operation.primitive, error=error)
     try:
         _check(world, delivery, answer)
     except StoreError as error:
         raise Broken(Invariant.NO_LOST_WORK, f"committed data cannot be read: {error}") from error
+    if repeated:
+        answer = Answer(operation.primitive, _call_store(world, delivery))
     world.say(delivery, lambda: f"  answer: {_shorten(answer.value)}")
     return answer
+
+
+def _call_store(world: World, delivery: Delivery) -> Any:
+    """Return the store's value for the pending call; conditions on times use the sandbox's clock."""
+    with world.clock.skewed(delivery.skew_ms):
+        if delivery.part is not None:
+            return read_rest(world.store, delivery.pending, delivery.part)
+        return delivery.pending.on(world.store)
+
+
+def split(world: World, delivery: Delivery, cut: int) -> None:
+    """Read the first part of the pending read of `delivery`; the next call of `apply` reads the rest."""
+    with world.clock.skewed(delivery.skew_ms):
+        part = read_first(world.store, delivery.pending, cut)
+    world.running[world.running.index(delivery)] = replace(delivery, part=part)
 
 
 def _check(world: World, delivery: Delivery, answer: Answer) -> None:
@@ -143,8 +168,8 @@ def _record_entry(world: World, delivery: Delivery, is_set: bool, pack: Item) ->
         invariants.record_creation(world, own, record)
 
 
-def send(world: World, delivery: Delivery, chosen: Collection[int]) -> Answer:
-    """Accept the sent events at the positions `chosen`.
+def send(world: World, delivery: Delivery, chosen: Sequence[int]) -> Answer:
+    """Accept the sent events at the positions `chosen`, once for each mention.
 
     Raises:
         Broken: an event may outlive its data, or is an unexpected retry.
@@ -156,7 +181,7 @@ def send(world: World, delivery: Delivery, chosen: Collection[int]) -> Answer:
         invariants.check_retry(world, delivery, event)
         invariants.check_requested(world, delivery, event)
         invariants.check_input(world, event)
-        if is_accepted:
+        for _ in range(chosen.count(position)):
             world.waiting.append(event)
             world.record_poll(event)
     invariants.check_expiry(world)
@@ -178,7 +203,8 @@ def _run(world: World, delivery: Delivery, progress: Progress) -> None:
     """Run `delivery` from `progress` to its next shared call, its end, or its timeout."""
     own = _OwnCalls(world, delivery)
     try:
-        progress = _advance(progress, own)
+        with world.clock.skewed(delivery.skew_ms):
+            progress = _advance(progress, own)
     except _TimedOut:
         world.say(delivery, lambda: "is killed at the function's timeout")
         _redeliver(world, delivery)
@@ -251,7 +277,7 @@ class _OwnCalls:
     def _value(self, operation: Operation) -> Any:
         match operation.primitive:
             case Primitive.CLOCK:
-                return self.world.clock.ms
+                return self.world.clock.now_ms()
             case Primitive.USER_CODE:
                 return _run_user_code(self.world, self.delivery, *operation.positional)
         hop = _fuse(self.world, self.delivery, *operation.positional)

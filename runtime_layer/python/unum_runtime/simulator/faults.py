@@ -16,6 +16,10 @@ RUN_S = 900
 """Maximum duration of a delivery. Source: AWS Lambda Developer Guide, "Lambda quotas"."""
 
 
+SKEW_MS = 5_000
+"""Largest difference between a sandbox's clock and the true time."""
+
+
 class Fault(StrEnum):
     """Possible fault of one call in a delivery."""
 
@@ -24,6 +28,8 @@ class Fault(StrEnum):
     CRASH_AFTER = "the sandbox dies after it"
     THROTTLED = "throttled, without effect"
     UNANSWERED = "done, but the answer is an error"
+    REPEATED = "done, but the answer is lost, and the AWS client repeats it"
+    SPLIT = "read in two parts, of which the second comes later"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +49,9 @@ class Faults:
         concurrency: maximum number of parallel deliveries, interleaved at every call.
         nudges: nudge requests; no fault, but possible at any time.
         redrives: redrive requests after a failure or a stop, repeated until the request gets an answer.
+        skews: deliveries to sandboxes whose clock is `SKEW_MS` slow or fast.
+        repeats: writes and sends that the AWS client repeats after a lost answer.
+        splits: reads of several items that see two moments.
     """
 
     crashes: int = 1
@@ -56,6 +65,9 @@ class Faults:
     concurrency: int = 2
     nudges: int = 0
     redrives: int = 0
+    skews: int = 0
+    repeats: int = 0
+    splits: int = 0
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -69,6 +81,11 @@ class Faults:
     def failures(self) -> int:
         """Total budget for lost deliveries and lost events."""
         return self.crashes + self.throttles + self.losses + self.vanishes
+
+
+def tolerance_ms(faults: Faults) -> int:
+    """Return the largest difference between the clocks of two sandboxes."""
+    return 2 * SKEW_MS if faults.skews else 0
 
 
 NO_FAULTS = Faults(crashes=0, duplicates=0, concurrency=1)

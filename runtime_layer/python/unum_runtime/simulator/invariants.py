@@ -14,7 +14,7 @@ from unum_runtime.protocol.runtime import Call, JobPending
 from unum_runtime.simulator.committed_past import Author, Past
 from unum_runtime.simulator.comparison import explains, same_json
 from unum_runtime.simulator.expected_recovery import Due, deadline_ms, due_retry
-from unum_runtime.simulator.faults import RUN_S
+from unum_runtime.simulator.faults import RUN_S, tolerance_ms
 from unum_runtime.simulator.recorded_calls import Answer, Primitive
 from unum_runtime.simulator.reference import Reference, Unexplained
 from unum_runtime.simulator.world import Delivery, Event, Place, Preserved, Record, Work, World
@@ -187,9 +187,10 @@ def check_retry(world: World, delivery: Delivery, event: Event) -> None:
     since_ms = [answer.value for answer in answers[tried[-1] :] if answer.primitive is Primitive.CLOCK]
     due = _expected_retry(world, delivery, event.envelope, answers[tried[-1]])
     deadline = deadline_ms(world.scenario.workflow, event.envelope.name.execution)
-    ready_ms = event.ready_ms or world.clock.ms
+    now_ms = world.clock.ms + delivery.skew_ms
+    ready_ms = event.ready_ms or now_ms
     # The failure's exact time is unknown: it lies between the last clock reading and now.
-    due_ms = due.nearest_ms(ready_ms, (min(since_ms), world.clock.ms), deadline)
+    due_ms = due.nearest_ms(ready_ms, (min(since_ms), now_ms), deadline)
     is_overdue = not event.ready_ms and due_ms < ready_ms  # an overdue attempt is sent at once
     if due.retries != event.retries or not (due_ms == ready_ms or is_overdue):
         raise Broken(Invariant.CONSISTENT, f"{delivery} sends the retry {event.retries}, expected {due}")
@@ -229,9 +230,9 @@ def _check_view(world: World, reference: Reference, delivery: Delivery, state: s
     visit = name and reference.visits.get(name)
     if not visit or visit.task.name != state:
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code runs, but no failure-free run reaches it")
-    if world.clock.ms < (visit.due_ms or 0):
+    if world.clock.ms < (visit.due_ms or 0) - tolerance_ms(world.scenario.faults):
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code runs before its due time {visit.due_ms}")
-    alone = visit.event(delivery.hop.event.retries, world.clock.ms)
+    alone = visit.event(delivery.hop.event.retries, world.clock.now_ms())
     if not same_json(alone, event):
         raise Broken(
             Invariant.SAME_VIEW, f"{name}: user code sees {to_text(event)}, in a failure-free run {to_text(alone)}"
@@ -370,4 +371,4 @@ def _read_past(world: World) -> Past:
     def author(name: Name) -> Author:
         return world.records[checkpoint_key(workflow.name, name)].author
 
-    return Past(committed, stopped, author, world.scenario.retention_s)
+    return Past(committed, stopped, author, world.scenario.retention_s, tolerance_ms(world.scenario.faults))

@@ -8,9 +8,10 @@ from typing import assert_never
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.simulator import engine
-from unum_runtime.simulator.faults import EVENT_AGE_S, RUN_S, Fault
+from unum_runtime.simulator.faults import EVENT_AGE_S, RUN_S, SKEW_MS, Fault
 from unum_runtime.simulator.recorded_calls import READS, SENDS, Answer
 from unum_runtime.simulator.scenario import BEGUN_MS
+from unum_runtime.simulator.surroundings.client_calls import REPEATABLE, cuts
 from unum_runtime.simulator.world import Delivery, Event, World
 
 
@@ -43,18 +44,21 @@ class Move:
         kind: the kind.
         index: position of the event, delivery, clock jump, or entry in `REQUESTS`.
         fault: fault of the delivery's call, for `Kind.PROCEED`.
-        sent: number of accepted events before a crash; for a throttle, position of the rejected event.
+        sent: number of accepted events before a crash; for a throttle or repetition, position of the rejected or
+            repeated event; for a split read, see `cuts`.
+        skew_ms: error of the sandbox's clock, for a new delivery.
     """
 
     kind: Kind
     index: int
     fault: Fault = Fault.NONE
     sent: int = 0
+    skew_ms: int = 0
 
     @property
     def is_fault(self) -> bool:
         """True for a platform fault and for a stop request."""
-        return self.fault is not Fault.NONE or self.kind in _FAULTS
+        return self.fault is not Fault.NONE or self.skew_ms != 0 or self.kind in _FAULTS
 
 
 def moves(world: World) -> list[Move]:
@@ -81,11 +85,8 @@ def make(world: World, move: Move) -> None:
     """
     world.clock.ms += world.scenario.tick_ms
     match move.kind:
-        case Kind.DELIVER:
-            engine.begin(world, world.waiting.pop(move.index), is_copy=False)
-        case Kind.DUPLICATE:
-            world.left = replace(world.left, duplicates=world.left.duplicates - 1)
-            engine.begin(world, _repeatable_events(world)[move.index], is_copy=True)
+        case Kind.DELIVER | Kind.DUPLICATE:
+            _deliver(world, move)
         case Kind.PROCEED:
             _answer_call(world, world.running[move.index], move)
         case Kind.LOSE | Kind.VANISH:
@@ -114,17 +115,29 @@ def _delivery_moves(world: World) -> Iterator[Move]:
     if len(world.running) >= world.left.concurrency:
         return
     ready = [index for index, event in _distinct_events(world.waiting).items() if event.ready_ms <= world.clock.ms]
-    yield from (Move(Kind.DELIVER, index) for index in ready)
+    skews = (0, -SKEW_MS, SKEW_MS) if world.left.skews else (0,)
+    yield from (Move(Kind.DELIVER, index, skew_ms=skew_ms) for index in ready for skew_ms in skews)
     # Only then: an earlier skip would hide runs in which a delivery overlaps the wait.
     if world.waiting and not ready and not world.running:
         yield Move(Kind.WAIT, 0)
     if world.left.duplicates:
         yield from (
-            Move(Kind.DUPLICATE, index)
+            Move(Kind.DUPLICATE, index, skew_ms=skew_ms)
             for index, event in _distinct_events(_repeatable_events(world)).items()
             # A start event has no deadline of its own; Lambda keeps it no longer than this.
             if event.envelope is not None or world.clock.ms // 1000 <= event.until_s(world.scenario.retention_s)
+            for skew_ms in skews
         )
+
+
+def _deliver(world: World, move: Move) -> None:
+    if move.skew_ms:
+        world.left = replace(world.left, skews=world.left.skews - 1)
+    if move.kind is Kind.DELIVER:
+        engine.begin(world, world.waiting.pop(move.index), is_copy=False, skew_ms=move.skew_ms)
+        return
+    world.left = replace(world.left, duplicates=world.left.duplicates - 1)
+    engine.begin(world, _repeatable_events(world)[move.index], is_copy=True, skew_ms=move.skew_ms)
 
 
 def _event_moves(world: World) -> Iterator[Move]:
@@ -196,6 +209,11 @@ def _call_moves(world: World, index: int, delivery: Delivery) -> Iterator[Move]:
     if delivery.pending.primitive in SENDS:
         yield from _sending_faults(world, index, len(delivery.pending.positional[0]))
         return
+    if world.left.splits and delivery.part is None:
+        splits = cuts(world.store, delivery.pending)
+        yield from (Move(Kind.PROCEED, index, Fault.SPLIT, cut) for cut in splits)
+    if world.left.repeats and delivery.pending.primitive in REPEATABLE:
+        yield Move(Kind.PROCEED, index, Fault.REPEATED)
     is_write = delivery.pending.primitive not in READS
     if world.left.crashes:
         yield Move(Kind.PROCEED, index, Fault.CRASH_BEFORE)
@@ -215,20 +233,26 @@ def _sending_faults(world: World, index: int, size: int) -> Iterator[Move]:
     if world.left.throttles:
         yield from (Move(Kind.PROCEED, index, Fault.THROTTLED, missing) for missing in range(size))
         yield Move(Kind.PROCEED, index, Fault.UNANSWERED)
+    if world.left.repeats:
+        yield from (Move(Kind.PROCEED, index, Fault.REPEATED, position) for position in range(size))
 
 
 def _answer_call(world: World, delivery: Delivery, move: Move) -> None:
     _spend_fault(world, move.fault)
+    if move.fault is Fault.SPLIT:
+        world.say(delivery, lambda: f"{engine.describe(delivery.pending)}: {move.fault}")
+        engine.split(world, delivery, move.sent)
+        return
     if delivery.pending.primitive in SENDS:
         answer = _send(world, delivery, move)
     elif move.fault in (Fault.CRASH_BEFORE, Fault.THROTTLED):
         answer = engine.refusal(delivery.pending)
     else:
-        answer = engine.apply(world, delivery)
+        answer = engine.apply(world, delivery, repeated=move.fault is Fault.REPEATED)
     if move.fault is not Fault.NONE:
         world.say(delivery, lambda: f"{engine.describe(delivery.pending)}: {move.fault}")
     match move.fault:
-        case Fault.NONE:
+        case Fault.NONE | Fault.REPEATED:
             engine.proceed(world, delivery, answer)
         case Fault.CRASH_BEFORE | Fault.CRASH_AFTER:
             engine.stop(world, delivery)
@@ -245,6 +269,8 @@ def _send(world: World, delivery: Delivery, move: Move) -> Answer:
             return engine.send(world, delivery, positions[: move.sent])
         case Fault.THROTTLED:
             return engine.send(world, delivery, [position for position in positions if position != move.sent])
+        case Fault.REPEATED:
+            return engine.send(world, delivery, [*positions, move.sent])
     return engine.send(world, delivery, positions)
 
 
@@ -252,6 +278,10 @@ def _spend_fault(world: World, fault: Fault) -> None:
     left = world.left
     if fault in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER):
         world.left = replace(left, crashes=left.crashes - 1)
+    elif fault is Fault.REPEATED:
+        world.left = replace(left, repeats=left.repeats - 1)
+    elif fault is Fault.SPLIT:
+        world.left = replace(left, splits=left.splits - 1)
     elif fault is not Fault.NONE:
         world.left = replace(left, throttles=left.throttles - 1)
 

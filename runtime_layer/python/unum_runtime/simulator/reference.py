@@ -283,7 +283,7 @@ class Reference:
             return None
         if self._waits_beyond_retention(checkpoint, arrival.until_ms):
             return self._after_commit(checkpoint, None)
-        if checkpoint.committed_ms < arrival.until_ms:
+        if checkpoint.committed_ms < arrival.until_ms - self.past.tolerance_ms:
             early_ms = arrival.until_ms - checkpoint.committed_ms
             raise Unexplained(f"{checkpoint.name}: {state.name!r} ended {early_ms} ms too early")
         left = pass_wait(state, arrival.value, replace(arrival.evaluation, seed=str(point.name), visited=0))
@@ -381,7 +381,7 @@ class Reference:
             return None
         evaluation = replace(arrival.evaluation, seed=str(checkpoint.name))
         failures = [end.outcome for end in failed if isinstance(end.outcome, Failure)]
-        since_ms = min(end.at_ms for end in failed)
+        since_ms = min(end.at_ms for end in failed) - self.past.tolerance_ms
         failing = Failing(arrival.state, arrival.value, evaluation, retries, since_ms)
         self._expect_recovery(checkpoint, failing, failures)
         if is_retried(checkpoint):
@@ -402,7 +402,7 @@ class Reference:
             return self._after_commit(checkpoint, checkpoint.state)
         if self._waits_beyond_retention(checkpoint, continuation.until_ms):
             return self._after_commit(checkpoint, None)
-        if checkpoint.committed_ms < (continuation.until_ms or 0):
+        if checkpoint.committed_ms < (continuation.until_ms or 0) - self.past.tolerance_ms:
             raise Unexplained(f"{checkpoint.name}: {retried.state!r} was retried too early")
         return self._enter_fan_out(
             checkpoint, outcome.value, Continuation(variables=continuation.variables, retries=continuation.retries)

@@ -1,7 +1,8 @@
 """Input of a simulation: workflow, handlers, execution input, and fault budget."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -33,13 +34,24 @@ class VirtualClock:
 
     Attributes:
         ms: current time, in milliseconds since 1970.
+        skew_ms: difference of the clock of the sandbox that runs; 0 between deliveries.
     """
 
     ms: int = BEGUN_MS
+    skew_ms: int = 0
 
     def now_ms(self) -> int:
         """See `Clock.now_ms`."""
-        return self.ms
+        return self.ms + self.skew_ms
+
+    @contextmanager
+    def skewed(self, skew_ms: int) -> Iterator[None]:
+        """Show the time of a sandbox's clock while the block runs."""
+        self.skew_ms = skew_ms
+        try:
+            yield
+        finally:
+            self.skew_ms = 0
 
     def sleep(self, seconds: float) -> None:
         """Advance the clock, like user code that takes `seconds`."""

@@ -20,6 +20,7 @@ from unum_runtime.simulator.recorded_calls import SENDS, Operation, Progress
 from unum_runtime.simulator.reference import Reference
 from unum_runtime.simulator.scenario import BEGUN_MS, Scenario, VirtualClock
 from unum_runtime.simulator.simulated_store import SimulatedStore
+from unum_runtime.simulator.surroundings.client_calls import FirstPart
 from unum_runtime.store.base import Store
 
 
@@ -101,6 +102,8 @@ class Delivery:
         begun_ms: start time, in milliseconds since 1970.
         progress: the calls so far.
         committed: committed keys at the start, for a request.
+        skew_ms: difference between the sandbox's clock and the true time.
+        part: first part of the pending read, if it is split.
     """
 
     number: int
@@ -111,6 +114,8 @@ class Delivery:
     begun_ms: int
     progress: Progress
     committed: frozenset[Key] = frozenset()
+    skew_ms: int = 0
+    part: FirstPart | None = None
 
     def __str__(self) -> str:
         return f"{self.id} of {self.hop.event}"
@@ -137,11 +142,12 @@ class Delivery:
 
         Commuting calls are the first one (the delivery could have started just now) and sends (events may arrive late).
         """
-        return not self.progress.has_begun or self.pending.primitive in SENDS
+        return self.part is None and (not self.progress.has_begun or self.pending.primitive in SENDS)
 
     def key(self) -> tuple[object, ...]:
         """Return all fields that affect later moves."""
-        return (self.first_hop, self.is_copy, self.hop, self.begun_ms, self.progress.digest)
+        own = (self.begun_ms, self.skew_ms, self.progress.digest, repr(self.part))
+        return (self.first_hop, self.is_copy, self.hop, *own)
 
 
 Work: TypeAlias = tuple[Name, str]
