@@ -180,6 +180,10 @@ def test_an_execution_that_was_stopped_counts_when_a_delivery_finds_out() -> Non
         ("put off", {"error": "StoreError"}, "Throttles"),
         ("given up", {"error": THROTTLED}, "Throttles"),
         ("silent", {"execution": "e", "count": 1}, "ExecutionsSilent"),
+        ("late", {"execution": "e", "late_s": 1}, "LateEvents"),
+        ("abandoned", {"execution": "e"}, "ExecutionsAbandoned"),
+        ("dead letter", {"execution": "e"}, "DeadLetters"),
+        ("letter retried", {"execution": "e"}, "LettersRetried"),
     ],
 )
 def test_what_else_is_counted(message: str, fields: dict[str, Any], metric: str) -> None:

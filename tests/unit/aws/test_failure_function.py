@@ -288,7 +288,6 @@ def test_an_event_of_another_workflow_is_handed_to_its_handler(deployed: Deploye
     [
         (lambda event: {**event, "workflow": "Unheard"}, r"expected one of \['Flow', 'Other'\], got 'Unheard'"),
         (lambda _: {"order": 1}, "expected an event of a workflow, got another"),
-        (lambda event: {**event, "ir": "another"}, "expected an event of workflow and IR"),
     ],
 )
 def test_what_cannot_be_read_stays_visible(deployed: Deployed, change: Callable[[Json], Json], message: str) -> None:
@@ -313,12 +312,24 @@ def test_a_version_that_is_gone_stays_visible(deployed: Deployed) -> None:
         deployed.fail(deployed.event(), DIED, qualifier="9")
 
 
-def test_an_event_of_an_execution_whose_items_may_have_expired_is_logged_and_dropped(
+def test_an_event_of_an_execution_whose_items_may_have_expired_is_counted_and_has_no_effect(
     deployed: Deployed, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, _started_ms = deployed.event()["execution"]
-    deployed.fail({**deployed.event(), "execution": [name, 1]}, DIED)
-    assert "after its deadline" in capsys.readouterr().out
+    event = {**deployed.event(), "execution": [name, 1]}
+    capsys.readouterr()
+    deployed.fail(event, DIED)
+    lines = {line["message"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert lines["late"]["LateEvents"] == 1
+    assert "after its deadline" in lines["refused"]["reason"]
+    assert deployed.describe().status is Status.RUNNING
+    assert deployed.functions.sent() == []
+
+
+def test_a_start_request_without_a_record_is_counted(deployed: Deployed, capsys: pytest.CaptureFixture[str]) -> None:
+    deployed.fail(start_request("expired"), DIED, qualifier="start-Flow")
+    lines = {line["message"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert lines["late"]["LateEvents"] == 1
 
 
 def test_an_event_that_lambda_kept_for_long_still_fails_its_task(deployed: Deployed) -> None:

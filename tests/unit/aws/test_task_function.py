@@ -163,7 +163,9 @@ def test_routine_is_logged_where_it_is_wanted(
 def test_refused_events_are_logged_at_every_level(deploy: Deploy, capsys: pytest.CaptureFixture[str]) -> None:
     deploy({"Resource": "F"}, lambda event, _context: event, log_level="warn")
     task_function.handle(start_request("nobody-wrote-it"), Context("start-Flow"))
-    assert json.loads(capsys.readouterr().out)["message"] == "refused"
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["message"] for line in lines] == ["late", "refused"]
+    assert lines[0]["LateEvents"] == 1
 
 
 def test_user_code_is_interrupted_when_the_task_s_time_is_over(deploy: Deploy) -> None:

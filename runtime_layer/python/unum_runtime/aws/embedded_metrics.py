@@ -28,6 +28,10 @@ _ALWAYS = {
     "started": WorkflowMetric.STARTED,
     "put off": WorkflowMetric.THROTTLES,
     "silent": WorkflowMetric.SILENT,
+    "late": WorkflowMetric.LATE,
+    "abandoned": WorkflowMetric.ABANDONED,
+    "dead letter": WorkflowMetric.DEAD_LETTERS,
+    "letter retried": WorkflowMetric.LETTERS_RETRIED,
 }
 """Metrics by log message, for messages that count in every case."""
 

@@ -21,6 +21,7 @@ from unum_runtime.cold_start.records import dataclass, replace
 from unum_runtime.errors import InconsistentHistory, InvokeError, NotOurEvent, RefusedDelivery
 from unum_runtime.functions import control_requests, function_versions
 from unum_runtime.functions.configuration import services
+from unum_runtime.functions.foreign_events import nudge_instead
 from unum_runtime.functions.runtime_factory import runtime_of
 from unum_runtime.model.checkpoint import Failure, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope, named_start
@@ -120,7 +121,8 @@ def handle(event: Json, context: Any) -> Json:
         else:
             _recover(event, context)
     except RefusedDelivery as refused:
-        # Return instead of raise, as every function does: a repeated delivery would be refused again.
+        # Return instead of raise, as every function does: nothing depends on the event, so a repeated delivery would
+        # be refused again. `refuse_late` has counted an event after the last moment of its execution.
         print(json.dumps({"source": "unum", "message": "refused", "reason": str(refused)}))  # noqa: T201 - the log
     return None
 
@@ -135,7 +137,7 @@ def _recover(record: Json, context: Any) -> None:
     elif given_up.event["workflow"] != workflow:
         _forward(given_up.event["workflow"], record)
     else:
-        _fail(_runtime_in_place(workflow, given_up, context), given_up)
+        _fail(_runtime_in_place(workflow, given_up, context), given_up, context)
 
 
 def _start(rt: Runtime, given_up: GivenUp) -> None:
@@ -151,15 +153,18 @@ def _start(rt: Runtime, given_up: GivenUp) -> None:
         resume(rt, name)  # without a lease: its holder's start request has failed, or the start is recorded
 
 
-def _fail(rt: Runtime, given_up: GivenUp) -> None:
+def _fail(rt: Runtime, given_up: GivenUp, context: Any) -> None:
     error, cause = given_up.failure.error, given_up.failure.cause
     rt.log("given up", address=given_up.address, event=given_up.request_id, error=error, cause=cause)
-    if error in CONTRADICTIONS:
+    envelope = Envelope.from_json(given_up.event)
+    if envelope.digest != rt.workflow.digest:
+        nudge_instead(rt, envelope, context)
+    elif error in CONTRADICTIONS:
         raise InconsistentHistory(f"{given_up.address}: {error}: {cause}")
-    if error in TRANSIENT:
+    elif error in TRANSIENT:
         _redeliver(rt, given_up)
     else:
-        fail_invocation(rt, Envelope.from_json(given_up.event), given_up.failure)
+        fail_invocation(rt, envelope, given_up.failure)
 
 
 def _redeliver(rt: Runtime, given_up: GivenUp) -> None:

@@ -16,7 +16,7 @@ class Metrics(StrEnum):
     """No metrics."""
 
     WORKFLOW = "workflow"
-    """Metrics of executions: up to seven per workflow, and one more with a sweep."""
+    """Metrics of executions: up to seven per workflow, and more if a sweep finds something or events are late."""
 
     NODES = "nodes"
     """Metrics of executions and of each Task: up to three more per Task."""
@@ -40,6 +40,18 @@ class WorkflowMetric(StrEnum):
 
     SILENT = "ExecutionsSilent"
     """Stalled executions that a sweep found."""
+
+    LATE = "LateEvents"
+    """Events that arrived after the last moment of their execution; they have no effect."""
+
+    ABANDONED = "ExecutionsAbandoned"
+    """Executions without an end when their last moment had passed; a sweep ends them."""
+
+    DEAD_LETTERS = "DeadLetters"
+    """Letters that a sweep left in the failure queue; each sweep counts them again."""
+
+    LETTERS_RETRIED = "LettersRetried"
+    """Letters of the failure queue that a sweep delivered again with success."""
 
 
 class NodeMetric(StrEnum):

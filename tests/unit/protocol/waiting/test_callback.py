@@ -10,7 +10,7 @@ import pytest
 from tests.unit.protocol.callback_platform import AGAIN, ASKING, Asking, asking
 from tests.unit.protocol.platform import Platform
 from unum_compiler.parsing.task_resources import SERVICES
-from unum_runtime.errors import InvalidToken, InvokeError, StoreError, TaskTimedOut
+from unum_runtime.errors import InconsistentHistory, InvalidToken, InvokeError, StoreError, TaskTimedOut
 from unum_runtime.model.checkpoint import Failure, Status, Success
 from unum_runtime.model.ir import Collection, Guard
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation
@@ -405,9 +405,10 @@ def test_an_event_too_large_to_be_kept_fails_the_task() -> None:
     assert waiting.outcome.error == "States.DataLimitExceeded"
 
 
-def test_a_nudge_whose_answer_is_gone_is_refused(plain: Asking) -> None:
+def test_a_nudge_whose_answer_is_gone_is_no_silence(plain: Asking) -> None:
     event = plain.event()
-    assert "result is missing" in str(plain.deliver(replace(event, job={"is_over": True})))
+    with pytest.raises(InconsistentHistory, match="expected the stored result that this event announces"):
+        plain.deliver(replace(event, job={"is_over": True}))
 
 
 def test_a_task_of_an_activity_is_taken_once_and_beats_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:

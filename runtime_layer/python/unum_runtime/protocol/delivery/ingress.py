@@ -4,7 +4,7 @@ from unum_runtime.errors import NotOurEvent, OutcomeCollected, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, is_stop_record
 from unum_runtime.model.envelope import Envelope, Neighbours, Results, Siblings, Stored, Value
 from unum_runtime.model.ir import Guard, Pattern, State, Task
-from unum_runtime.model.naming import checkpoint_key
+from unum_runtime.model.naming import Execution, checkpoint_key
 from unum_runtime.protocol.delivery.commit import draft, parse_committed
 from unum_runtime.protocol.delivery.join import join_results
 from unum_runtime.protocol.delivery.large_payload import read_stored
@@ -26,11 +26,21 @@ def admit(rt: Runtime, envelope: Envelope) -> State:
     ours = (rt.workflow.name, rt.workflow.digest)
     if (envelope.workflow, envelope.digest) != ours:
         raise NotOurEvent(f"expected an event of workflow and IR {ours}, got {(envelope.workflow, envelope.digest)}")
-    late_s = rt.clock.now_ms() // 1000 - rt.last_s(envelope.name.execution)
+    refuse_late(rt, envelope.name.execution, str(envelope.name))
+    return rt.workflow.states[envelope.state]
+
+
+def refuse_late(rt: Runtime, execution: Execution, what: str) -> None:
+    """Refuse and count events that arrive after the last moment of their execution.
+
+    Raises:
+        RefusedDelivery: the items of `execution` may have expired.
+    """
+    late_s = rt.clock.now_ms() // 1000 - rt.last_s(execution)
     # Before that no item of the execution has expired; afterwards, a missing outcome would prove nothing.
     if late_s > 0:
-        raise RefusedDelivery(f"{envelope.name}: delivered {late_s} s after its deadline; its items may have expired")
-    return rt.workflow.states[envelope.state]
+        rt.log("late", execution=execution.name, late_s=late_s)
+        raise RefusedDelivery(f"{what}: delivered {late_s} s after its deadline; its items may have expired")
 
 
 def look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Value | Effect:

@@ -12,6 +12,7 @@ from unum_runtime.protocol.delivery.commit import create, limit_outcome
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.fusion import own_event
+from unum_runtime.protocol.delivery.ingress import refuse_late
 from unum_runtime.protocol.delivery.lease import claim_start
 from unum_runtime.protocol.delivery.perform import envelope, perform
 from unum_runtime.protocol.planning.plan import Invoke, plan
@@ -48,6 +49,7 @@ def resume(rt: Runtime, execution_name: str, writer: Writer | None = None) -> No
     key = start_key(rt.workflow.name, execution_name)
     item = rt.store.read([key]).get(key)
     if item is None:
+        rt.log("late", execution=execution_name)  # the client wrote the record before it sent this event
         raise RefusedDelivery(f"no start record of execution {execution_name!r} in workflow {rt.workflow.name!r}")
     with claim_start(rt, key, writer) as claim:
         claim.insist()
@@ -61,8 +63,7 @@ def _begin(rt: Runtime, record: Checkpoint, *, fresh: bool) -> None:
     Raises:
         RefusedDelivery: the execution's commits may have expired; only its result is kept for longer.
     """
-    if rt.clock.now_ms() // 1000 > rt.last_s(record.name.execution):
-        raise RefusedDelivery(f"{record.name.execution}: started again after its commits may have expired")
+    refuse_late(rt, record.name.execution, f"start of {record.name.execution}")
     routes = execution_routes(rt)
     effect = plan(rt.workflow, record)
     if isinstance(effect, Invoke) and _is_for_us(rt, effect):

@@ -19,7 +19,7 @@ from itertools import count
 
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.cold_start.records import NamedTuple, replace
-from unum_runtime.errors import RefusedDelivery, StatesError
+from unum_runtime.errors import InconsistentHistory, RefusedDelivery, StatesError
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success, to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import ACTIVITY, Json, Pattern, State, Task
@@ -149,11 +149,15 @@ def check_result(rt: Runtime, envelope: Envelope, limits: Limits) -> Success | F
 
     Raises:
         RefusedDelivery: the event can have no effect any more.
+        InconsistentHistory: the event announces a result that the store lacks.
     """
     item = _answer(rt, envelope)
     if envelope.job == NUDGE:
         if item is None:
-            raise RefusedDelivery(f"{envelope.name}: its stored result is missing; has it expired?")
+            # Results outlive every event of their execution, so a dead letter says more than silence.
+            raise InconsistentHistory(
+                f"{envelope.name}: expected the stored result that this event announces, got none"
+            )
         return _take_result(rt, envelope, item, By.RESPONDER)
     waited_ms = rt.clock.now_ms() - int(envelope.job["since"])
     failure = _overdue_failure(rt, envelope, limits, waited_ms) if item is None else None

@@ -1,0 +1,112 @@
+"""Events of another version: what becomes of each, by what the execution that they name has come to."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.aws.test_control_requests import Context, Deployed, at, deployed, forget
+from unum_runtime.errors import InconsistentHistory, NotOurEvent
+from unum_runtime.functions import failure_function, foreign_events
+from unum_runtime.model.checkpoint import Status
+
+__all__ = ["deployed"]  # the fixture
+
+REFUSED = {"errorType": "NotOurEvent", "errorMessage": "expected an event of workflow and IR"}
+
+
+def waiting_for_b(deployed: Deployed) -> Any:
+    """The event for B of an execution on version 1; newer functions are deployed."""
+    deployed.begun()
+    deployed.client.nudge("e")
+    ((_, event),) = deployed.functions.sent()
+    deployed.functions.deploy(2, "new")
+    return event
+
+
+def fail(event: Any, *, version: int = 2, error: Any = REFUSED) -> None:
+    """Give the handler of B's `version` the record of `event`."""
+    context = {"requestId": "r", "functionArn": at("B", version), "condition": "RetriesExhausted"}
+    record = {"requestContext": context, "requestPayload": event, "responsePayload": error, "responseContext": {}}
+    failure_function.handle(record, Context(at("on-failure", version), str(version)))
+
+
+def messages(text: str) -> dict[str, Any]:
+    return {line["message"]: line for line in map(json.loads, text.splitlines())}
+
+
+def use(deployed: Deployed, version: int) -> None:
+    """Let this process be the failure handler of `version`: its layer has the definition of that."""
+    own = deployed.functions.definitions
+    Path(own["folder"], "Flow.json").write_text(own[own[str(version)]])
+    forget()
+
+
+@pytest.mark.parametrize("error", [REFUSED, {"errorType": "Runtime.ExitError", "errorMessage": "died"}])
+def test_an_execution_that_runs_on_its_own_version_is_nudged_by_its_name(
+    deployed: Deployed, error: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    event = waiting_for_b(deployed)
+    use(deployed, 2)
+    fail({**event, "ir": "of-nobody"}, error=error)
+    ((address, sent),) = deployed.functions.sent()
+    assert (address, sent["ir"], sent["step"]) == (at("B", 1), event["ir"], event["step"])
+    assert messages(capsys.readouterr().out)["foreign"]["nudged"] == 1
+    deployed.functions.events = [(address, sent)]
+    deployed.run("B", 1, lambda value: value)
+    assert deployed.client.describe("e").status is Status.SUCCEEDED
+
+
+def test_an_event_of_the_execution_s_version_at_a_function_of_another_stays_a_letter(deployed: Deployed) -> None:
+    event = waiting_for_b(deployed)
+    use(deployed, 2)
+    with pytest.raises(NotOurEvent, match=f"expected a function of IR {event['ir']}"):
+        fail(event)
+    assert deployed.functions.sent() == []
+
+
+def test_an_event_that_a_function_of_its_own_version_called_foreign_stays_a_letter(deployed: Deployed) -> None:
+    event = waiting_for_b(deployed)
+    use(deployed, 1)
+    with pytest.raises(InconsistentHistory, match="NotOurEvent"):
+        fail(event, version=1)
+
+
+def test_an_execution_that_has_ended_needs_nothing(deployed: Deployed) -> None:
+    event = waiting_for_b(deployed)
+    use(deployed, 2)
+    deployed.client.stop("e")
+    fail({**event, "ir": "of-nobody"})
+    assert deployed.functions.sent() == []
+
+
+@pytest.mark.parametrize("name", ["gone", "e"])
+def test_after_the_last_moment_it_is_counted_and_nobody_is_nudged(
+    deployed: Deployed, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    event = waiting_for_b(deployed)
+    use(deployed, 2)
+    capsys.readouterr()
+    fail({**event, "ir": "of-nobody", "execution": [name, 1]})
+    assert deployed.functions.sent() == []
+    assert messages(capsys.readouterr().out)["late"]["LateEvents"] == 1
+
+
+@pytest.mark.parametrize("name", ["gone", "e"])
+def test_an_execution_that_is_gone_or_whose_name_was_used_again_needs_nothing(
+    deployed: Deployed, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    event = waiting_for_b(deployed)
+    use(deployed, 2)
+    fail({**event, "ir": "of-nobody", "execution": [name, event["execution"][1] + 1]})
+    assert deployed.functions.sent() == []
+    assert "refused" in messages(capsys.readouterr().out)
+
+
+def test_nudges_after_the_last_moment_would_be_noticed(
+    deployed: Deployed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(foreign_events, "refuse_late", lambda *_: None)
+    with pytest.raises((AssertionError, KeyError)):
+        test_after_the_last_moment_it_is_counted_and_nobody_is_nudged(deployed, capsys, "e")
