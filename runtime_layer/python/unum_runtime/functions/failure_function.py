@@ -75,6 +75,11 @@ class GivenUp:
         """Qualified ARN."""
         return f"{self.function}:{self.qualifier}"
 
+    @property
+    def is_start(self) -> bool:
+        """True if it went through a start alias; functions of the workflow invoke versions."""
+        return not self.qualifier.isdecimal()
+
     @classmethod
     def from_record(cls, record: Json) -> "GivenUp":
         """Parse Lambda's invocation record.
@@ -130,14 +135,31 @@ def handle(event: Json, context: Any) -> Json:
 def _recover(record: Json, context: Any) -> None:
     (workflow,) = services()
     given_up = GivenUp.from_record(record)
-    if not given_up.qualifier.isdecimal():
-        _start(_runtime_in_place(workflow, given_up, context), given_up)
-    elif not is_envelope(given_up.event):
+    if not given_up.is_start and not is_envelope(given_up.event):
         raise NotOurEvent(f"{given_up.address}: expected an event of a workflow, got another; check its callers")
-    elif given_up.event["workflow"] != workflow:
+    if not given_up.is_start and given_up.event["workflow"] != workflow:
         _forward(given_up.event["workflow"], record)
+        return
+    recover(_runtime_in_place(workflow, given_up, context), given_up, context)
+
+
+def recover(rt: Runtime, given_up: GivenUp, context: Any) -> None:
+    """Recover from `given_up` in place of its function.
+
+    Args:
+        rt: the runtime of that function, without its user code.
+        given_up: the event and its failure.
+        context: Lambda's context object, to find handlers of other versions.
+
+    Raises:
+        RefusedDelivery: the event can have no effect any more.
+        InconsistentHistory: stored items contradict the event.
+        UnumError: a service did not answer; Lambda calls again.
+    """
+    if given_up.is_start:
+        _start(rt, given_up)
     else:
-        _fail(_runtime_in_place(workflow, given_up, context), given_up, context)
+        _fail(rt, given_up, context)
 
 
 def _start(rt: Runtime, given_up: GivenUp) -> None:
@@ -201,12 +223,11 @@ def _runtime_in_place(workflow: str, given_up: GivenUp, context: Any) -> Runtime
         raise NotOurEvent(f"{address}: expected that it serves workflow {workflow!r}, but only {sorted(table)}")
     if given_up.qualifier not in (address.rpartition(":")[2], table[workflow].start_alias):
         raise NotOurEvent(f"{given_up.address}: expected a version, or the start alias of workflow {workflow!r}")
-    return replace(
-        runtime_of(workflow, table[workflow], address, context), hosts=frozenset(), call=_no_code, fuses=None
-    )
+    return replace(runtime_of(workflow, table[workflow], address, context), hosts=frozenset(), call=no_code, fuses=None)
 
 
-def _no_code(call: Call, _value: Json) -> NoReturn:
+def no_code(call: Call, _value: Json) -> NoReturn:
+    """Refuse to run user code."""
     raise AssertionError(f"{call.invocation}: the handler of failures runs no user code")
 
 

@@ -14,6 +14,8 @@ from unum_runtime.errors import (
     RefusedDelivery,
     StoreError,
 )
+from unum_runtime.functions import failure_function
+from unum_runtime.functions.failure_function import GivenUp, no_code
 from unum_runtime.model.checkpoint import Ending, Item
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json, Task
@@ -27,12 +29,12 @@ from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.fusion import Fusion
 from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.simulator import invariants
-from unum_runtime.simulator.faults import REDELIVERIES_S
 from unum_runtime.simulator.invariants import Broken, Invariant
 from unum_runtime.simulator.ports import Ports, Suspended
 from unum_runtime.simulator.recorded_calls import OWN, SENDS, Answer, End, Operation, Primitive, Progress
 from unum_runtime.simulator.scenario import REQUEST_ID, Context
 from unum_runtime.simulator.surroundings.client_calls import read_first, read_rest
+from unum_runtime.simulator.surroundings.redelivery import TIMED_OUT, finish, redeliver, send_back
 from unum_runtime.simulator.world import Delivery, Event, Hop, Record, World
 
 SHOWN = 160
@@ -73,7 +75,7 @@ def begin(world: World, event: Event, *, is_copy: bool, skew_ms: int = 0) -> Non
         function=world.function_of(event),
         begun_ms=world.clock.ms,
         # Requests may only resend events without an outcome at this time; `check_requested` compares.
-        committed=frozenset(world.records) if event.control else frozenset(),
+        committed=frozenset(world.records) if event.control or event.is_record else frozenset(),
         progress=progress,
         skew_ms=skew_ms,
     )
@@ -93,7 +95,7 @@ def proceed(world: World, delivery: Delivery, answer: Answer) -> None:
 def stop(world: World, delivery: Delivery) -> None:
     """Discard the sandbox of `delivery`; the platform redelivers the event."""
     world.running.remove(delivery)
-    _redeliver(world, delivery)
+    redeliver(world, delivery)
 
 
 def apply(world: World, delivery: Delivery, *, repeated: bool = False) -> Answer:
@@ -147,6 +149,7 @@ def _check(world: World, delivery: Delivery, answer: Answer) -> None:
         world.find_execution()
         if answer.value is None:
             key, item = operation.positional
+            invariants.check_failure(delivery, key, item)
             invariants.record_creation(world, key, Record(world.author(delivery.hop.event), item))
     # A pack's entry commits an outcome without a checkpoint of its own, so its record is derived from the entry.
     if operation.primitive is Primitive.EXTEND:
@@ -207,7 +210,7 @@ def _run(world: World, delivery: Delivery, progress: Progress) -> None:
             progress = _advance(progress, own)
     except _TimedOut:
         world.say(delivery, lambda: "is killed at the function's timeout")
-        _redeliver(world, delivery)
+        redeliver(world, delivery, TIMED_OUT)
         return
     except _BrokenInUserCode as found:
         raise found.broken from None
@@ -238,21 +241,25 @@ def _end(world: World, delivery: Delivery, end: End) -> None:
     match end.error:
         case None:
             _check_stop_answer(world, delivery, end.ending)
-            text, finish = "succeeds", _finish
-        case InjectedStoreError() | InjectedInvokeError() as error:
-            text, finish = f"fails: {error}", _redeliver
+            text, follow = "succeeds", finish
+        case InjectedStoreError() as error:
+            text, follow = f"fails: {error}", partial(redeliver, error=StoreError.__name__)
+        case InjectedInvokeError() as error:
+            text, follow = f"fails: {error}", partial(redeliver, error=InvokeError.__name__)
         case LeaseHeldError() as held:
-            text, finish = f"is rejected for redelivery: {held}", _send_back
+            text, follow = f"is rejected for redelivery: {held}", partial(send_back, error=type(held).__name__)
         case RefusedDelivery() | ExecutionNotRedrivable() as refused:
-            text, finish = f"is refused: {refused}", _finish
+            text, follow = f"is refused: {refused}", finish
         case ExecutionDoesNotExist() as unknown if not world.store.read([world.scenario.start_key]):
-            text, finish = f"gets the answer: {unknown}", _finish
+            text, follow = f"gets the answer: {unknown}", finish
+        case InvokeError() as error if delivery.event.is_record:  # redelivered too often: the record shows it
+            text, follow = f"fails: {error}", partial(redeliver, error=InvokeError.__name__)
         case error:
             raise Broken(
                 Invariant.NO_LOST_WORK, f"{delivery} fails, like every redelivery: {type(error).__name__}: {error}"
             ) from error
     world.say(delivery, lambda: text)
-    finish(world, delivery)
+    follow(world, delivery)
 
 
 @dataclass
@@ -324,6 +331,9 @@ def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | No
         redrive(runtime, scenario.execution_name)
     elif delivery.event.control == Control.STOP:
         return stop_execution(runtime, world.identity, _request_of(delivery).failure).ending
+    elif delivery.event.is_record:
+        handler = replace(runtime, hosts=frozenset(), call=no_code, fuses=None)
+        failure_function.recover(handler, GivenUp.from_record(json.loads(delivery.event.payload)), None)
     elif delivery.event.envelope is None:
         scenario.entry(runtime, REQUEST_ID, json.loads(delivery.event.payload))
     else:
@@ -369,29 +379,6 @@ def _run_user_code(world: World, delivery: Delivery, call: Call, event: Json) ->
 def _describe_sending(world: World, delivery: Delivery, event: Event, *, is_accepted: bool) -> str:
     when = f" in {(event.ready_ms - world.clock.ms) / 1000:g} s" if event.ready_ms else ""
     return f"{delivery.pending.primitive} {event}{when}{'' if is_accepted else ': not accepted'}"
-
-
-def _finish(world: World, delivery: Delivery) -> None:
-    if not delivery.is_copy:
-        world.done.append(delivery.event)
-
-
-def _redeliver(world: World, delivery: Delivery) -> None:
-    # A duplicate's failure changes nothing: the event's own delivery decides on redelivery.
-    if not delivery.is_copy:
-        world.waiting.append(delivery.event)
-
-
-def _send_back(world: World, delivery: Delivery) -> None:
-    event = delivery.event
-    if delivery.is_copy:
-        return
-    if event.returned == len(REDELIVERIES_S):
-        world.say(event, lambda: "was rejected too often; the platform drops it into the dead-letter queue")
-        world.dead.append(event)
-        return
-    ready_ms = world.clock.ms + REDELIVERIES_S[event.returned] * 1000
-    world.waiting.append(replace(event, ready_ms=ready_ms, returned=event.returned + 1))
 
 
 def _shorten(value: object) -> str:

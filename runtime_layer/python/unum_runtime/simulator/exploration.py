@@ -203,14 +203,16 @@ def settle(world: World) -> Ending:
         Broken: the execution does not end.
     """
     left, faults = world.left, world.scenario.faults
-    if world.ending is not None or (left.losses, left.vanishes) == (faults.losses, faults.vanishes):
+    is_whole = (left.losses, left.vanishes) == (faults.losses, faults.vanishes) and not (faults.give_ups and world.dead)
+    if world.ending is not None or is_whole:
         return check_end(world)
     # Settle a copy without fault budgets: the search continues from the original world.
     again = world.copy()
     again.left = NO_FAULTS
     if left.losses < faults.losses:
-        again.waiting += [Event.of(world.scenario.start_event(), again.clock.ms), *again.dead]
-        again.dead.clear()
+        again.waiting.append(Event.of(world.scenario.start_event(), again.clock.ms))
+    again.waiting += [replace(event, sent_ms=again.clock.ms, returned=0) for event in again.dead]
+    again.dead.clear()
     _run_to_end(again)
     for _ in range(MOST_SWEEPS if left.vanishes < faults.vanishes else 0):
         if again.ending is None:

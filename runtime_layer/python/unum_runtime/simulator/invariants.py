@@ -1,10 +1,12 @@
 """Invariants that hold under every platform fault, numbered as in the design."""
 
+import json
 from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import StatesError
+from unum_runtime.functions.failure_function import TRANSIENT
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Success, to_text
 from unum_runtime.model.envelope import Envelope, Stored
 from unum_runtime.model.ir import Collection, Guard, Json
@@ -108,11 +110,29 @@ def record_preserved(world: World) -> None:
 
 
 def check_requested(world: World, delivery: Delivery, event: Event) -> None:
-    """Raise Broken if a request sends `event` for an invocation that had an outcome when the request started."""
-    if delivery.event.control is None or event.envelope is None:
+    """Raise Broken if a request sends `event` for an invocation that had an outcome when the request started.
+
+    The same holds for retries by the failure handler, which fails only an invocation without an outcome.
+    """
+    if not delivery.committed or event.envelope is None:
+        return
+    if delivery.event.is_record and not _is_failed_by(delivery, event.envelope):
         return
     if checkpoint_key(world.scenario.workflow.name, event.envelope.name) in delivery.committed:
         raise Broken(Invariant.NO_RERUN, f"{delivery} sends {event}, although its outcome was already committed")
+
+
+def _is_failed_by(delivery: Delivery, sent: Envelope) -> bool:
+    """Return True if `sent` is a retry of the invocation that a failure record says has failed."""
+    failed = delivery.event.envelope
+    return failed is not None and failed.name == sent.name and delivery.event.error not in TRANSIENT
+
+
+def check_failure(delivery: Delivery, key: Key, item: Item) -> None:
+    """Raise Broken if the failure handler commits a failure of the runtime, which is no outcome of the Task."""
+    failures = {json.loads(str(item[field])) for field in ("error", "caught_error") if field in item}
+    if delivery.event.is_record and not TRANSIENT.isdisjoint(failures):
+        raise Broken(Invariant.CONSISTENT, f"{delivery} commits {failures} at {key}, but user code did not fail")
 
 
 def check_result(world: World) -> None:

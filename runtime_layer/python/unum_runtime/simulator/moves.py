@@ -12,6 +12,7 @@ from unum_runtime.simulator.faults import EVENT_AGE_S, RUN_S, SKEW_MS, Fault
 from unum_runtime.simulator.recorded_calls import READS, SENDS, Answer
 from unum_runtime.simulator.scenario import BEGUN_MS
 from unum_runtime.simulator.surroundings.client_calls import REPEATABLE, cuts
+from unum_runtime.simulator.surroundings.redelivery import errors, give_up, give_up_old
 from unum_runtime.simulator.world import Delivery, Event, World
 
 
@@ -23,6 +24,7 @@ class Kind(StrEnum):
     PROCEED = "proceed"
     LOSE = "lose"
     VANISH = "vanish"
+    GIVE_UP = "give up"
     RESEND = "resend"
     JUMP = "jump"
     WAIT = "wait"
@@ -30,7 +32,7 @@ class Kind(StrEnum):
     REQUEST = "request"
 
 
-_FAULTS = frozenset({Kind.DUPLICATE, Kind.LOSE, Kind.VANISH, Kind.JUMP, Kind.STOP})
+_FAULTS = frozenset({Kind.DUPLICATE, Kind.LOSE, Kind.VANISH, Kind.GIVE_UP, Kind.JUMP, Kind.STOP})
 
 REQUESTS = (Control.NUDGE, Control.REDRIVE)
 """Requests that operators may make."""
@@ -45,7 +47,7 @@ class Move:
         index: position of the event, delivery, clock jump, or entry in `REQUESTS`.
         fault: fault of the delivery's call, for `Kind.PROCEED`.
         sent: number of accepted events before a crash; for a throttle or repetition, position of the rejected or
-            repeated event; for a split read, see `cuts`.
+            repeated event; for a split read, see `cuts`; for a given up event, position of its error.
         skew_ms: error of the sandbox's clock, for a new delivery.
     """
 
@@ -89,7 +91,7 @@ def make(world: World, move: Move) -> None:
             _deliver(world, move)
         case Kind.PROCEED:
             _answer_call(world, world.running[move.index], move)
-        case Kind.LOSE | Kind.VANISH:
+        case Kind.LOSE | Kind.VANISH | Kind.GIVE_UP:
             _lose_event(world, move)
         case Kind.RESEND:
             event = world.dead.pop(move.index)
@@ -99,6 +101,7 @@ def make(world: World, move: Move) -> None:
             world.left = replace(world.left, jumps=world.left.jumps - 1)
             world.clock.ms += world.left.jump_s[move.index] * 1000
             world.say("clock", lambda: f"{world.left.jump_s[move.index]} s pass")
+            give_up_old(world)
         case Kind.STOP:
             world.left = replace(world.left, stops=world.left.stops - 1)
             stop = world.request(Control.STOP, error="Stopped", cause=f"{world.left.stops} more may follow")
@@ -145,6 +148,13 @@ def _event_moves(world: World) -> Iterator[Move]:
         yield from (Move(Kind.LOSE, index) for index in _distinct_events(world.waiting))
     if world.left.vanishes and world.execution is not None:  # without a start record, no sweep could find it
         yield from (Move(Kind.VANISH, index) for index in _distinct_events(world.waiting))
+    if world.left.give_ups:
+        yield from (
+            Move(Kind.GIVE_UP, index, sent=number)
+            for index, event in _distinct_events(world.waiting).items()
+            if event.ready_ms <= world.clock.ms  # before that, a timer keeps it
+            for number, _ in enumerate(errors(event))
+        )
     if world.left.losses < world.scenario.faults.losses:
         yield from (Move(Kind.RESEND, index) for index in _distinct_events(world.dead))
 
@@ -155,6 +165,10 @@ def _lose_event(world: World, move: Move) -> None:
         world.left = replace(left, vanishes=left.vanishes - 1)
         world.say(event, lambda: "is lost by the platform without a record")
         return
+    if move.kind is Kind.GIVE_UP:
+        world.left = replace(left, give_ups=left.give_ups - 1)
+        give_up(world, event, [*errors(event)][move.sent])
+        return
     world.left = replace(left, losses=left.losses - 1)
     world.say(event, lambda: "is dropped by the platform into the dead-letter queue")
     world.dead.append(event)
@@ -163,13 +177,14 @@ def _lose_event(world: World, move: Move) -> None:
 def _jump_moves(world: World) -> Iterator[Move]:
     """Yield possible jumps of the clock; while a delivery runs, none beyond a delivery's maximum duration.
 
-    No jump may outlast an event's maximum age, or the retention of an unfinished execution. Lambda keeps an event for 6
-    hours, and the record of its failure for as long again.
+    No jump may outlast the retention of an unfinished execution. Without a failure handler, it may not outlast an
+    event's maximum age either: Lambda keeps an event for 6 hours, and the record of its failure for as long again.
     """
     if not world.left.jumps:
         return
     now_s = world.clock.ms // 1000
-    limits = [event.sent_ms // 1000 + 2 * EVENT_AGE_S for event in [*world.waiting, *world.dead]]
+    events = [] if world.scenario.faults.give_ups else [*world.waiting, *world.dead]
+    limits = [event.sent_ms // 1000 + 2 * EVENT_AGE_S for event in events]
     if world.ending is None:
         limits.append(BEGUN_MS // 1000 + world.scenario.retention_s - EVENT_AGE_S)
     for index, jump_s in enumerate(world.left.jump_s):

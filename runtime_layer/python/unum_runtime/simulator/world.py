@@ -33,7 +33,9 @@ class Event:
         envelope: parsed payload; None for a start event.
         sent_ms: time of acceptance, in milliseconds since 1970.
         ready_ms: earliest delivery, in milliseconds since 1970.
-        returned: number of rejections by a function.
+        returned: number of failed deliveries, as far as the platform counts them.
+        is_record: the payload is Lambda's failure record of an event, with that event's envelope.
+        error: error type of the last failed delivery; empty for none.
         control: an operator's request; None for events from the platform or a function.
     """
 
@@ -43,6 +45,8 @@ class Event:
     ready_ms: int = 0
     returned: int = 0
     control: Control | None = None
+    is_record: bool = False
+    error: str = ""
 
     @classmethod
     def of(cls, payload: bytes, sent_ms: int, due_ms: int = 0) -> Self:
@@ -69,7 +73,8 @@ class Event:
         return self.envelope.name.execution.started_ms // 1000 + retention_s - DEADLINE_MARGIN_S
 
     def __str__(self) -> str:
-        return self.control or "start" if self.envelope is None else f"{self.envelope.name} {self.envelope.state}"
+        shown = self.control or "start" if self.envelope is None else f"{self.envelope.name} {self.envelope.state}"
+        return f"failure record of {shown}" if self.is_record else shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +363,7 @@ class World:
     def function_of(self, event: Event) -> str | None:
         """Return the function that handles `event`, or None without user code."""
         workflow = self.scenario.workflow
-        if event.control:
+        if event.control or event.is_record:
             return None
         state = workflow.states[workflow.start_at if event.envelope is None else event.envelope.state]
         return state.function if isinstance(state, Task) else None
