@@ -8,7 +8,7 @@ from moto import mock_aws
 
 from tests.contract.conftest import MovableClock
 from unum_runtime.errors import NoIndex, StoreError
-from unum_runtime.model.checkpoint import Status, start_record
+from unum_runtime.model.checkpoint import start_record
 from unum_runtime.model.list_index import Kind, execution_at, partition, place, shard_of, stored_item
 from unum_runtime.model.naming import Execution, Key, start_key
 from unum_runtime.store.base import Index, Store
@@ -47,6 +47,7 @@ def test_both_ends_of_a_range_are_in_it(store: Store, index: Index) -> None:
     assert places(index.list_items("p", oldest="002", newest="004")) == ["004", "003", "002"]
     assert places(index.list_items("p", newest="003", limit=2)) == ["003", "002"]
     assert places(index.list_items("p", oldest="005")) == ["005"]
+    assert places(index.list_items("p", oldest="002", limit=2, oldest_first=True)) == ["002", "003"]
 
 
 def test_all_entries_at_one_place_are_listed(store: Store, index: Index) -> None:
@@ -76,7 +77,7 @@ def test_a_start_record_is_found_where_its_execution_is(store: Store, index: Ind
     store.create(start_key("w", execution.name), stored_item("w", record), expires_at_s=LATER)
     (found,) = index.list_items(partition("w", Kind.STARTED, shard_of(execution)))
     assert execution_at(str(found["list_at"])) == execution
-    assert index.list_items(partition("w", Status.FAILED, shard_of(execution))) == []
+    assert index.list_items(partition("w", Kind.REDRIVEN, shard_of(execution))) == []
 
 
 def test_places_are_ordered_by_time_then_name() -> None:

@@ -383,7 +383,7 @@ def test_a_sweep_asks_the_handlers_that_executions_have(deployed: Deployed) -> N
         {"$unum": 99, "control": "stop", "execution": "e"},
         {"$unum": 99, "control": "sweep", "silent_ms": 1, "nudge": True},
         {"$unum": 1, "control": "sweep"},
-        {"$unum": 1, "control": "sweep", "silent_ms": 1, "nudge": True, "newest": 1},
+        {"$unum": 1, "control": "sweep", "silent_ms": 1, "nudge": True, "after": 1},
         {"$unum": 1, "control": "fork", "execution": "e", "node": "B", "name": "not a name"},
     ],
 )

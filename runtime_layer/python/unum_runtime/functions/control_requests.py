@@ -19,7 +19,7 @@ from unum_runtime.functions.runtime_factory import index_of, runtime_of
 from unum_runtime.model.checkpoint import Began, to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json
-from unum_runtime.model.naming import control_alias
+from unum_runtime.model.naming import Execution, control_alias
 from unum_runtime.protocol.control import operator_requests
 from unum_runtime.protocol.control.operator_requests import Control, Request, RunsOn
 from unum_runtime.protocol.control.sweep import Sweep, is_sweep, sweep
@@ -63,11 +63,21 @@ def deliver(event: Mapping[str, Json], context: Any) -> None:
 def _sweep_executions(asked: Sweep, context: Any) -> Json:
     """Sweep the executions, and send the rest of the sweep to another delivery when time runs out."""
     here = _runtime(None, context)
-    found = sweep(here, index_of(here.workflow.name), asked, partial(answer, context=context))
+    found = sweep(
+        here, index_of(here.workflow.name), asked, partial(answer, context=context), partial(_retention_s, here)
+    )
     here.log("swept", looked_at=found.looked_at, silent=found.silent, is_done=found.rest is None)
     if found.rest is not None:
         here.invoker.invoke([(context.invoked_function_arn, to_text(found.rest.to_json()).encode())])
     return {"looked_at": found.looked_at, "silent": found.silent, "is_done": found.rest is None}
+
+
+def _retention_s(here: Runtime, execution: Execution) -> int:
+    """Return the retention of the version that `execution` began with; that of this version before its first step."""
+    began = operator_requests.runs_on(here.store, here.workflow.name, execution.name).began
+    if began is None:
+        return here.retention_s
+    return function_versions.configured(began.address)[1][here.workflow.name].retention_s
 
 
 def _run_request(request: Request, event: Mapping[str, Json], context: Any) -> Json:

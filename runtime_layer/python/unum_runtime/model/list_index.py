@@ -1,14 +1,14 @@
-"""Attributes of start records and final commits for the index that lists executions.
+"""Attributes of start records and redrives for the index that lists executions.
 
 They are part of writes that are needed anyway. Entries of one kind spread over a few partitions, ordered by the start
-of their executions. An execution has entries for its start and its end, at the same place: a reader of a range of
-starts finds their ends in the same range.
+of their executions. The start's entry is the only one that an execution pays for: readers find its end in its last
+step. Executions of 0.1.0 have another entry for each end, which nobody reads any more.
 """
 
 from enum import StrEnum
 
 from unum_runtime.cold_start.digest import sha256
-from unum_runtime.model.checkpoint import Checkpoint, Item, Status
+from unum_runtime.model.checkpoint import Checkpoint, Item
 from unum_runtime.model.naming import START_STEP, Execution, escape
 
 INDEX = "executions"
@@ -18,7 +18,7 @@ PARTITION, PLACE = "list", "list_at"
 """Text attributes of an entry: its partition and its place in it."""
 
 PROJECTED = ("at", "ttl")
-"""Attributes that a list reads: the time of the commit, and the expiry."""
+"""Projected attributes: the time of the commit, which releases before 0.2 read, and the expiry."""
 
 SHARDS = 4
 """Partitions of each kind. DynamoDB takes 1,000 write units a second in one. Source: Amazon DynamoDB Developer Guide,
@@ -29,30 +29,28 @@ FIRST, LAST = "0", "~"
 
 
 class Kind(StrEnum):
-    """Kind of an entry; entries of an end have its `Status` instead."""
+    """Kind of an entry."""
 
     STARTED = "STARTED"
 
     REDRIVEN = "REDRIVEN"
-    """Redrive after an end. The commit times of entries decide the current status."""
+    """Redrive after an end, for searches that have seen the end."""
 
 
 def stored_item(workflow: str, checkpoint: Checkpoint) -> Item:
-    """Return the item of `checkpoint`, with an index entry for starts and ends."""
-    item, execution = checkpoint.to_item(), checkpoint.name.execution
-    if checkpoint.ending is not None:
-        return item | entry(workflow, execution, checkpoint.ending.status)
+    """Return the item of `checkpoint`, with an index entry for starts."""
+    item = checkpoint.to_item()
     if not checkpoint.name.frames and checkpoint.name.step == START_STEP:
-        return item | entry(workflow, execution, Kind.STARTED)
+        return item | entry(workflow, checkpoint.name.execution, Kind.STARTED)
     return item
 
 
-def entry(workflow: str, execution: Execution, kind: Kind | Status) -> Item:
+def entry(workflow: str, execution: Execution, kind: Kind) -> Item:
     """Return the attributes of an entry of `kind` for `execution`."""
     return {PARTITION: partition(workflow, kind, shard_of(execution)), PLACE: place(execution)}
 
 
-def partition(workflow: str, kind: Kind | Status, shard: int) -> str:
+def partition(workflow: str, kind: Kind, shard: int) -> str:
     """Return the partition of all entries of one kind and shard."""
     return f"{escape(workflow)}/{kind}~{shard}"
 
@@ -72,6 +70,11 @@ def execution_at(place: str) -> Execution:
     """Return the execution with entries at `place`."""
     started_ms, _, name = place.partition("/")
     return Execution(name, int(started_ms))
+
+
+def after(place: str) -> str:
+    """Return a bound right after `place`, before all larger places: no character of names is as small as ``!``."""
+    return f"{place}!"
 
 
 def before(place: str) -> str:

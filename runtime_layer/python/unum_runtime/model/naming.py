@@ -378,6 +378,11 @@ def term_of_job(key: Key) -> int:
     return int(key.sort.rpartition(".")[2])
 
 
+def sweep_partition(workflow: str) -> str:
+    """Return the partition with the memory of sweeps; names of executions are escaped, so none has its ``~``."""
+    return f"{execution_partition_prefix(workflow)}sweeps~"
+
+
 def lease_key(key: Key) -> Key:
     """Return the lease's key for work on item `key`."""
     return Key(f"{key.partition}/lease", key.sort)

@@ -152,8 +152,18 @@ class Index(Protocol):
     No outcome of an execution depends on it, so it may be eventually consistent.
     """
 
+    def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
+        """Return items of the table itself, with references in place of large texts; see `Store.query`."""
+        ...
+
     def list_items(
-        self, partition: str, *, oldest: str = FIRST, newest: str = LAST, limit: int | None = None
+        self,
+        partition: str,
+        *,
+        oldest: str = FIRST,
+        newest: str = LAST,
+        limit: int | None = None,
+        oldest_first: bool = False,
     ) -> list[Item]:
         """Return items of one index partition, newest first, with all projected attributes.
 
@@ -161,7 +171,8 @@ class Index(Protocol):
             partition: see `unum_runtime.model.list_index.partition`.
             oldest: lowest place, inclusive.
             newest: highest place, inclusive.
-            limit: maximum number of items, counted from the newest; None for all.
+            limit: maximum number of items, counted from the first; None for all.
+            oldest_first: True for the opposite order.
 
         Raises:
             NoIndex: the store has no index.

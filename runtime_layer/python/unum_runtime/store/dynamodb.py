@@ -87,7 +87,13 @@ class DynamoStore:
         return self._read_pages(query, newest)
 
     def list_items(
-        self, partition: str, *, oldest: str = FIRST, newest: str = LAST, limit: int | None = None
+        self,
+        partition: str,
+        *,
+        oldest: str = FIRST,
+        newest: str = LAST,
+        limit: int | None = None,
+        oldest_first: bool = False,
     ) -> list[Item]:
         """See `Index.list_items`."""
         query: dict[str, Any] = {
@@ -96,7 +102,7 @@ class DynamoStore:
             "KeyConditionExpression": "#list = :list AND #place BETWEEN :oldest AND :newest",
             "ExpressionAttributeNames": {"#list": LISTED_IN, "#place": PLACE},
             "ExpressionAttributeValues": _to_attributes({":list": partition, ":oldest": oldest, ":newest": newest}),
-            "ScanIndexForward": False,
+            "ScanIndexForward": oldest_first,
         }
         return [*self._read_pages(query, limit).values()][:limit]
 

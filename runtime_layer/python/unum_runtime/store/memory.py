@@ -50,13 +50,19 @@ class MemoryStore:
             return {key: dict(self._items[key][0]) for key in chosen}
 
     def list_items(
-        self, partition: str, *, oldest: str = FIRST, newest: str = LAST, limit: int | None = None
+        self,
+        partition: str,
+        *,
+        oldest: str = FIRST,
+        newest: str = LAST,
+        limit: int | None = None,
+        oldest_first: bool = False,
     ) -> list[Item]:
         """See `Index.list_items`."""
         with self._lock:
             found = [dict(item) for key in self._items if (item := self._live(key)) is not None]
         chosen = [item for item in found if item.get(PARTITION) == partition and oldest <= str(item[PLACE]) <= newest]
-        return sorted(chosen, key=lambda item: str(item[PLACE]), reverse=True)[:limit]
+        return sorted(chosen, key=lambda item: str(item[PLACE]), reverse=not oldest_first)[:limit]
 
     def collect(self, keys: Iterable[Key]) -> None:
         """See `Store.collect`."""

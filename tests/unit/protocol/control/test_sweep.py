@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -10,13 +11,18 @@ from tests.unit.protocol.callback_platform import asking
 from tests.unit.protocol.map_platform import Later, deployed, lose, mapped, result
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError
-from unum_runtime.model.checkpoint import start_record
+from unum_runtime.model.checkpoint import Status, start_record
 from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import Execution, start_key
-from unum_runtime.protocol.control import operator_requests
+from unum_runtime.protocol.control import operator_requests, sweep_memory
+from unum_runtime.protocol.control import sweep as control_sweep
 from unum_runtime.protocol.control.operator_requests import ValidationException
-from unum_runtime.protocol.control.sweep import RESERVE_MS, Sweep, Swept, is_sweep, sweep
+from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.sweep import ABANDONED, RESERVE_MS, Sweep, Swept, is_sweep, sweep
+from unum_runtime.protocol.control.sweep_memory import Memory, remember
 from unum_runtime.protocol.history import list_entries, overdue
+from unum_runtime.protocol.history.list_entries import Listed
+from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, DEFAULT_RETENTION_S
 
 SILENT_S = 600
 HOURS = {"ErrorEquals": ["States.ALL"], "IntervalSeconds": 3600, "MaxAttempts": 2, "BackoffRate": 2}
@@ -30,12 +36,13 @@ class Sweeper:
     asked: list[str] = field(default_factory=list)
     fails: dict[str, Exception] = field(default_factory=dict)
     remaining: list[int] = field(default_factory=list)
+    retention_s: int = DEFAULT_RETENTION_S
 
     def sweep(self, *, nudges: bool = True, rest: Sweep | None = None) -> Swept:
         """The time that is left is what `remaining` has next, or plenty."""
         rt = replace(self.platform.runtime(), remaining_ms=lambda: (self.remaining or [RESERVE_MS]).pop(0))
         asked = Sweep(silent_ms=SILENT_S * 1000, nudges=nudges)
-        return sweep(rt, self.platform.memory, rest or asked, self._ask)
+        return sweep(rt, self.platform.memory, rest or asked, self._ask, lambda _: self.retention_s)
 
     def found(self, **options: Any) -> bool:
         """Whether a sweep finds something."""
@@ -188,11 +195,162 @@ def test_those_that_have_ended_and_those_that_have_just_begun_are_not_asked() ->
     assert sweeper.asked == ["old"]
 
 
-def test_an_execution_of_which_no_event_would_be_delivered_any_more_is_left_alone() -> None:
+LAST_MOMENT_S = DEFAULT_RETENTION_S - DEADLINE_MARGIN_S
+
+
+def test_an_execution_whose_last_moment_has_passed_is_abandoned_and_nobody_is_asked() -> None:
+    sweeper = sweeping(chain("A", "B"))
+    sweeper.platform.start("e", 1)
+    lose(sweeper.platform, "B")
+    assert sweeper.found_after(LAST_MOMENT_S)
+    sweeper.platform.sent.clear()
+    sweeper.asked.clear()
+    for _ in range(2):
+        assert not sweeper.found_after(1)
+    assert (sweeper.asked, sweeper.platform.sent) == ([], [])
+    assert [fields["execution"] for message, fields in sweeper.platform.logged if message == "abandoned"] == ["e"]
+    ending = sweeper.platform.ending()
+    assert ending is not None
+    assert (ending.status, ending.outcome.error) == (Status.ABORTED, ABANDONED)
+
+
+def test_nudges_after_the_last_moment_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_sweep, "_is_over", lambda *_: False)
+    with pytest.raises(AssertionError):
+        test_an_execution_whose_last_moment_has_passed_is_abandoned_and_nobody_is_asked()
+
+
+def test_the_retention_of_the_version_of_an_execution_decides() -> None:
     sweeper = sweeping(chain("A"))
     recorded(sweeper.platform, "e")
-    assert not sweeper.found_after(7 * 86_400)
-    assert sweeper.asked == []
+    sweeper.retention_s *= 2
+    assert sweeper.found_after(LAST_MOMENT_S + 1)
+    assert sweeper.platform.ending() is None
+
+
+def test_an_end_that_was_just_committed_counts_and_not_the_abandonment(monkeypatch: pytest.MonkeyPatch) -> None:
+    sweeper = sweeping(chain("A"))
+    sweeper.platform.start("e", 1)
+    is_over = control_sweep._is_over
+
+    def while_the_last_delivery_runs(*arguments: Any) -> bool:
+        sweeper.platform.clock.ms -= 1_000
+        sweeper.platform.deliver_all()
+        sweeper.platform.clock.ms += 1_000
+        return is_over(*arguments)
+
+    monkeypatch.setattr(control_sweep, "_is_over", while_the_last_delivery_runs)
+    assert not sweeper.found_after(LAST_MOMENT_S + 1)
+    assert result(sweeper.platform) == 1
+
+
+def ended(platform: Platform, name: str) -> None:
+    """An execution that has come to its end, a second later than what was before."""
+    platform.clock.pass_seconds(1)
+    platform.start(name, 1)
+    platform.deliver_all()
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 5, 3_000])
+def test_what_has_ended_is_read_once_and_what_runs_by_each_sweep(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep_memory, "MOST", max(1, most))
+    sweeper = sweeping(chain("A"))
+    for number in range(20):
+        ended(sweeper.platform, f"ended{number}")
+        if number % 5 == 0:
+            recorded(sweeper.platform, f"e{number}")
+    sweeper.platform.clock.pass_seconds(SILENT_S)
+    read: list[str] = []
+    end_of = control_sweep.end_of
+    monkeypatch.setattr(control_sweep, "end_of", lambda *asked: read.append(asked[2].name) or end_of(*asked))
+    for _ in range(3):
+        sweeper.platform.clock.pass_seconds(1)
+        sweeper.sweep(nudges=False)
+        assert sorted(set(sweeper.asked)) == ["e0", "e10", "e15", "e5"]
+        sweeper.asked.clear()
+    is_all_known = most >= 4
+    assert read.count("ended7") == (1 if is_all_known else 3)
+    assert read.count("e5") == 3
+    if is_all_known:
+        assert len(read) == 24 + 2 * 4
+
+
+@pytest.mark.parametrize("remaining", [0, 1, 2, 3, 7])
+def test_no_delivery_of_a_sweep_forgets_what_others_have_to_look_at(remaining: int) -> None:
+    sweeper = sweeping(chain("A"))
+    for number in range(9):
+        recorded(sweeper.platform, f"e{number}")
+        ended(sweeper.platform, f"ended{number}")
+    sweeper.platform.clock.pass_seconds(SILENT_S)
+    for _ in range(3):
+        rest: Sweep | None = None
+        sweeper.asked.clear()
+        for delivery in range(30):
+            if delivery and rest is None:
+                break
+            sweeper.remaining = [RESERVE_MS] * remaining + [0]
+            sweeper.platform.clock.pass_seconds(1)
+            rest = sweeper.sweep(nudges=False, rest=rest).rest
+        assert sweeper.asked == [f"e{number}" for number in range(9)]
+
+
+def forgets_the_rest(patch: pytest.MonkeyPatch) -> None:
+    """The memory goes beyond what was looked at."""
+    patch.setattr(Memory, "after", lambda _self, _from, _to, running: Memory("~", tuple(running)))
+
+
+def forgets_what_ran(patch: pytest.MonkeyPatch) -> None:
+    """What an earlier delivery has found is not kept."""
+    after = Memory.after
+    patch.setattr(Memory, "after", lambda self, *seen: after(self._replace(running=()), *seen))
+
+
+@pytest.mark.parametrize("mistake", [forgets_the_rest, forgets_what_ran])
+def test_a_sweep_that_forgets_would_be_noticed(mistake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    mistake(monkeypatch)
+    with pytest.raises(AssertionError):
+        test_no_delivery_of_a_sweep_forgets_what_others_have_to_look_at(2)
+
+
+def test_remaining_pages_of_the_index_that_are_forgotten_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    oldest = Listed._oldest
+    monkeypatch.setattr(Listed, "_oldest", lambda *asked: islice(oldest(*asked), list_entries.PORTION))
+    with pytest.raises(AssertionError):
+        test_each_is_asked_once(1, monkeypatch)
+
+
+def test_a_sweep_beside_another_one_loses_nothing() -> None:
+    sweeper = sweeping(chain("A"))
+    for number in range(6):
+        recorded(sweeper.platform, f"e{number}")
+        sweeper.platform.clock.pass_seconds(1)
+    sweeper.platform.clock.pass_seconds(SILENT_S)
+    sweeper.remaining = [RESERVE_MS, RESERVE_MS, RESERVE_MS, 0]
+    first = sweeper.sweep(nudges=False)
+    sweeper.platform.clock.pass_seconds(1)
+    remember(sweeper.platform.runtime(), Memory())  # another one, which knew less, was slower
+    assert sweeper.sweep(nudges=False, rest=first.rest).looked_at == 2
+    sweeper.platform.clock.pass_seconds(1)
+    assert sweeper.sweep(nudges=False).looked_at == 6
+
+
+def test_an_execution_that_was_redriven_after_a_sweep_saw_its_end_is_found() -> None:
+    fails = [True]
+
+    def sometimes(value: Any) -> Any:
+        if fails:
+            raise ValueError(fails.pop())
+        return value
+
+    sweeper = sweeping(chain("A"), A=sometimes)
+    sweeper.platform.start("e", 1)
+    sweeper.platform.deliver_all()
+    assert not sweeper.found_after(SILENT_S)
+    redrive(sweeper.platform.runtime(), "e", None)
+    sweeper.platform.sent.clear()
+    assert sweeper.found_after(SILENT_S)
+    sweeper.platform.deliver_all()
+    assert result(sweeper.platform) == 1
 
 
 def test_where_the_time_is_over_another_delivery_goes_on() -> None:
@@ -203,26 +361,26 @@ def test_where_the_time_is_over_another_delivery_goes_on() -> None:
     sweeper.platform.clock.pass_seconds(SILENT_S)
     sweeper.remaining = [RESERVE_MS, RESERVE_MS - 1]
     first = sweeper.sweep()
-    assert (first.looked_at, sweeper.asked) == (2, ["e4", "e3"])
+    assert (first.looked_at, sweeper.asked) == (2, ["e0", "e1"])
     assert first.rest is not None
     assert Sweep.from_json(first.rest.to_json()) == first.rest
     assert sweeper.sweep(rest=first.rest) == Swept(looked_at=3, silent=3, rest=None)
-    assert sweeper.asked == ["e4", "e3", "e2", "e1", "e0"]
+    assert sweeper.asked == ["e0", "e1", "e2", "e3", "e4"]
 
 
-def test_no_time_is_spent_on_looking_for_one_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_delivery_looks_at_one_even_without_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(list_entries, "PORTION", 3)
     sweeper = sweeping(chain("A"))
-    recorded(sweeper.platform, "e")
     for number in range(7):
-        sweeper.platform.clock.pass_seconds(1)
-        sweeper.platform.start(f"ended{number}", 1)
-        sweeper.platform.deliver_all()
+        ended(sweeper.platform, f"ended{number}")
+    recorded(sweeper.platform, "e")
     sweeper.platform.clock.pass_seconds(SILENT_S)
-    sweeper.remaining = [0]
-    first = sweeper.sweep()
-    assert (first.looked_at, sweeper.asked) == (0, [])
-    assert sweeper.sweep(rest=first.rest).silent == 1
+    rest, deliveries, silent = None, 0, 0
+    while deliveries == 0 or rest is not None:
+        sweeper.remaining = [0]
+        swept = sweeper.sweep(rest=rest)
+        rest, deliveries, silent = swept.rest, deliveries + 1, silent + swept.silent
+    assert (deliveries, silent, sweeper.asked) == (8, 1, ["e"])
 
 
 @pytest.mark.parametrize("portion", [1, 2, 3, 1_000])
@@ -245,7 +403,7 @@ def test_one_that_cannot_be_asked_is_told_and_keeps_no_other_from_being_found() 
         sweeper.platform.clock.pass_seconds(1)
     sweeper.fails = {"e1": InvokeError("no answer"), "e2": ExecutionDoesNotExist("expired")}
     assert sweeper.found_after(SILENT_S)
-    assert [(told["execution"], told.get("error")) for told in sweeper.told] == [("e1", "InvokeError"), ("e0", None)]
+    assert [(told["execution"], told.get("error")) for told in sweeper.told] == [("e0", None), ("e1", "InvokeError")]
 
 
 def test_a_sweep_is_told_from_other_requests() -> None:
@@ -257,7 +415,7 @@ def test_a_sweep_is_told_from_other_requests() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"silent_ms": 0}, {"silent_ms": True}, {"silent_ms": 1.5}, {"nudge": "yes"}, {"newest": 3}]
+    "wrong", [{"silent_ms": 0}, {"silent_ms": True}, {"silent_ms": 1.5}, {"nudge": "yes"}, {"after": 3}]
 )
 def test_a_sweep_that_is_not_as_it_must_be_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationException, match="silent_ms"):

@@ -1,12 +1,14 @@
 """List of executions, newest first, in pages read from an index of the table, without a scan.
 
-A page is a range of places. Its starts, or its ends with one status, come from their index partitions. Entries of ends
-in the same range give the current status, so no execution is read.
+A page is a range of places in the index of starts. The status of each execution is that of its last step, which is
+read for the executions of the page, several at the same time.
 
 Source of the operation: AWS Step Functions API Reference, "ListExecutions".
 """
 
 import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -16,10 +18,14 @@ from unum_runtime.client.descriptions import to_datetime
 from unum_runtime.client.reading.page_tokens import LARGEST_PAGE, new_token, token_content
 from unum_runtime.errors import ClientError, InvalidToken
 from unum_runtime.model.checkpoint import Status
-from unum_runtime.model.list_index import LAST, Kind, execution_at
+from unum_runtime.model.list_index import LAST, execution_at
 from unum_runtime.model.naming import NAME_PATTERN
-from unum_runtime.protocol.history.list_entries import Entry, Listed
+from unum_runtime.protocol.history.list_entries import Listed
+from unum_runtime.protocol.history.start_records import end_of
 from unum_runtime.store.base import Index
+
+READERS = 16
+"""Executions whose last steps are read at the same time."""
 
 _PLACE = re.compile(rf"\d{{13}}/{NAME_PATTERN}")
 
@@ -80,25 +86,43 @@ class Listing:
     def page(self, status: Status | None, *, limit: int, token: str | None) -> ExecutionPage:
         """Return a page of executions, all or with `status`.
 
-        Only the lack of an end shows that an execution runs, so a page of running executions reads up to 1,000 starts.
+        The index has no status, so a page of one status reads up to 1,000 executions.
 
         Raises:
             InvalidToken: token of another list, or no token.
             NoIndex: the table has no index for lists.
-            StoreError: unreadable index.
+            StoreError: unreadable index or execution.
         """
-        kind: Kind | Status = Kind.STARTED if status in (None, Status.RUNNING) else Status(status)
-        # Most starts have ended, so a search for running executions reads a full page of starts.
-        size = LARGEST_PAGE if status is Status.RUNNING else limit
+        size = limit if status is None else LARGEST_PAGE
         newest = LAST if token is None else self._place(token, status)
-        listed = Listed(self.index, self.workflow)
-        found = [*islice(listed.newest(kind, newest, size), size + 1)]
-        now = listed.as_of_now(kind, dict(found[:size]))
-        shown = [(place, entry) for place, entry in now.items() if status in (None, entry.status)]
-        following = shown[limit:] or found[size:]
+        places = [*islice(Listed(self.index, self.workflow).newest(newest, size), size + 1)]
+        shown: list[ListedExecution] = []
+        looked_at = 0
+        with ThreadPoolExecutor(READERS) as readers:
+            for each in self._described(places[:size], readers, max(limit, READERS)):
+                if len(shown) == limit:
+                    break
+                looked_at += 1
+                shown += [each] if status in (None, each.status) else []
+        following = places[looked_at:]
         return ExecutionPage(
-            executions=tuple(_listed(place, entry) for place, entry in shown[:limit]),
-            token=new_token(self.workflow, status, following[0][0]) if following else None,
+            executions=tuple(shown),
+            token=new_token(self.workflow, status, following[0]) if following else None,
+        )
+
+    def _described(self, places: Sequence[str], readers: ThreadPoolExecutor, size: int) -> Iterator[ListedExecution]:
+        """Yield the executions at `places`, of which `size` are read at once."""
+        for first in range(0, len(places), size):
+            yield from readers.map(self._describe, places[first : first + size])
+
+    def _describe(self, place: str) -> ListedExecution:
+        execution = execution_at(place)
+        end = end_of(self.index, self.workflow, execution)
+        return ListedExecution(
+            name=execution.name,
+            status=Status.RUNNING if end is None else end[0],
+            started_at=to_datetime(execution.started_ms),
+            stopped_at=None if end is None else to_datetime(end[1]),
         )
 
     def _place(self, token: str, status: Status | None) -> str:
@@ -109,13 +133,3 @@ class Listing:
             f"nextToken: expected what the page before returned, of {self.workflow!r} with the same status, "
             f"got {token!r}"
         )
-
-
-def _listed(place: str, entry: Entry) -> ListedExecution:
-    execution = execution_at(place)
-    return ListedExecution(
-        name=execution.name,
-        status=entry.status,
-        started_at=to_datetime(execution.started_ms),
-        stopped_at=None if entry.status is Status.RUNNING else to_datetime(entry.at_ms),
-    )

@@ -1,17 +1,23 @@
-"""Sweep: find running executions that are stalled because an event was lost.
+"""Sweep: find running executions that are stalled because an event was lost, and end those whose time is over.
 
 Each running execution is asked for overdue commits, and optionally nudged, by the same requests that a person sends for
 one execution. A sweep is therefore harmless if it is wrong, comes twice, or dies.
+
+An execution that has ended is read once, see `sweep_memory`: a search that reads everything that has started within the
+retention would cost more than the executions.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from itertools import chain
 from typing import TypeAlias
 
 from unum_runtime.cold_start.records import NamedTuple, dataclass, replace
 from unum_runtime.errors import ExecutionDoesNotExist, UnumError
+from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.ir import Json
-from unum_runtime.model.list_index import LAST, place
+from unum_runtime.model.list_index import FIRST, LAST, Kind, execution_at, place
 from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.control.nudge import HELD
 from unum_runtime.protocol.control.operator_requests import (
@@ -23,9 +29,12 @@ from unum_runtime.protocol.control.operator_requests import (
     is_request,
     request,
 )
+from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.control.sweep_memory import Memory, recall, remember
 from unum_runtime.protocol.history.list_entries import Listed
+from unum_runtime.protocol.history.start_records import end_of, start_record
 from unum_runtime.protocol.requests.start_alias import refusal
-from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S, Runtime
+from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.base import Index
 
 SWEEP = "sweep"
@@ -34,8 +43,14 @@ SWEEP = "sweep"
 RESERVE_MS = 60_000
 """Time left in a delivery below which no further execution is asked: another version's handler takes time to answer."""
 
+ABANDONED = "Unum.Abandoned"
+"""Error of an execution without an end at its last moment."""
+
 Ask: TypeAlias = Callable[[Mapping[str, Json]], Json]
 """A function that answers a control request."""
+
+Retention: TypeAlias = Callable[[Execution], int]
+"""A function that returns the retention of an execution's own version, in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +60,12 @@ class Sweep:
     Attributes:
         silent_ms: time by which a commit is overdue, in milliseconds; see `unum_runtime.protocol.history.overdue`.
         nudges: True to resend pending events, False to log only.
-        newest: place of the newest execution to ask; older ones follow.
+        after: place after which the search begins, in the order of starts; an earlier delivery looked at those before.
     """
 
     silent_ms: int
     nudges: bool
-    newest: str = LAST
+    after: str = FIRST
 
     def to_json(self) -> dict[str, Json]:
         """Return the event of the request."""
@@ -59,7 +74,7 @@ class Sweep:
             "control": SWEEP,
             SILENT: self.silent_ms,
             "nudge": self.nudges,
-            "newest": self.newest,
+            "after": self.after,
         }
 
     @classmethod
@@ -70,13 +85,13 @@ class Sweep:
             ValidationException: malformed; the text names the field.
         """
         check_version(event)
-        silent_ms, nudges, newest = checked_silent_ms(event.get(SILENT)), event.get("nudge"), event.get("newest", LAST)
-        if not silent_ms or not isinstance(nudges, bool) or not isinstance(newest, str):
+        silent_ms, nudges, after = checked_silent_ms(event.get(SILENT)), event.get("nudge"), event.get("after", FIRST)
+        if not silent_ms or not isinstance(nudges, bool) or not isinstance(after, str):
             raise ValidationException(
-                f"{SILENT}, nudge, newest: expected more than 0 milliseconds, true or false, and a place or nothing, "
-                f"got {silent_ms!r}, {nudges!r} and {newest!r}"
+                f"{SILENT}, nudge, after: expected more than 0 milliseconds, true or false, and a place or nothing, "
+                f"got {silent_ms!r}, {nudges!r} and {after!r}"
             )
-        return cls(silent_ms=silent_ms, nudges=nudges, newest=newest)
+        return cls(silent_ms=silent_ms, nudges=nudges, after=after)
 
 
 class Swept(NamedTuple):
@@ -98,39 +113,73 @@ def is_sweep(event: Json) -> bool:
     return is_request(event) and event["control"] == SWEEP
 
 
-def sweep(rt: Runtime, index: Index, asked: Sweep, ask: Ask) -> Swept:
+def sweep(rt: Runtime, index: Index, asked: Sweep, ask: Ask, retention_s: Retention) -> Swept:
     """Ask running executions for overdue commits until the time is used up, and log the stalled ones.
 
-    Executions that started within `silent_ms` are left out, and those too old for any event to be delivered.
+    Executions that started within `silent_ms` are left out. Those whose last moment has passed are abandoned.
 
     Args:
         rt: a runtime of any version.
         index: the index of the workflow's executions.
         asked: the request.
         ask: answers a request about one execution of any version.
+        retention_s: returns the retention of an execution; raises UnumError if it is unknown.
 
     Raises:
         NoIndex: the table has no index for lists.
         StoreError: the index could not be read.
     """
-    now_ms, looked_at, silent = rt.clock.now_ms(), 0, 0
-    life_ms = (rt.retention_s - DEADLINE_MARGIN_S) * 1000
-    oldest = place(Execution("", max(0, now_ms - life_ms)))
-    newest = min(asked.newest, place(Execution(LAST, max(0, now_ms - asked.silent_ms))))
-    for running, rest in Listed(index, rt.workflow.name).running(oldest=oldest, newest=newest):
-        for execution in running:
-            # At least one execution is asked, so that each delivery makes progress and the chain of sweeps ends.
-            if looked_at and _is_short(rt):
-                return Swept(looked_at, silent, replace(asked, newest=place(execution)))
-            looked_at += 1
+    known, looked_to, is_done = recall(rt), asked.after, True
+    running: list[str] = []
+    silent = 0
+    for each in _places(rt, Listed(index, rt.workflow.name), asked, known):
+        # At least one execution is looked at, so that each delivery makes progress and the chain of sweeps ends.
+        if looked_to != asked.after and rt.remaining_ms() < RESERVE_MS:
+            is_done = False
+            break
+        looked_to, execution = each, execution_at(each)
+        if end_of(index, rt.workflow.name, execution) is not None:
+            continue
+        if _is_over(rt, execution, retention_s):
+            abandon(rt, execution)
+        else:
+            running.append(each)
             silent += _is_stalled(rt, execution, asked, ask)
-        if rest is not None and _is_short(rt):
-            return Swept(looked_at, silent, replace(asked, newest=rest))
-    return Swept(looked_at, silent, None)
+    remember(rt, known.after(asked.after, looked_to, running))
+    return Swept(len(running), silent, None if is_done else replace(asked, after=looked_to))
 
 
-def _is_short(rt: Runtime) -> bool:
-    return rt.remaining_ms() < RESERVE_MS
+def _places(rt: Runtime, listed: Listed, asked: Sweep, known: Memory) -> Iterator[str]:
+    """Yield the places to look at: what ran, what was redriven, and what has started since, in the order of starts."""
+    # A redriven execution may be one whose end an earlier sweep has seen.
+    earlier = {*known.running, *listed.oldest(Kind.REDRIVEN, newest=known.horizon)}
+    newest = place(Execution(LAST, max(0, rt.clock.now_ms() - asked.silent_ms)))
+    started = listed.oldest(Kind.STARTED, later_than=max(known.horizon, asked.after), newest=newest)
+    return chain((each for each in sorted(earlier) if each > asked.after), started)
+
+
+def _is_over(rt: Runtime, execution: Execution, retention_s: Retention) -> bool:
+    """Return True if no event of `execution` is delivered any more."""
+    if rt.clock.now_ms() // 1000 <= rt.last_s(execution):
+        return False
+    # The version of the execution may keep its items for longer than this one.
+    try:
+        return rt.clock.now_ms() // 1000 > replace(rt, retention_s=retention_s(execution)).last_s(execution)
+    except UnumError:
+        return False
+
+
+def abandon(rt: Runtime, execution: Execution) -> None:
+    """End `execution`, whose last moment has passed, unless it has ended or its start record has expired.
+
+    Raises:
+        StoreError: unknown whether it ended; the next sweep tries again.
+    """
+    rt.log("abandoned", execution=execution.name, started_ms=execution.started_ms)
+    with suppress(ExecutionDoesNotExist):
+        if start_record(rt.store, rt.workflow.name, execution.name).name.execution == execution:
+            cause = "The execution had no end when the last moment had passed at which its events are delivered."
+            stop(rt, execution, Failure(ABANDONED, cause))
 
 
 def _is_stalled(rt: Runtime, execution: Execution, asked: Sweep, ask: Ask) -> bool:

@@ -4,13 +4,13 @@ import json
 
 from unum_runtime.asl.serialize import NotSerializable, dumps
 from unum_runtime.errors import ExecutionAlreadyExists, ExecutionDoesNotExist, InvalidExecutionInput, InvalidName
-from unum_runtime.model.checkpoint import Checkpoint, Success, read_start_record
+from unum_runtime.model.checkpoint import Checkpoint, Status, Success, read_start_record
 from unum_runtime.model.ir import Json
 from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import NAME_RULE, Execution, Name, execution_partition, is_name, start_key
 from unum_runtime.protocol.planning.evaluation import timestamp
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES
-from unum_runtime.store.base import Store
+from unum_runtime.store.base import Index, Store
 from unum_runtime.store.large_items import LargeItems
 
 
@@ -92,6 +92,17 @@ def last_step(store: Store, workflow: str, execution: Execution) -> Checkpoint |
     newest = store.query(execution_partition(workflow, execution), newest=1)
     for key, item in newest.items():
         return Checkpoint.from_item(Name(execution, (), int(key.sort)), item)
+    return None
+
+
+def end_of(index: Index, workflow: str, execution: Execution) -> tuple[Status, int] | None:
+    """Return status and time of the commit that ended an execution; None while it runs.
+
+    Other than by `last_step`, no large value is read.
+    """
+    for item in index.query(execution_partition(workflow, execution), newest=1).values():
+        if "status" in item:
+            return Status(str(item["status"])), int(item["at"])
     return None
 
 
