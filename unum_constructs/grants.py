@@ -26,7 +26,7 @@ from unum_constructs.errors import ConstructError
 from unum_constructs.metrics import MeteredWorkflow
 from unum_constructs.resources.permissions import INVOKE, objects_of
 from unum_constructs.store import ACTIONS, has_list_index, index_arn, partition_condition
-from unum_runtime.model.naming import execution_partition_prefix, start_partition_prefix
+from unum_runtime.model.naming import definition_partition_prefix, execution_partition_prefix, start_partition_prefix
 
 
 class IUnumWorkflow(MeteredWorkflow):
@@ -69,11 +69,12 @@ class IUnumWorkflow(MeteredWorkflow):
         return self.grant_start(grantee).combine(self.grant_read(grantee))
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow describing executions, waiting for results, and listing steps, without task tokens.
+        """Allow describing executions, waiting for results, and reading steps and definitions, without task tokens.
 
         Listing executions is included, if the table has the index (`Store.dynamodb`).
         """
-        partitions = [start_partition_prefix(self.workflow_name), self.own_partitions]
+        definitions = definition_partition_prefix(self.workflow_name)
+        partitions = [start_partition_prefix(self.workflow_name), self.own_partitions, definitions]
         read = self._grant_items(grantee, [*ACTIONS[Operation.READ], *ACTIONS[Operation.LIST]], partitions)
         # An index has an ARN of its own, which permissions for the table do not cover.
         if has_list_index(self.table):

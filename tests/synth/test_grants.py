@@ -86,7 +86,7 @@ def test_readers_see_one_workflow_alone_and_no_tokens() -> None:
     assert conditions == [
         None,
         {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["start:Flow/*"]}},
-        {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["start:Flow/*", "Flow/*"]}},
+        {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["start:Flow/*", "Flow/*", "definition:Flow/*"]}},
     ]
 
 

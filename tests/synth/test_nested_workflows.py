@@ -53,8 +53,8 @@ def test_the_parent_may_invoke_the_child_s_start_alias_and_knows_it(two: Deploym
 
 
 def test_a_child_may_look_how_its_executions_are(two: Deployment) -> None:
-    (statement,) = [actions for actions, _ in two.statements("Child/Permissions/A") if "dynamodb" in actions[0]]
-    assert "dynamodb:Query" in statement
+    _, executions = [actions for actions, _ in two.statements("Child/Permissions/A") if "dynamodb" in actions[0]]
+    assert "dynamodb:Query" in executions
 
 
 def test_a_function_may_take_part_in_both() -> None:

@@ -23,6 +23,7 @@ def test_chain() -> None:
     report = (INVOKE, [f"{deployment.logical_id('Flow/OnFailure/Handler')}.Arn:*"])
     assert deployment.statements("Flow/Permissions/A") == [
         (INVOKE, [f"{deployment.logical_id('B')}.Arn:*"]),
+        (sorted(COMMIT + READ), table),  # the definition
         (sorted(COMMIT + READ + LIST), table),  # it tells how executions have ended
         report,
     ]
@@ -58,12 +59,24 @@ def test_functions_reach_what_is_stored_for_their_own_workflow() -> None:
     deployment = Deployment.of(chain("A"), "A")
     own = ["start:Flow/*", "Flow/*", "memo:Flow/*", "token:Flow/*"]
     for policy in ("Flow/Permissions/A", "Flow/OnFailure/Permissions"):
-        (statement,) = [
-            each
-            for each in deployment.properties(policy)["PolicyDocument"]["Statement"]
-            if "dynamodb:PutItem" in each["Action"]
-        ]
-        assert statement["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": own}}
+        assert own in leading_keys(deployment, policy)
+
+
+def test_only_functions_that_start_executions_reach_definitions() -> None:
+    deployment = Deployment.of(chain("A", "B"), "A", "B")
+    for policy in ("Flow/Permissions/A", "Flow/OnFailure/Permissions"):
+        assert ["definition:Flow/*"] in leading_keys(deployment, policy)
+    assert leading_keys(deployment, "Flow/Permissions/B") == [["start:Flow/*", "Flow/*", "memo:Flow/*", "token:Flow/*"]]
+    in_entry = Deployment.of(machine(M=a_map(chain("A"))), "A")
+    assert ["definition:Flow/*"] in leading_keys(in_entry, "Flow/Permissions/$entry")
+    assert ["definition:Flow/*"] not in leading_keys(in_entry, "Flow/Permissions/A")
+
+
+def leading_keys(deployment: Deployment, policy: str) -> list[list[str]]:
+    """The prefixes of partition keys that each statement allows."""
+    statements = deployment.properties(policy)["PolicyDocument"]["Statement"]
+    conditions = [each["Condition"]["ForAllValues:StringLike"] for each in statements if "Condition" in each]
+    return [as_list(each["dynamodb:LeadingKeys"]) for each in conditions]
 
 
 def test_map_reads_and_completes() -> None:

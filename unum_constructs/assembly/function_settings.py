@@ -142,7 +142,8 @@ class Assembly:
         """Let `handler` act in place of any function."""
         done = (operations(self.workflow, self.wiring, key) for key in self.wiring.edges)
         statements = [*self._table_statements(handler_operations(done)), *permissions.send_statements(self._queues)]
-        handler.allow(dict.fromkeys(self.wired.known.values()), [*statements, *self._object_statements()])
+        definitions = self._definition_statements(Operation.CREATE, Operation.READ, Operation.LIST)
+        handler.allow(dict.fromkeys(self.wired.known.values()), [*statements, *definitions, *self._object_statements()])
         if self.timer:
             permissions.attach(handler, "Timer", self.timer.forwarder, permissions.report_statements([handler]))
 
@@ -196,6 +197,8 @@ class Assembly:
         if key == SERVICES:
             yield from self._call_statements()
             yield from self.wired.program.bound.statements
+        if key == self.wiring.start:
+            yield from self._definition_statements(Operation.CREATE, Operation.READ)
         yield from self._table_statements(operations(self.workflow, self.wiring, key))
         yield from self._object_statements()
         if not self.hosts[key].takes_layers:
@@ -221,6 +224,10 @@ class Assembly:
         return self._shared(
             done, lambda: permissions.table_statements(self.state.table, done, workflow_name=self.workflow.name)
         )
+
+    def _definition_statements(self, *done: Operation) -> Iterator[iam.PolicyStatement]:
+        """Yield permissions for the operations `done` on definition records."""
+        return permissions.definition_statements(self.state.table, self.workflow.name, done)
 
     def _object_statements(self) -> Statements:
         """Return permissions for objects with large values."""

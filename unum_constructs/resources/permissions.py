@@ -16,7 +16,7 @@ from unum_compiler.analysis.edges import Operation
 from unum_constructs.cdk.encryption import RECEIVING, SENDING, WRITING_ITEMS, WRITING_OBJECTS, Actions, key_statement
 from unum_constructs.cdk.lookup import arn_of
 from unum_constructs.store import ACTIONS, partition_condition
-from unum_runtime.model.naming import control_alias, partition_prefixes
+from unum_runtime.model.naming import control_alias, definition_partition_prefix, partition_prefixes
 
 INVOKE = "lambda:InvokeFunction"
 UNPUBLISHED = "$LATEST"
@@ -128,6 +128,15 @@ def table_statements(
     yield iam.PolicyStatement(actions=actions, resources=[table.table_arn], conditions=own)
     if table.encryption_key is not None:
         yield key_statement(table.encryption_key, WRITING_ITEMS, through="dynamodb")
+
+
+def definition_statements(
+    table: dynamodb.ITable, workflow_name: str, operations: Iterable[Operation]
+) -> Iterator[iam.PolicyStatement]:
+    """Yield permission for `operations` on definition records, which functions of other Tasks cannot reach."""
+    actions = sorted({action for operation in operations for action in ACTIONS[operation]})
+    own = partition_condition([definition_partition_prefix(workflow_name)])
+    yield iam.PolicyStatement(actions=actions, resources=[table.table_arn], conditions=own)
 
 
 def object_statements(bucket: s3.IBucket, workflow_name: str) -> Iterator[iam.PolicyStatement]:
