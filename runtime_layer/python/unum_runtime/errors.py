@@ -17,6 +17,7 @@ UnumError
     ├── ExecutionDoesNotExist
     ├── ExecutionNotRedrivable
     ├── NodeNotForkable
+    ├── DefinitionNotStored
     ├── InvalidToken
     ├── InvalidOutput
     ├── TaskTimedOut
@@ -141,6 +142,10 @@ class ExecutionNotRedrivable(ClientError):
 
 class NodeNotForkable(ClientError):
     """Cannot fork here: the execution never reached this state, or the state is inside a Map or Parallel."""
+
+
+class DefinitionNotStored(ClientError):
+    """Definition without a record in the store: none was written, or its retention has passed."""
 
 
 class InvalidToken(ClientError):

@@ -18,15 +18,17 @@ from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.client import Client
 from unum_runtime.client.control import Control
-from unum_runtime.errors import ExecutionDoesNotExist, ExecutionNotRedrivable
+from unum_runtime.errors import DefinitionNotStored, ExecutionDoesNotExist, ExecutionNotRedrivable
 from unum_runtime.functions import configuration, definitions, failure_function, function_versions, runtime_factory
 from unum_runtime.model.checkpoint import Began, Status
 from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.list_index import INDEX, PARTITION, PLACE
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 from unum_runtime.protocol.control.operator_requests import ValidationException, VersionGone
 from unum_runtime.protocol.control.sweep import Sweep
 from unum_runtime.protocol.delivery.deliver import step
+from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.pending import WaitsFor
 
 ACCOUNT = "arn:aws:lambda:us-east-1:123456789012:function"
@@ -196,6 +198,7 @@ def client_of(functions: Lambda) -> Client:
 
 
 def forget() -> None:
+    definitions._due_ms.clear()
     for cache in CACHES:
         cache.cache_clear()
 
@@ -287,6 +290,38 @@ def test_nobody_hands_on_what_was_handed_on(deployed: Deployed) -> None:
     with pytest.raises(VersionGone, match="'e' runs on IR"):
         deployed.client.nudge("e")
     assert deployed.functions.called == ["2", "2"]
+
+
+@pytest.mark.parametrize("request_", ["redrive", "fork", "nudge"])
+def test_what_continues_an_execution_stores_the_definition_that_it_runs_on(deployed: Deployed, request_: str) -> None:
+    deployed.failed()
+    definitions._due_ms.clear()
+    forget_stored_definitions()
+    assert deployed.client.why("e").count == 0
+    assert not is_stored(deployed, "old")
+    deployed.functions.deploy(2, "new")
+    if request_ == "fork":
+        deployed.client.fork("e", from_node="B", new_name="f", input={})
+        assert (is_stored(deployed, "old"), is_stored(deployed, "new")) == (False, True)
+    else:
+        getattr(deployed.client, request_)("e")
+        assert (is_stored(deployed, "old"), is_stored(deployed, "new")) == (True, False)
+
+
+def forget_stored_definitions() -> None:
+    table = boto3.resource("dynamodb").Table("state")
+    for item in table.scan()["Items"]:
+        if str(item["pk"]).startswith("definition:"):
+            table.delete_item(Key={name: item[name] for name in ("pk", "sk")})
+
+
+def is_stored(deployed: Deployed, name: str) -> bool:
+    try:
+        digest = Workflow.from_json(deployed.functions.definitions[name]).digest
+        read_definition(deployed.client.store, "Flow", digest)
+    except DefinitionNotStored:
+        return False
+    return True
 
 
 def test_a_fork_runs_on_what_is_deployed_now(deployed: Deployed) -> None:

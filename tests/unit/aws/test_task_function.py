@@ -18,8 +18,12 @@ from unum_compiler.parsing.task_resources import SERVICES
 from unum_runtime.client import Client, Description
 from unum_runtime.errors import NoRoute, NotOurEvent, StoreError
 from unum_runtime.functions import configuration, definitions, runtime_factory, service_function, task_function
+from unum_runtime.model.checkpoint import start_record
 from unum_runtime.model.envelope import start_event, start_request
-from unum_runtime.model.naming import WORKFLOWS_FOLDER
+from unum_runtime.model.naming import WORKFLOWS_FOLDER, Execution
+from unum_runtime.protocol.history.definition_records import read_definition
+from unum_runtime.protocol.history.start_records import record_start
+from unum_runtime.store.dynamodb import DynamoStore
 
 TABLE = "state"
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:f"
@@ -105,6 +109,7 @@ def deploy(sqs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 def _forget() -> None:
+    definitions._due_ms.clear()
     for cache in (*CACHES, service_function._clients):
         cache.cache_clear()
 
@@ -133,6 +138,40 @@ def test_tasks_of_one_delivery_see_nothing_that_another_sets_in_its_context(depl
 def test_user_code_gets_its_input_and_its_invocation(deploy: Deploy) -> None:
     deployed = deploy({"Resource": "F"}, lambda event, context: {**event, "state": context.unum.state})
     assert deployed.run({"n": 1}).output == {"n": 1, "state": "T"}
+
+
+def test_a_start_stores_the_definition_as_this_function_has_it(deploy: Deploy) -> None:
+    deployed = deploy({"Resource": "F", "Comment": "${Value1}"}, lambda event, _: event, values={"Value1": 'a "b"'})
+    deployed.run({})
+    (step,) = deployed.client.steps("request")
+    found = read_definition(deployed.client.store, "Flow", step.checkpoint.digest)
+    assert found.to_json() == definitions.load_workflow("Flow").to_json()
+
+
+def test_a_start_record_of_a_client_stores_the_definition_too(deploy: Deploy) -> None:
+    deployed = deploy({"Resource": "F"}, lambda event, _: event)
+    draft = start_record(Execution("e", int(time.time() * 1000)), {})
+    record_start(deployed.client.store, "Flow", draft, expires_at_s=draft.committed_ms)
+    task_function.handle(start_request("e"), Context("start-Flow"))
+    digest = definitions.load_workflow("Flow").digest
+    assert read_definition(deployed.client.store, "Flow", digest).digest == digest
+
+
+def test_a_start_goes_on_without_permission_for_definitions(
+    deploy: Deploy, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deployed = deploy({"Resource": "F"}, lambda event, _: event)
+    read = DynamoStore.read
+
+    def denied(store: DynamoStore, keys: Any) -> Any:
+        wanted = [*keys]
+        if any(key.partition.startswith("definition:") for key in wanted):
+            raise StoreError("get_item: AccessDeniedException")
+        return read(store, wanted)
+
+    monkeypatch.setattr(DynamoStore, "read", denied)
+    assert deployed.run({"n": 1}).output == {"n": 1}
+    assert "definition not stored" in capsys.readouterr().out
 
 
 def test_an_event_that_names_its_execution_starts_it_once(deploy: Deploy) -> None:
@@ -300,7 +339,8 @@ def test_a_delivery_that_is_put_off_is_counted(deploy: Deploy, capsys: pytest.Ca
     boto3.client("dynamodb").delete_table(TableName=TABLE)
     with pytest.raises(StoreError):
         task_function.handle({}, Context("start-Flow"))
-    (line,) = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    lines = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    (line,) = (line for line in lines if line["message"] == "put off")
     assert (line["message"], line["error"], line["Throttles"]) == ("put off", "StoreError", 1)
 
 

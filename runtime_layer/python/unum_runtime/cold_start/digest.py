@@ -6,3 +6,8 @@ def sha256(content: bytes) -> str:
     import hashlib  # noqa: PLC0415 - see above
 
     return hashlib.sha256(content).hexdigest()
+
+
+def short_digest(content: bytes) -> str:
+    """Return the first twelve digits of the digest, which identify a version of a workflow."""
+    return sha256(content)[:12]

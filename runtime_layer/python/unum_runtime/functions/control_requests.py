@@ -14,6 +14,7 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ClientError, NotOurEvent
 from unum_runtime.functions import function_versions
 from unum_runtime.functions.configuration import services
+from unum_runtime.functions.definitions import keep_definition
 from unum_runtime.functions.function_versions import addresses, begun_at, function_of, on_failure, start_alias
 from unum_runtime.functions.runtime_factory import index_of, runtime_of
 from unum_runtime.model.checkpoint import Began, to_text
@@ -93,6 +94,8 @@ def _run_request(request: Request, event: Mapping[str, Json], context: Any) -> J
     rt = _runtime(began, context)
     if found.digest is None:  # no delivery has begun it, so it starts at the function of the start alias
         rt = replace(rt, own_address=began.address)
+    if request.control is not Control.WHY:  # the others continue or begin an execution on this version
+        keep_definition(rt)
     return operator_requests.answer(rt, request, began)
 
 

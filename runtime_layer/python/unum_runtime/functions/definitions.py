@@ -1,14 +1,26 @@
-"""Load a workflow's IR from the layer, or from an object in S3."""
+"""Load a workflow's IR from the layer, or from an object in S3; keep it in the workflow's store."""
 
 import json
 import sys
 from contextlib import suppress
 from functools import cache
+from threading import Thread
 
 from unum_runtime.cold_start.records import replace
+from unum_runtime.errors import StoreError
 from unum_runtime.functions.configuration import services
 from unum_runtime.model.ir import Home, Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
+from unum_runtime.protocol.runtime import Runtime
+
+MAX_WRITE_WAIT_S = 0.5
+"""Longest time that a start waits until its definition is stored, in seconds."""
+
+RETRY_MS = 60_000
+"""Time after a failed write before the next attempt of this sandbox, in milliseconds."""
+
+_due_ms: dict[str, int] = {}
+"""Time of the next write of a definition by this sandbox, by digest, in milliseconds since 1970."""
 
 
 @cache
@@ -39,6 +51,30 @@ def load_workflow_at(name: str, function_arn: str) -> Workflow:
     """Load workflow `name` with partition, region and account of `function_arn`, for the context object."""
     _, partition, _, region, account, *_ = function_arn.split(":")
     return replace(load_workflow(name), home=Home(partition=partition, region=region, account=account))
+
+
+def keep_definition(rt: Runtime) -> None:
+    """Store the definition of `rt` for readers of its executions, about once a day and sandbox.
+
+    It never fails: an execution does not depend on it, and the next start or another sandbox tries again.
+    """
+    now_ms, digest = rt.clock.now_ms(), rt.workflow.digest
+    if now_ms < _due_ms.get(digest, 0):
+        return
+    _due_ms[digest] = now_ms + RETRY_MS
+    # In a thread, because AWS's clients repeat a throttled call for half a minute, longer than many functions may run.
+    writing = Thread(target=_write, args=(rt,), daemon=True)
+    writing.start()
+    writing.join(MAX_WRITE_WAIT_S)
+
+
+def _write(rt: Runtime) -> None:
+    from unum_runtime.protocol.history.definition_records import write_definition  # noqa: PLC0415 - once a day
+
+    try:
+        _due_ms[rt.workflow.digest] = write_definition(rt)
+    except StoreError as error:
+        rt.log("definition not stored", reason=str(error))
 
 
 def _fill_placeholders(name: str, ir: str) -> str:

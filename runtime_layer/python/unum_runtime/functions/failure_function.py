@@ -21,6 +21,7 @@ from unum_runtime.cold_start.records import dataclass, replace
 from unum_runtime.errors import InconsistentHistory, InvokeError, NotOurEvent, RefusedDelivery
 from unum_runtime.functions import control_requests, function_versions
 from unum_runtime.functions.configuration import services
+from unum_runtime.functions.definitions import keep_definition
 from unum_runtime.functions.foreign_events import nudge_instead
 from unum_runtime.functions.runtime_factory import runtime_of
 from unum_runtime.model.checkpoint import Failure, to_text
@@ -167,6 +168,7 @@ def _start(rt: Runtime, given_up: GivenUp) -> None:
     if start_alias.is_request(given_up.event):
         start_alias.answer(rt, given_up.event)
         return
+    keep_definition(rt)
     name = named_start(given_up.event)
     if name is None:
         given, value = started_by(given_up.event)

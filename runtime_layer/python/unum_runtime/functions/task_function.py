@@ -19,7 +19,7 @@ from unum_runtime.aws.client_factory import start_connecting
 from unum_runtime.errors import InvokeError, LeaseHeldError, NoRoute, NotOurEvent, RefusedDelivery, StoreError
 from unum_runtime.functions import runtime_factory
 from unum_runtime.functions.configuration import services
-from unum_runtime.functions.definitions import load_workflow
+from unum_runtime.functions.definitions import keep_definition, load_workflow
 from unum_runtime.functions.runtime_factory import runtime_here, user_handler
 from unum_runtime.model.envelope import Envelope, is_envelope, named_start, start_writer
 from unum_runtime.model.identity import started_by
@@ -77,6 +77,7 @@ def _start(workflow: str, event: Json, context: Any) -> Json:
     runtime = runtime_here(workflow, context)
     if start_alias.is_request(event):
         return start_alias.answer(runtime, event)
+    keep_definition(runtime)
     name = named_start(event)
     if name is None:
         # Lambda's request id is the same on every delivery of one asynchronous event, but not of one message.

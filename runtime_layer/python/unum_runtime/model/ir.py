@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from unum_runtime.cold_start.digest import sha256
+from unum_runtime.cold_start.digest import short_digest
 from unum_runtime.cold_start.records import dataclass, fields
 
 IR_VERSION = 1
@@ -372,7 +372,7 @@ class Workflow:
     @cached_property
     def digest(self) -> str:
         """First twelve hexadecimal digits of the IR's SHA-256."""
-        return sha256(self.to_json().encode())[:12]
+        return short_digest(self.to_json().encode())
 
     @property
     def tasks(self) -> Iterator[Task]:

@@ -255,6 +255,33 @@ def partition_prefixes(workflow: str) -> tuple[str, ...]:
     return (start_partition_prefix(workflow), execution_partition_prefix(workflow), *shared)
 
 
+def definition_partition_prefix(workflow: str) -> str:
+    """Return the prefix of the partitions of all definition records, which only some functions may write."""
+    return f"definition:{escape(workflow)}/"
+
+
+def definition_partition(workflow: str, digest: str) -> str:
+    """Return the partition of the definition with `digest`, with all its copies."""
+    return definition_partition_prefix(workflow) + digest
+
+
+def definition_key(workflow: str, digest: str, day: int, part: int) -> Key:
+    """Return the key of one part of a definition's copy.
+
+    Args:
+        workflow: name of the workflow.
+        digest: digest of the IR.
+        day: last day that the copy is needed, counted from 1970; copies are ordered by it.
+        part: number of the part in the copy, from 0.
+    """
+    return Key(definition_partition(workflow, digest), f"{day:09d}.{part:09d}")
+
+
+def day_of_copy(key: Key) -> str:
+    """Return the day in a key of `definition_key`, as text."""
+    return key.sort.partition(".")[0]
+
+
 def start_key(workflow: str, execution_name: str) -> Key:
     """Return the key of a start record, the only item that is found by the execution's name alone."""
     return Key(start_partition_prefix(workflow) + escape(execution_name), "start")
