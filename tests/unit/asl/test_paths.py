@@ -94,6 +94,32 @@ def test_filters(condition: str, titles: list[str]) -> None:
     assert find(parse(f"$.books[?({condition})].title"), SHOP) == titles
 
 
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        ("@.n == $.low", [0]),
+        ("@.n>$.low && @.n <= $.limits[1]", [1]),
+        ("!(@.n == $.low)", [1, 2]),
+        ("@.n == @.same", [1]),
+        ("@.n != @.same", [0, 2]),
+        ("@.list == $.limits", [2]),
+        ("@.n == $.missing", []),
+        ("@.n != $.missing", [0, 1, 2]),
+        ("@.n < $.missing", []),
+        ("@.missing == $.missing", []),
+        ("@.n == $.one", []),
+        ("@.n == $['low']", [0]),
+    ],
+)
+@pytest.mark.parametrize("selection", ["$.rows[?({})].id", "$..rows[?({})].id", "$.rows..[?({})].id"])
+def test_a_filter_compares_with_values_of_the_item_and_of_the_input(
+    condition: str, kept: list[int], selection: str
+) -> None:
+    rows = [{"id": 0, "n": 1}, {"id": 1, "n": 2, "same": 2.0}, {"id": 2, "n": 3, "list": [1, 2]}]
+    data = {"rows": rows, "low": 1, "limits": [1, 2], "one": True}
+    assert find(parse(selection.format(condition)), data) == kept
+
+
 def test_a_filter_passes_objects_only_and_an_object_itself() -> None:
     assert find(parse("$[?(@.a)]"), [{"a": 1}, "a", [{"a": 2}], None]) == [{"a": 1}]
     assert find(parse("$.x[?(@.a)]"), {"x": {"a": 1}}) == [{"a": 1}]
@@ -195,9 +221,12 @@ def test_reads_names(text: str, name: str) -> None:
         ("$.a[?(@.b =~ /x/)]", 10, "Step Functions has no operator =~ in filters"),
         ("$.a[?(@.b in ['x'])]", 10, "Step Functions has no operator in in filters"),
         ("$.a[?(@.b subsetof ['x'])]", 10, "Step Functions has no operator subsetof in filters"),
-        ("$.a[?(@.b == $.c)]", 13, "Step Functions has no filters that refer to another value"),
-        ("$.a[?(@.b == @.c)]", 13, "Step Functions has no filters that refer to another value"),
-        ("$.a[?(@ == 1)]", 7, "expected a field after @"),
+        ("$v[?(@.b == $.c)]", 12, "only paths into the input may compare with a value at $"),
+        ("$$.Map[?(@.b == $.c)]", 16, "only paths into the input may compare with a value at $"),
+        ("$.a[?(@.b == $v)]", 14, "expected a field, such as @.field"),
+        ("$.a[?(@.b == $)]", 14, "expected a field, such as @.field"),
+        ("$.a[?(@.b == $.c[*])]", 16, "expected names and indexes only after @ or $"),
+        ("$.a[?(@ == 1)]", 7, "expected a field, such as @.field"),
         ("$.a[?(@.b[*] == 1)]", 9, "expected names and indexes only after @"),
         ("$.a[?(1 < @.b)]", 6, "expected @.field"),
         ("$.a[?(@.b == )]", 13, "expected a literal"),

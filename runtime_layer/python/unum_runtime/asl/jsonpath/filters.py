@@ -23,17 +23,46 @@ class Filter:
 
     Attributes:
         text: canonical text in a path.
-        passes: function from an object to True if the condition holds.
+        passes: function from an object, and the value at the beginning of the path, to True if the condition holds.
     """
 
     text: str
-    passes: Callable[[Mapping[str, Json]], bool] = field(compare=False)
+    passes: Callable[[Mapping[str, Json], Json], bool] = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """The right side of a comparison.
+
+    Attributes:
+        text: canonical text in a path.
+        read: function from an object, and the value at the beginning of the path, to the value; raises LookupError for
+            a missing value.
+    """
+
+    text: str
+    read: Callable[[Mapping[str, Json], Json], Json] = field(compare=False)
+
+
+def literal(value: Json) -> Operand:
+    """Return the operand ``1``."""
+    return Operand(quote(value) if isinstance(value, str) else json.dumps(value), lambda _item, _root: value)
+
+
+def of_item(keys: Sequence[Key]) -> Operand:
+    """Return the operand ``@.a``."""
+    return Operand(_relative_path(keys), lambda item, _root: follow(keys, item))
+
+
+def of_root(keys: Sequence[Key]) -> Operand:
+    """Return the operand ``$.a``."""
+    return Operand(_relative_path(keys, "$"), lambda _item, root: follow(keys, root))
 
 
 def exists(keys: Sequence[Key]) -> Filter:
     """Return ``@.a``, which passes for every existing value, null and false included."""
 
-    def passes(item: Mapping[str, Json]) -> bool:
+    def passes(item: Mapping[str, Json], _root: Json) -> bool:
         try:
             follow(keys, item)
         except LookupError:
@@ -43,34 +72,32 @@ def exists(keys: Sequence[Key]) -> Filter:
     return Filter(_relative_path(keys), passes)
 
 
-def compare(keys: Sequence[Key], relation: str, literal: Json) -> Filter:
-    """Return ``@.a == 1``; a missing value differs from every literal, and has no order."""
+def compare(keys: Sequence[Key], relation: str, operand: Operand) -> Filter:
+    """Return ``@.a == 1``; a missing value differs from every value, also from a missing one, and has no order."""
     holds = RELATIONS[relation]
 
-    def passes(item: Mapping[str, Json]) -> bool:
+    def passes(item: Mapping[str, Json], root: Json) -> bool:
         try:
-            value = follow(keys, item)
+            return holds(follow(keys, item), operand.read(item, root))
         except LookupError:
             return relation == "!="
-        return holds(value, literal)
 
-    shown = quote(literal) if isinstance(literal, str) else json.dumps(literal)
-    return Filter(f"{_relative_path(keys)} {relation} {shown}", passes)
+    return Filter(f"{_relative_path(keys)} {relation} {operand.text}", passes)
 
 
 def negate(inner: Filter) -> Filter:
     """Return ``!(...)``."""
-    return Filter(f"!({inner.text})", lambda item: not inner.passes(item))
+    return Filter(f"!({inner.text})", lambda item, root: not inner.passes(item, root))
 
 
 def all_of(parts: Sequence[Filter]) -> Filter:
     """Return ``... && ...``."""
-    return _combine(" && ", parts, lambda item: all(part.passes(item) for part in parts))
+    return _combine(" && ", parts, lambda item, root: all(part.passes(item, root) for part in parts))
 
 
 def any_of(parts: Sequence[Filter]) -> Filter:
     """Return ``... || ...``."""
-    return _combine(" || ", parts, lambda item: any(part.passes(item) for part in parts))
+    return _combine(" || ", parts, lambda item, root: any(part.passes(item, root) for part in parts))
 
 
 def follow(keys: Sequence[Key], value: Json) -> Json:
@@ -98,23 +125,23 @@ def quote(text: str) -> str:
     return f"'{escaped}'"
 
 
-def _combine(word: str, parts: Sequence[Filter], passes: Callable[[Mapping[str, Json]], bool]) -> Filter:
+def _combine(word: str, parts: Sequence[Filter], passes: Callable[[Mapping[str, Json], Json], bool]) -> Filter:
     return parts[0] if len(parts) == 1 else Filter(word.join(f"({part.text})" for part in parts), passes)
 
 
-def _relative_path(keys: Sequence[Key]) -> str:
-    return "@" + "".join(brackets(key) for key in keys)
+def _relative_path(keys: Sequence[Key], root: str = "@") -> str:
+    return root + "".join(brackets(key) for key in keys)
 
 
-def _equal(value: Json, literal: Json) -> bool:
+def _equal(value: Json, other: Json) -> bool:
     # In Python, True == 1; in JSON, they differ.
-    return bool(value == literal) and isinstance(value, bool) == isinstance(literal, bool)
+    return bool(value == other) and isinstance(value, bool) == isinstance(other, bool)
 
 
 def _order_relation(relation: Callable[[Json, Json], bool]) -> Callable[[Json, Json], bool]:
-    def holds(value: Json, literal: Json) -> bool:
+    def holds(value: Json, other: Json) -> bool:
         kind = _order_kind(value)
-        return kind is not None and kind is _order_kind(literal) and relation(value, literal)
+        return kind is not None and kind is _order_kind(other) and relation(value, other)
 
     return holds
 
@@ -127,7 +154,7 @@ def _order_kind(value: Json) -> type | None:
 
 RELATIONS: dict[str, Callable[[Json, Json], bool]] = {
     "==": _equal,
-    "!=": lambda value, literal: not _equal(value, literal),
+    "!=": lambda value, other: not _equal(value, other),
     "<": _order_relation(operator.lt),
     "<=": _order_relation(operator.le),
     ">": _order_relation(operator.gt),

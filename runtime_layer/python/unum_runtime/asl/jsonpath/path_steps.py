@@ -12,7 +12,8 @@ from unum_runtime.asl.jsonpath.filters import Filter, Key, brackets
 from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.model.ir import Json
 
-Select: TypeAlias = Callable[[Json], Sequence[Json] | None]
+Select: TypeAlias = Callable[[Json, Json], Sequence[Json] | None]
+"""Function from a value, and the value at the beginning of the path, to the selected values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +22,7 @@ class Step:
 
     Attributes:
         text: canonical text, in brackets.
-        select: function from a value to the selected values.
+        select: function from a value, and the value at the beginning of the path, to the selected values.
         is_definite: True if the step selects at most one value.
         key: single name or index; None for other steps.
     """
@@ -41,7 +42,7 @@ def child(key: Key) -> Step:
 def subset(names: Sequence[str]) -> Step:
     """Return ``['a','b']`` at the end of a path: one object with the existing fields."""
 
-    def select(node: Json) -> Sequence[Json] | None:
+    def select(node: Json, _root: Json) -> Sequence[Json] | None:
         return ({name: node[name] for name in names if name in node},) if isinstance(node, dict) else None
 
     return Step(text=brackets(*names), select=select, is_definite=True)
@@ -50,7 +51,7 @@ def subset(names: Sequence[str]) -> Step:
 def children(names: Sequence[str]) -> Step:
     """Return ``['a','b']`` inside a path: the values of the existing fields."""
 
-    def select(node: Json) -> Sequence[Json] | None:
+    def select(node: Json, _root: Json) -> Sequence[Json] | None:
         return [node[name] for name in names if name in node] if isinstance(node, dict) else None
 
     return Step(text=brackets(*names), select=select)
@@ -64,12 +65,12 @@ def items(indexes: Sequence[int]) -> Step:
 def slice_items(start: int | None, stop: int | None) -> Step:
     """Return ``[1:3]``: the items from `start` to before `stop`; negative numbers count from the end."""
     bounds = ("" if bound is None else str(bound) for bound in (start, stop))
-    return Step(text=f"[{':'.join(bounds)}]", select=lambda node: node[start:stop] if isinstance(node, list) else None)
+    return Step(text=f"[{':'.join(bounds)}]", select=lambda node, _root: node[start:stop] if isinstance(node, list) else None)
 
 
 def wildcard() -> Step:
     """Return ``.*`` or ``[*]``: every field or item; nothing of a scalar."""
-    return Step(text="[*]", select=lambda node: tuple(_children_of(node)))
+    return Step(text="[*]", select=lambda node, _root: tuple(_children_of(node)))
 
 
 def filter_items(condition: Filter) -> Step:
@@ -78,11 +79,11 @@ def filter_items(condition: Filter) -> Step:
     Only objects pass, because ``@`` never refers to a scalar. Source: Step Functions Developer Guide, "Paths".
     """
 
-    def select(node: Json) -> Sequence[Json] | None:
+    def select(node: Json, root: Json) -> Sequence[Json] | None:
         if not isinstance(node, dict | list):
             return None
         candidates = node if isinstance(node, list) else [node]
-        return [item for item in candidates if isinstance(item, dict) and condition.passes(item)]
+        return [item for item in candidates if isinstance(item, dict) and condition.passes(item, root)]
 
     return Step(text=f"[?({condition.text})]", select=select)
 
@@ -90,8 +91,8 @@ def filter_items(condition: Filter) -> Step:
 def filter_itself(condition: Filter) -> Step:
     """Return ``[?(...)]`` after ``..``: a passing object itself; its array must not select it a second time."""
 
-    def select(node: Json) -> Sequence[Json]:
-        return (node,) if isinstance(node, dict) and condition.passes(node) else ()
+    def select(node: Json, root: Json) -> Sequence[Json]:
+        return (node,) if isinstance(node, dict) and condition.passes(node, root) else ()
 
     return Step(text=f"[?({condition.text})]", select=select)
 
@@ -99,14 +100,14 @@ def filter_itself(condition: Filter) -> Step:
 def descend(step: Step) -> Step:
     """Return ``..step``: selections of `step` in a value and in all values inside it, outer values first."""
 
-    def select(node: Json) -> Sequence[Json]:
-        return [found for inner in _descendants(node) for found in step.select(inner) or ()]
+    def select(node: Json, root: Json) -> Sequence[Json]:
+        return [found for inner in _descendants(node) for found in step.select(inner, root) or ()]
 
     return Step(text=f"..{step.text}", select=select)
 
 
 def _field(name: str) -> Select:
-    def select(node: Json) -> Sequence[Json] | None:
+    def select(node: Json, _root: Json) -> Sequence[Json] | None:
         if not isinstance(node, dict):
             return None
         return (node[name],) if name in node else ()
@@ -115,7 +116,7 @@ def _field(name: str) -> Select:
 
 
 def _items_at(indexes: Sequence[int]) -> Select:
-    def select(node: Json) -> Sequence[Json] | None:
+    def select(node: Json, _root: Json) -> Sequence[Json] | None:
         if not isinstance(node, list):
             return None
         return [node[index] for index in indexes if -len(node) <= index < len(node)]

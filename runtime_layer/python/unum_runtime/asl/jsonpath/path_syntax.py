@@ -1,15 +1,28 @@
 """Grammar of paths: the part of Jayway JsonPath that Step Functions supports.
 
-The Step Functions Developer Guide ("Paths") excludes functions, lexical operators, regular expressions, and references
-to other values in filters; errors name these features. Definitions on AWS also use syntax outside of the guide: field
-names with a hyphen, ``$.[0]``, unquoted words in filters (``@.Name==Receipt``), and ``[(@.length-1)]``.
+The Step Functions Developer Guide ("Paths") excludes functions, lexical operators and regular expressions; errors name
+these features. Definitions on AWS also use syntax outside of the guide: field names with a hyphen, ``$.[0]``, unquoted
+words in filters (``@.Name==Receipt``), ``[(@.length-1)]``, and filters that compare with another value (``@.a==$.b``).
 """
 
 import json
 import re
 
 from unum_runtime.asl.jsonpath import path_steps
-from unum_runtime.asl.jsonpath.filters import RELATIONS, Filter, Key, all_of, any_of, compare, exists, negate
+from unum_runtime.asl.jsonpath.filters import (
+    RELATIONS,
+    Filter,
+    Key,
+    Operand,
+    all_of,
+    any_of,
+    compare,
+    exists,
+    literal,
+    negate,
+    of_item,
+    of_root,
+)
 from unum_runtime.asl.jsonpath.path_steps import Step, child
 from unum_runtime.asl.jsonpath.text_reader import PathSyntaxError, Reader
 from unum_runtime.model.ir import Json
@@ -55,6 +68,7 @@ class PathParser(Reader):
 
     def _path(self) -> tuple[bool, str | None, tuple[Step, ...]]:
         is_context, variable = self._root()
+        self._is_of_input = not is_context and variable is None
         steps: list[Step] = []
         while self._peek() in {".", "["}:
             steps.append(self._step())
@@ -164,14 +178,25 @@ class PathParser(Reader):
         if self._peek() == "(":
             return self._filter()
         if not self._accept("@"):
-            self._refuse("expected @.field, alone or compared with a literal on its right")
+            self._refuse("expected @.field, alone or compared with a literal or a path on its right")
         keys = self._relative_keys()
         self._skip_space()
         if relation := self._match(_RELATION):
-            return compare(keys, relation[0], self._literal())
+            return compare(keys, relation[0], self._operand())
         if lexical := _LEXICAL.match(self._text, self._position):
             self._refuse(f"Step Functions has no operator {lexical[0]} in filters; allowed: {', '.join(RELATIONS)}")
         return exists(keys)
+
+    def _operand(self) -> Operand:
+        self._skip_space()
+        if self._accept("@"):
+            return of_item(self._relative_keys())
+        if self._peek() != "$":
+            return literal(self._literal())
+        if not self._is_of_input:
+            self._refuse("only paths into the input may compare with a value at $: its meaning elsewhere is not known")
+        self._accept("$")
+        return of_root(self._relative_keys())
 
     def _relative_keys(self) -> tuple[Key, ...]:
         keys: list[Key] = []
@@ -180,10 +205,10 @@ class PathParser(Reader):
             step = self._bracket_step() if self._accept("[") else self._step_in_filter()
             if step.key is None:
                 self._position = start
-                self._refuse("expected names and indexes only after @ in a filter")
+                self._refuse("expected names and indexes only after @ or $ in a filter")
             keys.append(step.key)
         if not keys:
-            self._refuse("expected a field after @, which refers to objects only in Step Functions: @.field")
+            self._refuse("expected a field, such as @.field: in Step Functions @ refers to objects only")
         return tuple(keys)
 
     def _step_in_filter(self) -> Step:
@@ -191,11 +216,8 @@ class PathParser(Reader):
         return self._bracket_step() if self._accept("[") else self._name_step(_NAME_IN_FILTER)
 
     def _literal(self) -> Json:
-        self._skip_space()
         if self._peek() in {"'", '"'}:
             return self._quoted_text()
-        if self._peek() in {"$", "@"}:
-            self._refuse("Step Functions has no filters that refer to another value; compare with a literal")
         word = self._match(_WORD)
         if word is None:
             self._refuse("expected a literal: 'text', a number, true, false or null")

@@ -200,7 +200,7 @@ def _find_all(path: Path, root: Json) -> Json:
     # ``$.missing[*]`` is ``[]`` in a payload template of Step Functions (observed: localstack/localstack#12318).
     is_definite = True
     for step in path.steps:
-        selections = [step.select(node) for node in nodes]
+        selections = [step.select(node, root) for node in nodes]
         if is_definite and None in selections:
             raise PathNotFound(path, root)
         nodes = [node for selection in selections if selection is not None for node in selection]
@@ -212,11 +212,11 @@ def _find_all(path: Path, root: Json) -> Json:
     return nodes[0]
 
 
-def _reason(path: Path, node: Json) -> str:
+def _reason(path: Path, root: Json) -> str:
     # The three texts are Jayway's, which AWS records.
-    prefix = path.root_text
+    prefix, node = path.root_text, root
     for step in path.steps[:-1]:
-        selection = step.select(node)
+        selection = step.select(node, root)
         if not selection:
             return f"Missing property in path {prefix}{step.text}" if _fits(step, node) else _misfit(step, node, prefix)
         prefix, node = prefix + step.text, selection[0]
