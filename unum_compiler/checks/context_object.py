@@ -13,9 +13,10 @@ _EVERYWHERE = (
     "Execution.StartTime",
     *("State.EnteredTime", "State.Name", "State.RetryCount", "StateMachine.Id", "StateMachine.Name"),
 )
-_ITEM = ("Map.Item.Index", "Map.Item.Key", "Map.Item.Value")
+_SOURCE = "Map.Item.Source"
+_ITEM = ("Map.Item.Index", "Map.Item.Key", _SOURCE, "Map.Item.Value")
 _TASK = "Task.Token"
-_REFUSED = ("Execution.RedriveTime", "Map.Item.Source")
+_REFUSED = ("Execution.RedriveTime",)
 _ROOTS = {Language.JSONPATH: "$$", Language.JSONATA: "$states.context"}
 _INPUT, _REDRIVES = "Execution.Input", "Execution.RedriveCount"
 
@@ -37,6 +38,12 @@ def counts_redrives(machine: Scope) -> bool:
     return _reads(machine, _REDRIVES)
 
 
+def names_sources(state: State) -> bool:
+    """Return True if the ``ItemSelector`` of `state` reads, or may read, the source of an item."""
+    names = [reference.name for reference in references(state) if reference.field == "ItemSelector"]
+    return any(_is_within(name, (_SOURCE,)) or _is_around(name, (_SOURCE,)) for name in names)
+
+
 def _reads(machine: Scope, field: str) -> bool:
     names = (reference.name for state in all_states(machine) for reference in references(state))
     # An expression that takes the whole context object, or an object in it, may use the field.
@@ -53,7 +60,9 @@ def _check(state: State, reference: Reference, report: Report) -> None:
         remedy = 'pass it to the branch with the "ItemSelector" of the Map state'
         report.unsupported(place, f"{root}.{item}", remedy)
     elif refused := _around(name, _REFUSED):
-        report.unsupported(place, f"{root}.{refused}", f"allowed are {_named(known, root)}")
+        # Racing redrives would leave two times in one execution; the count is the same for both.
+        remedy = f"read {root}.{_REDRIVES}, or the time with describe; allowed are {_named(known, root)}"
+        report.unsupported(place, f"{root}.{refused}", remedy)
     elif _is_within(name, (_TASK,)):
         report.mistake(place, f"only a Task has {root}.{_TASK}")
     else:

@@ -27,13 +27,18 @@ def task_names(name: str, data: Mapping[str, Json]) -> Iterator[str]:
     return (_task_name(name, field) for field in (_READER, _WRITER) if field in data)
 
 
-def with_tasks(state: ir.State) -> Iterator[ir.State]:
-    """Yield `state`; around a Map with ``ItemReader`` or ``ResultWriter`` also the Tasks for these fields."""
+def with_tasks(state: ir.State, *, names_sources: bool = False) -> Iterator[ir.State]:
+    """Yield `state`; around a Map with ``ItemReader`` or ``ResultWriter`` also the Tasks for these fields.
+
+    Args:
+        state: any state.
+        names_sources: True if the state needs the sources of its items.
+    """
     if not isinstance(state, ir.Map):
         yield state
         return
     if _READER in state.data:
-        yield _reader(state)
+        yield _reader(state, names_sources=names_sources)
     yield _map_between(state)
     if _WRITER in state.data:
         yield _writer(state)
@@ -76,8 +81,13 @@ def _map_between(state: ir.Map) -> ir.Map:
     return replace(bare, writes=True, next=_task_name(state.name, _WRITER), join=None) if writes else bare
 
 
-def _reader(state: ir.Map) -> ir.Task:
-    arguments = {**_call(state, _READER), "ReaderConfig": _template(state.data[_READER].get("ReaderConfig", {}))}
+def _reader(state: ir.Map, *, names_sources: bool) -> ir.Task:
+    sources = {"Sources": True} if names_sources else {}
+    arguments = {
+        **_call(state, _READER),
+        "ReaderConfig": _template(state.data[_READER].get("ReaderConfig", {})),
+        **sources,
+    }
     return _task(state, _task_name(state.name, _READER), state.name, ir.READ_ITEMS, _data(state, arguments))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from unum_compiler.checks.certain_successors import certain_task, plain_task
-from unum_compiler.checks.context_object import counts_redrives, keeps_input
+from unum_compiler.checks.context_object import counts_redrives, keeps_input, names_sources
 from unum_compiler.checks.dataset_tasks import enter_by_reader, entrances, with_tasks
 from unum_compiler.options import DEFAULT, FunctionOptions
 from unum_compiler.parsing import tree
@@ -56,7 +56,8 @@ def _scope(scope: tree.Scope, fan_out: str | None, options: Options) -> Iterator
     """Yield states of `scope` and nested scopes, in document order."""
     for state in scope.states.values():
         inside = [inner for branch in tree.scopes_inside(state) for inner in _scope(branch, state.name, options)]
-        yield from with_tasks(_state(state, _Around(scope, fan_out, not any(map(_needs_event, inside)), options)))
+        around = _Around(scope, fan_out, not any(map(_needs_event, inside)), options)
+        yield from with_tasks(_state(state, around), names_sources=names_sources(state))
         yield from inside
 
 

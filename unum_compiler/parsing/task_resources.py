@@ -41,7 +41,12 @@ _FORMS = (
 )
 _OWN_ROLE = "let the function assume the role; or name a function that is no part of the workflow, by its ARN"
 _INVOKE = "lambda:invoke"
-_OPTIONS = frozenset(("ClientContext", "InvocationType", "LogType", "Qualifier"))
+_REASONS = {
+    "ClientContext": "the function before invokes this one, with a context of its own",
+    "InvocationType": "the function itself continues the execution, which therefore waits for its result",
+    "LogType": "the function's log does not travel with its result",
+    "Qualifier": "an execution runs the version that was deployed with its definition",
+}
 # AWS Lambda API Reference, "Invoke": the defaults, and the version that a function of the workflow reports.
 _DEFAULTS = {"InvocationType": "RequestResponse", "LogType": "None", "Qualifier": "$LATEST"}
 _PAYLOAD = ("Payload", "Payload.$")
@@ -166,10 +171,11 @@ class Resources:
     def _check_options(self, parameters: Part) -> None:
         parameters.not_both(*_PAYLOAD)
         for name in _options(parameters.fields):
-            remedy = f'remove it, or call "arn:aws:states:::aws-sdk:{_INVOKE}"'
+            reason = _REASONS[name.removesuffix(".$")]
+            remedy = f"{reason}; remove it, or name a function by its ARN that is no part of the workflow"
             parameters.unsupported(name, f"{Feature.INVOKE_OPTIONS}: {name}", remedy)
         for name in parameters.fields.keys() - {*_NAMES, *_PAYLOAD}:
-            if name.removesuffix(".$") not in _OPTIONS:
+            if name.removesuffix(".$") not in _REASONS:
                 remedy = did_you_mean(name, ("FunctionName", *_PAYLOAD))
                 parameters.mistake(name, f"{_INVOKE} has no parameter {shown(name)}; {remedy}")
 
@@ -197,7 +203,7 @@ class Resources:
 
 def _options(parameters: Mapping[str, Json]) -> list[str]:
     """Return the names in `parameters` of ``lambda:invoke`` that change the call of a workflow's function."""
-    names = (name for name in parameters if name.removesuffix(".$") in _OPTIONS)
+    names = (name for name in parameters if name.removesuffix(".$") in _REASONS)
     return [name for name in names if parameters[name] != _DEFAULTS.get(name)]
 
 

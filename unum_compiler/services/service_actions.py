@@ -63,6 +63,12 @@ _BY_WORDS = {
     ),
     "lambda:Invoke": "lambda:InvokeFunction",
     "lambda:InvokeAsync": "lambda:InvokeFunction",
+    "elasticmapreduce:modifyInstanceFleetByName": (
+        "elasticmapreduce:ListInstanceFleets elasticmapreduce:ModifyInstanceFleet"
+    ),
+    "elasticmapreduce:modifyInstanceGroupByName": (
+        "elasticmapreduce:ListInstanceGroups elasticmapreduce:ModifyInstanceGroups"
+    ),
     "ses:SendBulkEmail": "ses:SendBulkTemplatedEmail ses:SendEmail",
     "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility",
     "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
@@ -70,7 +76,7 @@ _BY_WORDS = {
     "sns:PublishBatch": "sns:Publish",
 }
 ACTIONS: Mapping[str, tuple[str, ...]] = {name: tuple(actions.split()) for name, actions in _BY_WORDS.items()}
-"""The IAM actions that an operation requires, by the operation's name in the form of an action."""
+"""The IAM actions that an operation requires, by its name in the form of an action, or that a resource requires."""
 
 # Reference pages of these services: no resource type in the row of the action.
 ANYWHERE = frozenset(
@@ -101,6 +107,7 @@ ARNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "codebuild": {"projectname": (arn("codebuild", "project/{}"),)},
     "databrew": {"name": (arn("databrew", "job/{}"),)},
     "ecs": {"taskdefinition": (arn("ecs", "task-definition/{}"), arn("ecs", "task-definition/{}:*"))},
+    "elasticmapreduce": dict.fromkeys(("clusterid", "jobflowid"), (arn("elasticmapreduce", "cluster/{}"),)),
     "emr-containers": {"virtualclusterid": (arn("emr-containers", "/virtualclusters/{}"),)},
     "emr-serverless": {"applicationid": (arn("emr-serverless", "/applications/{}"),)},
     "glue": {"jobname": (arn("glue", "job/{}"),)},

@@ -12,6 +12,9 @@ from unum_runtime.aws.services.operation import Resource, parse
 from unum_runtime.aws.services.spelling import fold_name
 from unum_runtime.model.ir import Json, Pattern
 
+_ROLES = ("role", "servicerole", "noderole", "jobflowrole", "autoscalingrole")
+"""Folded names of parameters with a role, besides those that end in ``RoleArn``."""
+
 
 @dataclass(frozen=True, slots=True)
 class Statement:
@@ -50,7 +53,7 @@ def iam_statements(resource: str, pattern: Pattern, parameters: Json) -> list[St
     prefix = _prefix(called.service)
     own = _own(_actions(prefix, called, parameters), prefix, parameters)
     waiting = _waiting(prefix, called, parameters) if pattern is Pattern.SYNC else ()
-    return [own, *waiting, *_passed_roles(prefix, called, parameters), *_prompt(called, parameters)]
+    return [own, *waiting, *_passed_roles(prefix, called, parameters), *_objects(called, parameters)]
 
 
 def _statement(action: str, *found: str) -> Statement:
@@ -72,7 +75,8 @@ def _actions(prefix: str, called: Resource, parameters: Json) -> tuple[str, ...]
         return (f"apigateway:{operation(called.name).http['method']}",)
     if (prefix, called.operation) == ("dynamodb", "TransactWriteItems"):
         return tuple(sorted(set(_written(parameters)))) or ACTIONS["dynamodb:TransactWriteItems"]
-    return ACTIONS.get(f"{prefix}:{called.operation}", (f"{prefix}:{called.operation}",))
+    action = f"{prefix}:{called.operation}"
+    return ACTIONS.get(called.name) or ACTIONS.get(action, (action,))
 
 
 def _written(parameters: Json) -> Iterator[str]:
@@ -125,25 +129,30 @@ def _roles(prefix: str, shape: Any, value: Json) -> Iterator[str]:
 
 
 def _is_role(name: str) -> bool:
-    return name.endswith("rolearn") or name in ("role", "servicerole")
+    return name.endswith("rolearn") or name in _ROLES
 
 
 def _role(prefix: str, key: str, value: Json) -> Iterator[str]:
     role = literal(key, value)
     if role is None:
         yield ANY
+    elif ":instance-profile/" in role:
+        yield ANY  # only IAM knows the role in a profile
     elif role.startswith(("arn:", "${")):
         yield role
-    elif prefix == "glue":  # accepts names as well as ARNs
+    elif prefix in ("glue", "elasticmapreduce"):  # accept names as well as ARNs
         yield f"arn:{PARTITION}:iam::${{AWS::AccountId}}:role/{role}"
 
 
-def _prompt(called: Resource, parameters: Json) -> Iterator[Statement]:
-    """Yield the permission to read the prompt of ``bedrock:invokeModel`` from S3."""
-    source = {fold_name(key): value for key, value in parameters.items()} if isinstance(parameters, dict) else {}
-    if called.name == "bedrock:invokeModel" and "input" in source:
-        uri = literals(source["input"]).get("s3uri")
-        yield _statement("s3:GetObject", f"arn:{PARTITION}:s3:::{uri.removeprefix('s3://')}" if uri else ANY)
+def _objects(called: Resource, parameters: Json) -> Iterator[Statement]:
+    """Yield permissions to read the prompt of ``bedrock:invokeModel`` from S3, and to write its answer there."""
+    if called.name != "bedrock:invokeModel":
+        return
+    fields = {fold_name(key): value for key, value in parameters.items()} if isinstance(parameters, dict) else {}
+    for name, action in (("input", "s3:GetObject"), ("output", "s3:PutObject")):
+        if name in fields:
+            uri = literals(fields[name]).get("s3uri")
+            yield _statement(action, f"arn:{PARTITION}:s3:::{uri.removeprefix('s3://')}" if uri else ANY)
 
 
 def _endpoint(parameters: Json) -> list[Statement]:

@@ -22,10 +22,8 @@ __all__ = ["Statement", "check_parameters", "check_spelling", "iam_statements", 
 
 SDK = "aws-sdk:"
 _SUFFIXES = {Pattern.RESPONSE: "", Pattern.SYNC: ".sync", Pattern.CALLBACK: ".waitForTaskToken"}
-_REFUSED = {
-    "eks": "call Kubernetes in a Lambda function of the workflow, or the API of EKS with aws-sdk:eks",
-    "elasticmapreduce": "use aws-sdk:emr with a loop that waits, or emr-serverless",
-}
+_KUBERNETES = "it calls the API of Kubernetes, not of AWS; call it in a Lambda function of the workflow"
+_REFUSED = {"eks:call": _KUBERNETES, "eks:runJob": _KUBERNETES}
 _VERSION = ":2"
 
 
@@ -47,9 +45,26 @@ _OVER_HTTP = {
     "apigateway:invoke": _Fields(("ApiEndpoint", "Method", *_API_FIELDS), ("ApiEndpoint", "Method")),
     "http:invoke": _Fields(("ApiEndpoint", "Method", *_HTTP_FIELDS), ("ApiEndpoint", "Method")),
 }
+# Developer Guide, "Create and manage Amazon EMR clusters": one cluster, step, fleet or group, by id or name.
+_ONE = {
+    f"elasticmapreduce:{action}": _Fields(names, required)
+    for action, names, required in (
+        ("addStep", ("ClusterId", "ExecutionRoleArn", "Step"), ("ClusterId", "Step")),
+        ("cancelStep", ("ClusterId", "StepCancellationOption", "StepId"), ("ClusterId", "StepId")),
+        *(
+            (action, names, names)
+            for action, names in (
+                ("modifyInstanceFleetByName", ("ClusterId", "InstanceFleet", "InstanceFleetName")),
+                ("modifyInstanceGroupByName", ("ClusterId", "InstanceGroup", "InstanceGroupName")),
+                ("setClusterTerminationProtection", ("ClusterId", "TerminationProtected")),
+                ("terminateCluster", ("ClusterId",)),
+            )
+        ),
+    )
+}
+_REMOVED = {"elasticmapreduce:createCluster": "Steps"}  # the same page: the cluster must wait for addStep
 _ADDED = {"bedrock:invokeModel": ("Input", "Output")}
 _UNSUPPORTED = {
-    ("bedrock:invokeModel", "output"): "take the model's answer from the result, and store it in a state of its own",
     ("apigateway:invoke", "allownullvalues"): "leave null values out of QueryParameters",
 }
 
@@ -101,8 +116,8 @@ def _sdk_refusal(resource: str, pattern: Pattern) -> str | None:
 
 def _optimized_refusal(resource: str, pattern: Pattern) -> str | None:
     service, _, action = resource.partition(":")
-    if service in _REFUSED:
-        return f"the integration {shown(service)} is not supported by this version; {_REFUSED[service]}"
+    if resource in _REFUSED:
+        return f"{resource} is not supported by this version: {_REFUSED[resource]}"
     integration = OPTIMIZED.get(service)
     if integration is None:
         remedy = did_you_mean(service, (*OPTIMIZED, SDK.rstrip(":")))
@@ -186,12 +201,13 @@ def _missing(resource: str, spellings: Mapping[str, str], fields: _Fields, where
 
 
 def _fields(resource: str) -> _Fields:
-    if resource in _OVER_HTTP:
-        return _OVER_HTTP[resource]
+    if resource in _OVER_HTTP or resource in _ONE:
+        return _OVER_HTTP.get(resource) or _ONE[resource]
     shape: Any = operation(resource).input_shape
     if shape is None:
         return _Fields((), ())
     spelled = field_name if resource.startswith(SDK) else capitalize
     required = (name for name in shape.required_members if fold_name(name) not in TOKENS)
-    names = (*map(spelled, shape.members), *_ADDED.get(resource, ()))
+    members = (name for name in shape.members if name != _REMOVED.get(resource))
+    names = (*map(spelled, members), *_ADDED.get(resource, ()))
     return _Fields(names, tuple(map(spelled, required)))

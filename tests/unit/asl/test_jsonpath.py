@@ -112,6 +112,10 @@ class TestItems:
     def test_sources_of_items(self, fields: dict[str, Json], raw: Json, items: list[Json]) -> None:
         assert of(**fields).items(raw, ExpressionContext({"Names": ["z"]}, {"all": [4]})) == items
 
+    def test_items_of_the_input_have_its_name_as_source(self) -> None:
+        fields = of(ItemSelector={"s.$": "$$.Map.Item.Source"})
+        assert fields.items([1], CONTEXT) == [{"s": "STATE_DATA"}]
+
     # Recorded: with an ItemReader, a path without value is no error.
     def test_items_from_an_item_reader(self) -> None:
         selector = {"v.$": "$$.Map.Item.Value", "of.$": "$.name"}

@@ -29,6 +29,7 @@ def problems(definition: Any) -> list[tuple[str, str | None]]:
 
 RESOURCES = {
     "arn:aws:states:::eks:call": "service integration eks:call",
+    "arn:aws:states:::eks:runJob.sync": "service integration eks:runJob",
     "arn:aws:states:::dynamodb:query": "service integration dynamodb:query",
     "arn:aws:states:::sqs:sendMessage.sync": "service integration sqs:sendMessage",
     "arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}:aws-sdk:s3:getObjekt": (
@@ -81,6 +82,22 @@ def test_arguments_of_invoke_may_be_computed_as_a_whole() -> None:
     assert (called.function, called.resource) == (SERVICES, "lambda:invoke")
     (statement,) = iam_statements("lambda:invoke", Pattern.RESPONSE, called.data["Arguments"])
     assert (statement.actions, statement.resources) == (("lambda:InvokeFunction",), ("*",))
+
+
+@pytest.mark.parametrize(
+    ("state", "feature"),
+    [
+        (task(Parameters={"a.$": "$$.Execution.RedriveTime"}), "$$.Execution.RedriveTime"),
+        (
+            task(QueryLanguage="JSONata", Arguments="{% $states.context.Execution.RedriveTime %}"),
+            "$states.context.Execution.RedriveTime",
+        ),
+        (task(Parameters={"a.$": "$$.Map.Item.Source"}), "$$.Map.Item.Source"),
+    ],
+)
+def test_context_fields_are_refused_by_name(state: dict[str, Any], feature: str) -> None:
+    ((_, found),) = problems(machine(state))
+    assert found == feature
 
 
 def test_item_outside_of_the_item_selector_is_refused() -> None:

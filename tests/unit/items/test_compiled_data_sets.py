@@ -95,6 +95,33 @@ def test_the_context_object_has_the_name_of_the_map(s3: Any, put: Put) -> None:
     assert ending.outcome.value["ResultWriterDetails"]["Key"].startswith("Each/")
 
 
+@pytest.mark.parametrize("language", ["JSONPath", "JSONata"])
+def test_the_item_selector_reads_the_source(s3: Any, put: Put, language: str) -> None:
+    put("n.json", "[1, 2]")
+    path, whole = ("{% $states.context.Map.Item.Source %}", "Arguments") if language == "JSONata" else (None, None)
+    processor = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+    reader = {
+        "Resource": "arn:aws:states:::s3:getObject",
+        whole or "Parameters": {"Bucket": BUCKET, "Key": "n.json"},
+        "ReaderConfig": {"InputType": "JSON"},
+    }
+    state = {
+        "Type": "Map",
+        "ItemReader": reader,
+        "ItemSelector": {"from": path} if path else {"from.$": "$$.Map.Item.Source"},
+        "ItemProcessor": {"ProcessorConfig": {"Mode": "DISTRIBUTED"}, **processor},
+        "End": True,
+    }
+    workflow = compiled({"StartAt": "M", "QueryLanguage": language, "States": {"M": state}})
+    functions = {"M (ItemReader)": lambda event, _context: items.read(event, client=s3)}
+    ending = LocalWorkflow(workflow, functions).run("e", {})
+    assert ending.outcome == Success([{"from": f"S3://{BUCKET}/n.json"}] * 2)
+
+
+def test_only_a_reader_whose_sources_are_read_returns_them() -> None:
+    assert "Sources" not in compiled(definition()).task("Each (ItemReader)").data["Parameters"]
+
+
 def test_a_state_may_have_such_a_name_for_itself() -> None:
     state = {"Type": "Pass", "Parameters": {"name.$": "$$.State.Name"}, "End": True}
     workflow = compiled({"StartAt": "A (ItemReader)", "States": {"A (ItemReader)": state}})

@@ -24,6 +24,23 @@ def read_list(s3: Any, parameters: dict[str, Json], **config: Json) -> list[Json
     return items.read({"Resource": LIST, "Parameters": parameters, "ReaderConfig": config}, client=s3)
 
 
+def sources(s3: Any, key: str | None = None, **config: Json) -> Json:
+    given = {"Bucket": BUCKET} if key is None else {"Bucket": BUCKET, "Key": key}
+    resource = LIST if key is None else GET
+    arguments = {"Resource": resource, "Parameters": given, "ReaderConfig": config, "Sources": True}
+    return items.read(arguments, client=s3)["Sources"]
+
+
+def test_items_of_one_object_and_of_many_have_its_uri_as_source(s3: Any, put: Put) -> None:
+    put("a/1.json", "[1, 2]")
+    put("a/2.json", "[3]")
+    assert sources(s3, "a/1.json", InputType="JSON") == [[f"S3://{BUCKET}/a/1.json", 2]]
+    assert sources(s3) == [[f"S3://{BUCKET}", 2]]
+    loaded = {"InputType": "JSON", "Transformation": "LOAD_AND_FLATTEN"}
+    assert sources(s3, **loaded) == [[f"S3://{BUCKET}/a/1.json", 2], [f"S3://{BUCKET}/a/2.json", 1]]
+    assert sources(s3, MaxItems=1, **loaded) == [[f"S3://{BUCKET}/a/1.json", 1]]
+
+
 def test_the_first_row_of_csv_names_the_columns(s3: Any, put: Put) -> None:
     put("ratings.csv", "user,film\n1,307\n2,481\n")
     found = read(s3, "ratings.csv", InputType="CSV", CSVHeaderLocation="FIRST_ROW")
@@ -149,6 +166,10 @@ def test_an_inventory_names_its_columns_and_its_files(s3: Any, put: Put) -> None
     ]
     assert read(s3, "manifest.json", InputType="MANIFEST") == expected
     assert read(s3, "manifest.json", ManifestType="S3_INVENTORY", MaxItems=1) == expected[:1]
+    assert sources(s3, "manifest.json", ManifestType="S3_INVENTORY") == [
+        ["S3://inventories/data/1.csv.gz", 1],
+        ["S3://inventories/data/2.csv.gz", 1],
+    ]
 
 
 def test_a_manifest_of_athena_names_files(s3: Any, put: Put) -> None:
@@ -157,6 +178,10 @@ def test_a_manifest_of_athena_names_files(s3: Any, put: Put) -> None:
     put("unloaded/2", '{"a": 3}\n')
     found = read(s3, "query-manifest.csv", ManifestType="ATHENA_DATA", InputType="JSONL")
     assert found == [{"a": 1}, {"a": 2}, {"a": 3}]
+    assert sources(s3, "query-manifest.csv", ManifestType="ATHENA_DATA", InputType="JSONL") == [
+        [f"S3://{BUCKET}/unloaded/1.gz", 2],
+        [f"S3://{BUCKET}/unloaded/2", 1],
+    ]
 
 
 @pytest.mark.parametrize(

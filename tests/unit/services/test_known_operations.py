@@ -30,8 +30,9 @@ UNKNOWN = [
     ("dynamodb:putItem", CALLBACK, "these services have it"),
     ("glue:startJobRun:2", SYNC, "write .sync"),
     ("states:startExecution:2", RESPONSE, "has no action"),
-    ("eks:runJob", SYNC, "not supported by this version"),
-    ("elasticmapreduce:addStep", SYNC, "emr-serverless"),
+    ("eks:runJob", SYNC, "it calls the API of Kubernetes"),
+    ("eks:call", RESPONSE, "it calls the API of Kubernetes"),
+    ("elasticmapreduce:cancelStep", SYNC, "has no .sync"),
 ]
 
 
@@ -77,7 +78,10 @@ def problems(resource: str, parameters: Any, pattern: Pattern = RESPONSE) -> lis
         ("athena:startQueryExecution", {"QueryString": "q"}),
         ("aws-sdk:emrserverless:startJobRun", {"ApplicationId": "a", "ExecutionRoleArn": "r"}),
         ("http:invoke", {"ApiEndpoint": "e", "Method": "GET", "InvocationConfig": {}}),
-        ("bedrock:invokeModel", {"ModelId": "m", "Input": {"S3Uri": "s3://b/k"}}),
+        ("bedrock:invokeModel", {"ModelId": "m", "Input": {"S3Uri": "s3://b/k"}, "Output": {"S3Uri.$": "$.to"}}),
+        ("elasticmapreduce:createCluster", {"Name": "c", "Instances": {"KeepJobFlowAliveWhenNoSteps": True}}),
+        ("elasticmapreduce:addStep", {"ClusterId.$": "$.id", "Step": {"Name": "s"}}),
+        ("eks:createNodegroup", {"ClusterName": "c", "NodegroupName": "n", "Subnets": [], "NodeRole": "r"}),
         ("states:startExecution", {"StateMachineArn": "a", "Input.$": "$"}),
     ],
 )
@@ -95,7 +99,13 @@ def test_right_parameters(resource: str, parameters: Any) -> None:
         ),
         ("aws-sdk:s3:getObject", {"Bucket": "b"}, ['$.P: aws-sdk:s3:getObject needs the parameter "Key"']),
         ("apigateway:invoke", {"ApiEndpoint": "e", "Method": "GET", "Pat": "p"}, ['did you mean "Path"?']),
-        ("bedrock:invokeModel", {"ModelId": "m", "Output": {}}, ["bedrock:invokeModel with Output: not supported"]),
+        ("apigateway:invoke", {"AllowNullValues": True}, ["apigateway:invoke with AllowNullValues: not supported"]),
+        (
+            "elasticmapreduce:createCluster",
+            {"Name": "c", "Steps": []},
+            ['parameter "Instances"', 'no parameter "Steps"'],
+        ),
+        ("elasticmapreduce:addStep", {"JobFlowId": "j"}, ["no parameter", '"ClusterId"', '"Step"']),
         ("aws-sdk:s3:listBuckets", {"Bukket.$": "$"}, ["$.P['Bukket.$']: ", 'did you mean "MaxBuckets"?']),
         ("aws-sdk:ecs:listTasks", {"cluster.$": "$.c"}, ["$.P['cluster.$']: ", 'expected "Cluster.$"']),
     ],
@@ -121,8 +131,9 @@ def test_names_that_step_functions_does_not_recognize(given: str, expected: str)
 
 
 def test_an_unsupported_parameter_is_a_feature_not_a_mistake() -> None:
-    (problem,) = check_parameters("bedrock:invokeModel", RESPONSE, {"ModelId": "m", "Output": {}}, "$.P")
-    assert problem.feature == "bedrock:invokeModel with Output"
+    parameters = {"ApiEndpoint": "e", "Method": "GET", "AllowNullValues": True}
+    (problem,) = check_parameters("apigateway:invoke", RESPONSE, parameters, "$.P")
+    assert problem.feature == "apigateway:invoke with AllowNullValues"
 
 
 CASES = Path(os.environ.get("UNUM_ASL_CASES", Path(__file__).parents[4] / "shared" / "asl-cases")) / "corpus.jsonl"

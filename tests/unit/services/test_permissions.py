@@ -26,6 +26,7 @@ ENDPOINT = "a.execute-api.r.amazonaws.com"
 TABLE = "arn:aws:dynamodb:r:1:table/t"
 ROLE = "arn:aws:iam::1:role/r"
 
+GROUPS = ("elasticmapreduce:ListInstanceGroups", "elasticmapreduce:ModifyInstanceGroups")
 STATEMENTS = [
     ("dynamodb:putItem", {"TableName": "t"}, [f"dynamodb:PutItem @ arn:dynamodb:{HERE}:table/t"]),
     ("dynamodb:putItem", {"TableName": TABLE}, [f"dynamodb:PutItem @ {TABLE}"]),
@@ -88,6 +89,34 @@ STATEMENTS = [
         "bedrock:invokeModel",
         {"ModelId": "eu.m", "Input": {"S3Uri": "s3://b/k"}},
         ["!bedrock:InvokeModel @ *", "s3:GetObject @ arn:s3:::b/k"],
+    ),
+    (
+        "bedrock:invokeModel",
+        {"ModelId": "m", "Body": {}, "Output": {"S3Uri.$": "$.to"}},
+        ["bedrock:InvokeModel @ arn:bedrock:${AWS::Region}::foundation-model/m", "!s3:PutObject @ *"],
+    ),
+    (
+        "elasticmapreduce:createCluster",
+        {"ServiceRole": "S", "JobFlowRole": "arn:aws:iam::1:instance-profile/p"},
+        ["!elasticmapreduce:RunJobFlow @ *", "!iam:PassRole @ *"],
+    ),
+    (
+        "elasticmapreduce:createCluster",
+        {"ServiceRole": "S", "JobFlowRole": "J"},
+        [
+            "!elasticmapreduce:RunJobFlow @ *",
+            "iam:PassRole @ arn:iam::${AWS::AccountId}:role/S arn:iam::${AWS::AccountId}:role/J",
+        ],
+    ),
+    (
+        "elasticmapreduce:modifyInstanceGroupByName",
+        {"ClusterId": "j"},
+        [f"{' '.join(GROUPS)} @ arn:elasticmapreduce:{HERE}:cluster/j"],
+    ),
+    (
+        "eks:createNodegroup",
+        {"ClusterName": "c", "NodeRole": ROLE},
+        ["!eks:CreateNodegroup @ *", f"iam:PassRole @ {ROLE}"],
     ),
     (
         "http:invoke",

@@ -217,6 +217,28 @@ def test_a_model_s_answer_is_parsed_and_its_prompt_may_be_in_s3(clients: Clients
     assert result == {"Body": {"b": 2}, "ContentType": "application/json"}
 
 
+def test_a_model_s_answer_may_go_to_s3(aws: boto3.Session, clients: Clients, bucket: str) -> None:
+    client = clients.client("bedrock-runtime")
+    with Stubber(client) as stub:
+        answer = {"body": io.BytesIO(b'{"b":2}'), "contentType": "application/json"}
+        stub.add_response("invoke_model", answer, {"modelId": "m", "body": b"{}"})
+        parameters = {"ModelId": "m", "Body": {}, "Output": {"S3Uri": f"s3://{bucket}/answers/1"}}
+        result = call("bedrock:invokeModel", parameters, clients=clients)
+    assert result == {"Body": f"s3://{bucket}/answers/1", "ContentType": "application/json"}
+    written = aws.client("s3").get_object(Bucket=bucket, Key="answers/1")
+    assert (written["Body"].read(), written["ContentType"]) == (b'{"b":2}', "application/json")
+
+
+@pytest.mark.parametrize("place", [{}, "s3://b/k", {"S3Uri": "s3://b"}, {"S3Uri": 1}])
+@pytest.mark.parametrize("field", ["Input", "Output"])
+def test_a_model_without_a_usable_object(clients: Clients, field: str, place: Any) -> None:
+    with (
+        Stubber(clients.client("bedrock-runtime")),  # which expects no request
+        pytest.raises(StatesError, match=rf"\$\.{field}: The field 'S3Uri' is required"),
+    ):
+        call("bedrock:invokeModel", {"ModelId": "m", field: place}, clients=clients)
+
+
 def test_the_token_goes_where_the_api_has_a_place_for_it(clients: Clients) -> None:
     client = clients.client("athena")
     with Stubber(client) as stub:

@@ -62,13 +62,13 @@ class Program(Protocol):
         """
         ...
 
-    def items(self, raw: Json, context: ExpressionContext, read: list[Json] | None = None) -> list[Json]:
+    def items(self, raw: Json, context: ExpressionContext, read: Json = None) -> list[Json]:
         """Return a Map's branch inputs in order, after ``ItemsPath`` or ``Items``, ``ItemSelector``, ``ItemBatcher``.
 
         Args:
             raw: state input.
             context: context of this visit.
-            read: items from an ``ItemReader``, instead of ``ItemsPath`` and ``Items``; None without a reader.
+            read: what an ``ItemReader`` has read, instead of ``ItemsPath`` and ``Items``; None without a reader.
         """
         ...
 

@@ -204,6 +204,10 @@ def test_an_item_selector_sees_the_item_and_the_input() -> None:
     ]
 
 
+def test_items_of_the_input_have_its_name_as_source() -> None:
+    assert program(ItemSelector="{% $states.context.Map.Item.Source %}").items([1], CONTEXT) == ["STATE_DATA"]
+
+
 def test_items_in_batches() -> None:
     batcher = {"MaxItemsPerBatch": "{% 2 %}", "BatchInput": {"total": "{% $total %}"}}
     batches = program(ItemBatcher=batcher).items([1, 2, 3], CONTEXT)

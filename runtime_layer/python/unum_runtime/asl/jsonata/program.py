@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from unum_runtime.asl.batches import batches
 from unum_runtime.asl.expression_context import ExpressionContext
+from unum_runtime.asl.item_sources import STATE_DATA, item_fields, plain_item
 from unum_runtime.asl.jsonata.names import Names
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 from unum_runtime.asl.jsonata.templates import Template, inside
@@ -92,13 +93,13 @@ class JsonataProgram:
         """See `Program.catch`."""
         return self._catchers[position].evaluate(dict(error), _names(raw, context, errorOutput=dict(error)))
 
-    def items(self, raw: Json, context: ExpressionContext, read: list[Json] | None = None) -> list[Json]:
+    def items(self, raw: Json, context: ExpressionContext, read: Json = None) -> list[Json]:
         """See `Program.items`."""
         names = _names(raw, context)
-        items = self._map_items(names) if read is None else [{"Value": item} for item in read]
+        items = self._map_items(names) if read is None else item_fields(read)
         selector = self._fields.get("ItemSelector")
         if selector is None:
-            inputs = [item if "Key" in item else item["Value"] for item in items]
+            inputs = [plain_item(item) for item in items]
         else:
             inputs = [selector.evaluate(names.for_item({"Index": index, **item})) for index, item in enumerate(items)]
         return self._batch(inputs, names) if "ItemBatcher" in self._data else inputs
@@ -144,9 +145,9 @@ class JsonataProgram:
         template = self._fields.get("Items", _WHOLE_INPUT)
         found = template.evaluate(names)
         if isinstance(found, list):
-            return [{"Value": value} for value in found]
+            return [{"Value": value, "Source": STATE_DATA} for value in found]
         if isinstance(found, dict) and self._takes_objects:
-            return [{"Key": key, "Value": value} for key, value in found.items()]
+            return [{"Key": key, "Value": value, "Source": STATE_DATA} for key, value in found.items()]
         raise QueryEvaluationError.unexpected(template.text, template.field, "array", found)
 
     def _batch(self, items: list[Json], names: Names) -> list[Json]:

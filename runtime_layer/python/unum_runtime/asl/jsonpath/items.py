@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from unum_runtime.asl.batches import batches
 from unum_runtime.asl.expression_context import ExpressionContext
+from unum_runtime.asl.item_sources import STATE_DATA, plain_item
 from unum_runtime.asl.jsonpath.dataflow import select
 from unum_runtime.asl.jsonpath.templates import Template
 from unum_runtime.asl.numbers import read_number
@@ -25,9 +26,9 @@ def map_items(found: Json, path: str, *, takes_objects: bool) -> list[dict[str, 
         RuntimeFailure: `found` is no array, and no object in a Map that `takes_objects`.
     """
     if isinstance(found, list):
-        return [{"Value": value} for value in found]
+        return [{"Value": value, "Source": STATE_DATA} for value in found]
     if takes_objects and isinstance(found, dict):
-        return [{"Key": key, "Value": value} for key, value in found.items()]
+        return [{"Key": key, "Value": value, "Source": STATE_DATA} for key, value in found.items()]
     allowed = "array or object" if takes_objects else "array"
     raise RuntimeFailure(f"Reference path {path!r} must point to {allowed}, but found {excerpt(found)}")
 
@@ -47,7 +48,7 @@ def branch_inputs(
         RuntimeFailure: a path of the selector has no value.
     """
     if selector is None:
-        return [item if "Key" in item else item["Value"] for item in items]
+        return [plain_item(item) for item in items]
     return [selector.render(data, _item_context(context, index, item)) for index, item in enumerate(items)]
 
 

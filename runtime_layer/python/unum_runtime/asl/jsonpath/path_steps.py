@@ -65,7 +65,9 @@ def items(indexes: Sequence[int]) -> Step:
 def slice_items(start: int | None, stop: int | None) -> Step:
     """Return ``[1:3]``: the items from `start` to before `stop`; negative numbers count from the end."""
     bounds = ("" if bound is None else str(bound) for bound in (start, stop))
-    return Step(text=f"[{':'.join(bounds)}]", select=lambda node, _root: node[start:stop] if isinstance(node, list) else None)
+    return Step(
+        text=f"[{':'.join(bounds)}]", select=lambda node, _root: node[start:stop] if isinstance(node, list) else None
+    )
 
 
 def wildcard() -> Step:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from unum_runtime.asl.expression_context import ExpressionContext
+from unum_runtime.asl.item_sources import item_fields
 from unum_runtime.asl.jsonpath.conditions import Condition, choose
 from unum_runtime.asl.jsonpath.dataflow import (
     DataFlow,
@@ -87,12 +88,14 @@ class JsonPathProgram:
         value = apply_result_path(result_path, raw, error_output)
         return StateOutput(value, _variables(assign, error_output, context))
 
-    def items(self, raw: Json, context: ExpressionContext, read: list[Json] | None = None) -> list[Json]:
+    def items(self, raw: Json, context: ExpressionContext, read: Json = None) -> list[Json]:
         """Return the branch inputs for the value at ItemsPath, or for `read`."""
         data = select_or_empty(self._flow.input_path, raw, context)
         path = self._data.get("ItemsPath", _ROOT)
-        found = select(path, data, context) if read is None else read
-        items = map_items(found, path, takes_objects=self._takes_objects)
+        if read is None:
+            items = map_items(select(path, data, context), path, takes_objects=self._takes_objects)
+        else:
+            items = item_fields(read)
         values = branch_inputs(items, self._selector, data, context)
         batcher = self._data.get("ItemBatcher")
         return values if batcher is None else batch_inputs(values, batcher, data, context)

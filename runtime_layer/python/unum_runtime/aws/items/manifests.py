@@ -14,8 +14,10 @@ _CSV = "CSV"
 _SCHEME = "s3://"
 
 
-def inventory(stream: BinaryIO, objects: Objects) -> Iterator[dict[str, str]]:
-    """Yield every row of the inventory with the ``manifest.json`` `stream`, unchanged: keys stay URL-encoded.
+def inventory(stream: BinaryIO, objects: Objects) -> Iterator[tuple[str, str, Iterator[dict[str, str]]]]:
+    """Yield bucket, key and rows of each file of the inventory with the ``manifest.json`` `stream`.
+
+    The rows are unchanged: keys in them stay URL-encoded.
 
     Raises:
         ValueError: the manifest is invalid, or its format is not CSV.
@@ -28,8 +30,9 @@ def inventory(stream: BinaryIO, objects: Objects) -> Iterator[dict[str, str]]:
     columns = [name.strip() for name in manifest["fileSchema"].split(",")]
     bucket = manifest.get("destinationBucket", "").rpartition(":")[2] or None  # an ARN, ``arn:aws:s3:::BUCKET``
     for file in manifest["files"]:
-        with objects.open(_key(file), bucket) as content:
-            yield from rows(content, ",", columns)
+        key = _key(file)
+        with objects.open(key, bucket) as content:
+            yield bucket or objects.parameters["Bucket"], key, rows(content, ",", columns)
 
 
 def athena_files(stream: BinaryIO) -> Iterator[tuple[str, str]]:

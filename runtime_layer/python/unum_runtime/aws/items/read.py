@@ -1,9 +1,10 @@
 """ItemReader: items of a Map from S3 objects."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
+from unum_runtime.asl.item_sources import with_sources
 from unum_runtime.asl.states_errors import excerpt
 from unum_runtime.aws.items.config import ATHENA, ReaderConfig
 from unum_runtime.aws.items.dataset_objects import Objects
@@ -13,16 +14,18 @@ from unum_runtime.aws.items.reader_errors import ItemReaderFailed
 from unum_runtime.model.ir import Json
 
 _LIST = ":listObjectsV2"
+_Item: TypeAlias = tuple[str, Json]
+"""URI of the object that holds an item, and the item."""
 
 
-def read(arguments: Mapping[str, Json], *, client: Any) -> list[Json]:
-    """Return the items in the order of the data set, at most ``MaxItems``.
+def read(arguments: Mapping[str, Json], *, client: Any) -> Json:
+    """Return the items in the order of the data set, at most ``MaxItems``; `with_sources` if ``Sources`` is true.
 
     The rest of a data set is not read, except in JSON objects. Gzip files are decompressed.
 
     Args:
         arguments: ``ItemReader`` of the definition, with paths and expressions resolved: ``Resource``, ``Parameters``
-            and ``ReaderConfig``.
+            and ``ReaderConfig``; ``Sources`` if an expression reads the items' sources.
         client: S3 client.
 
     Raises:
@@ -31,7 +34,8 @@ def read(arguments: Mapping[str, Json], *, client: Any) -> list[Json]:
     config = ReaderConfig.parse(arguments.get("ReaderConfig") or {})
     objects = Objects(client, _check_parameters(arguments.get("Parameters")))
     read_items = _list_items if arguments["Resource"].endswith(_LIST) else _object_items
-    return list(islice(read_items(objects, config), config.max_items))
+    pairs = islice(read_items(objects, config), config.max_items)
+    return with_sources(pairs) if arguments.get("Sources") else [item for _, item in pairs]
 
 
 def _check_parameters(parameters: Json) -> dict[str, Json]:
@@ -40,25 +44,32 @@ def _check_parameters(parameters: Json) -> dict[str, Json]:
     return parameters
 
 
-def _list_items(objects: Objects, config: ReaderConfig) -> Iterator[Json]:
+def _list_items(objects: Objects, config: ReaderConfig) -> Iterator[_Item]:
     """Yield listed objects, or their contents with ``LOAD_AND_FLATTEN``, without markers of empty folders."""
+    bucket = objects.parameters.get("Bucket")
     for listed in objects.list_all():
         if not config.flattens:
-            yield listed
+            yield f"S3://{bucket}", listed
         # The S3 console creates a folder as an empty object with a slash at the end of its key.
         elif listed["Size"] or not listed["Key"].endswith("/"):
             with objects.open(listed["Key"]) as stream:
-                yield from items(stream, config)
+                yield from _from(f"{bucket}/{listed['Key']}", items(stream, config))
 
 
-def _object_items(objects: Objects, config: ReaderConfig) -> Iterator[Json]:
+def _object_items(objects: Objects, config: ReaderConfig) -> Iterator[_Item]:
     with objects.open_named() as stream:
         match config.manifest:
             case None:
-                yield from items(stream, config)
+                place = f"{objects.parameters.get('Bucket')}/{objects.parameters.get('Key')}"
+                yield from _from(place, items(stream, config))
             case kind if kind == ATHENA:
                 for bucket, key in athena_files(stream):
                     with objects.open(key, bucket) as file:
-                        yield from items(file, config)
+                        yield from _from(f"{bucket}/{key}", items(file, config))
             case _:
-                yield from inventory(stream, objects)
+                for bucket, key, rows in inventory(stream, objects):
+                    yield from _from(f"{bucket}/{key}", rows)
+
+
+def _from(place: str, found: Iterable[Json]) -> Iterator[_Item]:
+    return ((f"S3://{place}", item) for item in found)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from unum_runtime.asl.serialize import dumps
 from unum_runtime.aws.services.api_request import send_request
 from unum_runtime.aws.services.boto_clients import Clients
+from unum_runtime.aws.services.emr import PREFIX as EMR
+from unum_runtime.aws.services.emr import emr_request, emr_result
 from unum_runtime.aws.services.operation import Resource, parse
 from unum_runtime.aws.services.shapes import BadParameter
 from unum_runtime.aws.services.spelling import fold_name
@@ -21,13 +23,21 @@ def adjust_parameters(resource: Resource, parameters: Json, clients: Clients, to
         case "lambda:invoke" if "Payload" in parameters:
             return parameters | {"Payload": dumps(parameters["Payload"])}
         case "bedrock:invokeModel":
-            return _with_body_from_s3(parameters, clients)
+            return _model_request(parameters, clients)
+        case name if name.startswith(EMR):
+            return emr_request(resource, parameters, clients)
         case _:
             return parameters
 
 
-def adjust_result(resource: Resource, result: Json) -> Json:
+def adjust_result(resource: Resource, parameters: Json, result: Json, clients: Clients) -> Json:
     """Return the Task result for a service's response.
+
+    Args:
+        resource: operation of the request.
+        parameters: parameters of the Task.
+        result: response of the service.
+        clients: clients of AWS services.
 
     Raises:
         StatesError: the response reports a failure.
@@ -38,7 +48,9 @@ def adjust_result(resource: Resource, result: Json) -> Json:
         case "events:putEvents" if result.get("FailedEntryCount"):
             raise StatesError("EventBridge.FailedEntry", dumps(result))  # PutEvents answers 200 all the same
         case "bedrock:invokeModel":
-            return result | {"Body": parse_if_json(result.get("Body", ""))}
+            return result | {"Body": _body(parameters, result, clients)}
+        case name if name.startswith(EMR):
+            return emr_result(resource, result)
         case _:
             return result
 
@@ -80,17 +92,44 @@ def _with_name_and_input(parameters: Json, token: str | None) -> Json:
     return rest | {"Input": text} | ({"Name": name} if name else {})
 
 
-def _with_body_from_s3(parameters: Json, clients: Clients) -> Json:
-    """Replace ``Input`` by the body of its S3 object."""
-    source = parameters.get("Input")
-    if source is None:
+def _model_request(parameters: Json, clients: Clients) -> Json:
+    """Replace ``Input`` by the body of its S3 object, and leave out ``Output``."""
+    if parameters.get("Output") is not None:
+        _object(parameters, "Output")  # refused before the model costs anything
+    parameters = _without(parameters, "Output")
+    if parameters.get("Input") is None:
         return parameters
-    uri = source.get("S3Uri") if isinstance(source, dict) else None
-    if not isinstance(uri, str):
-        raise BadParameter("$.Input", "The field 'S3Uri' is required and must be a string")
-    bucket, _, key = uri.removeprefix("s3://").partition("/")
-    body = send_request(parse("aws-sdk:s3:getObject"), {"Bucket": bucket, "Key": key}, clients)["Body"]
-    return {name: value for name, value in parameters.items() if name != "Input"} | {"Body": body}
+    body = send_request(parse("aws-sdk:s3:getObject"), _object(parameters, "Input"), clients)["Body"]
+    return _without(parameters, "Input") | {"Body": body}
+
+
+def _body(parameters: Json, result: Json, clients: Clients) -> Json:
+    """Return the model's answer, or the URI of the S3 object in ``Output`` after writing the answer there.
+
+    Developer Guide, "Invoke and customize Amazon Bedrock models": the body is replaced with a reference to the
+    location. The form of that reference is not documented.
+    """
+    body = result.get("Body", "")
+    if parameters.get("Output") is None:
+        return parse_if_json(body)
+    place = _object(parameters, "Output")
+    typed = {"ContentType": result["ContentType"]} if "ContentType" in result else {}
+    send_request(parse("aws-sdk:s3:putObject"), {**place, **typed, "Body": body}, clients)
+    return f"s3://{place['Bucket']}/{place['Key']}"
+
+
+def _object(parameters: Json, field: str) -> dict[str, str]:
+    """Return bucket and key of the ``S3Uri`` in a field of the parameters."""
+    place = parameters[field]
+    uri = place.get("S3Uri") if isinstance(place, dict) else None
+    bucket, _, key = uri.removeprefix("s3://").partition("/") if isinstance(uri, str) else ("", "", "")
+    if not bucket or not key:
+        raise BadParameter(f"$.{field}", "The field 'S3Uri' is required and must be the URI of an S3 object")
+    return {"Bucket": bucket, "Key": key}
+
+
+def _without(parameters: Mapping[str, Json], name: str) -> dict[str, Json]:
+    return {key: value for key, value in parameters.items() if key != name}
 
 
 def _lambda_result(result: Json) -> Json:

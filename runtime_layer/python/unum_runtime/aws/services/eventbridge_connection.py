@@ -63,6 +63,7 @@ def _credentials(kind: str, secret: Mapping[str, str]) -> dict[str, str]:
         case "API_KEY":
             return {secret["api_key_name"]: secret["api_key_value"]}
         case _:
+            # AWS documents neither the request for an OAuth token nor its storage in the secret.
             message = f"a connection with {kind} is not supported; use one with BASIC or API_KEY"
             raise BadParameter("$.InvocationConfig", message)
 

@@ -45,6 +45,11 @@ _EMR_SERVERLESS = (
     *("createApplication", "startApplication", "stopApplication", "deleteApplication"),
     *("startJobRun", "cancelJobRun"),
 )
+_EKS = ("createCluster", "createFargateProfile", "createNodegroup")
+_EMR = (
+    *("createCluster", "setClusterTerminationProtection", "terminateCluster", "addStep", "cancelStep"),
+    *("modifyInstanceFleetByName", "modifyInstanceGroupByName"),
+)
 _ATHENA = ("startQueryExecution", "stopQueryExecution", "getQueryExecution", "getQueryResults")
 
 OPTIMIZED: Mapping[str, Integration] = {
@@ -60,6 +65,8 @@ OPTIMIZED: Mapping[str, Integration] = {
         "dynamodb", "DynamoDB", "AmazonDynamoDBv2", ("getItem", "putItem", "updateItem", "deleteItem")
     ),
     "ecs": Integration("ecs", "ECS", "AmazonECS", ("runTask",), has_callback=True),
+    "eks": Integration("eks", "EKS", "AmazonEKS", (*_EKS, *(name.replace("create", "delete") for name in _EKS))),
+    "elasticmapreduce": Integration("emr", "ElasticMapReduce", "AmazonElasticMapReduce", _EMR),
     "emr-containers": Integration(
         "emr-containers", "EMRContainers", "AmazonEMRContainers", ("createVirtualCluster", "startJobRun")
     ),
@@ -77,6 +84,17 @@ OPTIMIZED: Mapping[str, Integration] = {
 
 OTHER_SERVICES: Mapping[str, str] = {"bedrock:invokeModel": "bedrock-runtime"}
 """botocore services of actions that differ from their integration's service."""
+
+OTHER_OPERATIONS: Mapping[str, str] = {
+    "elasticmapreduce:addStep": "AddJobFlowSteps",
+    "elasticmapreduce:cancelStep": "CancelSteps",
+    "elasticmapreduce:createCluster": "RunJobFlow",
+    "elasticmapreduce:modifyInstanceFleetByName": "ModifyInstanceFleet",
+    "elasticmapreduce:modifyInstanceGroupByName": "ModifyInstanceGroups",
+    "elasticmapreduce:setClusterTerminationProtection": "SetTerminationProtection",
+    "elasticmapreduce:terminateCluster": "TerminateJobFlows",
+}
+"""API operations of actions with a name of their own."""
 
 WITHOUT_ENVELOPE = frozenset(("events:putEvents", "bedrock:invokeModel"))
 """Integrations without HTTP metadata in their results."""

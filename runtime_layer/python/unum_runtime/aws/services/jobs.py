@@ -5,7 +5,7 @@ otherwise those of the services' descriptions.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from unum_runtime.model.ir import Json
 
@@ -23,6 +23,8 @@ class Job:
         failed: status values of failure.
         result: path of the result in the description; empty for all of it.
         wrapped: name of the result's only field, which holds the job; empty if the job is the result.
+        adds: parameters of `describe` that become fields of the result.
+        gone: error of `describe` after a success that leaves nothing to describe; empty if there is none.
         is_broken: function that detects a failure despite a status of success.
         first_ms: delay of the first poll.
         stop: operation that stops the job; empty if there is none.
@@ -36,6 +38,8 @@ class Job:
     failed: tuple[str, ...]
     result: str = ""
     wrapped: str = ""
+    adds: tuple[str, ...] = ()
+    gone: str = ""
     is_broken: Callable[[Json], bool] = lambda _job: False
     first_ms: int = 10_000
     stop: str = ""
@@ -101,6 +105,45 @@ def _build(many: str, one: str) -> Job:
     )
 
 
+def _eks(kind: str, handle: Mapping[str, Json], failed: tuple[str, ...]) -> Job:
+    """Return the creation of a resource of EKS; a deletion ends when the resource cannot be described any more."""
+    return Job(
+        describe=f"Describe{kind}",
+        handle=handle,
+        status=f"{kind}.Status",
+        succeeded=("ACTIVE",),
+        failed=failed,
+        first_ms=60_000,
+    )
+
+
+def _eks_deletion(creation: Job, *failed: str) -> Job:
+    return replace(creation, succeeded=(), failed=failed, gone="ResourceNotFoundException")
+
+
+def _emr_cluster(succeeded: tuple[str, ...], failed: tuple[str, ...]) -> Job:
+    return Job(
+        describe="DescribeCluster",
+        handle={"ClusterId": "ClusterId"},
+        status="Cluster.Status.State",
+        succeeded=succeeded,
+        failed=failed,
+        adds=("ClusterId",),
+        first_ms=60_000,  # Developer Guide, "Create and manage Amazon EMR clusters": a poll a minute
+    )
+
+
+_ENDED = ("TERMINATED", "TERMINATED_WITH_ERRORS")
+_EKS_CLUSTER = _eks("Cluster", {"Name": "Cluster.Name"}, ("FAILED", "DELETING"))
+_EKS_PROFILE, _EKS_NODES = (
+    _eks(
+        kind,
+        {"ClusterName": f"{kind}.ClusterName", f"{kind}Name": f"{kind}.{kind}Name"},
+        ("CREATE_FAILED", "DELETING", "DELETE_FAILED"),
+    )
+    for kind in ("FargateProfile", "Nodegroup")
+)
+
 JOBS: Mapping[str, Job] = {
     "states:startExecution": Job(
         describe="DescribeExecution",
@@ -163,6 +206,24 @@ JOBS: Mapping[str, Job] = {
         is_broken=_has_failed_container,
         first_ms=5_000,
     ),
+    "eks:createCluster": _EKS_CLUSTER,
+    "eks:createFargateProfile": _EKS_PROFILE,
+    "eks:createNodegroup": _EKS_NODES,
+    "eks:deleteCluster": _eks_deletion(_EKS_CLUSTER, "FAILED"),
+    "eks:deleteFargateProfile": _eks_deletion(_EKS_PROFILE, "DELETE_FAILED"),
+    "eks:deleteNodegroup": _eks_deletion(_EKS_NODES, "DELETE_FAILED"),
+    "elasticmapreduce:addStep": Job(
+        describe="DescribeStep",
+        handle={"ClusterId": "ClusterId", "StepId": "StepId"},
+        stop="CancelSteps",
+        stop_parameters={"ClusterId": "ClusterId", "StepIds": ["StepId"]},
+        status="Step.Status.State",
+        succeeded=("COMPLETED",),
+        failed=("CANCELLED", "FAILED", "INTERRUPTED"),
+        first_ms=60_000,
+    ),
+    "elasticmapreduce:createCluster": _emr_cluster(("WAITING",), _ENDED),
+    "elasticmapreduce:terminateCluster": _emr_cluster(_ENDED, ()),
     "emr-containers:startJobRun": Job(
         describe="DescribeJobRun",
         handle={"Id": "Id", "VirtualClusterId": "VirtualClusterId"},
@@ -187,6 +248,7 @@ JOBS: Mapping[str, Job] = {
         succeeded=("SUCCEEDED",),
         failed=("FAILED", "TIMEOUT", "ERROR", "STOPPED", "EXPIRED"),
         result="JobRun",
+        adds=("JobName",),
     ),
     "mediaconvert:createJob": Job(
         describe="GetJob",

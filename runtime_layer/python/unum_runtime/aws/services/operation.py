@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from unum_runtime.aws.services.integrations import OPTIMIZED, OTHER_SERVICES, Integration
+from unum_runtime.aws.services.integrations import OPTIMIZED, OTHER_OPERATIONS, OTHER_SERVICES, Integration
 from unum_runtime.aws.services.spelling import botocore_name, capitalize
 
 _SDK = "aws-sdk:"
@@ -46,4 +46,5 @@ def parse(name: str) -> Resource:
     if action not in integration.actions:
         raise KeyError(name)
     api = OTHER_SERVICES.get(plain, integration.service)
-    return Resource(plain, api, capitalize(action), integration, parses=plain != name)
+    operation = OTHER_OPERATIONS.get(plain, capitalize(action))
+    return Resource(plain, api, operation, integration, parses=plain != name)

@@ -40,4 +40,4 @@ def call(resource: str, parameters: Json, *, clients: Clients, token: str | None
         response = send_request(called, adjusted, clients, token)
     except StatesError as failed:
         response = recover_response(called, adjusted, token, failed)
-    return adjust_result(called, response)
+    return adjust_result(called, fields, response, clients)

@@ -65,7 +65,12 @@ def poll(resource: str, handle: Json, *, clients: Clients) -> Running | Json:
     """
     called = parse(resource)
     job = JOBS[called.name]
-    plain = _description(called, job, handle, clients)
+    try:
+        plain = _description(called, job, handle, clients)
+    except StatesError as error:
+        if job.gone and error.error.endswith(f".{job.gone}"):
+            return {}
+        raise
     status = _value_at(plain, job.status)
     if status not in (*job.succeeded, *job.failed):
         return Running(status or "")
@@ -110,7 +115,7 @@ def _result(called: Resource, job: Job, description: Json, handle: Mapping[str, 
         return {job.wrapped: result}
     if called.parses:
         return result | {name: parse_if_json(result[name]) for name in ("Input", "Output") if name in result}
-    return result | {"JobName": handle["JobName"]} if called.name == "glue:startJobRun" else result
+    return result | {name: handle[name] for name in job.adds}
 
 
 def _fill(template: Json, sources: tuple[Json, ...]) -> Json:

@@ -17,10 +17,9 @@ def keep_items(task: Task, raw: Json, items: Json, evaluation: EvaluationContext
     return StateOutput(raw, {**evaluation.variables, _ITEMS: items}) if task.resource == READ_ITEMS else None
 
 
-def items_read(state: FanOut, evaluation: EvaluationContext) -> list[Json] | None:
-    """Return items from the reading Task; None for a state with its own selection."""
-    items: list[Json] | None = evaluation.variables[_ITEMS] if isinstance(state, Map) and state.reads else None
-    return items
+def items_read(state: FanOut, evaluation: EvaluationContext) -> Json:
+    """Return what the reading Task has read; None for a state with its own selection."""
+    return evaluation.variables[_ITEMS] if isinstance(state, Map) and state.reads else None
 
 
 def keep_results(raw: Json, results: list[Json], evaluation: EvaluationContext) -> StateOutput:
