@@ -80,7 +80,7 @@ endurance: setup  ## the deployments that crash or are crowded, with EXECUTIONS=
 
 simulate: setup  ## longer searches: properties on other examples, every way through larger graphs, then at random for MINUTES=30
 	$(BIN)/python -m pytest -n 2 --timeout 3600 --hypothesis-profile=others -m "not e2e and not packaging" $(shell git grep -l '@given' tests)
-	$(BIN)/python -m pytest -n 2 --timeout 3600 -m long tests/simulation
+	$(BIN)/python -m pytest -n 2 --timeout 3600 -m long tests/simulation tests/golden
 	$(BIN)/python -m tests.simulation.search --minutes $(or $(MINUTES),30)
 
 bench: setup  ## all benchmarks, beside peers; writes docs/performance; ARGS=--json prints JSON

@@ -1,0 +1,33 @@
+"""Kinds of values below the input's field ``x``, and the input around them."""
+
+from unum_runtime.model.ir import Json
+
+OTHERS: dict[str, Json] = {"list": [1, 2], "seven": 7}
+"""Fields of every input, beside ``x``."""
+
+INPUTS: dict[str, dict[str, Json]] = {
+    "missing": OTHERS,
+    **{
+        kind: {**OTHERS, "x": value}
+        for kind, value in {
+            "null": None,
+            "empty object": {},
+            "empty array": [],
+            "empty text": "",
+            "zero": 0,
+            "integer": 7,
+            "negative integer": -1,
+            "fraction": 1.5,
+            "text": "t",
+            "time": "2020-01-01T00:00:00Z",
+            "true": True,
+            "false": False,
+            "array": [1, 2, 3],
+            "array of null": [None],
+            "object": {"b": 1},
+            "array of objects": [{"b": 1}, {"b": 2}],
+            "nested arrays": [[1], [2, 3]],
+        }.items()
+    },
+}
+"""Inputs by the kind of their field ``x``."""
