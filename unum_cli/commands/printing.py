@@ -1,12 +1,12 @@
 """Text and JSON output for executions."""
 
 import json
-from dataclasses import fields
+from dataclasses import asdict, fields, is_dataclass
 from datetime import datetime
 from typing import Any
 
 from unum_cli.commands.command_errors import CommandFailed
-from unum_runtime.client.descriptions import Description, Started, Step
+from unum_runtime.client.descriptions import Description, ForkedFrom, Started, Step
 from unum_runtime.client.reading.execution_list import ListedExecution
 from unum_runtime.client.terminal.amounts import duration_text, time_text
 from unum_runtime.model.checkpoint import Status
@@ -46,6 +46,8 @@ def print_description(description: Description) -> None:
         lasted_ms = int((description.stopped_at - description.started_at).total_seconds() * 1000)
         print(f"stopped  {time_text(description.stopped_at)}, after {duration_text(lasted_ms)}")
     print(f"input    {_line(description.input)}")
+    if description.forked_from is not None:
+        print(f"fork     {_fork_text(description.forked_from)}")
     match description.status:
         case Status.SUCCEEDED:
             print(f"output   {_line(description.output)}")
@@ -53,6 +55,11 @@ def print_description(description: Description) -> None:
             print(f"error    {failure_text(description.error, description.cause)}")
         case Status.ABORTED if description.error or description.cause:
             print(f"error    {failure_text(description.error, description.cause)}")
+
+
+def _fork_text(origin: ForkedFrom) -> str:
+    text = f"of {origin.execution} at {origin.node}" + (f", visit {origin.visit}" if origin.visit > 1 else "")
+    return text if origin.is_finished else f"{text}; not finished"
 
 
 def failure_text(error: str | None, cause: str | None) -> str:
@@ -72,7 +79,9 @@ def _reason(description: Description) -> str:
 
 
 def _plain(value: Any) -> Json:
-    return value.isoformat() if isinstance(value, datetime) else value
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def _line(value: Json) -> str:

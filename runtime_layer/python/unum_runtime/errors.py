@@ -166,3 +166,7 @@ class ActivityDoesNotExist(ClientError):
 
 class WaitTimedOut(ClientError):
     """Execution still running after the wait."""
+
+
+class TimeIsShort(UnumError):
+    """The rest of a request is left to another delivery; the same request again continues it."""

@@ -18,7 +18,13 @@ from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.client import Client
 from unum_runtime.client.control import Control
-from unum_runtime.errors import DefinitionNotStored, ExecutionDoesNotExist, ExecutionNotRedrivable
+from unum_runtime.client.descriptions import ForkedFrom
+from unum_runtime.errors import (
+    DefinitionNotStored,
+    ExecutionAlreadyExists,
+    ExecutionDoesNotExist,
+    ExecutionNotRedrivable,
+)
 from unum_runtime.functions import configuration, definitions, failure_function, function_versions, runtime_factory
 from unum_runtime.model.checkpoint import Began, Status
 from unum_runtime.model.envelope import Envelope
@@ -53,9 +59,10 @@ class Context:
     invoked_function_arn: str
     function_version: str
     aws_request_id: str = "request"
+    remaining_ms: int = 300_000
 
     def get_remaining_time_in_millis(self) -> int:
-        return 30_000
+        return self.remaining_ms
 
 
 @dataclass
@@ -73,6 +80,7 @@ class Lambda:
     starts: dict[str, Any] = field(default_factory=dict)
     events: list[tuple[str, Any]] = field(default_factory=list)
     called: list[str] = field(default_factory=list)
+    remaining_ms: int = 300_000
 
     def deploy(self, version: int, definition: str) -> None:
         """Deploy A before B, as `version` of all functions; `definition` names what is in the layer."""
@@ -109,7 +117,7 @@ class Lambda:
         definitions.load_workflow.cache_clear()
         definitions.load_workflow_at.cache_clear()
         Path(self.definitions["folder"], "Flow.json").write_text(self.definitions[self.definitions[version]])
-        answer = failure_function.handle(event, Context(address, version))
+        answer = failure_function.handle(event, Context(address, version, remaining_ms=self.remaining_ms))
         return {"Payload": io.BytesIO(json.dumps(answer).encode())}
 
     def sent(self) -> list[tuple[str, Any]]:
@@ -334,6 +342,48 @@ def test_a_fork_runs_on_what_is_deployed_now(deployed: Deployed) -> None:
     assert [step.state for step in deployed.client.steps("f")] == ["A", "B"]
 
 
+def test_a_fork_that_ran_out_of_time_is_finished_by_deliveries_that_follow(deployed: Deployed) -> None:
+    deployed.failed()
+    deployed.functions.remaining_ms = 30_000
+    started = deployed.client.fork("e", from_node="B", new_name="f", input={"n": 2})
+    assert started.name == "f"
+    origin = deployed.client.describe("f").forked_from
+    assert origin == ForkedFrom(execution="e", node="B", visit=1, is_finished=False)
+    ((address, rest),) = deployed.functions.sent()
+    assert (address, rest["control"]) == (at("on-failure", 1), "fork")
+    deployed.functions.deploy(2, "new")  # what follows stays on the version of the copies
+    deployed.functions.remaining_ms = 300_000
+    deployed.functions.invoke(FunctionName=address, Payload=json.dumps(rest))
+    ((address, event),) = deployed.functions.sent()
+    assert (address, event["state"], event["input"]) == (at("B", 1), "B", {"n": 2})
+
+
+@pytest.mark.parametrize("verb", ["fork", "nudge", "sweep"])
+def test_an_unfinished_fork_of_another_version_is_for_the_handler_of_that(deployed: Deployed, verb: str) -> None:
+    deployed.failed()
+    deployed.functions.remaining_ms = 30_000
+    deployed.client.fork("e", from_node="B", new_name="f")
+    deployed.functions.sent()
+    deployed.functions.remaining_ms = 300_000
+    deployed.functions.deploy(2, "new")
+    (wait,) = deployed.client.why("f").missing
+    assert (wait.state, wait.waits_for) == ("B", WaitsFor.DELIVERY)
+    if verb == "fork":
+        deployed.client.fork("e", from_node="B", new_name="f")
+    elif verb == "nudge":
+        deployed.client.nudge("f")
+    else:
+        swept(deployed.functions, NUDGING)
+    assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
+    assert [step.checkpoint.digest for step in deployed.client.steps("f")] == [
+        step.checkpoint.digest for step in deployed.client.steps("e")
+    ]
+    with pytest.raises(ExecutionAlreadyExists, match="'f'"):
+        deployed.client.fork("e", from_node="B", new_name="f", input=1)
+    with pytest.raises(ExecutionAlreadyExists, match="'f' of workflow 'Flow' is a fork of 'e' at 'B'"):
+        deployed.client.start({"n": 1}, name="f")
+
+
 def test_what_is_wrong_comes_back_by_the_name_that_boto3_has_for_it(deployed: Deployed) -> None:
     with pytest.raises(ExecutionDoesNotExist, match="'x'"):
         deployed.client.nudge("x")
@@ -387,7 +437,8 @@ def test_a_sweep_finds_what_stands_still(deployed: Deployed, capsys: pytest.Capt
 def test_a_sweep_goes_on_in_another_delivery(deployed: Deployed) -> None:
     deployed.started("e")
     deployed.started("f")
-    assert not swept(deployed.functions, NUDGING)["is_done"]  # the context says that little time is left
+    deployed.functions.remaining_ms = 30_000
+    assert not swept(deployed.functions, NUDGING)["is_done"]
     (_, first), (address, rest) = deployed.functions.sent()
     assert address == CONTROL
     assert swept(deployed.functions, rest) == {"looked_at": 1, "silent": 1, "is_done": True}

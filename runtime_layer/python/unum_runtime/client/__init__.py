@@ -1,10 +1,10 @@
 """Clients that start and read executions."""
 
 from unum_runtime.client.client import Client
-from unum_runtime.client.descriptions import Description, Started, Step, StepStatus
+from unum_runtime.client.descriptions import Description, ForkedFrom, Started, Step, StepStatus
 from unum_runtime.client.former_modules import MOVED
 from unum_runtime.former_names import parse_names, redirect
 
-__all__ = ["Client", "Description", "Started", "Step", "StepStatus"]
+__all__ = ["Client", "Description", "ForkedFrom", "Started", "Step", "StepStatus"]
 
 redirect(parse_names(MOVED))

@@ -25,6 +25,23 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForkedFrom:
+    """Origin of a fork.
+
+    Attributes:
+        execution: name of the original execution.
+        node: state that the fork began with.
+        visit: number of its visit in the original, from 1.
+        is_finished: False while results of the original are being copied; the node has not been entered then.
+    """
+
+    execution: str
+    node: str
+    visit: int
+    is_finished: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
     """Execution with its current status.
 
@@ -37,6 +54,7 @@ class Description:
         cause: error text for humans; None as for `error`.
         started_at: start time.
         stopped_at: end time; None while it runs.
+        forked_from: origin of a fork; None for other executions, and for forks made before this was recorded.
     """
 
     name: str
@@ -47,6 +65,7 @@ class Description:
     cause: str | None
     started_at: datetime
     stopped_at: datetime | None
+    forked_from: ForkedFrom | None = None
 
     @classmethod
     def of(cls, start: Checkpoint, last: Checkpoint | None) -> Self:
@@ -64,6 +83,7 @@ class Description:
             cause=failure.cause,
             started_at=to_datetime(start.committed_ms),
             stopped_at=to_datetime(last.committed_ms) if last and last.ending else None,
+            forked_from=_forked_from(start, last),
         )
 
 
@@ -126,6 +146,17 @@ class Step:
 def to_datetime(ms: int) -> datetime:
     """Convert milliseconds since 1970 to a time in UTC."""
     return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def _forked_from(start: Checkpoint, last: Checkpoint | None) -> ForkedFrom | None:
+    origin = start.fork
+    if origin is None:
+        return None
+    # Steps follow each other without gaps, so the last one tells; a stop record may be in place of the fork's own step.
+    step = 0 if last is None else last.name.step - last.is_stop
+    return ForkedFrom(
+        execution=origin.execution.name, node=origin.node, visit=origin.visit, is_finished=step >= origin.step
+    )
 
 
 def _value(start: Checkpoint) -> Json:

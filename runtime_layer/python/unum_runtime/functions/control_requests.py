@@ -5,11 +5,12 @@ of another IR has a handler of its own, to which requests are forwarded.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from unum_runtime.aws.caller import LambdaCaller
+from unum_runtime.aws.invoker import PARALLEL_CALLS
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ClientError, NotOurEvent
 from unum_runtime.functions import function_versions
@@ -22,6 +23,7 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, control_alias
 from unum_runtime.protocol.control import operator_requests
+from unum_runtime.protocol.control.fork import ForkRequest
 from unum_runtime.protocol.control.operator_requests import Control, Request, RunsOn
 from unum_runtime.protocol.control.sweep import Sweep, is_sweep, sweep
 from unum_runtime.protocol.delivery.deliver import step
@@ -85,18 +87,47 @@ def _run_request(request: Request, event: Mapping[str, Json], context: Any) -> J
     here = _runtime(None, context)
     if request.control is Control.STOP:  # a stop writes to the store alone, so any version can do it
         return operator_requests.answer(here, request, None)
+    if request.fork is not None:
+        return _fork(here, request, request.fork, event, context)
     found = operator_requests.runs_on(here.store, here.workflow.name, request.execution)
-    if request.needs_version and found.digest not in (None, here.workflow.digest):
+    if found.digest not in (None, here.workflow.digest):
         return _forward(here, found, request, event)
     began = found.began
-    if began is None or (request.goes_on_anew and not request.handed_on):
+    if began is None or (request.control is Control.REDRIVE and not request.handed_on):
         began = _newest_versions(context)
     rt = _runtime(began, context)
     if found.digest is None:  # no delivery has begun it, so it starts at the function of the start alias
         rt = replace(rt, own_address=began.address)
+    return _perform(rt, request, began, event, context)
+
+
+def _fork(here: Runtime, request: Request, asked: ForkRequest, event: Mapping[str, Json], context: Any) -> Json:
+    """Begin a fork on the versions deployed now, or continue one on those that it began with."""
+    begun = operator_requests.fork_runs_on(here.store, here.workflow.name, asked)
+    if begun is not None and begun.digest != here.workflow.digest:
+        return _forward(here, begun, request, event)
+    began = (begun and begun.began) or _newest_versions(context)
+    return _perform(_runtime(began, context), request, began, event, context)
+
+
+def _perform(rt: Runtime, request: Request, began: Began, event: Mapping[str, Json], context: Any) -> Json:
+    """Perform a request, and send its rest to another delivery when time runs out."""
     if request.control is not Control.WHY:  # the others continue or begin an execution on this version
         keep_definition(rt)
-    return operator_requests.answer(rt, request, began)
+    found = operator_requests.answer(replace(rt, concurrently=_at_once), request, began)
+    if found.get(operator_requests.IS_DONE) is False:
+        rt.log("left to another delivery", control=request.control, execution=request.execution)
+        # At this version, which the copies are of: the alias may have moved on.
+        rt.invoker.invoke([(_own_version(context), to_text(event).encode())])
+    return found
+
+
+def _at_once(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    """Return the results of `work` for each of `items`, with several calls at once."""
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only for copies of wide fan-outs
+
+    with ThreadPoolExecutor(PARALLEL_CALLS) as pool:
+        return [*pool.map(work, items)]
 
 
 def _forward(here: Runtime, found: RunsOn, request: Request, event: Mapping[str, Json]) -> Json:
@@ -132,5 +163,8 @@ def _runtime(began: Began | None, context: Any) -> Runtime:
     if began is not None:
         routes = {**began.routes, **addresses(workflow, began)}
         service = replace(service, routes=routes, carried=tuple(began.routes))
-    own = f"{function_of(context.invoked_function_arn)}:{context.function_version}"
-    return replace(runtime_of(workflow, service, own, context), hosts=frozenset())
+    return replace(runtime_of(workflow, service, _own_version(context), context), hosts=frozenset())
+
+
+def _own_version(context: Any) -> str:
+    return f"{function_of(context.invoked_function_arn)}:{context.function_version}"

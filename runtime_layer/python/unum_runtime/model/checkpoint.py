@@ -30,7 +30,7 @@ PACKED_VALUES = tuple(f"v{slot}" for slot in range(PACK_SIZE))
 REFERENCE = "_ref"
 """Suffix of attributes that refer to text in an object (`unum_runtime.store.large_items`)."""
 
-VALUES = ("value", "variables", "final_value")
+VALUES = ("value", "variables", "final_value", "fork_value")
 """Attributes with users' data as JSON text, of any size."""
 
 _REFERENCES = frozenset(f"{name}{REFERENCE}" for name in VALUES)
@@ -151,6 +151,36 @@ class Began(NamedTuple):
     routes: Mapping[str, str]
 
 
+class ForkOrigin(NamedTuple):
+    """Origin of a fork, in its start record: enough to finish the fork by whoever reads the record.
+
+    Attributes:
+        execution: the original execution.
+        node: the Task, Map or Parallel of the top level that the fork begins with.
+        visit: number of its visit in the original, from 1.
+        step: step of the fork's first own commit; the fork is unfinished until that exists.
+        value: input of the node; None for the original one.
+    """
+
+    execution: Execution
+    node: str
+    visit: int
+    step: int
+    value: "Success | None"
+
+    def to_item(self) -> Item:
+        """Return the attributes of an item."""
+        item: Item = {"forking": to_text([*self.execution, self.node, self.visit, self.step])}
+        return item if self.value is None else item | {"fork_value": self.value.text}
+
+    @classmethod
+    def from_item(cls, item: Item) -> "ForkOrigin":
+        """Parse the attributes that `to_item` wrote."""
+        name, started_ms, node, visit, step = json.loads(str(item["forking"]))
+        value = Success.from_text(str(item["fork_value"])) if "fork_value" in item else None
+        return cls(Execution(name, started_ms), node, visit, step, value)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Continuation:
     """Continuation from an outcome; stored unless it equals the default.
@@ -223,6 +253,7 @@ class Checkpoint:
         began: function versions from here on; None for those of before.
         is_packed: stored in a pack.
         fused: committed without an invocation of its own.
+        fork: origin of the execution, in the start record of a fork.
     """
 
     name: Name
@@ -239,6 +270,7 @@ class Checkpoint:
     began: Began | None = None
     is_packed: bool = field(default=False, compare=False)
     fused: bool = False
+    fork: ForkOrigin | None = None
 
     def saying(self, **fields: Any) -> "Checkpoint":
         """Return a copy with other `fields`."""
@@ -272,6 +304,8 @@ class Checkpoint:
                 item |= {f"final_{key}": value for key, value in _outcome_to_item(self.ending.outcome).items()}
         if self.began is not None:
             item |= {"by": self.began.address, "routes": to_text(dict(self.began.routes))}
+        if self.fork is not None:
+            item |= self.fork.to_item()
         return item | {"fused": 1} if self.fused else item
 
     @classmethod
@@ -300,6 +334,7 @@ class Checkpoint:
             began=Began(str(item["by"]), json.loads(str(item["routes"]))) if "by" in item else None,
             is_packed="packed" in item,
             fused="fused" in item,
+            fork=ForkOrigin.from_item(item) if "forking" in item else None,
         )
 
 

@@ -1,7 +1,7 @@
 """Ports of a delivery: store, invoker, timer, clock, log and user code. The simulator and tests inject their own."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from unum_runtime.clock import Clock
@@ -115,6 +115,11 @@ def silent(_message: str, /, **_fields: Json) -> None:
     """Discard the line."""
 
 
+def one_by_one(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    """Return the results of `work` for each of `items`, one after the other."""
+    return [work(item) for item in items]
+
+
 def _new_delivery() -> str:
     return os.urandom(16).hex()
 
@@ -148,6 +153,8 @@ class Runtime:
             of sending the event; see `fusion`. None if it sends every event.
         most_begun: maximum number of branches that one delivery starts, 2 or more; more branches are started in parts,
             each by a delivery of its own.
+        concurrently: calls a function for each of many items, several at once, and returns the results in order; it
+            raises an error after the other calls have ended.
     """
 
     workflow: Workflow
@@ -170,6 +177,7 @@ class Runtime:
     own_address: str = ""
     fuses: Callable[[str, Envelope, Task], bool] | None = None
     most_begun: int = MOST_BEGUN
+    concurrently: Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]] = one_by_one
 
     def in_delivery(self, **own: Any) -> "Runtime":
         """Return the runtime of another delivery to the same function version.

@@ -9,8 +9,9 @@ from contextlib import suppress
 
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import NotOurEvent, RefusedDelivery
-from unum_runtime.model.checkpoint import Checkpoint
+from unum_runtime.model.checkpoint import Checkpoint, ForkOrigin, Phase, Success
 from unum_runtime.model.naming import Name, Scope, checkpoint_key
+from unum_runtime.protocol.control.forking import finish, unfinished
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.join import complete_again, fail
 from unum_runtime.protocol.delivery.perform import perform
@@ -27,7 +28,7 @@ HELD = frozenset({WaitsFor.ANSWER})
 
 
 def missing(rt: Runtime, execution_name: str, *, silent_ms: int = 0) -> list[Missing]:
-    """Return the pending commits of an execution; none after its end.
+    """Return the pending commits of an execution; none after its end. An unfinished fork waits for its first own step.
 
     Args:
         rt: a runtime of the execution's version.
@@ -38,11 +39,13 @@ def missing(rt: Runtime, execution_name: str, *, silent_ms: int = 0) -> list[Mis
         ExecutionDoesNotExist: no execution has that name.
         NotOurEvent: the execution runs on another version.
     """
-    return _missing(_gaps(rt, execution_name, silent_ms))
+    return _missing(_gaps(rt, own_steps(rt, execution_name), silent_ms))
 
 
 def nudge(rt: Runtime, execution_name: str, *, silent_ms: int = 0) -> list[Missing]:
     """Perform the pending effects of an execution and poll its jobs; Tasks that wait for an answer are left alone.
+
+    An unfinished fork is finished first.
 
     Args:
         rt: a runtime of the execution's version with the addresses of all functions.
@@ -55,22 +58,39 @@ def nudge(rt: Runtime, execution_name: str, *, silent_ms: int = 0) -> list[Missi
     Raises:
         ExecutionDoesNotExist: no execution has that name.
         NotOurEvent: the execution runs on another version.
+        ClientError: the execution is a fork that can never be finished.
+        TimeIsShort: the execution is a fork, and some of its copies are left; nudge again.
         UnumError: a service did not answer; nudge again.
     """
-    found = _gaps(rt, execution_name, silent_ms)
+    steps = own_steps(rt, execution_name)
+    found = _gaps(rt, steps, silent_ms)
+    origin = unfinished(steps)
+    if origin is not None and found:
+        finish(rt, steps[0], origin)
+        found = _gaps(rt, own_steps(rt, execution_name), 0)
     names = {each.name for each in _missing(found)}
     due = [each for each in found if not isinstance(each, Missing) or each.waits_for not in HELD]
     perform(rt, DeliveryState(execution_routes(rt)), *(effect for gap in due for effect in _effects(rt, gap, names)))
     return _missing(found)
 
 
-def _gaps(rt: Runtime, execution_name: str, silent_ms: int) -> list[Gap]:
-    found = list(gaps(rt, own_steps(rt, execution_name)[-1]))
+def _gaps(rt: Runtime, steps: list[Checkpoint], silent_ms: int) -> list[Gap]:
+    origin, last = unfinished(steps), steps[-1]
+    found: list[Gap] = [*gaps(rt, last)] if origin is None or last.is_stop else [_first_own_step(steps[0], origin)]
     if silent_ms == 0:
         return found
     kept = [gap for gap in found if not isinstance(gap, Missing) or is_overdue(rt, gap, silent_ms)]
     # Ended branches alone are normal while others run; repeating their set entries would only cost writes.
     return kept if _missing(kept) else []
+
+
+def _first_own_step(record: Checkpoint, origin: ForkOrigin) -> Missing:
+    """Return the pending first own step of the unfinished fork with start record `record`."""
+    name = Name(record.name.execution, (), origin.step)
+    entry = Commit(name, origin.node, Phase.ENTERED, origin.value or Success(None))
+    return Missing(
+        name=name, state=origin.node, since_ms=record.committed_ms, waits_for=WaitsFor.DELIVERY, effect=entry
+    )
 
 
 def own_steps(rt: Runtime, execution_name: str) -> list[Checkpoint]:
@@ -88,8 +108,9 @@ def own_steps(rt: Runtime, execution_name: str) -> list[Checkpoint]:
 
 
 def is_own(rt: Runtime, checkpoint: Checkpoint) -> bool:
-    """Return True if this version can plan from `checkpoint`; start and stop records suit every version."""
-    return not checkpoint.state or checkpoint.digest == rt.workflow.digest
+    """Return True if this version can plan from `checkpoint`. Only steps and start records of forks have a version."""
+    has_version = checkpoint.state or checkpoint.fork is not None
+    return not has_version or checkpoint.digest == rt.workflow.digest
 
 
 def _missing(found: Iterable[Gap]) -> list[Missing]:

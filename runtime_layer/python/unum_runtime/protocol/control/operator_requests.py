@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from unum_runtime.cold_start.records import NamedTuple, dataclass
-from unum_runtime.errors import ClientError
+from unum_runtime.errors import ClientError, TimeIsShort
 from unum_runtime.model.checkpoint import Began, Failure, Success
 from unum_runtime.model.envelope import MARK, WIRE_VERSION, other_version
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import NAME_RULE, is_name
-from unum_runtime.protocol.control.fork import ForkRequest, fork
+from unum_runtime.protocol.control.fork import ForkRequest, fork, found
 from unum_runtime.protocol.control.nudge import missing, nudge
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
@@ -27,6 +27,9 @@ HANDED_ON = "handed_on"
 
 SILENT = "silent_ms"
 """Field of nudge and why: time by which a commit is overdue, in milliseconds."""
+
+IS_DONE = "is_done"
+"""Field of an answer: False if the rest of the request is left to another delivery of it."""
 
 MOST_SHOWN = 100
 """Pending commits listed in an answer; further ones are only counted."""
@@ -69,16 +72,6 @@ class Request:
     fork: ForkRequest | None
     handed_on: bool
     silent_ms: int = 0
-
-    @property
-    def needs_version(self) -> bool:
-        """True if only the execution's own version can answer."""
-        return self.control is not Control.FORK
-
-    @property
-    def goes_on_anew(self) -> bool:
-        """True if currently deployed functions continue the execution."""
-        return self.control in (Control.REDRIVE, Control.FORK)
 
 
 class RunsOn(NamedTuple):
@@ -150,14 +143,21 @@ def runs_on(store: Store, workflow: str, execution_name: str) -> RunsOn:
     Raises:
         ExecutionDoesNotExist: no execution has that name.
     """
-    # Start and stop records have no version, so only the other steps show it.
-    steps = [step for step in from_start(store, workflow, execution_name) if step.state]
+    # Stop records have no version, and start records only those of forks, whose copies are of that version as well.
+    steps = [step for step in from_start(store, workflow, execution_name) if step.state or step.fork]
     began = [step.began for step in steps if step.began is not None]
     return RunsOn(steps[-1].digest if steps else None, began[-1] if began else None)
 
 
+def fork_runs_on(store: Store, workflow: str, asked: ForkRequest) -> RunsOn | None:
+    """Return the version of the fork that an equal request has begun; None for a new fork, or a name that is taken."""
+    # Copies of two versions must not mix, so the version that wrote the start record also makes the other copies.
+    record = found(store, workflow, asked.name)
+    return RunsOn(record.digest, record.began) if record is not None and asked.is_of(record) else None
+
+
 def answer(rt: Runtime, asked: Request, began: Began | None) -> Json:
-    """Perform a control request and return its answer.
+    """Perform a control request and return its answer, with `IS_DONE` False if a part of it is left.
 
     Args:
         rt: a runtime of the execution's version; for a fork, of any version.
@@ -170,7 +170,7 @@ def answer(rt: Runtime, asked: Request, began: Began | None) -> Json:
     """
     match asked:
         case Request(control=Control.NUDGE):
-            return _shown(nudge(rt, asked.execution, silent_ms=asked.silent_ms))
+            return _nudged(rt, asked)
         case Request(control=Control.WHY):
             return _shown(missing(rt, asked.execution, silent_ms=asked.silent_ms))
         case Request(control=Control.REDRIVE):
@@ -179,9 +179,24 @@ def answer(rt: Runtime, asked: Request, began: Began | None) -> Json:
             execution = start_record(rt.store, rt.workflow.name, asked.execution).name.execution
             return {"stopped_ms": stop(rt, execution, asked.failure).committed_ms}
         case Request(fork=ForkRequest() as forked):
-            name, started_ms = fork(rt, forked, began)
-            return {"execution": name, "started_ms": started_ms}
+            return _forked(rt, forked, began)
     raise ValidationException(f"control: this version cannot {asked.control}")
+
+
+def _nudged(rt: Runtime, asked: Request) -> dict[str, Json]:
+    try:
+        return _shown(nudge(rt, asked.execution, silent_ms=asked.silent_ms))
+    except TimeIsShort:
+        return {**_shown(missing(rt, asked.execution)), IS_DONE: False}
+
+
+def _forked(rt: Runtime, asked: ForkRequest, began: Began | None) -> dict[str, Json]:
+    try:
+        name, started_ms = fork(rt, asked, began)
+    except TimeIsShort:  # the start record is written first
+        name, started_ms = start_record(rt.store, rt.workflow.name, asked.name).name.execution
+        return {"execution": name, "started_ms": started_ms, IS_DONE: False}
+    return {"execution": name, "started_ms": started_ms}
 
 
 def checked_silent_ms(value: Json) -> int:
@@ -212,17 +227,17 @@ def _fork_request(execution: str, event: Mapping[str, Json]) -> ForkRequest:
     )
 
 
-def _shown(found: list[Missing]) -> Json:
-    return {"count": len(found), "missing": [_line(each) for each in found[:MOST_SHOWN]]}
+def _shown(waits: list[Missing]) -> dict[str, Json]:
+    return {"count": len(waits), "missing": [_line(each) for each in waits[:MOST_SHOWN]]}
 
 
-def _line(found: Missing) -> Json:
+def _line(each: Missing) -> Json:
     line = {
-        "invocation": str(found.name),
-        "state": found.state,
-        "index": [frame.index for frame in found.name.frames],
-        "waits_for": found.waits_for,
-        "since_ms": found.since_ms,
+        "invocation": str(each.name),
+        "state": each.state,
+        "index": [frame.index for frame in each.name.frames],
+        "waits_for": each.waits_for,
+        "since_ms": each.since_ms,
     }
-    more = {"until_ms": found.until_ms, "job": found.job}
+    more = {"until_ms": each.until_ms, "job": each.job}
     return line | {name: value for name, value in more.items() if value is not None}

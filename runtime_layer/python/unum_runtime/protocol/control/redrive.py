@@ -7,44 +7,20 @@ to branches that no join reads any more.
 Source: AWS Step Functions Developer Guide, "Restarting state machine executions with redrive".
 """
 
-from unum_runtime.cold_start.records import dataclass, replace
+from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionNotRedrivable
-from unum_runtime.model.checkpoint import Began, Checkpoint, Continuation, Failure, Item, Phase, Status, Success
-from unum_runtime.model.envelope import Value
+from unum_runtime.model.checkpoint import Began, Checkpoint, Status
 from unum_runtime.model.list_index import Kind
 from unum_runtime.model.list_index import entry as list_entry
-from unum_runtime.model.naming import Execution, Name, checkpoint_key
+from unum_runtime.model.naming import Execution
+from unum_runtime.protocol.control.entry import Entry, commit_step, entered, entering, planned
+from unum_runtime.protocol.control.forking import unfinished
 from unum_runtime.protocol.control.nudge import nudge, own_steps
-from unum_runtime.protocol.control.redrive_fan_out import (
-    carry,
-    planned,
-    pure_failure,
-    runs_again,
-    same_size,
-    still_fails,
-)
-from unum_runtime.protocol.delivery.commit import limit_outcome
+from unum_runtime.protocol.control.redrive_fan_out import carry, pure_failure, runs_again, same_size, still_fails
 from unum_runtime.protocol.history.timeline import redrives
 from unum_runtime.protocol.planning.evaluation import REDRIVES, deadline
-from unum_runtime.protocol.planning.plan import Commit, Effect, Finish, Invoke, OpenScope
+from unum_runtime.protocol.planning.plan import Effect, Invoke, OpenScope
 from unum_runtime.protocol.runtime import Runtime
-
-NOT_LISTED: Item = {}
-
-
-@dataclass(frozen=True)
-class Entry:
-    """Entry of a state.
-
-    Attributes:
-        state: name of the state.
-        value: its input.
-        continuation: its variables.
-    """
-
-    state: str
-    value: Success
-    continuation: Continuation
 
 
 def redrive(rt: Runtime, execution_name: str, began: Began | None = None) -> int:
@@ -78,45 +54,9 @@ def under_way(steps: list[Checkpoint]) -> Checkpoint | None:
     return found[-1][1] if found and steps[-1].ending is None else None
 
 
-def entered(effect: Effect) -> Entry | None:
-    """Return the state entry that `effect` leads to; None without a state or known input."""
-    match effect:
-        case Invoke(state=state, input=Value(given, _, variables)):
-            return Entry(state, given, Continuation(variables=variables))
-        case OpenScope(scope, arrival):
-            return Entry(scope.state, Success(arrival.value), Continuation(variables=arrival.evaluation.variables))
-        case Commit(state=state, phase=Phase.ENTERED, outcome=Success() as value, continuation=continuation):
-            return Entry(state, value, continuation)
-    return None
-
-
-def entering(rt: Runtime, name: Name, entry: Entry) -> tuple[Checkpoint, Effect]:
-    """Return the commit that enters a state again under `name`, and its effect.
-
-    Raises:
-        ExecutionNotRedrivable: the input is too large to be stored, or no step is left.
-    """
-    outcome = limit_outcome(rt, entry.value, entry.continuation, what="input")
-    if isinstance(outcome, Failure):
-        raise ExecutionNotRedrivable(f"state {entry.state!r}: {outcome.cause}")
-    checkpoint = Checkpoint(
-        name=name,
-        state=entry.state,
-        phase=Phase.ENTERED,
-        outcome=outcome,
-        digest=rt.workflow.digest,
-        committed_ms=rt.clock.now_ms(),
-        continuation=entry.continuation,
-    )
-    following = planned(rt, checkpoint)
-    if isinstance(following, Finish) and isinstance(following.ending.outcome, Failure):
-        raise ExecutionNotRedrivable(f"state {entry.state!r}: {following.ending.outcome.cause}")
-    return replace(checkpoint, opens=following.scope if isinstance(following, OpenScope) else None), following
-
-
 def _begin_again(rt: Runtime, steps: list[Checkpoint], began: Began | None) -> Checkpoint:
     *_, before, last = _redrivable(rt, steps)
-    was = planned(rt, before)
+    was = planned(rt.workflow, before)
     entry = None if last.state and pure_failure(rt.workflow, was, last) else entered(was)
     if entry is None:
         raise ExecutionNotRedrivable(
@@ -161,6 +101,12 @@ def _redrivable(rt: Runtime, steps: list[Checkpoint]) -> list[Checkpoint]:
         ExecutionNotRedrivable: the execution runs, has succeeded, or its time is over.
     """
     ending, execution = steps[-1].ending, steps[-1].name.execution
+    origin = unfinished(steps)
+    if origin is not None:
+        raise ExecutionNotRedrivable(
+            f"execution {execution.name!r}: is a fork of {origin.execution.name!r} that was not finished; fork again, "
+            "under another name if it was stopped"
+        )
     if ending is None or ending.status is Status.SUCCEEDED:
         status = Status.RUNNING if ending is None else ending.status
         raise ExecutionNotRedrivable(
@@ -177,10 +123,3 @@ def _redrivable(rt: Runtime, steps: list[Checkpoint]) -> list[Checkpoint]:
 def _is_too_late(rt: Runtime, execution: Execution) -> bool:
     now_ms, deadline_ms = rt.clock.now_ms(), deadline(rt.workflow, execution)
     return now_ms // 1000 >= rt.last_s(execution) or (deadline_ms is not None and now_ms >= deadline_ms)
-
-
-def commit_step(rt: Runtime, checkpoint: Checkpoint, listed: Item = NOT_LISTED) -> Checkpoint:
-    """Commit `checkpoint` unless its name is taken; return the winner. `listed` is its list-index entry."""
-    key = checkpoint_key(rt.workflow.name, checkpoint.name)
-    winner = rt.store.create(key, checkpoint.to_item() | listed, expires_at_s=rt.expires_at_s())
-    return checkpoint if winner is None else Checkpoint.from_item(checkpoint.name, winner)

@@ -7,10 +7,11 @@ that opens the new scope. A redrive may therefore die in between, or run twice, 
 from collections.abc import Iterator, Mapping
 
 from unum_runtime.cold_start.records import dataclass, replace
-from unum_runtime.errors import ExecutionNotRedrivable, RefusedDelivery
+from unum_runtime.errors import ExecutionNotRedrivable
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase
 from unum_runtime.model.ir import Json, Work, Workflow
 from unum_runtime.model.naming import Frames, checkpoint_key
+from unum_runtime.protocol.control.entry import planned
 from unum_runtime.protocol.fanout.packing import commit_packed, place_of
 from unum_runtime.protocol.history.timeline import branches, tolerates_failures
 from unum_runtime.protocol.planning.evaluation import redriven
@@ -69,20 +70,6 @@ def pure_failure(workflow: Workflow, before: Effect, last: Checkpoint) -> bool:
     return not is_own or (isinstance(before, Commit) and before.phase is Phase.LEFT)
 
 
-def planned(rt: Runtime, checkpoint: Checkpoint) -> Effect:
-    """Return the effect of `checkpoint`.
-
-    Raises:
-        ExecutionNotRedrivable: its outcome was collected.
-    """
-    try:
-        return plan(rt.workflow, checkpoint)
-    except RefusedDelivery as refused:
-        raise ExecutionNotRedrivable(
-            f"{refused}; eager collection keeps no results to continue from: start another execution"
-        ) from refused
-
-
 def still_fails(opened: OpenScope) -> ExecutionNotRedrivable:
     """Return the error for a failed fan-out without repeatable branches."""
     return ExecutionNotRedrivable(
@@ -110,17 +97,17 @@ def _all_kept(rt: Runtime, before: OpenScope, after: OpenScope) -> Iterator[Kept
 
 
 def _kept(rt: Runtime, opened: OpenScope, index: int, sequence: list[Checkpoint], after: OpenScope) -> Kept:
-    failed_in, effect = "", planned(rt, sequence[-1]) if sequence else None
+    failed_in, effect = "", planned(rt.workflow, sequence[-1]) if sequence else None
     if isinstance(effect, BranchFailed) and _may_succeed(rt, opened, index, sequence, effect.failure):
         # Without its failed step the branch continues from the step before, which repeats only that one.
         failed_in, sequence = sequence[-1].state, sequence[:-1]
-        effect = planned(rt, sequence[-1]) if sequence else None
+        effect = planned(rt.workflow, sequence[-1]) if sequence else None
     frames, count = after.scope.branch(index), redriven(after.arrival.evaluation.variables)
     steps = tuple(_renamed(checkpoint, frames, count) for checkpoint in sequence)
     is_over = isinstance(effect, CompleteBranch | BranchFailed)
     if not isinstance(effect, OpenScope):
         return Kept(steps, None, failed_inside=False, is_over=is_over)
-    again = same_size(effect, planned(rt, steps[-1]))
+    again = same_size(effect, planned(rt.workflow, steps[-1]))
     # Inner scopes have the new frames and generation, so their copies need the new scope in `opens`.
     steps = (*steps[:-1], replace(steps[-1], opens=again.scope))
     return Kept(steps, (effect, again), failed_inside=failed_in == again.scope.state, is_over=is_over)
@@ -132,7 +119,7 @@ def _may_succeed(rt: Runtime, opened: OpenScope, index: int, sequence: list[Chec
     Raises:
         ExecutionNotRedrivable: it would fail again, and its fan-out needs it.
     """
-    led_to = planned(rt, sequence[-2]) if len(sequence) > 1 else branch(opened, index)
+    led_to = planned(rt.workflow, sequence[-2]) if len(sequence) > 1 else branch(opened, index)
     if not pure_failure(rt.workflow, led_to, sequence[-1]):
         return True
     if tolerates_failures(opened.arrival.state):

@@ -61,8 +61,11 @@ def _begin(rt: Runtime, record: Checkpoint, *, fresh: bool) -> None:
     """Continue from the start record, running a hosted first Task in this sandbox.
 
     Raises:
-        RefusedDelivery: the execution's commits may have expired; only its result is kept for longer.
+        RefusedDelivery: the execution's commits may have expired, and only its result is kept for longer; or it is a
+            fork, which begins with another state.
     """
+    if record.fork is not None:
+        raise RefusedDelivery(f"{record.name.execution}: is a fork, which only its request or a nudge continues")
     refuse_late(rt, record.name.execution, f"start of {record.name.execution}")
     routes = execution_routes(rt)
     effect = plan(rt.workflow, record)

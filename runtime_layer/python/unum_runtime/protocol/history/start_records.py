@@ -54,7 +54,7 @@ def record_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s
     """Create start record `draft` unless one exists; return the stored record.
 
     Raises:
-        ExecutionAlreadyExists: the name was started with another input.
+        ExecutionAlreadyExists: the name was started with another input, or is a fork's.
         StoreError: unknown whether the execution exists; start it again with the same name.
     """
     name = draft.name.execution.name
@@ -62,6 +62,12 @@ def record_start(store: Store, workflow: str, draft: Checkpoint, *, expires_at_s
     if item is None:
         return draft
     record = read_start_record(name, item)
+    # No start wrote the record of a fork, and a fork does not begin with the first state, so this is no retry.
+    if record.fork is not None:
+        raise ExecutionAlreadyExists(
+            f"execution {name!r} of workflow {workflow!r} is a fork of {record.fork.execution.name!r} at "
+            f"{record.fork.node!r}; nothing was started: use another name"
+        )
     # A repeated start with equal input is a retry by the caller, not a conflict.
     if not _same_input(record, draft):
         raise ExecutionAlreadyExists(

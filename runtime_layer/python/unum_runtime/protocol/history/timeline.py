@@ -84,11 +84,16 @@ def of_shard(scope: Scope, items: dict[Key, Item]) -> Iterator[Checkpoint]:
 
 def branches(store: Store, workflow: str, scope: Scope) -> Iterator[list[Checkpoint]]:
     """Yield steps of each branch of `scope`, also empty ones; each shard is read when its first branch is due."""
-    for shard, items in enumerate(shards(store, workflow, scope)):
-        sequences: list[list[Checkpoint]] = [[] for _ in range(scope.shard_size(shard))]
-        for checkpoint in of_shard(scope, items):
-            sequences[checkpoint.name.frames[-1].index - shard * SHARD_SIZE].append(checkpoint)
-        yield from sequences
+    for shard in range(scope.shards):
+        yield from branches_of_shard(store, workflow, scope, shard)
+
+
+def branches_of_shard(store: Store, workflow: str, scope: Scope, shard: int) -> list[list[Checkpoint]]:
+    """Return steps of each branch in one shard of `scope`, also empty ones."""
+    sequences: list[list[Checkpoint]] = [[] for _ in range(scope.shard_size(shard))]
+    for checkpoint in of_shard(scope, store.query(shard_partition(workflow, scope, shard))):
+        sequences[checkpoint.name.frames[-1].index - shard * SHARD_SIZE].append(checkpoint)
+    return sequences
 
 
 def nested_steps(store: Store, workflow: str, steps: Iterable[Checkpoint]) -> Iterator[Checkpoint]:

@@ -1,0 +1,85 @@
+"""Entry: commit that enters a state of the top level once more, for redrives and forks."""
+
+from unum_runtime.cold_start.records import dataclass, replace
+from unum_runtime.errors import ExecutionNotRedrivable, RefusedDelivery
+from unum_runtime.model.checkpoint import Checkpoint, Continuation, Failure, Item, Phase, Success
+from unum_runtime.model.envelope import Value
+from unum_runtime.model.ir import Workflow
+from unum_runtime.model.naming import Name, checkpoint_key
+from unum_runtime.protocol.delivery.commit import limit_outcome
+from unum_runtime.protocol.planning.plan import Commit, Effect, Finish, Invoke, OpenScope, plan
+from unum_runtime.protocol.runtime import Runtime
+
+NOT_LISTED: Item = {}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Entry of a state.
+
+    Attributes:
+        state: name of the state.
+        value: its input.
+        continuation: its variables.
+    """
+
+    state: str
+    value: Success
+    continuation: Continuation
+
+
+def entered(effect: Effect) -> Entry | None:
+    """Return the state entry that `effect` leads to; None without a state or known input."""
+    match effect:
+        case Invoke(state=state, input=Value(given, _, variables)):
+            return Entry(state, given, Continuation(variables=variables))
+        case OpenScope(scope, arrival):
+            return Entry(scope.state, Success(arrival.value), Continuation(variables=arrival.evaluation.variables))
+        case Commit(state=state, phase=Phase.ENTERED, outcome=Success() as value, continuation=continuation):
+            return Entry(state, value, continuation)
+    return None
+
+
+def entering(rt: Runtime, name: Name, entry: Entry) -> tuple[Checkpoint, Effect]:
+    """Return the commit that enters a state again under `name`, and its effect.
+
+    Raises:
+        ExecutionNotRedrivable: the input is too large to be stored, or no step is left.
+    """
+    outcome = limit_outcome(rt, entry.value, entry.continuation, what="input")
+    if isinstance(outcome, Failure):
+        raise ExecutionNotRedrivable(f"state {entry.state!r}: {outcome.cause}")
+    checkpoint = Checkpoint(
+        name=name,
+        state=entry.state,
+        phase=Phase.ENTERED,
+        outcome=outcome,
+        digest=rt.workflow.digest,
+        committed_ms=rt.clock.now_ms(),
+        continuation=entry.continuation,
+    )
+    following = planned(rt.workflow, checkpoint)
+    if isinstance(following, Finish) and isinstance(following.ending.outcome, Failure):
+        raise ExecutionNotRedrivable(f"state {entry.state!r}: {following.ending.outcome.cause}")
+    return replace(checkpoint, opens=following.scope if isinstance(following, OpenScope) else None), following
+
+
+def planned(workflow: Workflow, checkpoint: Checkpoint) -> Effect:
+    """Return the effect of `checkpoint`.
+
+    Raises:
+        ExecutionNotRedrivable: its outcome was collected.
+    """
+    try:
+        return plan(workflow, checkpoint)
+    except RefusedDelivery as refused:
+        raise ExecutionNotRedrivable(
+            f"{refused}; eager collection keeps no results to continue from: start another execution"
+        ) from refused
+
+
+def commit_step(rt: Runtime, checkpoint: Checkpoint, listed: Item = NOT_LISTED) -> Checkpoint:
+    """Commit `checkpoint` unless its name is taken; return the winner. `listed` is its list-index entry."""
+    key = checkpoint_key(rt.workflow.name, checkpoint.name)
+    winner = rt.store.create(key, checkpoint.to_item() | listed, expires_at_s=rt.expires_at_s())
+    return checkpoint if winner is None else Checkpoint.from_item(checkpoint.name, winner)
