@@ -316,6 +316,13 @@ def test_what_continues_an_execution_stores_the_definition_that_it_runs_on(deplo
         assert (is_stored(deployed, "old"), is_stored(deployed, "new")) == (True, False)
 
 
+def test_the_deployed_definition_is_that_of_the_newest_version(deployed: Deployed) -> None:
+    deployed.begun()
+    deployed.functions.deploy(2, "new")
+    assert deployed.client.definition("e").to_json() == deployed.functions.definitions["old"]
+    assert deployed.client.deployed_definition().to_json() == deployed.functions.definitions["new"]
+
+
 def forget_stored_definitions() -> None:
     table = boto3.resource("dynamodb").Table("state")
     for item in table.scan()["Items"]:

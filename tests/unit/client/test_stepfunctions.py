@@ -218,7 +218,7 @@ def test_a_token_keeps_to_its_order(client: StepFunctionsClient) -> None:
 
 def test_what_a_history_needs(deployment: Any, client: StepFunctionsClient) -> None:
     client.start_execution(name="n", input='{"n": 21}')
-    with pytest.raises(ClientError, match="definition: expected the workflow's definition"):
+    with pytest.raises(ClientError, match="expected the definition with digest"):
         StepFunctionsClient(deployment.client).get_execution_history(executionArn="n")
     for size in (1001, -1, "5", 1.5, True, None):
         with pytest.raises(ClientError, match=f"maxResults: expected 0 to 1000, got {size!r}"):

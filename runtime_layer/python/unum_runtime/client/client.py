@@ -16,15 +16,17 @@ from unum_runtime.client.reading.execution_list import ExecutionPage, Listing, c
 from unum_runtime.client.reading.map_runs import MapRun, map_runs
 from unum_runtime.client.reading.page_tokens import checked_size
 from unum_runtime.client.reading.progress import Progress, progress
+from unum_runtime.client.reading.stored_definitions import definition_of
 from unum_runtime.client.sharing import START_LEASE_MS, Sharing
 from unum_runtime.client.task_responses import ActivityTask, Tasks
 from unum_runtime.clock import Clock, SystemClock
-from unum_runtime.errors import ClientError, NoIndex, StoreError
+from unum_runtime.errors import ClientError, DefinitionNotStored, NoIndex, StoreError
 from unum_runtime.model.checkpoint import Checkpoint, Status, start_record, to_text
 from unum_runtime.model.envelope import Writer, start_request
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution, Name, lease_key, start_key
 from unum_runtime.protocol.delivery.lease import Lease, maintain_by_default
+from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.start_records import checked_input, checked_name, record_start
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Invoker
 from unum_runtime.store.base import Index, Store
@@ -238,31 +240,59 @@ class Client:
         execution = self._record(name).name.execution
         return map(Step.of, self._steps(execution))
 
-    def progress(self, name: str, definition: Workflow) -> Mapping[str, Progress]:
+    def definition(self, name: str) -> Workflow:
+        """Return the definition that an execution runs on, or will begin with, from the workflow's store.
+
+        Raises:
+            ExecutionDoesNotExist: no execution of that name.
+            DefinitionNotStored: release 0.1.0 started the execution; or it has committed nothing yet, and this client
+                has no control alias.
+        """
+        found = definition_of(self.store, self.workflow, self._record(name).name.execution)
+        if found is not None:
+            return found
+        if self.control is None:
+            raise DefinitionNotStored(
+                f"execution {name!r} has committed nothing yet, so its version is unknown; try again later, give this "
+                "client the control alias, or give a definition"
+            )
+        return self.deployed_definition()
+
+    def deployed_definition(self) -> Workflow:
+        """Return the definition of the deployed version, which the workflow stores for this call if necessary.
+
+        Raises:
+            DefinitionNotStored: release 0.1.0 is deployed.
+            ClientError: this client has no control alias.
+            InvokeError: no answer; call again.
+        """
+        return read_definition(self.store, self.workflow, self._control.deployed_digest())
+
+    def progress(self, name: str, definition: Workflow | None = None) -> Mapping[str, Progress]:
         """Return an execution's progress by state, for a diagram.
 
         Args:
             name: execution name.
-            definition: definition of the execution's version.
+            definition: definition of the execution's version; default: `definition` from the store.
 
         Raises:
             ExecutionDoesNotExist: no execution of that name.
-            ClientError: the execution runs on another version.
+            ClientError: the execution runs on another version than `definition`, or none is stored.
         """
-        return progress(definition, self._checkpoints(name))
+        return progress(definition or self.definition(name), self._checkpoints(name))
 
-    def map_runs(self, name: str, definition: Workflow) -> Sequence[MapRun]:
+    def map_runs(self, name: str, definition: Workflow | None = None) -> Sequence[MapRun]:
         """Return the progress of an execution's Maps; each loop round and each retry counts separately.
 
         Args:
             name: execution name.
-            definition: definition of the execution's version.
+            definition: definition of the execution's version; default: `definition` from the store.
 
         Raises:
             ExecutionDoesNotExist: no execution of that name.
-            ClientError: the execution runs on another version.
+            ClientError: the execution runs on another version than `definition`, or none is stored.
         """
-        return map_runs(definition, self._checkpoints(name))
+        return map_runs(definition or self.definition(name), self._checkpoints(name))
 
     def watch(self, name: str, *, timeout_s: float | None = None) -> Iterator[Step]:
         """Yield each step once, after its commit, until the execution has ended.
@@ -286,21 +316,21 @@ class Client:
                 pauses.restart()
 
     def watch_progress(
-        self, name: str, definition: Workflow, *, timeout_s: float | None = None
+        self, name: str, definition: Workflow | None = None, *, timeout_s: float | None = None
     ) -> Iterator[Mapping[str, Progress]]:
         """Yield progress by state: first now, then after each change, until the execution has ended.
 
         Args:
             name: execution name.
-            definition: definition of the execution's version.
+            definition: definition of the execution's version; default: `definition` from the store.
             timeout_s: limit in seconds; None for no limit.
 
         Raises:
             ExecutionDoesNotExist: no execution of that name.
-            ClientError: the execution runs on another version.
+            ClientError: the execution runs on another version than `definition`, or none is stored.
             WaitTimedOut: the execution was still running after `timeout_s`.
         """
-        last = None
+        last, definition = None, definition or self.definition(name)
         for pauses in self._polls(self._record(name), timeout_s):
             current = self.progress(name, definition)
             if current != last:

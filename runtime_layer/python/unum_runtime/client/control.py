@@ -13,13 +13,14 @@ from unum_runtime.client.address import check_alias
 from unum_runtime.client.alias_requests import Caller, send_request
 from unum_runtime.client.descriptions import Started, to_datetime
 from unum_runtime.errors import (
+    DefinitionNotStored,
     ExecutionAlreadyExists,
     ExecutionDoesNotExist,
     ExecutionNotRedrivable,
     NodeNotForkable,
 )
 from unum_runtime.model.ir import Json
-from unum_runtime.protocol.control import operator_requests
+from unum_runtime.protocol.control import definition_request, operator_requests
 from unum_runtime.protocol.control.operator_requests import Control as Operation
 from unum_runtime.protocol.control.operator_requests import ValidationException, VersionGone
 from unum_runtime.protocol.history.pending import WaitsFor
@@ -202,6 +203,22 @@ class Control:
         content = {"node": from_node, "name": checked_name(new_name), "visit": visit, **entry}
         answer = self._request(Operation.FORK, name, **content)
         return Started(name=answer["execution"], started_at=to_datetime(answer["started_ms"]), is_new=True)
+
+    def deployed_digest(self) -> str:
+        """Return the digest of the deployed definition, which the workflow stores before it answers.
+
+        Raises:
+            DefinitionNotStored: the deployed release knows no such request.
+            InvokeError: no answer; call again.
+        """
+        try:
+            answer = send_request(self.caller, self.control_alias, definition_request.request(), *_ERRORS)
+        except ValidationException as error:
+            raise DefinitionNotStored(
+                f"{self.control_alias}: expected the digest of the deployed definition, got {error}; release 0.1.0 is "
+                "deployed: deploy again with a later one, or give a file"
+            ) from error
+        return str(answer["digest"])
 
     def _request(self, operation: Operation, execution: str, /, **content: Json) -> Json:
         """Send a request for `operation` and return the answer.

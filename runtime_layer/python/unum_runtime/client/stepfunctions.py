@@ -57,7 +57,8 @@ class StepFunctionsClient:
 
     Args:
         client: underlying client.
-        definition: definition of the version on which executions run, for histories and map runs; None without these.
+        definition: definition of the version on which executions run, for histories and map runs; default: what the
+            workflow's store has of each execution's version.
         home: location of the workflow, for ARNs; default: that of the start alias.
     """
 
@@ -67,15 +68,15 @@ class StepFunctionsClient:
         self._client = client
         here = home or home_of(client.start_alias)
         self._arns = Arns(client.workflow, here)
-        # The context object of histories contains ARNs, so its home must match.
-        self._definition = definition and replace(definition, home=here or definition.home)
+        self._home, self._definition = here, definition
 
     @classmethod
     def connect(cls, *, definition: Workflow | None = None, **address: "Unpack[Address]") -> "StepFunctionsClient":
         """Connect to a workflow on AWS; needs boto3 (``pip install 'unum-runtime[client]'``).
 
         Args:
-            definition: definition of the version on which executions run, for histories and map runs.
+            definition: definition of the version on which executions run, for histories and map runs; default: from
+                the workflow's store.
             address: address of the workflow, as for `Client.connect`.
         """
         return cls(Client.connect(**address), definition=definition)
@@ -228,7 +229,7 @@ class StepFunctionsClient:
             ExecutionDoesNotExist: the workflow has no execution of that name.
             InvalidArn: `executionArn` is neither an ARN nor a name.
             InvalidToken: `nextToken` belongs to another list.
-            ClientError: the client has no definition, or one of another version.
+            ClientError: the client has a definition of another version, or none is stored.
         """
         name = self._arns.name_of(executionArn)
         # The prefix keeps tokens of this list apart from tokens of the execution's history.
@@ -247,7 +248,7 @@ class StepFunctionsClient:
             InvalidArn: not a map run ARN.
             ResourceNotFound: the workflow has no such run.
             ExecutionDoesNotExist: the workflow has no such execution.
-            ClientError: the client has no definition, or one of another version.
+            ClientError: the client has a definition of another version, or none is stored.
         """
         # No map run is stored: its ARN contains the execution, whose runs are computed and compared.
         name = self._arns.execution_of_map_run(mapRunArn)
@@ -278,7 +279,7 @@ class StepFunctionsClient:
             ExecutionDoesNotExist: the workflow has no execution of that name.
             InvalidArn: `executionArn` is neither an ARN nor a name.
             InvalidToken: `nextToken` belongs to another history, or to the other order.
-            ClientError: the client has no definition, or one of another version.
+            ClientError: the client has a definition of another version, or none is stored.
         """
         name = self._arns.name_of(executionArn)
         page = Page.asked(maxResults, nextToken, of=name, reverse=reverseOrder)
@@ -330,11 +331,11 @@ class StepFunctionsClient:
         Raises:
             ExecutionDoesNotExist: the workflow has no execution of that name.
             InvalidArn: `executionArn` is neither an ARN nor a name.
-            ClientError: the client has no definition, or one of another version.
+            ClientError: the client has a definition of another version, or none is stored.
         """
-        definition = self._needed_definition("a history")
         store, workflow = self._client.store, self._client.workflow
         record = stored_steps.start_record(store, workflow, self._arns.name_of(executionArn))
+        definition = self._needed_definition(record.name.execution.name)
         steps = stored_steps.steps(store, workflow, record.name.execution)
         return events(definition, [record, *steps], now_ms=self._client.clock.now_ms())
 
@@ -353,13 +354,13 @@ class StepFunctionsClient:
         return Paginator(getattr(self, operation_name))
 
     def _map_runs(self, name: str) -> list[MapRun]:
-        definition = self._needed_definition("a map run")
-        return [run for run in self._client.map_runs(name, definition) if run.distributed]
+        return [run for run in self._client.map_runs(name, self._needed_definition(name)) if run.distributed]
 
-    def _needed_definition(self, result: str) -> Workflow:
-        if self._definition is None:
-            raise ClientError(f"definition: expected the workflow's definition, got None; {result} needs it")
-        return self._definition
+    def _needed_definition(self, name: str) -> Workflow:
+        """Return the client's definition, or that of execution `name` from the store."""
+        found = self._definition or self._client.definition(name)
+        # The context object of histories contains ARNs, so its home must match.
+        return replace(found, home=self._home or found.home)
 
 
 def _parse(text: str) -> Json:

@@ -1,4 +1,4 @@
-"""Control requests to the failure handler through its alias: stop, nudge, redrive, fork and sweep.
+"""Control requests to the failure handler through its alias: stop, nudge, redrive, fork, sweep, deployed definition.
 
 Nudges use the function versions that the execution began with; redrives and forks use those deployed now. An execution
 of another IR has a handler of its own, to which requests are forwarded.
@@ -22,7 +22,7 @@ from unum_runtime.model.checkpoint import Began, to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, control_alias
-from unum_runtime.protocol.control import operator_requests
+from unum_runtime.protocol.control import definition_request, operator_requests
 from unum_runtime.protocol.control.fork import ForkRequest
 from unum_runtime.protocol.control.operator_requests import Control, Request, RunsOn
 from unum_runtime.protocol.control.sweep import Sweep, is_sweep, sweep
@@ -43,6 +43,8 @@ def answer(event: Json, context: Any) -> Json:
     try:
         if is_sweep(event):
             return _sweep_executions(Sweep.from_json(event), context)
+        if definition_request.is_request(event):
+            return definition_request.answer(_runtime(None, context))
         return _run_request(operator_requests.parse(event), event, context)
     except ClientError as error:
         return refusal(type(error).__name__, str(error))

@@ -30,6 +30,8 @@ MAX_IR_BYTES = 50_000_000
 
 DAY_S = 86_400
 
+_REMEDY = "give the definition that was deployed then: `--file FILE`, or `definition=` of the client's methods"
+
 
 def write_definition(rt: Runtime) -> int:
     """Store the definition of `rt` until after the last item of an execution that starts now.
@@ -67,7 +69,7 @@ def read_definition(store: Store, workflow: str, digest: str) -> Workflow:
     if not found:
         raise DefinitionNotStored(
             f"workflow {workflow!r}: expected the definition with digest {digest} in its table, found none: release "
-            "0.1.0 stored no definitions, or its retention has passed; give the definition that was deployed then"
+            f"0.1.0 stored no definitions, or its retention has passed; {_REMEDY}"
         )
     # One item is a whole copy of nearly every definition, and copies of many days may be stored.
     for text in _verified(found, digest):
@@ -75,8 +77,8 @@ def read_definition(store: Store, workflow: str, digest: str) -> Workflow:
     for text in _verified(store.query(partition), digest):
         return _parsed(text, workflow, digest)
     raise InconsistentHistory(
-        f"definition of workflow {workflow!r} in {partition}: expected a text with digest {digest}, found "
-        "none: the record is incomplete or forged; give the definition that was deployed then"
+        f"definition of workflow {workflow!r} in {partition}: expected a text with digest {digest}, found none: the "
+        f"record is incomplete or forged; {_REMEDY}"
     )
 
 
