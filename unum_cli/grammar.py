@@ -76,21 +76,28 @@ def _add_validate(commands: _Commands) -> None:
 
 
 def _add_graph(commands: _Commands) -> None:
-    parser = _add(commands, "graph", "graph", "draw a definition as SVG, or as a Mermaid flowchart")
-    _add_definition(parser)
+    summary = "draw a definition, a deployed workflow or an execution, as SVG or as a Mermaid flowchart"
+    parser = _add(commands, "graph", "graph", summary)
+    parser.add_argument("file", metavar="FILE", nargs="?", help=f"{_DEFINITION} (default: that of the workflow)")
+    parser.add_argument("--name", help="name of the workflow in FILE (default: file name without endings)")
+    parser.add_argument("--execution", metavar="EXECUTION", help="execution to draw, in the version that it runs on")
     parser.add_argument(
         "--format", choices=("svg", "mermaid"), default="svg", help="format of the picture (default: svg)"
     )
     parser.add_argument("-o", "--output", metavar="PICTURE", help="output file (default: standard output)")
+    _add_address(parser)
     parser.add_argument("--json", action="store_true", help="print an object with the picture, or the file's name")
 
 
 def _add_diff(commands: _Commands) -> None:
     summary = "show the effect of deploying NEW on executions that run on OLD"
     parser = _add(commands, "diff", "diff", summary)
-    for name in ("OLD", "NEW"):
-        parser.add_argument(name.lower(), metavar=name, help=_DEFINITION)
-    parser.add_argument("--name", default="workflow", help="name of the workflow; has no effect here")
+    about = f"{_DEFINITION}; or a folder of `cdk synth`"
+    parser.add_argument("old", metavar="OLD", nargs="?", help=f"{about} (default: what is deployed)")
+    parser.add_argument("new", metavar="NEW", help=about)
+    parser.add_argument("--name", default="workflow", help="name of the workflow in folders of `cdk synth`")
+    parser.add_argument("--execution", metavar="EXECUTION", help="execution whose version is OLD")
+    _add_address(parser)
     _add_format(parser, "text: a change on each line (default); json: an array of objects")
 
 
@@ -196,9 +203,7 @@ def _add_steps(commands: _Commands) -> None:
 def _add_history(commands: _Commands) -> None:
     parser = _add(commands, "history", "history", "print an execution's events, in the format of Step Functions")
     _add_execution(parser)
-    parser.add_argument(
-        "--file", metavar="FILE", required=True, help=f"version that the execution runs on: {_DEFINITION}"
-    )
+    _add_version(parser)
 
 
 def _add_list(commands: _Commands) -> None:
@@ -215,9 +220,7 @@ def _add_list(commands: _Commands) -> None:
 def _add_map_runs(commands: _Commands) -> None:
     parser = _add(commands, "map-runs", "map_runs", "show the progress of an execution's Map Runs")
     _add_execution(parser)
-    parser.add_argument(
-        "--file", metavar="FILE", required=True, help=f"version that the execution runs on: {_DEFINITION}"
-    )
+    _add_version(parser)
 
 
 def _count(least: int, text: str, *, most: int | None = None) -> int:
@@ -264,7 +267,17 @@ def _add_execution(parser: argparse.ArgumentParser) -> None:
     _add_deployed(parser)
 
 
+def _add_version(parser: argparse.ArgumentParser) -> None:
+    about = f"version that the execution runs on: {_DEFINITION} (default: from the workflow's store)"
+    parser.add_argument("--file", metavar="FILE", help=about)
+
+
 def _add_deployed(parser: argparse.ArgumentParser) -> None:
+    _add_address(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_address(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group(
         "the workflow", "either a stack, or a table and a name, and an alias to start executions"
     )
@@ -277,7 +290,6 @@ def _add_deployed(parser: argparse.ArgumentParser) -> None:
     )
     where.add_argument("--payload-bucket", metavar="NAME", help="name of the workflow's bucket for large values")
     _add_session(where)
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _add_send_task_success(commands: _Commands) -> None:
@@ -309,10 +321,8 @@ def _add_get_activity_task(commands: _Commands) -> None:
 def _add_watch(commands: _Commands) -> None:
     parser = _add(commands, "watch", "watch", "show the progress of an execution until it ends; print its output")
     _add_execution(parser)
-    parser.add_argument(
-        "--file", metavar="FILE", help="version that the execution runs on; adds states that have not run"
-    )
-    parser.add_argument("--graph", metavar="SVG", help="file to draw the execution into, repeatedly; needs --file")
+    _add_version(parser)
+    parser.add_argument("--graph", metavar="SVG", help="file to draw the execution into, repeatedly")
     parser.add_argument("--timeout", metavar="SECONDS", type=float, help="longest wait (default: no limit)")
 
 

@@ -5,8 +5,13 @@ import json
 from dataclasses import asdict
 
 from unum_cli.commands.arguments import compiled_or_failed
-from unum_cli.commands.command_errors import CommandFailed
+from unum_cli.commands.assembly import in_assembly, is_assembly
+from unum_cli.commands.command_errors import CommandFailed, UsageError
+from unum_cli.commands.executions import connected, names_workflow
 from unum_compiler.analysis.changes import Change, Effect, changes
+from unum_compiler.analysis.deployed_values import with_values_of
+from unum_runtime.errors import UnumError
+from unum_runtime.model.ir import Workflow
 
 _REMEDY = (
     "executions that run on OLD can fail: remove in two deployments, the first without the way in, the second when all "
@@ -18,17 +23,44 @@ def run(options: argparse.Namespace) -> None:
     """Print the changes.
 
     Raises:
-        UsageError: unreadable file.
-        CommandFailed: problems in a definition, or a change that breaks running executions.
+        UsageError: unreadable file, or not the definitions that the other options ask for.
+        CommandFailed: problems in a definition, none stored, or a change that breaks running executions.
     """
-    name = options.name
-    found = changes(compiled_or_failed(options.old, name), compiled_or_failed(options.new, name))
+    old, new = _deployed_and_new(options) if names_workflow(options) else _both(options)
+    found = changes(old, with_values_of(old, new))
     if options.format == "json":
         print(json.dumps([asdict(change) for change in found], indent=2, ensure_ascii=False))
     else:
         print("\n".join(map(_line, found)))
     if any(change.effect is Effect.BREAKS for change in found):
         raise CommandFailed(_REMEDY)
+
+
+def _both(options: argparse.Namespace) -> tuple[Workflow, Workflow]:
+    """Return the definitions in the files OLD and NEW."""
+    if options.old is None or options.execution is not None:
+        raise UsageError("expected OLD and NEW; or NEW and --stack STACK, or --table TABLE and --workflow NAME")
+    return _in_file(options.old, options.name), _in_file(options.new, options.name)
+
+
+def _deployed_and_new(options: argparse.Namespace) -> tuple[Workflow, Workflow]:
+    """Return the deployed definition, or an execution's, and the one in the file NEW.
+
+    Raises:
+        CommandFailed: no definition is stored, or AWS error.
+    """
+    if options.old is not None:
+        raise UsageError(f"expected NEW alone, because the workflow's store has OLD; got {options.old} as well")
+    try:
+        client = connected(options)
+        old = client.definition(options.execution) if options.execution else client.deployed_definition()
+    except UnumError as error:
+        raise CommandFailed(str(error)) from error
+    return old, _in_file(options.new, client.workflow)
+
+
+def _in_file(file: str, name: str) -> Workflow:
+    return in_assembly(file, name) if is_assembly(file) else compiled_or_failed(file, name)
 
 
 def _line(change: Change) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from unum_cli.commands.arguments import execution_input
+from unum_cli.commands.arguments import compiled_or_failed, execution_input
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.printing import check_success, print_description, print_json, to_json
 from unum_cli.commands.stack import Deployed, deployed
@@ -16,6 +16,7 @@ from unum_runtime.client.descriptions import Description
 from unum_runtime.client.terminal.amounts import time_text
 from unum_runtime.client.terminal.live import LiveTable
 from unum_runtime.errors import InvalidExecutionInput, InvalidName, UnumError
+from unum_runtime.model.ir import Workflow
 
 if TYPE_CHECKING:
     from boto3 import Session
@@ -109,13 +110,18 @@ def _steps(client: Client, options: argparse.Namespace) -> None:
     table.close()
 
 
+def names_workflow(options: argparse.Namespace) -> bool:
+    """Return True if `options` name a deployed workflow."""
+    return options.stack is not None or None not in (options.table, options.workflow)
+
+
 def connected(options: argparse.Namespace) -> Client:
     """Return a client for the workflow in `options`.
 
     Raises:
         UsageError: no workflow is named.
     """
-    if options.stack is None and None in (options.table, options.workflow):
+    if not names_workflow(options):
         raise UsageError("expected --stack STACK, or --table TABLE and --workflow NAME, and to start --start-alias ARN")
     with needing_boto3():
         session = session_of(options)
@@ -129,6 +135,16 @@ def connected(options: argparse.Namespace) -> Client:
             control_alias=found.control_alias,
             payload_bucket=found.payload_bucket,
         )
+
+
+def given_definition(options: argparse.Namespace, client: Client) -> Workflow | None:
+    """Return the definition in ``--file``; None without one, for the definition in the workflow's store.
+
+    Raises:
+        UsageError: unreadable file.
+        CommandFailed: problems in the definition.
+    """
+    return compiled_or_failed(options.file, client.workflow) if options.file else None
 
 
 @contextmanager

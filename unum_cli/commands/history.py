@@ -4,9 +4,8 @@ import argparse
 from collections.abc import Iterator
 from datetime import datetime
 
-from unum_cli.commands.arguments import compiled_or_failed
 from unum_cli.commands.command_errors import CommandFailed
-from unum_cli.commands.executions import connected
+from unum_cli.commands.executions import connected, given_definition
 from unum_cli.commands.printing import print_json
 from unum_runtime.client.events.journal import HistoryEvent
 from unum_runtime.client.stepfunctions import StepFunctionsClient
@@ -24,10 +23,10 @@ def run(options: argparse.Namespace) -> None:
 
     Raises:
         UsageError: unreadable file, or unknown workflow.
-        CommandFailed: unknown execution, execution of another version, or AWS error.
+        CommandFailed: unknown execution, no stored definition, version other than the file's, or AWS error.
     """
     client = connected(options)
-    definition = compiled_or_failed(options.file, client.workflow)
+    definition = given_definition(options, client)
     try:
         events = StepFunctionsClient(client, definition=definition).events(executionArn=options.execution)
     except UnumError as error:

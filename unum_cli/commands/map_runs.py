@@ -4,9 +4,8 @@ import argparse
 from dataclasses import asdict
 from datetime import datetime
 
-from unum_cli.commands.arguments import compiled_or_failed
 from unum_cli.commands.command_errors import CommandFailed
-from unum_cli.commands.executions import connected
+from unum_cli.commands.executions import connected, given_definition
 from unum_cli.commands.printing import print_json
 from unum_runtime.client.reading.map_runs import Counts, MapRun
 from unum_runtime.errors import UnumError
@@ -18,10 +17,10 @@ def run(options: argparse.Namespace) -> None:
 
     Raises:
         UsageError: unreadable file, or unknown workflow.
-        CommandFailed: unknown execution, execution of another version, or AWS error.
+        CommandFailed: unknown execution, no stored definition, version other than the file's, or AWS error.
     """
     client = connected(options)
-    definition = compiled_or_failed(options.file, client.workflow)
+    definition = given_definition(options, client)
     try:
         runs = client.map_runs(options.execution, definition)
     except UnumError as error:

@@ -4,9 +4,9 @@ import argparse
 import sys
 from collections.abc import Iterable, Mapping
 
-from unum_cli.commands.arguments import compiled_or_failed, write_text
-from unum_cli.commands.command_errors import CommandFailed, UsageError
-from unum_cli.commands.executions import connected
+from unum_cli.commands.arguments import write_text
+from unum_cli.commands.command_errors import CommandFailed
+from unum_cli.commands.executions import connected, given_definition
 from unum_cli.commands.printing import check_success, print_json, to_json
 from unum_cli.picture.draw import draw
 from unum_runtime.client.client import Client
@@ -15,7 +15,7 @@ from unum_runtime.client.polling import Pauses
 from unum_runtime.client.reading.progress import Progress
 from unum_runtime.client.terminal.amounts import duration_text
 from unum_runtime.client.terminal.board import Board
-from unum_runtime.errors import UnumError
+from unum_runtime.errors import DefinitionNotStored, UnumError
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Workflow
 
@@ -27,10 +27,8 @@ def run(options: argparse.Namespace) -> None:
         UsageError: unreadable file, or unknown workflow.
         CommandFailed: unknown, failed or differently versioned execution, or AWS error.
     """
-    if options.graph and not options.file:
-        raise UsageError("--graph: needs the definition of what is drawn; give --file FILE as well")
     client = connected(options)
-    definition = compiled_or_failed(options.file, client.workflow) if options.file else None
+    definition = given_definition(options, client)
     try:
         description = _watch(client, definition, options)
     except UnumError as error:
@@ -46,6 +44,7 @@ def _watch(client: Client, definition: Workflow | None, options: argparse.Namesp
         while True:
             # Status before steps: once an execution has ended, the steps read afterwards are complete.
             description = client.describe(options.execution)
+            definition = definition or _stored(client, options, description)
             states = _states(client, definition, options.execution)
             board.show(states, _title(client, description))
             if definition and options.graph:
@@ -57,6 +56,20 @@ def _watch(client: Client, definition: Workflow | None, options: argparse.Namesp
                 pauses.restart()
             seen = states
             pauses.pause()
+
+
+def _stored(client: Client, options: argparse.Namespace, description: Description) -> Workflow | None:
+    """Return the definition in the workflow's store; None while it is unknown, and committed steps suffice.
+
+    Raises:
+        DefinitionNotStored: the execution has ended, and a picture needs its definition.
+    """
+    try:
+        return client.definition(options.execution)
+    except DefinitionNotStored:
+        if options.graph and description.status is not Status.RUNNING:
+            raise
+        return None
 
 
 def _states(client: Client, definition: Workflow | None, name: str) -> Mapping[str, Progress]:

@@ -93,7 +93,10 @@ def test_what_is_refused(unum: Any, definition: Path, file: Callable[..., Path])
     assert ran.code == 1
     assert "but this is version" in ran.err
     assert unum("history", "good", *ADDRESS, "--file", "nowhere.json").code == 2
-    assert unum("history", "good", *ADDRESS).code == 2
+    ran = unum("history", "good", *ADDRESS)
+    assert (ran.code, ran.out) == (1, "")
+    assert "found none: release 0.1.0 stored no definitions" in ran.err
+    assert "--file FILE" in ran.err
 
 
 def test_map_runs(unum: Any, definition: Path) -> None:

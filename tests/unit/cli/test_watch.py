@@ -10,6 +10,7 @@ from tests.unit.protocol.platform import Platform, chain
 from unum_cli.commands import watch
 from unum_runtime.client import Client
 from unum_runtime.client.polling import Waiter
+from unum_runtime.protocol.history.definition_records import write_definition
 
 ADDRESS = ("--table", "states", "--workflow", "w")
 DEFINITION = chain("A", "B")
@@ -75,10 +76,20 @@ def test_the_picture_is_drawn_while_it_goes_on(unum: Any, file: Any, monkeypatch
     assert "execution e, succeeded" in Path("run.svg").read_text()
 
 
-def test_a_picture_needs_the_definition(unum: Any) -> None:
+def test_a_picture_needs_the_definition(unum: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    going(monkeypatch)
     ran = unum("watch", "e", *ADDRESS, "--graph", "run.svg")
-    assert ran.code == 2
-    assert ran.err.startswith("--graph: needs the definition")
+    assert ran.code == 1
+    assert "found none" in ran.err
+
+
+def test_the_states_ahead_are_those_of_the_stored_definition(unum: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = going(monkeypatch)
+    write_definition(found.platform.runtime())
+    ran = unum("watch", "e", *ADDRESS, "--graph", "run.svg")
+    assert (ran.code, json.loads(ran.out)) == (0, {"n": 1})
+    assert "B" in found.pictures[0]
+    assert "A: 1 done, 0 failed, 0 running" in ran.err.splitlines()
 
 
 def test_an_execution_that_fails(unum: Any, monkeypatch: pytest.MonkeyPatch) -> None:

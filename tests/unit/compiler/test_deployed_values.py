@@ -1,0 +1,40 @@
+"""Placeholders of a new definition get the values that the deployed one has at their places."""
+
+from typing import Any
+
+import pytest
+
+from unum_compiler import compile_workflow
+from unum_compiler.analysis.deployed_values import with_values_of
+from unum_runtime.model.ir import Json, Workflow
+
+
+def workflow(parameters: Json) -> Workflow:
+    machine = {"StartAt": "P", "States": {"P": {"Type": "Pass", "Parameters": parameters, "End": True}}}
+    return compile_workflow(machine, name="w", functions=None)
+
+
+@pytest.mark.parametrize(
+    ("deployed", "new", "expected"),
+    [
+        ("arn:x", "${Value1}", "arn:x"),
+        ("https://sqs/q?1", "https://${Value1}/q?1", "https://sqs/q?1"),
+        ("a-b-a", "${V}-${W}-${V}", "a-b-a"),
+        ("a-b-c", "${V}-${W}-${V}", "${V}-${W}-${V}"),
+        ("https://sqs/other", "https://${Value1}/q", "https://${Value1}/q"),
+        (5, "${Value1}", "${Value1}"),
+        (["x", "y"], ["${V}", "z"], ["x", "z"]),
+        (["x"], ["${V}", "z"], ["${V}", "z"]),
+        ({"a": "x"}, {"a": "${V}", "b": "${V}"}, {"a": "x", "b": "${V}"}),
+    ],
+)
+def test_values(deployed: Any, new: Any, expected: Any) -> None:
+    filled = with_values_of(workflow({"x": deployed}), workflow({"x": new}))
+    assert filled.states["P"].data["Parameters"] == {"x": expected}
+
+
+def test_a_state_that_is_not_deployed_stays() -> None:
+    new = compile_workflow(
+        {"StartAt": "Q", "States": {"Q": {"Type": "Pass", "Result": "${V}", "End": True}}}, name="w", functions=None
+    )
+    assert with_values_of(workflow({}), new).digest == new.digest

@@ -1,0 +1,44 @@
+"""Placeholders of deploy-time values, filled in from a definition that has the values."""
+
+import re
+from dataclasses import replace
+
+from unum_runtime.model.ir import Json, Workflow
+
+_PLACEHOLDER = re.compile(r"\$\{([A-Za-z][A-Za-z0-9]*)\}")
+
+
+def with_values_of(deployed: Workflow, new: Workflow) -> Workflow:
+    """Return `new` with the values that `deployed` has in place of its placeholders, so that both compare equal.
+
+    A text of a state that `deployed` has differently keeps its placeholders.
+    """
+    states = {
+        name: replace(state, data=_filled(deployed.states[name].data, state.data)) if name in deployed.states else state
+        for name, state in new.states.items()
+    }
+    return replace(new, states=states)
+
+
+def _filled(old: Json, new: Json) -> Json:
+    """Return `new` with the texts of `old` where they are equal but for placeholders."""
+    match old, new:
+        case dict(), dict():
+            return {key: _filled(old.get(key), value) for key, value in new.items()}
+        case list(), list() if len(old) == len(new):
+            return [_filled(one, other) for one, other in zip(old, new, strict=True)]
+        case str(), str() if _fits(old, new):
+            return old
+    return new
+
+
+def _fits(old: str, new: str) -> bool:
+    """Return True if `new` becomes `old` when its placeholders get values, each the same value everywhere."""
+    pattern, names = "", set[str]()
+    begin = 0
+    for found in _PLACEHOLDER.finditer(new):
+        name = found[1]
+        pattern += re.escape(new[begin : found.start()]) + (f"(?P={name})" if name in names else f"(?P<{name}>.*)")
+        names.add(name)
+        begin = found.end()
+    return re.fullmatch(pattern + re.escape(new[begin:]), old, re.DOTALL) is not None
