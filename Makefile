@@ -10,7 +10,7 @@ OLDEST_CDK := $(shell sed -n 's/.*"aws-cdk-lib>=\([^,]*\),.*/\1/p' pyproject.tom
 UV_VERSION := $(shell sed -n 's/^uv==\([^ ;]*\).*/\1/p' requirements.txt)
 OWN := unum-runtime unum-compiler unum-cli
 PROJECTS := pyproject.toml runtime_layer/pyproject.toml unum_compiler/pyproject.toml unum_cli/pyproject.toml emulator/pyproject.toml
-CORE := template_structure permissions cross_stack
+CORE := template_structure permissions cross_stack samples
 SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations generated long_loop control leases fusion packing large) tests/unit/protocol/delivery/test_lease_failures.py tests/golden/test_recorded_under_faults.py
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache

@@ -89,9 +89,23 @@ class Definition:
             DefinitionError: `chainable` has another type.
         """
         # Loaded by name: the compiler and the command line must work without the CDK.
-        built = import_module("unum_compiler.frontends.chainable").read_chainable(chainable, **options)
-        bound = cls._of(built.machine).bind(built.keys)
-        return replace(bound, functions=built.functions, statements=built.statements)
+        return cls._built(import_module("unum_compiler.frontends.chainable").read_chainable(chainable, **options))
+
+    @classmethod
+    def from_body(cls, body: Any, scope: Any, *, substitutions: Mapping[str, str] | None = None) -> "Definition":
+        """Return what `StateMachine` makes of its `definition_body`, including functions and permissions.
+
+        Args:
+            body: a `DefinitionBody` from a chain, a file or a text; or a state or a chain.
+            scope: any construct of the app, whose functions a file or text may name by ARN or name.
+            substitutions: text or CDK token for every ``${Name}`` in a file or text; as in `from_asl`.
+
+        Raises:
+            OSError: the file cannot be read.
+            DefinitionError: syntax error, or names and substitutions do not match.
+        """
+        frontend = import_module("unum_compiler.frontends.chainable")
+        return cls._built(frontend.read_body(body, scope.node.root, substitutions))
 
     @classmethod
     def from_graph(cls, graph: "Piece") -> "Definition":
@@ -146,6 +160,11 @@ class Definition:
     def warnings(self) -> tuple[Warned, ...]:
         """Return warnings about valid parts that most likely mean something else; see ``docs/asl.md``."""
         return warnings_of(self._json())
+
+    @classmethod
+    def _built(cls, built: Any) -> "Definition":
+        bound = cls._of(built.machine).bind(built.keys)
+        return replace(bound, functions=built.functions, statements=built.statements)
 
     @classmethod
     def _of(cls, value: Json, substitutions: Mapping[str, str] | None = None) -> "Definition":

@@ -1,8 +1,9 @@
 """Workflow construct: table, layer, wrapped functions, permissions, and start alias of one workflow."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from aws_cdk import Duration, Stack, Tags
+from aws_cdk import Duration, Tags
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
@@ -33,6 +34,7 @@ from unum_constructs.assembly.options import (
 )
 from unum_constructs.assembly.template_size import check_size
 from unum_constructs.assembly.wiring import timer_targets, wire
+from unum_constructs.assembly.workflow_outputs import WorkflowOutputs
 from unum_constructs.cdk.argument_checks import check_mappings, check_types
 from unum_constructs.cdk.lookup import path_of, resource_of, stack_of
 from unum_constructs.cdk.nag import DEAD_LETTERS, acknowledge
@@ -58,6 +60,9 @@ from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
 from unum_runtime.model.naming import control_alias
 
+if TYPE_CHECKING:
+    from aws_cdk import aws_stepfunctions as sfn
+
 
 class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
     """Workflow of Lambda functions that orchestrate themselves, without an orchestrator service.
@@ -70,7 +75,10 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         scope: parent construct.
         construct_id: id below `scope`.
         definition: states of the workflow; see `Definition.from_asl`, `from_asl_file`, `from_chainable`, `from_graph`
-            and `from_ir`.
+            and `from_ir`. A chain or `DefinitionBody` of `aws_stepfunctions` may be given directly.
+        definition_body: the definition as `StateMachine` takes it, in place of `definition`.
+        definition_substitutions: text or CDK token for every ``${Name}`` in a `DefinitionBody`. Functions of the app
+            whose ARNs or names are among them need not be in `functions`.
         functions: functions by the key that Tasks name, in addition to those that the definition contains. One function
             may have several keys, and may belong to several workflows of the stack.
         function_options: options of functions by key, for plain `aws_lambda.Function` constructs, or in place of a
@@ -153,7 +161,9 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         scope: Construct,
         construct_id: str,
         *,
-        definition: Definition,
+        definition: "Definition | sfn.DefinitionBody | sfn.IChainable | None" = None,
+        definition_body: "sfn.DefinitionBody | None" = None,
+        definition_substitutions: Mapping[str, str] | None = None,
         functions: Mapping[str, lambda_.Function] | None = None,
         function_options: Mapping[str, FunctionOptions] | None = None,
         workflow_name: str | None = None,
@@ -187,7 +197,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
     ) -> None:
         super().__init__(scope, construct_id)
         # 1. Options, checked before any resource is made.
-        check_mappings(self, {"functions": functions, "function_options": function_options, "tags": tags})
+        mappings = {"functions": functions, "function_options": function_options, "tags": tags}
+        check_mappings(self, {**mappings, "definition_substitutions": definition_substitutions})
         check_types(self, bool, {"exported": exported, "small_results": small_results, "fusion": fusion})
         check_types(self, Store, {"store": store})
         check_types(self, Sweep, {"sweep": sweep})
@@ -203,7 +214,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         )
         provision.check(self)
         self.workflow_name = checked_name(self, workflow_name)
-        definition = checked_definition(self, definition)
+        checked = checked_definition(self, definition, definition_body, definition_substitutions)
         runtime = RuntimeOptions.checked(
             self, collection=collection, guard=guard, log_level=log_level, metrics=metrics, fusion=fusion
         )
@@ -211,7 +222,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         bounds = ExecutionBounds(timeout, hop_budget, payload, payload_limit, small_results)
 
         # 2. The definition, compiled, and bound to its functions.
-        program = self._compile(definition, functions or {}, function_options or {}, runtime.guard)
+        program = self._compile(checked, functions or {}, function_options or {}, runtime.guard)
         provision = provision.with_python_of(host.function for host in program.hosts.values())
         program = program.with_services(self, bounds.apply(self, program.workflow, runtime.collection), provision)
         check_leases(self, program.workflow, limits)
@@ -240,7 +251,15 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         # 5. Acknowledgments, messages, outputs and tags.
         assembly.acknowledge(self, self.failure_handler)
         assembly.report_slow_starts()
-        self._add_outputs(state.result_retention_s, exported=exported)
+        WorkflowOutputs(
+            start_alias=self.start_alias,
+            control_alias=self.control_alias,
+            table=self.table,
+            failure_queue=self.failure_queue,
+            payload_bucket=self.payload_bucket,
+            activities=self.activities,
+            retention_s=state.result_retention_s,
+        ).add_to(self, self.workflow_name, exported=exported)
         for key, value in (tags or {}).items():
             Tags.of(self).add(key, value)
 
@@ -474,24 +493,3 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
             control_alias=self.control_alias,
             dead_letters=self.failure_queue,
         )
-
-    def _add_outputs(self, result_retention_s: int, *, exported: bool) -> None:
-        """Add the stack outputs that clients and the command line read."""
-        name = self.workflow_name
-        outputs = {
-            "StartAlias": (self.start_alias.function_arn, f"Start alias of workflow {name}"),
-            "Table": (self.table.table_name, f"Table of workflow {name}"),
-            "Workflow": (name, "Name of the workflow"),
-            "ControlAlias": (self.control_alias.function_arn, f"Control alias of workflow {name}"),
-            "FailureQueue": (self.failure_queue.queue_url, f"What workflow {name} could not go on from"),
-            "Retention": (str(result_retention_s), f"Seconds that workflow {name} keeps results"),
-        }
-        if self.payload_bucket:
-            outputs["PayloadBucket"] = (self.payload_bucket.bucket_name, f"Large values of workflow {name}")
-        if self.activities:
-            urls = {each: queue.queue_url for each, queue in self.activities.items()}
-            outputs["Activities"] = (
-                Stack.of(self).to_json_string(urls),
-                f"Queues of the activities of workflow {name}",
-            )
-        add_outputs(self, outputs, exported_as=name if exported else None)

@@ -4,7 +4,7 @@ The CDK renders them to the Amazon States Language. This module maps the tokens 
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -14,8 +14,11 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import IConstruct
 
+from unum_compiler.frontends.files import read_file
 from unum_compiler.frontends.keys import unique_keys
+from unum_compiler.frontends.substitutions import substitute
 from unum_compiler.frontends.values import TOKEN, named_functions, token_of_function
+from unum_compiler.parsing.document import parse
 from unum_runtime.asl.places import element, member
 from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import Json
@@ -74,16 +77,53 @@ def read_chainable(
         machine = {"QueryLanguage": _LANGUAGES[query_language], **machine}
     if comment is not None:
         machine = {"Comment": comment, **machine}
-    by_text = _functions(start.node.root)
+    return _built(machine, start.node.root, graph.policy_statements)
+
+
+def is_body(given: object) -> bool:
+    """Return True for a `DefinitionBody`, a state or a chain."""
+    return isinstance(given, sfn.DefinitionBody) or isinstance(getattr(given, "start_state", None), sfn.State)
+
+
+def read_body(body: object, root: IConstruct, substitutions: Mapping[str, str] | None = None) -> Built:
+    """Return the state machine that `StateMachine` makes of `body`.
+
+    Args:
+        body: a `DefinitionBody`, a state or a chain.
+        root: the app, whose functions the state machine may name by ARN or name.
+        substitutions: text or CDK token for every ``${Name}``, of files and texts.
+
+    Raises:
+        OSError: the file cannot be read.
+        DefinitionError: syntax error, names and substitutions do not match, or a chain has substitutions.
+    """
+    match body:
+        case sfn.FileDefinitionBody():
+            machine = read_file(body.path)
+        case sfn.StringDefinitionBody():
+            machine = parse(body.body)
+        case _:
+            if substitutions:
+                message = f"expected none for a chain, which has no names to replace, got {sorted(substitutions)}"
+                raise DefinitionError((Problem("definition_substitutions", message),))
+            return read_chainable(body)
+    if substitutions is not None:
+        machine = substitute(machine, substitutions)
+    return _built(machine, root, ())
+
+
+def _built(machine: Json, root: IConstruct, statements: Iterable[iam.PolicyStatement]) -> Built:
+    """Return `machine` with the functions and activities below `root` that it names."""
+    by_text = _functions(root)
     # An alias may have the text of its function with a qualifier: whole texts come first.
     named = (text if text in by_text else token_of_function(text) for text in named_functions(machine))
     functions = {text: by_text[text] for text in named if text in by_text}
     keys = unique_keys(functions.values())
     return Built(
         machine=machine,
-        keys={**{text: keys[function] for text, function in functions.items()}, **_activities(start.node.root)},
+        keys={**{text: keys[function] for text, function in functions.items()}, **_activities(root)},
         functions={key: function for function, key in keys.items()},
-        statements=tuple(each for each in graph.policy_statements if not _is_needless(each, functions.values())),
+        statements=tuple(each for each in statements if not _is_needless(each, functions.values())),
     )
 
 

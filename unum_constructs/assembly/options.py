@@ -174,15 +174,40 @@ def checked_name(workflow: Construct, name: str | None) -> str:
     return name
 
 
-def checked_definition(workflow: Construct, definition: object) -> Definition:
-    """Return `definition`.
+def checked_definition(
+    workflow: Construct, definition: object, body: object, substitutions: Mapping[str, str] | None
+) -> Definition:
+    """Return the definition in `definition` or `body`.
+
+    Args:
+        workflow: the workflow.
+        definition: a `Definition`, a `DefinitionBody`, a state or a chain; None for `body`.
+        body: a `DefinitionBody`; None for `definition`.
+        substitutions: texts and tokens that replace names in a `DefinitionBody`.
 
     Raises:
-        ConstructError: it is no `Definition`.
+        ConstructError: both or none are given, one has another type, or a `Definition` has substitutions.
+        DefinitionError: the body cannot be read.
     """
-    if isinstance(definition, Definition):
-        return definition
-    raise ConstructError(workflow, f"definition: expected one of Definition.from_..., got {definition!r}")
+    given = [
+        (name, value) for name, value in (("definition", definition), ("definition_body", body)) if value is not None
+    ]
+    if len(given) != 1:
+        found = "both" if given else "none"
+        raise ConstructError(workflow, f"definition, definition_body: expected one of the two, got {found}")
+    name, value = given[0]
+    if isinstance(value, Definition):
+        if substitutions is not None:
+            remedy = "give them to Definition.from_asl or from_asl_file"
+            raise ConstructError(workflow, f"definition_substitutions: expected a `DefinitionBody` with them; {remedy}")
+        return value
+    from unum_compiler.frontends.chainable import is_body  # noqa: PLC0415 - loads aws_stepfunctions, which few apps use
+
+    if not is_body(value):
+        raise ConstructError(
+            workflow, f"{name}: expected one of Definition.from_..., a DefinitionBody or a chain, got {value!r}"
+        )
+    return Definition.from_body(value, workflow, substitutions=substitutions)
 
 
 def checked_retention_s(workflow: Construct, retention: Duration | None) -> int:
