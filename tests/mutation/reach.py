@@ -1,0 +1,202 @@
+"""Which tests execute which blocks of the protocol and the stores, and how long each test takes.
+
+`python -m tests.mutation.reach FILE TESTS...` runs the tests once and writes FILE. Every block of statements notes that
+it was entered, which costs the searches nothing that shows; tracing lines would triple their time.
+"""
+
+import ast
+import builtins
+import json
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import pytest
+
+from tests.mutation.mutants import FOLDERS, ROOT, RUNTIME, Mutant
+from tests.mutation.trial import PYTEST, Verdict
+
+TESTS = (
+    *("tests/unit/protocol", "tests/unit/store", "tests/contract", "tests/simulation", "tests/golden"),
+    *("tests/unit/client", "tests/unit/aws", "tests/unit/model", "tests/unit/services", "tests/unit/cli"),
+)
+"""All tests that execute the protocol or the stores without an emulator."""
+
+FIRST_KILLERS = 20
+"""Tests that have killed other mutants of the module are tried first, at most so many."""
+
+NOTE = "__note_block__"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive statements that are entered together.
+
+    Attributes:
+        first: number of the first line.
+        last: number of the last line.
+        tests: the tests that enter it.
+    """
+
+    first: int
+    last: int
+    tests: Sequence[str]
+
+
+@dataclass
+class Reach:
+    """Measured reach of tests.
+
+    Attributes:
+        seconds: duration of each test that passed.
+        blocks: the blocks of each module.
+        budget_s: how long the tests of one mutant may take.
+    """
+
+    seconds: Mapping[str, float]
+    blocks: Mapping[str, Sequence[Block]]
+    budget_s: float = 20.0
+    _kills: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+
+    @classmethod
+    def of(cls, measured: Mapping[str, Any], budget_s: float) -> "Reach":
+        """Return the reach that `measure` has found."""
+        names: list[str] = measured["tests"]
+        blocks = {
+            module: [Block(first, last, [names[at] for at in tests]) for first, last, tests in found]
+            for module, found in measured["blocks"].items()
+        }
+        return cls(dict(zip(names, measured["seconds"], strict=True)), blocks, budget_s)
+
+    def choose(self, mutant: Mutant, known: Mapping[str, object]) -> list[str]:
+        """Return the tests that execute the change, the likeliest and quickest first, as many as the budget allows."""
+        found = [test for test in self._reaching(mutant) if test in known]
+        killers = [test for test, _ in self._kills[mutant.module].most_common(FIRST_KILLERS)]
+        found.sort(key=lambda test: (test not in killers, not is_at_home(test, mutant), self.seconds[test]))
+        chosen: list[str] = []
+        spent_s = 0.0
+        for test in found:
+            spent_s += self.seconds[test]
+            if spent_s > self.budget_s and chosen:
+                break
+            chosen.append(test)
+        return chosen
+
+    def learn(self, mutant: Mutant, verdict: Verdict) -> None:
+        """Remember the test that killed the mutant."""
+        if verdict.by:
+            self._kills[mutant.module][verdict.by] += 1
+
+    def _reaching(self, mutant: Mutant) -> set[str]:
+        if not mutant.scope:  # executed by the import
+            return self._of_modules.get(mutant.module, set())
+        line = mutant.changed.start
+        around = [block for block in self.blocks[mutant.module] if block.first <= line <= block.last]
+        return set(min(around, key=lambda block: block.last - block.first).tests) if around else set()
+
+    @cached_property
+    def _of_modules(self) -> Mapping[str, set[str]]:
+        return {module: {test for block in found for test in block.tests} for module, found in self.blocks.items()}
+
+
+def existing(tests: Sequence[str]) -> list[str]:
+    """Return the folders that exist."""
+    return [test for test in tests if (ROOT / test).exists()]
+
+
+def is_at_home(test: str, mutant: Mutant) -> bool:
+    """Return True if the test is in the folder that mirrors the mutant's."""
+    return test.startswith((f"tests/unit/{mutant.room}/", *(("tests/contract/",) if mutant.room == "store" else ())))
+
+
+class Instrument(ast.NodeTransformer):
+    """Makes every block inside of functions note its number in `blocks`."""
+
+    def __init__(self, module: str, blocks: list[tuple[str, int, int]]) -> None:
+        self._module = module
+        self._blocks = blocks
+        self._depth = 0
+
+    def visit(self, node: ast.AST) -> Any:
+        """Instrument the node's blocks, inner ones first."""
+        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        self._depth += is_function
+        self.generic_visit(node)
+        if self._depth and not isinstance(node, ast.ClassDef):
+            for name in ("body", "orelse", "finalbody"):
+                statements = getattr(node, name, None)
+                if isinstance(statements, list) and statements:
+                    setattr(node, name, [*self._noting(statements), *statements])
+        self._depth -= is_function
+        return node
+
+    def _noting(self, statements: list[ast.stmt]) -> Iterator[ast.stmt]:
+        first = statements[0]
+        note = ast.parse(f"{NOTE}({len(self._blocks)})").body[0]
+        self._blocks.append((self._module, first.lineno, statements[-1].end_lineno or first.lineno))
+        yield ast.fix_missing_locations(ast.copy_location(note, first))
+
+
+class Measurement:
+    """pytest plugin that records the duration of each test and the blocks that it enters."""
+
+    def __init__(self) -> None:
+        self.entered: set[int] = set()
+        self.reached: dict[str, frozenset[int]] = {}
+        self.seconds: dict[str, float] = {}
+        self.failed: set[str] = set()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self) -> None:
+        """Begin anew."""
+        self.entered.clear()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add the duration of a phase, and what was entered until its end."""
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0) + report.duration
+        self.reached[report.nodeid] = frozenset(self.entered)
+        if not report.passed:
+            self.failed.add(report.nodeid)
+
+
+def measure(tests: Sequence[str]) -> dict[str, Any]:
+    """Run the tests and return what they reach, as JSON."""
+    blocks: list[tuple[str, int, int]] = []
+    plugin = Measurement()
+    setattr(builtins, NOTE, plugin.entered.add)
+    _instrument_imports(blocks)
+    pytest.main([*PYTEST, *tests], plugins=[plugin])
+    names = [name for name in plugin.seconds if name not in plugin.failed]
+    entering: list[list[int]] = [[] for _ in blocks]
+    for at, name in enumerate(names):
+        for number in plugin.reached[name]:
+            entering[number].append(at)
+    found: dict[str, list[Any]] = defaultdict(list)
+    for (module, first, last), tests_of_block in zip(blocks, entering, strict=True):
+        found[module].append((first, last, tests_of_block))
+    return {"tests": names, "seconds": [round(plugin.seconds[name], 4) for name in names], "blocks": found}
+
+
+def _instrument_imports(blocks: list[tuple[str, int, int]]) -> None:
+    """Make later imports of the mutated modules note what they execute."""
+    read_code = SourceFileLoader.get_code
+
+    def get_code(loader: SourceFileLoader, name: str) -> CodeType | None:
+        path = Path(loader.path)
+        if not any(path.is_relative_to(folder) for folder in FOLDERS):
+            return read_code(loader, name)
+        tree = Instrument(path.relative_to(RUNTIME).as_posix(), blocks).visit(ast.parse(path.read_bytes()))
+        return compile(tree, loader.path, "exec")
+
+    SourceFileLoader.get_code = get_code  # type: ignore[assignment]
+
+
+if __name__ == "__main__":
+    target, *given = sys.argv[1:]
+    Path(target).write_text(json.dumps(measure(existing(given))), encoding="utf-8")

@@ -1,0 +1,47 @@
+# ruff: noqa: T201 - a command prints
+"""Report what a trial found, and say whether the tests are good enough."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from tests.mutation.mutants import ROOT, Mutant, all_mutants
+from tests.mutation.score import explanations, needless, score, unexplained
+from tests.mutation.trial import Verdict
+
+OUT = ROOT / "out" / "mutation"
+GOAL = 0.90
+MOST_EQUIVALENT = 0.03
+
+
+def report(verdicts: Sequence[Verdict], everything: Sequence[Mutant], *, is_whole: bool = False) -> int:
+    """Write and print the score, print what is to be done, and return the exit code.
+
+    Args:
+        verdicts: the verdicts.
+        everything: the mutants that they are a sample of.
+        is_whole: True if they are all mutants.
+    """
+    explained = explanations()
+    found, left = score(verdicts, explained), unexplained(verdicts, explained)
+    low, high = found.interval(len(everything))
+    useless = needless(verdicts, explained, [mutant.name for mutant in all_mutants()])
+    figures = {
+        "mutants": len(everything),
+        **asdict(found),
+        "score": round(found.share, 4),
+        "interval": [round(low, 4), round(high, 4)],
+        "unexplained": len(left),
+    }
+    OUT.mkdir(parents=True, exist_ok=True)
+    (OUT / "score.json").write_text(json.dumps(figures, indent=1), encoding="utf-8")
+    for verdict in left:
+        print(f"{verdict.fate}, not explained: {verdict.mutant}")
+    for name in useless:
+        print(f"explained, but killed or gone; remove it from explained.toml: {name}")
+    print(
+        f"{found.killed} of {found.tried} killed, {found.equivalent} equivalent, {found.accepted} accepted, "
+        f"{len(left)} not explained: {found.share:.1%}; of all {len(everything)} between {low:.1%} and {high:.1%}"
+    )
+    is_good = high >= GOAL and found.equivalent <= MOST_EQUIVALENT * max(1, found.tried)
+    return 0 if is_good and not useless and not (is_whole and left) else 1

@@ -1,0 +1,90 @@
+"""What a trial of mutants shows: the score with its confidence interval, and the survivors with their explanations."""
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+
+from tests.mutation.trial import Verdict
+
+EXPLAINED = Path(__file__).with_name("explained.toml")
+EQUIVALENT = "equivalent"
+KINDS = (EQUIVALENT, "accepted")
+Z = 1.96
+"""Standard deviations of a confidence interval of 95 %."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why no test kills a mutant.
+
+    Attributes:
+        kind: "equivalent" if no test can, "accepted" if it changes nothing that this project promises.
+        why: the reason.
+    """
+
+    kind: str
+    why: str
+
+
+def explanations() -> Mapping[str, Explanation]:
+    """Return the explained survivors by their names."""
+    groups = tomllib.loads(EXPLAINED.read_text(encoding="utf-8")).get("survivors", [])
+    return {name: Explanation(group["kind"], group["why"]) for group in groups for name in group["mutants"]}
+
+
+@dataclass(frozen=True)
+class Score:
+    """Figures of tried mutants; those that are no Python count nowhere.
+
+    Attributes:
+        tried: how many were tried.
+        killed: how many a test or a limit ended.
+        equivalent: how many survivors are explained as equivalent.
+        accepted: how many are explained otherwise.
+    """
+
+    tried: int
+    killed: int
+    equivalent: int
+    accepted: int
+
+    @property
+    def share(self) -> float:
+        """Share of the mutants killed, of those that are not equivalent."""
+        return self.killed / max(1, self.tried - self.equivalent)
+
+    def interval(self, of: int) -> tuple[float, float]:
+        """Return Wilson's interval of 95 % for the share among `of` mutants; the share itself if all were tried."""
+        n, p = self.tried - self.equivalent, self.share
+        if self.tried >= of or n == 0:
+            return p, p
+        middle, width = p + Z * Z / (2 * n), Z * sqrt(p * (1 - p) / n + Z * Z / (4 * n * n))
+        return (middle - width) / (1 + Z * Z / n), (middle + width) / (1 + Z * Z / n)
+
+
+def score(verdicts: Iterable[Verdict], explained: Mapping[str, Explanation]) -> Score:
+    """Return the figures of the verdicts."""
+    valid = [verdict for verdict in verdicts if verdict.fate != "invalid"]
+    alive = Counter(explained[verdict.mutant].kind for verdict in valid if is_explained(verdict, explained))
+    killed = sum(verdict.is_dead for verdict in valid)
+    return Score(len(valid), killed, alive[EQUIVALENT], alive.total() - alive[EQUIVALENT])
+
+
+def is_explained(verdict: Verdict, explained: Mapping[str, Explanation]) -> bool:
+    """Return True for a survivor with an explanation."""
+    return verdict.fate in ("survived", "unreached") and verdict.mutant in explained
+
+
+def unexplained(verdicts: Iterable[Verdict], explained: Mapping[str, Explanation]) -> list[Verdict]:
+    """Return the survivors without an explanation."""
+    return [each for each in verdicts if each.fate in ("survived", "unreached") and each.mutant not in explained]
+
+
+def needless(verdicts: Iterable[Verdict], explained: Mapping[str, Explanation], existing: Iterable[str]) -> list[str]:
+    """Return the explanations of mutants that a test kills, or that no longer exist."""
+    killed = {verdict.mutant for verdict in verdicts if verdict.is_dead}
+    gone = explained.keys() - set(existing)
+    return sorted(gone | (killed & explained.keys()))

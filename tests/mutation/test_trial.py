@@ -1,0 +1,129 @@
+"""The trial of mutants itself: what it takes for one, how it puts it in, and how it counts."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mutation import score
+from tests.mutation.mutants import FOLDERS, ROOT, RUNTIME, Mutant, all_mutants, mutants_of, sample
+from tests.mutation.score import EQUIVALENT, KINDS, Explanation, Score, explanations, needless
+from tests.mutation.trial import Verdict
+
+STORE = RUNTIME / "store" / "memory.py"
+COMPARISON = "_check_size: if size>[ → =]MAX_ITEM_BYTES:"
+"""A mutant that no test kills, for no item has just that size; the tests below replace its text by others."""
+
+PROGRAM = """
+import json, sys
+from dataclasses import replace
+import pytest
+from tests.mutation import trial
+from tests.mutation.test_trial import mutant
+trial.TEST_CPU_S = 1
+verdicts = []
+mutants = [replace(mutant(part), **change) for part, change in json.loads(sys.argv[1])]
+plugin = trial.Trial(mutants, lambda _, items: [*items], lambda _, verdict: verdicts.append(verdict.fate))
+pytest.main([*trial.PYTEST, "-k", "memory", "tests/contract/test_store.py"], plugins=[plugin])
+print(json.dumps(verdicts))
+"""
+
+
+def mutant(part: str) -> Mutant:
+    """Return the only mutant of the memory store whose name ends like this."""
+    (found,) = [each for each in mutants_of(STORE) if each.name.endswith(part)]
+    return found
+
+
+def fates(*changes: tuple[str, dict[str, Any]]) -> list[str]:
+    """Try mutants, with other fields, against the contract of the memory store, in a process of their own."""
+    command = [sys.executable, "-c", PROGRAM, json.dumps(changes)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603 - ours
+    return [*json.loads(done.stdout.splitlines()[-1])]
+
+
+def test_every_module_of_both_folders_has_mutants() -> None:
+    modules = {path.relative_to(RUNTIME).as_posix() for folder in FOLDERS for path in folder.rglob("*.py")}
+    without_code = {module for module in modules if module.endswith("__init__.py")} | {"store/objects.py"}
+    assert {mutant.module for mutant in all_mutants()} == modules - without_code
+
+
+def test_names_of_mutants_are_unique() -> None:
+    assert len({mutant.name for mutant in all_mutants()}) == len(all_mutants())
+
+
+def test_a_sample_keeps_its_mutants_when_others_come_and_go() -> None:
+    everything = all_mutants()
+    before = sample(everything, 100, "seed")
+    after = sample(tuple(mutant for mutant in everything if mutant not in before[::2]), 50, "seed")
+    assert after[:50] == before[1::2]
+
+
+def test_the_operators_of_the_tool_are_applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "def f(a: int = 1) -> bool:\n    x = read(a, consistent=True)\n    return x and not len(a) < 2\n"
+    (tmp_path / "module.py").write_text(code, encoding="utf-8")
+    monkeypatch.setattr("tests.mutation.mutants.RUNTIME", tmp_path)
+    found = [(mutant.scope, mutant.change) for mutant in mutants_of(tmp_path / "module.py")]
+    assert found == [
+        ("", "def f(a: int =[1 → 2]) -> bool:"),
+        ("f", "x =[read(a, consistent=True) → None]"),
+        ("f", "x = read([a → None], consistent=True)"),
+        ("f", "x = read(a, consistent=[True → None])"),
+        ("f", "x = read([a, → ]consistent=True)"),
+        ("f", "x = read(a[, consistent=True → ])"),
+        ("f", "x = read(a, consistent=[True → False])"),
+        ("f", "return x[and → or]not len(a) < 2"),
+        ("f", "return x and[not → ]len(a) < 2"),
+        ("f", "return x and not len(a)<[ → =]2"),
+        ("f", "return x and not len(a) <[2 → 3]"),
+    ]
+
+
+def test_a_mutant_is_tried_in_functions_and_with_new_imports() -> None:
+    harmless, fatal = {"text": "> MAX_ITEM_BYTES"}, {"text": "!= MAX_ITEM_BYTES"}
+    anew = {"scope": ""}  # as if it were at module level
+    assert fates(
+        (COMPARISON, harmless),
+        (COMPARISON, harmless | anew),
+        (COMPARISON, fatal),
+        (COMPARISON, fatal | anew),
+        (COMPARISON, {"text": "= = 1"}),
+        (COMPARISON, {"text": " and [... for _ in iter(int, 1)] > []"}),
+    ) == ["survived", "survived", "killed", "killed", "invalid", "endless"]
+
+
+def verdicts(**fates: str) -> list[Verdict]:
+    return [Verdict(name, fate) for name, fate in fates.items()]
+
+
+EXPLAINED: Mapping[str, Explanation] = {
+    "same": Explanation(EQUIVALENT, "no difference"),
+    "log": Explanation("accepted", "a text for people"),
+}
+
+
+def test_the_score_leaves_out_what_is_equivalent_or_no_python() -> None:
+    found = score.score(verdicts(a="killed", b="endless", same="survived", log="unreached", c="invalid"), EXPLAINED)
+    assert found == Score(tried=4, killed=2, equivalent=1, accepted=1)
+    assert found.share == 2 / 3
+
+
+def test_an_interval_gets_narrow_with_the_sample_and_is_a_point_at_the_end() -> None:
+    few, many = Score(60, 54, 0, 0), Score(6000, 5400, 0, 0)
+    assert few.interval(9000)[0] < many.interval(9000)[0] < 0.9 < many.interval(9000)[1] < few.interval(9000)[1]
+    assert many.interval(6000) == (0.9, 0.9)
+
+
+def test_an_explanation_of_what_is_killed_or_gone_is_needless() -> None:
+    assert needless(verdicts(same="killed", log="survived"), EXPLAINED, ["same", "log"]) == ["same"]
+    assert needless(verdicts(same="survived"), EXPLAINED, ["same"]) == ["log"]
+
+
+def test_explanations_are_of_mutants_that_exist_and_say_why() -> None:
+    found = explanations()
+    assert needless([], found, [mutant.name for mutant in all_mutants()]) == []
+    assert all(each.kind in KINDS and each.why for each in found.values())

@@ -1,0 +1,218 @@
+"""Try mutants in forked copies of a pytest process that has collected its tests and imported everything.
+
+A copy puts one mutant in, runs the tests that may notice it, ends at the first failure, and says which test failed.
+That takes some hundredths of a second, where a new process would import for seconds.
+"""
+
+import gc
+import json
+import os
+import resource
+import selectors
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import pytest
+
+from tests.mutation.injection import Places, forget_imports, functions, put_into_functions
+from tests.mutation.mutants import Mutant
+
+ALLOWED_MEMORY = 6 * 2**30
+TEST_CPU_S = 10
+"""Processor time of a test after which it is endless; the longest takes a third of that."""
+SILENT_S = 120
+"""Time after which a copy waits for something that does not come."""
+
+PYTEST = (
+    *("-s", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:terminal"),
+    "--assert=plain",  # else pytest's own loader imports the runtime, for its plugin, and takes no mutated code
+    *("-m", "not e2e and not packaging and not long"),
+    *("-k", "not test_a_mistake_is_found"),
+)
+"""Options of every run of tests here. That planted mistakes are found says nothing about the code without them."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant.
+
+    Attributes:
+        mutant: name of the mutant.
+        fate: "killed", "endless" (killed by time or memory), "survived", "unreached" (no test comes by), or "invalid"
+            (no Python).
+        by: test that failed, if any.
+        tests: how many tests ran.
+        seconds: time that took.
+    """
+
+    mutant: str
+    fate: str
+    by: str = ""
+    tests: int = 0
+    seconds: float = 0.0
+
+    @property
+    def is_dead(self) -> bool:
+        """Return True if a test or a limit ended the mutant."""
+        return self.fate in ("killed", "endless")
+
+
+@dataclass
+class Trial:
+    """pytest plugin that tries mutants instead of running the collected tests.
+
+    Attributes:
+        mutants: mutants to try, in this order.
+        choose: returns the ids of the tests to run for a mutant, of those that were collected.
+        report: receives each verdict.
+        jobs: number of copies at a time.
+        end_s: monotonic time after which no further mutant is tried.
+    """
+
+    mutants: Iterable[Mutant]
+    choose: Callable[[Mutant, Mapping[str, pytest.Item]], Sequence[str]]
+    report: Callable[[Mutant, Verdict], None]
+    jobs: int = 1
+    end_s: float = float("inf")
+    _functions: Places = field(default_factory=dict)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Try all mutants."""
+        items = {item.nodeid: item for item in session.items}
+        self._functions = functions()
+        gc.collect()
+        gc.freeze()  # copies share the memory of what they do not write
+        waiting = iter(self.mutants)
+        with selectors.DefaultSelector() as copies:
+            running = sum(self._start_next(waiting, items, copies) for _ in range(self.jobs))
+            while running:
+                for key, _ in copies.select(timeout=1):
+                    copies.unregister(key.fileobj)
+                    self.report(key.data.mutant, key.data.verdict())
+                    running += self._start_next(waiting, items, copies) - 1
+                for key in [*copies.get_map().values()]:
+                    key.data.end_if_silent()
+        return True
+
+    def _start_next(
+        self, waiting: Iterator[Mutant], items: Mapping[str, pytest.Item], copies: selectors.BaseSelector
+    ) -> bool:
+        """Start a copy for the next mutant that has tests; return False if none is left."""
+        for mutant in waiting:
+            if time.monotonic() > self.end_s:
+                return False
+            chosen = [items[name] for name in self.choose(mutant, items)]
+            if mutant.code() is None:
+                self.report(mutant, Verdict(mutant.name, "invalid"))
+            elif not chosen:
+                self.report(mutant, Verdict(mutant.name, "unreached"))
+            else:
+                copy = _Copy(mutant, chosen, self._functions)
+                copies.register(copy.pipe, selectors.EVENT_READ, copy)
+                return True
+        return False
+
+
+class _Copy:
+    """A forked copy of this process with one mutant."""
+
+    def __init__(self, mutant: Mutant, items: Sequence[pytest.Item], places: Places) -> None:
+        self.mutant = mutant
+        self.began_s = time.monotonic()
+        self.pipe, writing = os.pipe()
+        self.process = os.fork()
+        if self.process == 0:
+            _run(mutant, items, places, writing)
+        os.close(writing)
+
+    def verdict(self) -> Verdict:
+        """Read what the copy says; a copy that ended without a word had too little time or memory."""
+        with os.fdopen(self.pipe) as pipe:
+            said = pipe.read()
+        _kill(self.process)
+        os.waitpid(self.process, 0)
+        seconds = round(time.monotonic() - self.began_s, 2)
+        return Verdict(self.mutant.name, **json.loads(said or '{"fate": "endless"}'), seconds=seconds)
+
+    def end_if_silent(self) -> None:
+        """Kill a copy that waits for ever; then its pipe closes."""
+        if time.monotonic() > self.began_s + SILENT_S:
+            _kill(self.process)
+
+
+def _kill(process: int) -> None:
+    """End a copy and the processes that its tests have left."""
+    for kill in (os.killpg, os.kill):
+        with suppress(ProcessLookupError):
+            kill(process, signal.SIGKILL)
+
+
+def _run(mutant: Mutant, items: Sequence[pytest.Item], places: Places, pipe: int) -> NoReturn:
+    """Run the tests with the mutant, say what happened, and end."""
+    os.setsid()
+    quiet = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2) if not os.environ.get("EVDEBUG") else ():
+        os.dup2(quiet, stream)
+    resource.setrlimit(resource.RLIMIT_AS, (ALLOWED_MEMORY, ALLOWED_MEMORY))
+    signal.signal(signal.SIGPROF, lambda *_: os._exit(1))
+    witness = Witness(pipe)
+    code = mutant.code()
+    assert code is not None
+    try:
+        if put_into_functions(mutant, code, places):
+            _run_collected(items, witness)
+        else:
+            forget_imports(mutant, code)
+            _run_anew(items, witness)
+    except BaseException as error:  # noqa: BLE001 - a mutant that ends pytest itself is dead
+        witness.say("killed", type(error).__name__)
+    witness.say("survived")
+
+
+def _run_collected(items: Sequence[pytest.Item], witness: "Witness") -> None:
+    items[0].config.pluginmanager.register(witness)
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+
+
+def _run_anew(items: Sequence[pytest.Item], witness: "Witness") -> None:
+    """Collect and run the tests again, with new imports."""
+    code = pytest.main([*PYTEST, "-x", *(item.nodeid for item in items)], plugins=[witness])
+    if code != pytest.ExitCode.OK:
+        witness.say("killed", code.name if isinstance(code, pytest.ExitCode) else str(code))
+
+
+class Witness:
+    """pytest plugin that tells of the first failure and ends the process."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+        self._tests = 0
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self) -> None:
+        """Begin to count the test's processor time."""
+        self._tests += 1
+        signal.setitimer(signal.ITIMER_PROF, TEST_CPU_S)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """End at the first failure."""
+        if report.failed:
+            self.say("killed", report.nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """End if a test cannot be imported."""
+        if report.failed:
+            self.say("killed", report.nodeid)
+
+    def say(self, fate: str, by: str = "") -> NoReturn:
+        """Write the verdict and end the process at once."""
+        os.write(self._pipe, json.dumps({"fate": fate, "by": by, "tests": self._tests}).encode())
+        os._exit(0)
