@@ -32,6 +32,9 @@ class Past:
         author: returns the checkpoint's author.
         retention_s: retention of items, in seconds.
         tolerance_ms: largest difference between two clocks.
+        is_fork: True for a fork, which begins with copies of another execution's commits.
+        is_given: True if the request for the fork gave another input.
+        entry: name of the commit that begins the fork's own steps; None before that commit, and without a fork.
     """
 
     committed: Callable[[Name], Checkpoint | None]
@@ -39,3 +42,6 @@ class Past:
     author: Callable[[Name], Author]
     retention_s: int
     tolerance_ms: int = 0
+    is_fork: bool = False
+    is_given: bool = False
+    entry: Name | None = None

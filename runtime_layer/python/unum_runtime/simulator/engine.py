@@ -7,10 +7,12 @@ from functools import partial
 from typing import Any
 
 from unum_runtime.errors import (
+    ExecutionAlreadyExists,
     ExecutionDoesNotExist,
     ExecutionNotRedrivable,
     InvokeError,
     LeaseHeldError,
+    NodeNotForkable,
     RefusedDelivery,
     StoreError,
 )
@@ -19,8 +21,9 @@ from unum_runtime.functions.failure_function import GivenUp, no_code
 from unum_runtime.model.checkpoint import Ending, Item
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json, Task
-from unum_runtime.model.naming import aside_key
+from unum_runtime.model.naming import Key, aside_key, start_key
 from unum_runtime.model.pack import ENDS, entry
+from unum_runtime.protocol.control.fork import fork
 from unum_runtime.protocol.control.nudge import nudge
 from unum_runtime.protocol.control.operator_requests import Control, Request, parse
 from unum_runtime.protocol.control.redrive import redrive
@@ -32,8 +35,9 @@ from unum_runtime.simulator import invariants
 from unum_runtime.simulator.invariants import Broken, Invariant
 from unum_runtime.simulator.ports import Ports, Suspended
 from unum_runtime.simulator.recorded_calls import OWN, SENDS, Answer, End, Operation, Primitive, Progress
-from unum_runtime.simulator.scenario import REQUEST_ID, Context
+from unum_runtime.simulator.scenario import Context
 from unum_runtime.simulator.surroundings.client_calls import read_first, read_rest
+from unum_runtime.simulator.surroundings.copied_steps import record_of_fork
 from unum_runtime.simulator.surroundings.redelivery import TIMED_OUT, finish, redeliver, send_back
 from unum_runtime.simulator.world import Delivery, Event, Hop, Record, World
 
@@ -66,6 +70,7 @@ class _TimedOut(BaseException):
 def begin(world: World, event: Event, *, is_copy: bool, skew_ms: int = 0) -> None:
     """Start a delivery of `event` in a sandbox with the clock error `skew_ms`, and run it up to its first call."""
     world.delivered += 1
+    world.focus_on(event)
     hop, progress = world.hop_of(event), world.first_progress(world.delivered, event)
     delivery = Delivery(
         number=world.delivered,
@@ -89,6 +94,7 @@ def begin(world: World, event: Event, *, is_copy: bool, skew_ms: int = 0) -> Non
 def proceed(world: World, delivery: Delivery, answer: Answer) -> None:
     """Answer the pending call of `delivery` and run it up to the next call."""
     world.running.remove(delivery)
+    world.focus_on(delivery.event)
     _run(world, replace(delivery, part=None) if delivery.part else delivery, delivery.progress.after(answer))
 
 
@@ -110,6 +116,7 @@ def apply(world: World, delivery: Delivery, *, repeated: bool = False) -> Answer
         Broken: the new content of the store breaks an invariant.
     """
     operation = delivery.pending
+    world.focus_on(delivery.event)
     world.say(delivery, lambda: describe(operation))
     try:
         answer = Answer(operation.primitive, _call_store(world, delivery))
@@ -146,16 +153,34 @@ def _check(world: World, delivery: Delivery, answer: Answer) -> None:
     if operation.primitive is Primitive.CREATE:
         if answer.value is None:
             invariants.check_references(world, *operation.positional)
-        world.find_execution()
+        key, item = operation.positional
+        if key.sort == "start":
+            _find_execution(world, delivery)
         if answer.value is None:
-            key, item = operation.positional
             invariants.check_failure(delivery, key, item)
-            invariants.record_creation(world, key, Record(world.author(delivery.hop.event), item))
+            invariants.record_creation(world, key, _record(world, delivery, key, item))
     # A pack's entry commits an outcome without a checkpoint of its own, so its record is derived from the entry.
     if operation.primitive is Primitive.EXTEND:
         _record_entry(world, delivery, *answer.value)
     if operation.primitive in (Primitive.CREATE, Primitive.EXTEND, Primitive.ADD):
         invariants.check_write(world, delivery, operation.positional[0])
+
+
+def _find_execution(world: World, delivery: Delivery) -> None:
+    """Note the execution whose start record `delivery` wrote or found."""
+    event = delivery.event
+    asked = _request_of(delivery).fork if event.control == Control.FORK else None
+    world.find_execution(event.execution or world.identity.name, asked)
+
+
+def _record(world: World, delivery: Delivery, key: Key, item: Item) -> Record:
+    """Return the record of a new item; a fork's copy keeps the origin's author and content."""
+    is_unfinished = world.own.origin is not None and world.own.entry is None
+    # A fork that died is finished by the next request about it, whatever it asks for.
+    is_finished_by = delivery.event.control not in (None, Control.STOP) and is_unfinished
+    if key.sort != "start" and (delivery.event.control == Control.FORK or is_finished_by):
+        return record_of_fork(world, key, item)
+    return Record(world.author(delivery.hop.event), item)
 
 
 def _record_entry(world: World, delivery: Delivery, is_set: bool, pack: Item) -> None:  # noqa: FBT001 - the answer
@@ -248,9 +273,9 @@ def _end(world: World, delivery: Delivery, end: End) -> None:
             text, follow = f"fails: {error}", partial(redeliver, error=InvokeError.__name__)
         case LeaseHeldError() as held:
             text, follow = f"is rejected for redelivery: {held}", partial(send_back, error=type(held).__name__)
-        case RefusedDelivery() | ExecutionNotRedrivable() as refused:
+        case RefusedDelivery() | ExecutionNotRedrivable() | NodeNotForkable() | ExecutionAlreadyExists() as refused:
             text, follow = f"is refused: {refused}", finish
-        case ExecutionDoesNotExist() as unknown if not world.store.read([world.scenario.start_key]):
+        case ExecutionDoesNotExist() as unknown if not _is_stored(world, _request_of(delivery).execution):
             text, follow = f"gets the answer: {unknown}", finish
         case InvokeError() as error if delivery.event.is_record:  # redelivered too often: the record shows it
             text, follow = f"fails: {error}", partial(redeliver, error=InvokeError.__name__)
@@ -260,6 +285,11 @@ def _end(world: World, delivery: Delivery, end: End) -> None:
             ) from error
     world.say(delivery, lambda: text)
     follow(world, delivery)
+
+
+def _is_stored(world: World, name: str) -> bool:
+    """Return True if the execution's start record has not expired."""
+    return bool(world.store.read([start_key(world.scenario.workflow.name, name)]))
 
 
 @dataclass
@@ -326,16 +356,20 @@ def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | No
         most_begun=scenario.most_begun,
     )
     if delivery.event.control == Control.NUDGE:
-        nudge(runtime, scenario.execution_name, silent_ms=_request_of(delivery).silent_ms)
+        nudge(runtime, delivery.event.execution, silent_ms=_request_of(delivery).silent_ms)
     elif delivery.event.control == Control.REDRIVE:
-        redrive(runtime, scenario.execution_name)
+        redrive(runtime, delivery.event.execution)
+    elif delivery.event.control == Control.FORK:
+        asked = _request_of(delivery).fork
+        assert asked is not None  # noqa: S101 - `parse` returns the details of every fork
+        fork(runtime, asked)
     elif delivery.event.control == Control.STOP:
         return stop_execution(runtime, world.identity, _request_of(delivery).failure).ending
     elif delivery.event.is_record:
         handler = replace(runtime, hosts=frozenset(), call=no_code, fuses=None)
         failure_function.recover(handler, GivenUp.from_record(json.loads(delivery.event.payload)), None)
     elif delivery.event.envelope is None:
-        scenario.entry(runtime, REQUEST_ID, json.loads(delivery.event.payload))
+        scenario.entry(runtime, delivery.event.execution, json.loads(delivery.event.payload))
     else:
         # Parsed anew for each run of the code, because user code may change its event.
         step(runtime, Envelope.from_json(json.loads(delivery.event.payload)))

@@ -204,22 +204,35 @@ def settle(world: World) -> Ending:
     """
     left, faults = world.left, world.scenario.faults
     is_whole = (left.losses, left.vanishes) == (faults.losses, faults.vanishes) and not (faults.give_ups and world.dead)
-    if world.ending is not None or is_whole:
-        return check_end(world)
+    if world.has_ended or is_whole:
+        return _check_ends(world)
     # Settle a copy without fault budgets: the search continues from the original world.
     again = world.copy()
     again.left = NO_FAULTS
     if left.losses < faults.losses:
-        again.waiting.append(Event.of(world.scenario.start_event(), again.clock.ms))
+        again.waiting += [
+            Event.started(name, payload, again.clock.ms) for name, payload in world.scenario.start_events()
+        ]
     again.waiting += [replace(event, sent_ms=again.clock.ms, returned=0) for event in again.dead]
     again.dead.clear()
     _run_to_end(again)
     for _ in range(MOST_SWEEPS if left.vanishes < faults.vanishes else 0):
-        if again.ending is None:
+        if not again.has_ended:
             again.clock.ms += SILENT_MS
-            begin(again, again.request(Control.NUDGE, silent_ms=SILENT_MS), is_copy=True)
-            _run_to_end(again)
-    return check_end(again)
+            for execution in [each.execution for each in again.observed.values() if each.ending is None]:
+                begin(again, again.request(Control.NUDGE, execution.name, silent_ms=SILENT_MS), is_copy=True)
+                _run_to_end(again)
+    return _check_ends(again)
+
+
+def _check_ends(world: World) -> Ending:
+    """Return the first execution's ending; raise Broken if any has not ended."""
+    world.focus = None
+    endings = []
+    for execution in world.observed:
+        world.focus = execution
+        endings.append(check_end(world))
+    return endings[0] if endings else check_end(world)
 
 
 def _run_to_end(world: World) -> None:

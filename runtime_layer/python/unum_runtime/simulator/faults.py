@@ -52,6 +52,8 @@ class Faults:
         skews: deliveries to sandboxes whose clock is `SKEW_MS` slow or fast.
         repeats: writes and sends that the AWS client repeats after a lost answer.
         splits: reads of several items that see two moments.
+        forks: requests for the forks of the scenario, repeated until the request gets an answer.
+        restarts: starts of the first execution's name after its start record has expired.
         give_ups: events that Lambda gives up before their last attempt. If it is not 0, the failure handler gets a
             record of every event that Lambda gives up, and events have Lambda's maximum age.
     """
@@ -71,6 +73,8 @@ class Faults:
     repeats: int = 0
     splits: int = 0
     give_ups: int = 0
+    forks: int = 0
+    restarts: int = 0
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -10,16 +10,18 @@ from unum_runtime.functions.failure_function import TRANSIENT
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Success, to_text
 from unum_runtime.model.envelope import Envelope, Stored
 from unum_runtime.model.ir import Collection, Guard, Json
-from unum_runtime.model.naming import Key, Name, checkpoint_key, execution_partition, job_partition, memo_key
+from unum_runtime.model.naming import Key, Name, checkpoint_key, execution_partition, job_partition, memo_key, start_key
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.protocol.runtime import Call, JobPending
 from unum_runtime.simulator.committed_past import Author, Past
 from unum_runtime.simulator.comparison import explains, same_json
 from unum_runtime.simulator.expected_recovery import Due, deadline_ms, due_retry
 from unum_runtime.simulator.faults import RUN_S, tolerance_ms
+from unum_runtime.simulator.observed import Place, Preserved
 from unum_runtime.simulator.recorded_calls import Answer, Primitive
 from unum_runtime.simulator.reference import Reference, Unexplained
-from unum_runtime.simulator.world import Delivery, Event, Place, Preserved, Record, Work, World
+from unum_runtime.simulator.surroundings.provenance import unknown_stamps
+from unum_runtime.simulator.world import Delivery, Event, Record, Work, World
 from unum_runtime.store.large_items import references, resolve
 
 LONGEST_MS = 10**12
@@ -36,6 +38,7 @@ class Invariant(Enum):
     NOTHING_LEAKS = (5, "nothing leaks")
     SAME_VIEW = (7, "same view as in a failure-free run")
     STOPPED = (8, "nothing starts after a stop")
+    OWN_HISTORY = (9, "no mixed histories")
 
     def __str__(self) -> str:
         number, name = self.value
@@ -67,7 +70,8 @@ def check_write(world: World, delivery: Delivery, key: Key) -> None:
 def record_creation(world: World, key: Key, record: Record) -> None:
     """Record an item's first content at `key`; raise Broken if `key` had other content before."""
     before = world.records.get(key)
-    if before is None:
+    is_expired = key.sort == "start" and world.identity.started_ms > int(before.item["at"]) if before else False
+    if before is None or is_expired:
         world.records = world.records.plus(key, record)
     elif before.item != record.item:
         raise Broken(Invariant.CONSISTENT, f"{key}: a second outcome {record.item} was committed after {before.item}")
@@ -101,12 +105,12 @@ def record_preserved(world: World) -> None:
     """
     steps = [*_stored_steps(world)]
     inside = [checkpoint for checkpoint in steps if checkpoint.name.frames]
-    end = max(checkpoint.name.step for checkpoint in steps if not checkpoint.name.frames)
+    end = max((checkpoint.name.step for checkpoint in steps if not checkpoint.name.frames), default=0)
     last = max((_try(checkpoint.name) for checkpoint in inside), default=(0, 0))
-    if world.ending is not None and world.preserved.iteration < last[0] == end:  # the execution failed in a fan-out
+    if world.ending is not None and world.own.preserved.iteration < last[0] == end:  # the execution failed in a fan-out
         names = (checkpoint.name for checkpoint in inside if isinstance(checkpoint.outcome, Success))
         again = end + 2  # the redrive's own commit takes one step
-        world.preserved = Preserved(last[0], again, frozenset(_place(name) for name in names if _try(name) == last))
+        world.note(preserved=Preserved(last[0], again, frozenset(_place(name) for name in names if _try(name) == last)))
 
 
 def check_requested(world: World, delivery: Delivery, event: Event) -> None:
@@ -143,7 +147,7 @@ def check_result(world: World) -> None:
     if ending is None:
         return
     if world.ending is None:
-        world.ending = ending
+        world.note(ending=ending)
         check_consistent(world)
     elif ending != world.ending:
         raise Broken(Invariant.ONE_RESULT, f"the execution ended with {world.ending}, and now with {ending}")
@@ -159,7 +163,9 @@ def check_consistent(world: World) -> None:
     _, expected = _failure_free_run(world)
     if world.is_stopped:
         ends = [
-            key for key, record in world.records.items() if "status" in record.item and not _is_redriven(world, key)
+            key
+            for key, record in world.records.items()
+            if "status" in record.item and _is_own(world, key) and not _is_redriven(world, key)
         ]
         if len(ends) > 1:
             raise Broken(Invariant.ONE_RESULT, f"the execution was stopped, but has several ends: {ends}")
@@ -195,6 +201,9 @@ def check_user_code(world: World, delivery: Delivery, call: Call, event: Json) -
     # Without a committed predecessor, another delivery may still commit another outcome for it, and win.
     if (name, call.state) not in reference.unsettled:
         _check_view(world, reference, delivery, call.state, event)
+        _check_same_input(world, reference, delivery, (name, call.state))
+    if unknown := unknown_stamps(world, event):
+        raise Broken(Invariant.OWN_HISTORY, f"{delivery} sees {unknown}, which its execution has not committed")
     _check_idempotency_key(world, (name, call.state), call.idempotency_key)
 
 
@@ -259,10 +268,21 @@ def _check_view(world: World, reference: Reference, delivery: Delivery, state: s
         )
 
 
+def _check_same_input(world: World, reference: Reference, delivery: Delivery, work: Work) -> None:
+    """Raise Broken if committed outcomes determine another input now than for an earlier run of the same attempt."""
+    tried = (work, delivery.hop.event.retries)
+    view = to_text(reference.visits[work[0]].event(tried[1], now_ms=0))
+    before = world.inputs.get(tried)
+    if before is None:
+        world.inputs = world.inputs.plus(tried, view)
+    elif before != view:
+        raise Broken(Invariant.SAME_VIEW, f"{work}: the committed input changed from {before} to {view}")
+
+
 def _forget_ending(world: World, delivery: Delivery) -> None:
     """Forget the ending if a redrive resumed the execution."""
     if delivery.event.control == Control.REDRIVE and world.ending is not None and _ending(world) is None:
-        world.ending = None
+        world.note(ending=None)
 
 
 def _stored_steps(world: World) -> Iterator[Checkpoint]:
@@ -272,7 +292,7 @@ def _stored_steps(world: World) -> Iterator[Checkpoint]:
 
 def _is_preserved(world: World, name: Name) -> bool:
     """Return True if `name` succeeded before the redrive; a later retry of the whole fan-out preserves nothing."""
-    return _try(name) == (world.preserved.again, 0) and _place(name) in world.preserved.places
+    return _try(name) == (world.own.preserved.again, 0) and _place(name) in world.own.preserved.places
 
 
 def _try(name: Name) -> tuple[int, int]:
@@ -311,7 +331,7 @@ def _check_idempotency_key(world: World, work: Work, key: str) -> None:
 
 
 def _check_place(world: World, delivery: Delivery, key: Key) -> None:
-    if key == world.scenario.start_key:
+    if key == start_key(world.scenario.workflow.name, world.identity.name):
         return
     if key.sort == "start":
         raise Broken(Invariant.ONE_RESULT, f"{delivery} starts another execution: {key.partition}")
@@ -347,7 +367,7 @@ def check_expiry(world: World) -> None:
 
 
 def _ending(world: World) -> Ending | None:
-    return world.execution and stored_steps.ending(world.view, world.scenario.workflow.name, world.execution)
+    return world.focus and stored_steps.ending(world.view, world.scenario.workflow.name, world.focus)
 
 
 def _is_same(expected: Ending, found: Ending) -> bool:
@@ -360,15 +380,16 @@ def _failure_free_run(world: World) -> tuple[Reference, Ending | None]:
 
     Worlds with equal records share the run, except with objects, because records contain only their names.
     """
-    known = world.failure_free.get(world.records.digest)
+    state = hash((world.records.digest, world.focus))
+    known = world.failure_free.get(state)
     if known is not None and world.scenario.least_bytes is None:
         return known
     reference = Reference(world.scenario.workflow, world.identity, _read_past(world))
     try:
-        found = reference, reference.run(world.scenario.input)
+        found = reference, reference.run(world.own.value)
     except Unexplained as error:
         raise Broken(Invariant.CONSISTENT, str(error)) from None
-    world.failure_free[world.records.digest] = found
+    world.failure_free[state] = found
     return found
 
 
@@ -391,4 +412,15 @@ def _read_past(world: World) -> Past:
     def author(name: Name) -> Author:
         return world.records[checkpoint_key(workflow.name, name)].author
 
-    return Past(committed, stopped, author, world.scenario.retention_s, tolerance_ms(world.scenario.faults))
+    tolerance = tolerance_ms(world.scenario.faults)
+    own = world.own
+    return Past(
+        committed,
+        stopped,
+        author,
+        world.scenario.retention_s,
+        tolerance,
+        is_fork=own.origin is not None,
+        is_given=own.fork is not None and own.fork.value is not None,
+        entry=own.entry,
+    )

@@ -6,12 +6,14 @@ from enum import StrEnum
 from typing import assert_never
 
 from unum_runtime.model.checkpoint import Status
+from unum_runtime.model.naming import start_key
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.simulator import engine
 from unum_runtime.simulator.faults import EVENT_AGE_S, RUN_S, SKEW_MS, Fault
 from unum_runtime.simulator.recorded_calls import READS, SENDS, Answer
 from unum_runtime.simulator.scenario import BEGUN_MS
 from unum_runtime.simulator.surroundings.client_calls import REPEATABLE, cuts
+from unum_runtime.simulator.surroundings.copied_steps import fork_request
 from unum_runtime.simulator.surroundings.redelivery import errors, give_up, give_up_old
 from unum_runtime.simulator.world import Delivery, Event, World
 
@@ -27,6 +29,7 @@ class Kind(StrEnum):
     GIVE_UP = "give up"
     RESEND = "resend"
     JUMP = "jump"
+    RESTART = "restart"
     WAIT = "wait"
     STOP = "stop"
     REQUEST = "request"
@@ -34,7 +37,7 @@ class Kind(StrEnum):
 
 _FAULTS = frozenset({Kind.DUPLICATE, Kind.LOSE, Kind.VANISH, Kind.GIVE_UP, Kind.JUMP, Kind.STOP})
 
-REQUESTS = (Control.NUDGE, Control.REDRIVE)
+REQUESTS = (Control.NUDGE, Control.REDRIVE, Control.FORK)
 """Requests that operators may make."""
 
 
@@ -47,7 +50,8 @@ class Move:
         index: position of the event, delivery, clock jump, or entry in `REQUESTS`.
         fault: fault of the delivery's call, for `Kind.PROCEED`.
         sent: number of accepted events before a crash; for a throttle or repetition, position of the rejected or
-            repeated event; for a split read, see `cuts`; for a given up event, position of its error.
+            repeated event; for a split read, see `cuts`; for a given up event, position of its error; for a
+            request, position of the execution, or of the fork in the scenario.
         skew_ms: error of the sandbox's clock, for a new delivery.
     """
 
@@ -74,6 +78,7 @@ def moves(world: World) -> list[Move]:
         *_delivery_moves(world),
         *_event_moves(world),
         *_jump_moves(world),
+        *_restart_moves(world),
         *_stop_moves(world),
         *_request_moves(world),
     ]
@@ -104,10 +109,16 @@ def make(world: World, move: Move) -> None:
             give_up_old(world)
         case Kind.STOP:
             world.left = replace(world.left, stops=world.left.stops - 1)
-            stop = world.request(Control.STOP, error="Stopped", cause=f"{world.left.stops} more may follow")
+            name = [*world.observed][move.index].name
+            stop = world.request(Control.STOP, name, error="Stopped", cause=f"{world.left.stops} more may follow")
             engine.begin(world, stop, is_copy=True)
         case Kind.REQUEST:
-            _begin_request(world, REQUESTS[move.index])
+            _begin_request(world, REQUESTS[move.index], move.sent)
+        case Kind.RESTART:
+            world.left = replace(world.left, restarts=world.left.restarts - 1)
+            name, payload = world.scenario.start_events()[0]
+            world.waiting.append(Event.started(name, payload, world.clock.ms))
+            world.say("client", lambda: f"starts {name} again")
         case Kind.WAIT:
             world.clock.ms = max(world.clock.ms, min(event.ready_ms for event in world.waiting))
         case _:
@@ -146,7 +157,7 @@ def _deliver(world: World, move: Move) -> None:
 def _event_moves(world: World) -> Iterator[Move]:
     if world.left.losses:
         yield from (Move(Kind.LOSE, index) for index in _distinct_events(world.waiting))
-    if world.left.vanishes and world.execution is not None:  # without a start record, no sweep could find it
+    if world.left.vanishes and world.observed:  # without a start record, no sweep could find it
         yield from (Move(Kind.VANISH, index) for index in _distinct_events(world.waiting))
     if world.left.give_ups:
         yield from (
@@ -185,38 +196,65 @@ def _jump_moves(world: World) -> Iterator[Move]:
     now_s = world.clock.ms // 1000
     events = [] if world.scenario.faults.give_ups else [*world.waiting, *world.dead]
     limits = [event.sent_ms // 1000 + 2 * EVENT_AGE_S for event in events]
-    if world.ending is None:
-        limits.append(BEGUN_MS // 1000 + world.scenario.retention_s - EVENT_AGE_S)
+    if not world.has_ended:
+        limits.append(_oldest_ms(world) // 1000 + world.scenario.retention_s - EVENT_AGE_S)
     for index, jump_s in enumerate(world.left.jump_s):
         is_possible = not world.running or jump_s < RUN_S
         if is_possible and all(now_s + jump_s <= limit_s for limit_s in limits):
             yield Move(Kind.JUMP, index)
 
 
+def _oldest_ms(world: World) -> int:
+    """Return the start of the oldest execution that has not ended, in milliseconds since 1970."""
+    if len(world.observed) <= 1:
+        return BEGUN_MS
+    return min(each.execution.started_ms for each in world.observed.values() if each.ending is None)
+
+
+def _restart_moves(world: World) -> Iterator[Move]:
+    """Yield another start of the first execution's name once the name is free again."""
+    if world.left.restarts and world.has_ended and not world.store.read([world.scenario.start_key]):
+        yield Move(Kind.RESTART, 0)
+
+
 def _stop_moves(world: World) -> Iterator[Move]:
-    """Yield a stop request, possible once the start record exists."""
-    is_busy = len(world.running) >= world.left.concurrency
-    if world.left.stops and not is_busy and world.store.read([world.scenario.start_key]):
-        yield Move(Kind.STOP, 0)
+    """Yield stop requests, possible once the start record exists."""
+    if world.left.stops and len(world.running) < world.left.concurrency:
+        for index, execution in enumerate(world.observed):
+            if world.store.read([start_key(world.scenario.workflow.name, execution.name)]):
+                yield Move(Kind.STOP, index)
 
 
 def _request_moves(world: World) -> Iterator[Move]:
-    """Yield a nudge request at any time, and a redrive request after a failure or a stop."""
-    is_busy = len(world.running) >= world.left.concurrency
-    if is_busy or world.execution is None:
+    """Yield nudges and forks at any time, and redrives after a failure or a stop."""
+    if len(world.running) >= world.left.concurrency:
         return
-    if world.left.nudges:
-        yield Move(Kind.REQUEST, REQUESTS.index(Control.NUDGE))
-    if world.left.redrives and world.ending is not None and world.ending.status in (Status.FAILED, Status.ABORTED):
-        yield Move(Kind.REQUEST, REQUESTS.index(Control.REDRIVE))
+    for index, seen in enumerate(world.observed.values()):
+        if world.left.nudges:
+            yield Move(Kind.REQUEST, REQUESTS.index(Control.NUDGE), sent=index)
+        is_redrivable = seen.ending is not None and seen.ending.status in (Status.FAILED, Status.ABORTED)
+        if world.left.redrives and (is_redrivable or world.scenario.faults.forks):
+            yield Move(Kind.REQUEST, REQUESTS.index(Control.REDRIVE), sent=index)
+    if world.left.forks and world.observed:
+        yield from (
+            Move(Kind.REQUEST, REQUESTS.index(Control.FORK), sent=index) for index in range(len(world.scenario.forks))
+        )
 
 
-def _begin_request(world: World, asked: Control) -> None:
-    """Start a delivery of a request; a redrive without an answer is repeated."""
+def _begin_request(world: World, asked: Control, which: int) -> None:
+    """Start a delivery of a request; a redrive or fork without an answer is repeated."""
     left = world.left
-    is_nudge = asked is Control.NUDGE
-    world.left = replace(left, nudges=left.nudges - 1) if is_nudge else replace(left, redrives=left.redrives - 1)
-    engine.begin(world, world.request(asked), is_copy=is_nudge)
+    match asked:
+        case Control.NUDGE:
+            world.left = replace(left, nudges=left.nudges - 1)
+        case Control.REDRIVE:
+            world.left = replace(left, redrives=left.redrives - 1)
+        case _:
+            world.left = replace(left, forks=left.forks - 1)
+            engine.begin(world, fork_request(world, world.scenario.forks[which]), is_copy=False)
+            return
+    name = [*world.observed][which].name
+    engine.begin(world, world.request(asked, name), is_copy=asked is Control.NUDGE)
 
 
 def _call_moves(world: World, index: int, delivery: Delivery) -> Iterator[Move]:
@@ -254,6 +292,7 @@ def _sending_faults(world: World, index: int, size: int) -> Iterator[Move]:
 
 def _answer_call(world: World, delivery: Delivery, move: Move) -> None:
     _spend_fault(world, move.fault)
+    world.focus_on(delivery.event)
     if move.fault is Fault.SPLIT:
         world.say(delivery, lambda: f"{engine.describe(delivery.pending)}: {move.fault}")
         engine.split(world, delivery, move.sent)

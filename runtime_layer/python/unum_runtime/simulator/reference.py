@@ -4,7 +4,7 @@ It shares with the protocol only the semantics of a single state (`protocol.plan
 retries and redrives have a second implementation here, so a bug in the protocol shows as a difference.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 
@@ -31,7 +31,6 @@ from unum_runtime.protocol.planning.advance import (
     advance,
     branch_evaluation,
     branch_start,
-    by_branch,
     exceeded,
     join,
     pass_wait,
@@ -53,7 +52,14 @@ from unum_runtime.simulator.comparison import (
     same_json,
 )
 from unum_runtime.simulator.expected_recovery import Failing, deadline_ms
-from unum_runtime.simulator.reference_points import End, Point, Visit
+from unum_runtime.simulator.reference_points import (
+    End,
+    Point,
+    Visit,
+    as_of_scope,
+    redrive_continuation,
+    still_waiting,
+)
 
 
 class Unexplained(Exception):
@@ -92,6 +98,8 @@ class Reference:
         Raises:
             Unexplained: a committed outcome contradicts every failure-free run.
         """
+        if self.past.is_fork and self.past.entry is None:
+            return None  # nothing may run before the fork has copied its origin's commits
         record = Name(self.execution, (), 0)
         variables = {INPUT: value} if self.workflow.keeps_input else {}
         evaluation = self._evaluation(record, self.execution.started_ms, variables)
@@ -119,7 +127,7 @@ class Reference:
             return None
         self.redrives += 1
         count = {REDRIVES: self.redrives} if self.workflow.counts_redrives else {}
-        expected = [(arrival.value, _redrive_continuation(arrival, count)) for arrival in self.entries]
+        expected = [(arrival.value, redrive_continuation(arrival, count)) for arrival in self.entries]
         found = created_outcome(checkpoint)
         for value, continuation in expected:
             if explains(Success(value), found) and same_json(continuation.to_item(), checkpoint.continuation.to_item()):
@@ -139,6 +147,8 @@ class Reference:
             if not point.name.frames and isinstance(arrived, AtTask | AtFanOut | AtWait):
                 self.entries = [*self.entries[-1:], arrived]
             match arrived:
+                case _ if point.name == self.past.entry:
+                    found = self._after_fork(point, arrived)
                 case AtTask() as arrival:
                     found = self._after_task(point, arrival)
                 case AtWait() as arrival:
@@ -149,10 +159,20 @@ class Reference:
                     found = self._end_of_scope(point, state, outcome)
         return found
 
+    def _after_fork(self, point: Point, arrival: Arrival) -> Point | End:
+        """Return the position after the commit that begins a fork's own steps, with the original input or another."""
+        checkpoint = self.past.committed(point.name)
+        assert checkpoint is not None  # noqa: S101 - the entry is known by its commit
+        if isinstance(arrival, AtTask) and arrival.task.name == checkpoint.state and not self.past.is_given:
+            self._expect(checkpoint, [Success(arrival.value)])
+        if isinstance(arrival, AtFanOut) and arrival.state.name == checkpoint.state and not self.past.is_given:
+            self._expect(checkpoint, [Success(arrival.value)])
+        return self._after_commit(checkpoint, checkpoint.state)
+
     def _arrive(self, point: Point) -> Arrival:
         arrival: Arrival = Ended(point.last, Success(point.value))
         if point.start is not None:
-            arrival = _still_waiting(advance(point.start, Success(point.value), point.evaluation), point)
+            arrival = still_waiting(advance(point.start, Success(point.value), point.evaluation), point)
         # The protocol checks its limits when it continues from a checkpoint; a branch begins without one.
         if isinstance(arrival, Failed) or point.name.step == 0:
             return arrival
@@ -305,7 +325,7 @@ class Reference:
             return self._after_quorum(point, arrival, ends, state.quorum, retries)
         tolerates = isinstance(state, Map) and state.tolerates
         if failed and not tolerates:
-            return self._after_failure(checkpoint, arrival, [_as_of_scope(state, end) for end in failed], retries)
+            return self._after_failure(checkpoint, arrival, [as_of_scope(state, end) for end in failed], retries)
         done = [end for end in ends if end]
         if len(done) < size:
             if self.past.committed(point.name):
@@ -465,30 +485,3 @@ class Reference:
     def _is_late(self, at_ms: int) -> bool:
         deadline = deadline_ms(self.workflow, self.execution)
         return deadline is not None and at_ms >= deadline
-
-
-def _redrive_continuation(arrival: AtTask | AtFanOut | AtWait, count: Mapping[str, Json]) -> Continuation:
-    """Return the continuation that enters `arrival` again, with an unfinished wait's end."""
-    variables = {**arrival.evaluation.variables, **count}
-    match arrival:
-        case AtTask(due_ms=until_ms) | AtWait(until_ms=until_ms):
-            return Continuation(variables=variables, until_ms=until_ms)
-    return Continuation(variables=variables)
-
-
-def _still_waiting(arrival: Arrival, point: Point) -> Arrival:
-    """Return `arrival` with the wait that a redriven state still has."""
-    if point.until_ms is None:
-        return arrival
-    match arrival:
-        case AtWait(state) if state.name == point.start:
-            return replace(arrival, until_ms=point.until_ms)
-        case AtTask(task, _, evaluation) if task.name == point.start:
-            entered = replace(evaluation, entered_ms=max(evaluation.entered_ms, point.until_ms))
-            return replace(arrival, evaluation=entered, due_ms=point.until_ms)
-    return arrival
-
-
-def _as_of_scope(state: FanOut, end: End) -> End:
-    """Return a branch's failure as the parent scope sees it."""
-    return replace(end, outcome=by_branch(state, end.outcome)) if isinstance(end.outcome, Failure) else end

@@ -1,11 +1,13 @@
 """Positions of the reference run, the expected view of user code there, and the ends of scopes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from unum_runtime.model.checkpoint import Outcome
-from unum_runtime.model.ir import Json, Task
+from unum_runtime.model.checkpoint import Continuation, Failure, Outcome
+from unum_runtime.model.ir import FanOut, Json, Task
 from unum_runtime.model.naming import Name
 from unum_runtime.protocol.delivery.run_task import event_of
+from unum_runtime.protocol.planning.advance import Arrival, AtFanOut, AtTask, AtWait, by_branch
 from unum_runtime.protocol.planning.evaluation import EvaluationContext, compiled
 
 
@@ -83,3 +85,30 @@ class Point:
     def is_first(self) -> bool:
         """True before the scope's first outcome."""
         return not self.last
+
+
+def redrive_continuation(arrival: AtTask | AtFanOut | AtWait, count: Mapping[str, Json]) -> Continuation:
+    """Return the continuation that enters `arrival` again, with an unfinished wait's end."""
+    variables = {**arrival.evaluation.variables, **count}
+    match arrival:
+        case AtTask(due_ms=until_ms) | AtWait(until_ms=until_ms):
+            return Continuation(variables=variables, until_ms=until_ms)
+    return Continuation(variables=variables)
+
+
+def still_waiting(arrival: Arrival, point: Point) -> Arrival:
+    """Return `arrival` with the wait that a redriven state still has."""
+    if point.until_ms is None:
+        return arrival
+    match arrival:
+        case AtWait(state) if state.name == point.start:
+            return replace(arrival, until_ms=point.until_ms)
+        case AtTask(task, _, evaluation) if task.name == point.start:
+            entered = replace(evaluation, entered_ms=max(evaluation.entered_ms, point.until_ms))
+            return replace(arrival, evaluation=entered, due_ms=point.until_ms)
+    return arrival
+
+
+def as_of_scope(state: FanOut, end: End) -> End:
+    """Return a branch's failure as the parent scope sees it."""
+    return replace(end, outcome=by_branch(state, end.outcome)) if isinstance(end.outcome, Failure) else end

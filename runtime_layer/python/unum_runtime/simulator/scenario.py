@@ -8,10 +8,12 @@ from functools import cached_property
 from typing import TypeAlias
 
 from unum_runtime.clock import Clock
+from unum_runtime.model.checkpoint import Item, to_text
 from unum_runtime.model.envelope import named_start, start_request
 from unum_runtime.model.identity import event_name
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Json, Task, Workflow
 from unum_runtime.model.naming import Key, start_key
+from unum_runtime.protocol.control.fork import ForkRequest
 from unum_runtime.protocol.delivery.start import resume, start
 from unum_runtime.protocol.runtime import DEFAULT_RETENTION_S, Call, Runtime
 from unum_runtime.simulator.faults import RUN_S, Faults
@@ -114,6 +116,8 @@ class Scenario:
         store: factory of the store.
         least_bytes: minimum size of texts that become objects, with references in events; None for no objects.
         most_begun: maximum number of branches that one delivery starts.
+        starts: further start events, each a name and an input; a name may be that of another execution.
+        forks: requests for forks that operators may make, as many as `Faults.forks` allows.
     """
 
     workflow: Workflow
@@ -131,6 +135,8 @@ class Scenario:
     store: Callable[[Clock], SimulatedStore] = SimulatedStore
     least_bytes: int | None = None
     most_begun: int = MOST_BEGUN
+    starts: tuple[tuple[str, Json], ...] = ()
+    forks: tuple[ForkRequest, ...] = ()
 
     # Fail before the search: in a run, a missing handler would look like a failure of the Task.
     def __post_init__(self) -> None:
@@ -179,9 +185,22 @@ class Scenario:
         """Expiry of a client's start record, in seconds since 1970."""
         return BEGUN_MS // 1000 + (self.result_retention_s or self.retention_s)
 
-    def start_event(self) -> bytes:
-        """Return the start event's payload."""
-        return json.dumps(start_request(self.execution_name) if self.by_client else self.input).encode()
+    def start_events(self) -> list[tuple[str, bytes]]:
+        """Return name and payload of each start event, that of the first execution first."""
+        first = start_request(self.execution_name) if self.by_client else self.input
+        return [(name, json.dumps(event).encode()) for name, event in ((self.execution_name, first), *self.starts)]
+
+    def started_with(self, name: str, record: Item) -> Json:
+        """Return the input with which start `record` was written, one of those given for `name`.
+
+        Raises:
+            ValueError: the record has another input.
+        """
+        given = [(self.execution_name, self.input), *self.starts]
+        values = [value for each, value in given if each == name]
+        if len(values) < 2 or "value" not in record:  # an input that is too large is not in the record  # noqa: PLR2004
+            return values[0]
+        return values[[to_text(value) for value in values].index(str(record["value"]))]
 
     def _handler(self, task: Task) -> Function | None:
         return self.functions.get(task.name) or self.functions.get(task.function)

@@ -2,20 +2,22 @@
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import NamedTuple, Self, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from unum_runtime.model.checkpoint import Ending, Item, Status, start_record, started_execution, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.ir import Json, Pattern, Task
 from unum_runtime.model.list_index import stored_item
-from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key
+from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, start_key
 from unum_runtime.model.pack import unpacked
+from unum_runtime.protocol.control.fork import ForkRequest
 from unum_runtime.protocol.control.operator_requests import Control, is_request, request
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 from unum_runtime.simulator.committed_past import Author
 from unum_runtime.simulator.facts import Facts
 from unum_runtime.simulator.faults import EVENT_AGE_S, Faults
+from unum_runtime.simulator.observed import Observed
 from unum_runtime.simulator.recorded_calls import SENDS, Operation, Progress
 from unum_runtime.simulator.reference import Reference
 from unum_runtime.simulator.scenario import BEGUN_MS, Scenario, VirtualClock
@@ -36,6 +38,7 @@ class Event:
         returned: number of failed deliveries, as far as the platform counts them.
         is_record: the payload is Lambda's failure record of an event, with that event's envelope.
         error: error type of the last failed delivery; empty for none.
+        execution: name of the execution that a start or a request may write; empty for events of functions.
         control: an operator's request; None for events from the platform or a function.
     """
 
@@ -47,6 +50,7 @@ class Event:
     control: Control | None = None
     is_record: bool = False
     error: str = ""
+    execution: str = ""
 
     @classmethod
     def of(cls, payload: bytes, sent_ms: int, due_ms: int = 0) -> Self:
@@ -55,6 +59,11 @@ class Event:
         envelope = Envelope.from_json(event) if is_envelope(event) else None
         control = Control(event["control"]) if is_request(event) else None
         return cls(payload, envelope, max(sent_ms, due_ms), due_ms, control=control)
+
+    @classmethod
+    def started(cls, execution: str, payload: bytes, sent_ms: int) -> Self:
+        """Return the event that starts `execution`."""
+        return cls(payload, None, sent_ms, execution=execution)
 
     @property
     def retries(self) -> tuple[int, ...]:
@@ -189,25 +198,6 @@ class Try(NamedTuple):
     attempt: int
 
 
-Place: TypeAlias = tuple[int, tuple[tuple[str, int, int], ...], int]
-"""Position of an invocation in a fan-out, independent of the fan-out's iteration and attempt: branch index; state,
-iteration and index of each nested fan-out; step."""
-
-
-class Preserved(NamedTuple):
-    """Successful invocations of a fan-out before its first redrive.
-
-    Attributes:
-        iteration: the fan-out's iteration.
-        again: the fan-out's iteration after the redrive.
-        places: positions of the successful invocations.
-    """
-
-    iteration: int = 0
-    again: int = 0
-    places: frozenset[Place] = frozenset()
-
-
 @dataclass(kw_only=True)
 class World:
     """Complete state of a simulation at one time.
@@ -223,11 +213,11 @@ class World:
         running: suspended deliveries.
         delivered: number of deliveries so far.
         runs: number of runs of user code, by invocation and Task.
+        inputs: what user code must see in each attempt of an invocation, as far as commits determine it.
         idempotency_keys: idempotency keys that user code received, by invocation and Task.
         records: all items ever created.
-        execution: the execution's identity; None before its start record.
-        ending: the observed ending, reset by a redrive.
-        preserved: successes that redrives of the last failed fan-out must preserve.
+        observed: what was observed of each execution, in the order of their start records.
+        focus: the execution that the current delivery works on; None before its start record.
         polled: attempts with a sent polling event.
         first_progresses: initial progress of each delivery, shared by all copies of the first world.
         failure_free: reference runs by the digest of their records, shared like `first_progresses`.
@@ -244,13 +234,13 @@ class World:
     running: list[Delivery] = field(default_factory=list)
     delivered: int = 0
     runs: Facts[Work, int] = field(default_factory=Facts)
+    inputs: Facts[tuple[Work, tuple[int, ...]], str] = field(default_factory=Facts)
     idempotency_keys: Facts[Work, str] = field(default_factory=Facts)
     records: Facts[Key, Record] = field(default_factory=Facts)
-    execution: Execution | None = None
-    ending: Ending | None = None
-    preserved: Preserved = field(default_factory=Preserved)
+    observed: dict[Execution, Observed] = field(default_factory=dict)
+    focus: Execution | None = None
     polled: frozenset[Try] = frozenset()
-    first_progresses: dict[tuple[int, bytes], Progress] = field(default_factory=dict)
+    first_progresses: dict[tuple[int, str, bytes], Progress] = field(default_factory=dict)
     failure_free: dict[int, tuple[Reference, Ending | None]] = field(default_factory=dict)
     log: list[str] | None = None
 
@@ -263,14 +253,14 @@ class World:
             left=scenario.faults,
             clock=clock,
             store=scenario.new_store(clock),
-            waiting=[Event.of(scenario.start_event(), BEGUN_MS)],
+            waiting=[Event.started(name, payload, BEGUN_MS) for name, payload in scenario.start_events()],
             log=log,
         )
         if scenario.by_client:
             record = start_record(Execution(scenario.execution_name, BEGUN_MS), scenario.input)
             item = stored_item(scenario.workflow.name, record)
             world.view.create(scenario.start_key, item, expires_at_s=scenario.start_expires_at_s)
-            world.find_execution()
+            world.find_execution(scenario.execution_name)
         return world
 
     def copy(self) -> "World":
@@ -282,6 +272,7 @@ class World:
         other.store = self.store.copy(other.clock)
         other.waiting, other.done, other.dead = [*self.waiting], [*self.done], [*self.dead]
         other.running = [*self.running]
+        other.observed = {**self.observed}
         other.log = None
         return other
 
@@ -291,14 +282,28 @@ class World:
         again = self.done if self.left.duplicates else []
         deliveries = [delivery.key() for delivery in self.running]
         bags = (_bag(kept) for kept in (self.waiting, again, self.dead, deliveries))
-        facts = (self.runs.digest, self.records.digest, repr(self.ending), self.preserved, self.polled)
+        facts = (self.runs.digest, self.records.digest, repr(sorted(self.observed.items())), self.polled)
         return hash((self.clock.ms, self.store.digest(), *bags, self.left, facts))
 
     @property
     def identity(self) -> Execution:
-        """The execution's identity, valid once its start record is stored."""
-        assert self.execution is not None  # noqa: S101 - every caller runs after the start record was written
-        return self.execution
+        """The identity of the execution in focus, valid once its start record is stored."""
+        assert self.focus is not None  # noqa: S101 - every caller runs after the start record was written
+        return self.focus
+
+    @property
+    def own(self) -> Observed:
+        """What was observed of the execution in focus."""
+        return self.observed[self.identity]
+
+    @property
+    def ending(self) -> Ending | None:
+        """The observed ending of the execution in focus."""
+        return None if self.focus is None else self.own.ending
+
+    def note(self, **seen: Any) -> None:
+        """Change what was observed of the execution in focus."""
+        self.observed[self.identity] = replace(self.own, **seen)
 
     @property
     def view(self) -> Store:
@@ -310,21 +315,32 @@ class World:
         if self.log is not None:
             self.log.append(f"{(self.clock.ms - BEGUN_MS) / 1000:>10.3f} s  {who}: {what()}")
 
-    def find_execution(self) -> None:
-        """Read the execution's identity from its start record."""
-        if self.execution is not None:
+    def find_execution(self, name: str, fork: ForkRequest | None = None) -> None:
+        """Read the identity of execution `name` from its start record, which a start or the request `fork` wrote."""
+        key = start_key(self.scenario.workflow.name, name)
+        item = self.store.read([key]).get(key)
+        if item is None:
             return
-        item = self.store.read([self.scenario.start_key]).get(self.scenario.start_key)
-        if item is not None:
-            self.execution = started_execution(self.scenario.execution_name, item)
+        self.focus = started_execution(name, item)
+        if self.focus not in self.observed:
+            origin = None if fork is None else self.latest(fork.execution)
+            value = self.scenario.started_with(name, item) if origin is None else self.observed[origin].value
+            self.observed[self.focus] = Observed(self.focus, value, origin=origin, fork=fork)
+
+    def latest(self, name: str) -> Execution | None:
+        """Return the identity of the last execution with `name`; None before its start record."""
+        return next((each for each in reversed(self.observed) if each.name == name), None)
+
+    def focus_on(self, event: Event) -> None:
+        """Let the checks concern the execution that a delivery of `event` may write."""
+        self.focus = self.latest(event.execution) if event.envelope is None else event.envelope.name.execution
 
     def own_name(self, event: Event) -> Name | None:
         """Return the invocation for which a delivery of `event` may run user code, or None if still unknown."""
         if event.envelope is not None:
             return event.envelope.name
-        if event.control:
-            return None
-        return self.execution and Name(self.execution, (), 1)
+        execution = None if event.control else self.latest(event.execution)
+        return execution and Name(execution, (), 1)
 
     def hop_of(self, event: Event) -> Hop:
         """Return the hop of a delivery that starts `event` now."""
@@ -341,7 +357,7 @@ class World:
         Two deliveries of one world never share it: each runs the code itself, which reveals hidden dependencies on
         other state.
         """
-        return self.first_progresses.setdefault((number, event.payload), Progress())
+        return self.first_progresses.setdefault((number, event.execution, event.payload), Progress())
 
     def record_poll(self, event: Event) -> None:
         """Record the attempt of a sent polling event."""
@@ -373,9 +389,15 @@ class World:
         state = None if event.envelope is None else event.envelope.state
         return Author(self.own_name(event), event.retries, state)
 
-    def request(self, asked: Control, **content: Json) -> Event:
-        """Return the event of an operator's request."""
-        return Event.of(to_text(request(asked, self.scenario.execution_name, **content)).encode(), self.clock.ms)
+    def request(self, asked: Control, execution: str, **content: Json) -> Event:
+        """Return the event of an operator's request about `execution`."""
+        event = Event.of(to_text(request(asked, execution, **content)).encode(), self.clock.ms)
+        return replace(event, execution=content["name"] if asked is Control.FORK else execution)
+
+    @property
+    def has_ended(self) -> bool:
+        """True if executions were started, and all have ended."""
+        return bool(self.observed) and all(each.ending is not None for each in self.observed.values())
 
     @property
     def is_stopped(self) -> bool:

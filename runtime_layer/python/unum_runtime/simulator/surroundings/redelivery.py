@@ -11,7 +11,6 @@ from dataclasses import replace
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Json
 from unum_runtime.simulator.faults import EVENT_AGE_S, REDELIVERIES_S
-from unum_runtime.simulator.scenario import REQUEST_ID
 from unum_runtime.simulator.world import Delivery, Event, World
 
 KILLED = "Runtime.ExitError"
@@ -67,7 +66,9 @@ def give_up(world: World, event: Event, error: str) -> None:
         return
     world.say(event, lambda: f"is given up: {error or 'throttled'}; the failure handler gets a record")
     record = to_text(_record(event, error)).encode()
-    world.waiting.append(Event(record, event.envelope, world.clock.ms, is_record=True, error=error))
+    world.waiting.append(
+        replace(event, payload=record, sent_ms=world.clock.ms, ready_ms=0, returned=0, is_record=True, error=error)
+    )
 
 
 def give_up_old(world: World) -> None:
@@ -101,7 +102,7 @@ def _record(event: Event, error: str) -> dict[str, Json]:
     """Return Lambda's record; without an error, no attempt was made."""
     qualifier = "start" if event.envelope is None else "1"
     context = {
-        "requestId": REQUEST_ID,
+        "requestId": event.execution,
         "functionArn": f"arn:aws:lambda:eu-west-1:123456789012:function:f:{qualifier}",
         "condition": "RetriesExhausted" if error else "EventAgeExceeded",
         "approximateInvokeCount": ATTEMPTS if error else 0,

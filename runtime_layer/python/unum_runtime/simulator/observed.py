@@ -1,0 +1,53 @@
+"""What a simulation has observed of each execution."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from unum_runtime.model.checkpoint import Ending
+from unum_runtime.model.ir import Json
+from unum_runtime.model.naming import Execution, Name
+from unum_runtime.protocol.control.fork import ForkRequest
+
+Place: TypeAlias = tuple[int, tuple[tuple[str, int, int], ...], int]
+"""Position of an invocation in a fan-out, independent of the fan-out's iteration and attempt: branch index; state,
+iteration and index of each nested fan-out; step."""
+
+
+class Preserved(NamedTuple):
+    """Successful invocations of a fan-out before its first redrive.
+
+    Attributes:
+        iteration: the fan-out's iteration.
+        again: the fan-out's iteration after the redrive.
+        places: positions of the successful invocations.
+    """
+
+    iteration: int = 0
+    again: int = 0
+    places: frozenset[Place] = frozenset()
+
+
+NOTHING_PRESERVED = Preserved()
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One execution.
+
+    Attributes:
+        execution: its identity.
+        value: its input.
+        ending: the observed ending, reset by a redrive.
+        preserved: successes that redrives of the last failed fan-out must preserve.
+        origin: the execution that it is a fork of; None if it was started.
+        fork: the request that forked it; None if it was started.
+        entry: name of the commit that begins a fork's own steps; None before that commit, and without a fork.
+    """
+
+    execution: Execution
+    value: Json
+    ending: Ending | None = None
+    preserved: Preserved = NOTHING_PRESERVED
+    origin: Execution | None = None
+    fork: ForkRequest | None = None
+    entry: Name | None = None
