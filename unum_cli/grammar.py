@@ -66,13 +66,20 @@ def _add(commands: _Commands, name: str, module: str, summary: str) -> argparse.
 def _add_compile(commands: _Commands) -> None:
     parser = _add(commands, "compile", "compilation", "print a definition's compiled form, or all its errors")
     _add_definition(parser)
+    _add_strict(parser)
     _add_format(parser, "text: indented, errors one per line (default); json: compact, errors as one array")
 
 
 def _add_validate(commands: _Commands) -> None:
     parser = _add(commands, "validate", "validation", "report problems of definitions")
     parser.add_argument("files", metavar="FILE", nargs="+", help=_DEFINITION)
+    _add_strict(parser)
     _add_format(parser, "text: a problem on each line (default); json: an array with an object for each file")
+
+
+def _add_strict(parser: argparse.ArgumentParser) -> None:
+    meaning = "also report everything that Step Functions refuses or does otherwise"
+    parser.add_argument("--strict", action="store_true", help=meaning)
 
 
 def _add_graph(commands: _Commands) -> None:

@@ -4,10 +4,12 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from unum_compiler.checks.context_object import check_context
+from unum_compiler.checks.differences import check_differences
 from unum_compiler.checks.scope_checks import check_scopes
 from unum_compiler.checks.skipped_checkpoints import check_uncommitted
 from unum_compiler.checks.variables import check_variables
 from unum_compiler.checks.warnings import Warned, warnings
+from unum_compiler.compatibility import Compatibility
 from unum_compiler.lowering.lower import lower
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.document import copy_json
@@ -23,6 +25,7 @@ def compile_workflow(
     name: str,
     functions: Collection[str] | None,
     options: Mapping[str, FunctionOptions] = MappingProxyType({}),
+    compatibility: Compatibility = Compatibility.GENEROUS,
 ) -> Workflow:
     """Return the workflow that `definition` describes.
 
@@ -31,6 +34,7 @@ def compile_workflow(
         name: of the workflow.
         functions: keys of the workflow's functions; None accepts every name.
         options: options of functions by key; other functions have the default.
+        compatibility: mode; `STRICT` refuses what Step Functions does otherwise, and applies its quotas.
 
     Raises:
         DefinitionError: with every problem, in the order of the definition.
@@ -42,11 +46,14 @@ def compile_workflow(
     check_scopes(machine, report)
     check_variables(machine, report)
     check_context(machine, report)
+    is_strict = compatibility is Compatibility.STRICT
+    if is_strict:
+        check_differences(machine, document, report)
     # This check follows transitions, which only a machine without problems has.
     report.raise_problems(document)
     check_uncommitted(machine, options, report)
     report.raise_problems(document)
-    return lower(machine, name=name, options=options)
+    return lower(machine, name=name, options=options, strict=is_strict)
 
 
 def warnings_of(definition: Json) -> tuple[Warned, ...]:

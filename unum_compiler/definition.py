@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from unum_compiler import compile_workflow, warnings_of
 from unum_compiler.checks.warnings import Warned
-from unum_compiler.frontends.extensions import with_extensions
+from unum_compiler.compatibility import Compatibility
+from unum_compiler.frontends.extensions import refuse_extensions, refuse_ir, with_extensions
 from unum_compiler.frontends.files import read_file
 from unum_compiler.frontends.from_ir import read_ir
 from unum_compiler.frontends.substitutions import substitute
@@ -36,6 +37,7 @@ class Definition:
         values: values that are known at deployment, by name: CDK tokens that replace ``${name}`` in texts.
         statements: permissions of its Tasks, besides invoking functions: objects of `aws_iam.PolicyStatement`.
         extensions: fields of the IR that the Amazon States Language lacks, by the name of their state.
+        compatibility: mode; `STRICT` refuses what Step Functions does otherwise, and applies its quotas.
     """
 
     text: str
@@ -43,6 +45,7 @@ class Definition:
     values: Mapping[str, str] = field(default_factory=dict)
     statements: tuple[Any, ...] = ()
     extensions: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    compatibility: Compatibility = Compatibility.GENEROUS
 
     @classmethod
     def from_asl(
@@ -154,7 +157,11 @@ class Definition:
         Raises:
             DefinitionError: with every problem, in the order of the definition.
         """
-        workflow = compile_workflow(self._json(), name=name, functions=functions, options=options)
+        if self.compatibility is Compatibility.STRICT:
+            refuse_extensions(self.extensions)
+        workflow = compile_workflow(
+            self._json(), name=name, functions=functions, options=options, compatibility=self.compatibility
+        )
         return with_extensions(workflow, self.extensions)
 
     def warnings(self) -> tuple[Warned, ...]:
@@ -184,6 +191,8 @@ class _Compiled(Definition):
     def compile(
         self, name: str, functions: Collection[str] | None, options: Mapping[str, FunctionOptions] = _NOTHING
     ) -> Workflow:
+        if self.compatibility is Compatibility.STRICT:
+            refuse_ir()
         return replace(read_ir(self._json(), functions, options), name=name)
 
     def warnings(self) -> tuple[Warned, ...]:

@@ -43,6 +43,11 @@ class Report:
         message = f"{feature}: valid in the Amazon States Language, but not supported by this version; {remedy}"
         self._problems.append(Problem(place, message, feature))
 
+    def differs(self, place: str, feature: str, reason: str) -> None:
+        """Add a construct that works here, but not as in Step Functions, for strict compatibility."""
+        message = f'{feature}: refused by compatibility="strict"; {reason}'
+        self._problems.append(Problem(place, message, feature))
+
     def add(self, problems: Iterable[Problem]) -> None:
         """Add problems that other modules found."""
         self._problems.extend(problems)

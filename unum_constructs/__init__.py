@@ -10,6 +10,7 @@ from unum_constructs._former_names import former_names
 from unum_runtime.former_names import redirect
 
 if TYPE_CHECKING:
+    from unum_compiler.compatibility import Compatibility
     from unum_compiler.options import FunctionOptions
     from unum_constructs.definition import Definition
     from unum_constructs.errors import ConstructError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Collection",
+    "Compatibility",
     "ConstructError",
     "Definition",
     "FunctionOptions",
@@ -48,6 +50,7 @@ __all__ = [
 
 _MODULES = {
     "Collection": "unum_runtime.model.ir",
+    "Compatibility": "unum_compiler.compatibility",
     "ConstructError": "unum_constructs.errors",
     "Definition": "unum_constructs.definition",
     "FunctionOptions": "unum_compiler.options",

@@ -15,6 +15,7 @@ from constructs import Construct
 
 from unum_compiler.analysis.edges import ENTRY
 from unum_compiler.analysis.waits import waits_long
+from unum_compiler.compatibility import Compatibility
 from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
 from unum_compiler.payload import Payload
@@ -31,6 +32,7 @@ from unum_constructs.assembly.options import (
     checked_name,
     checked_retention_s,
     options_of,
+    with_compatibility,
 )
 from unum_constructs.assembly.template_size import check_size
 from unum_constructs.assembly.wiring import timer_targets, wire
@@ -104,8 +106,9 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         payload_bucket: bucket of your own for these values; objects below the workflow's name must live longer than
             `retention`.
         payload_limit: largest output of a state, in bytes of JSON; larger outputs fail with
-            ``States.DataLimitExceeded``. Use 262,144 for definitions that rely on the limit of Step Functions. Default:
-            the most that is stored.
+            ``States.DataLimitExceeded``. Default: the most that is stored.
+        compatibility: ``STRICT`` refuses what Step Functions refuses or does otherwise, and applies its quotas; see
+            "Behave as Step Functions" in ``docs/asl.md``. Default: ``GENEROUS``.
         sweep: periodic search for stalled executions, whose events were all lost; made by `Sweep.every`. It requires
             ``store=Store.dynamodb(list_executions=True)``. Default: no search.
         small_results: True if results of Map and Parallel branches are expected to fit in 100 bytes of JSON. A branch
@@ -180,6 +183,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         payload: Payload | str = Payload.AUTO,
         payload_bucket: s3.IBucket | None = None,
         payload_limit: int | None = None,
+        compatibility: Compatibility | str = Compatibility.GENEROUS,
         sweep: Sweep | None = None,
         small_results: bool = False,
         log_level: LogLevel = LogLevel.INFO,
@@ -215,6 +219,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         provision.check(self)
         self.workflow_name = checked_name(self, workflow_name)
         checked = checked_definition(self, definition, definition_body, definition_substitutions)
+        checked = with_compatibility(self, checked, compatibility)
         runtime = RuntimeOptions.checked(
             self, collection=collection, guard=guard, log_level=log_level, metrics=metrics, fusion=fusion
         )

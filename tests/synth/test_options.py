@@ -9,7 +9,7 @@ from aws_cdk import aws_lambda as lambda_
 
 from tests.synth.deployment import Deployment, function
 from tests.synth.machines import chain, machine, parallel, task
-from unum_constructs import Collection, ConstructError, FunctionOptions, Guard, Store, UnumWorkflow
+from unum_constructs import Collection, Compatibility, ConstructError, FunctionOptions, Guard, Store, UnumWorkflow
 from unum_runtime.errors import DefinitionError
 
 
@@ -202,6 +202,29 @@ def test_payload_limit() -> None:
     assert flow._workflow.payload_limit == 262_144
     with pytest.raises(ConstructError, match=r"^Stack/Flow: payload_limit: expected 1 to 380000 bytes.*; got 400000"):
         Deployment.of(chain("A"), "A", payload="inline", payload_limit=400_000)
+
+
+def test_strict_compatibility() -> None:
+    deployment = Deployment.new()
+    functions = {"A": function(deployment.stack, "A")}
+    flow = deployment.flow(chain("A"), functions, compatibility="strict")
+    compiled = flow._workflow
+    assert (compiled.strict, compiled.payload_limit, compiled.hop_budget) == (True, 262_144, 5_000)
+    other = Deployment.new()
+    less = other.flow(
+        chain("A"),
+        {"A": function(other.stack, "A")},
+        compatibility=Compatibility.STRICT,
+        payload_limit=1_000,
+        hop_budget=10,
+    )._workflow
+    assert (less.payload_limit, less.hop_budget) == (1_000, 10)
+    with pytest.raises(
+        ConstructError, match=r'payload_limit: compatibility="strict" allows at most 262144 bytes; got 300000'
+    ):
+        Deployment.of(chain("A"), "A", compatibility="strict", payload_limit=300_000)
+    with pytest.raises(ConstructError, match=r"compatibility: expected one of \['generous', 'strict'\], got 'loose'"):
+        Deployment.of(chain("A"), "A", compatibility="loose")
 
 
 def test_small_results() -> None:

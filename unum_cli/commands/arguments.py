@@ -4,9 +4,11 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from unum_cli.commands.command_errors import CommandFailed, UsageError
+from unum_compiler.compatibility import Compatibility
 from unum_compiler.definition import Definition
 from unum_compiler.frontends.files import read_file
 from unum_compiler.parsing.document import parse
@@ -28,21 +30,22 @@ def workflow_name(file: str, given: str | None) -> str:
     return given
 
 
-def compiled(file: str, name: str | None) -> Workflow:
-    """Compile the definition in `file`: Amazon States Language, or IR from ``unum compile``.
+def compiled(file: str, name: str | None, *, strict: bool = False) -> Workflow:
+    """Compile the definition in `file`: Amazon States Language, or IR from ``unum compile``; `strict` as ``--strict``.
 
     Raises:
         UsageError: unreadable file, or invalid workflow name.
         DefinitionError: with every problem of the definition.
     """
-    return definition_in(file).compile(workflow_name(file, name), None)
+    return definition_in(file, strict=strict).compile(workflow_name(file, name), None)
 
 
-def definition_in(file: str) -> Definition:
+def definition_in(file: str, *, strict: bool = False) -> Definition:
     """Return the unchecked definition in `file`; see `compiled`."""
     value = document(file)
     is_compiled = isinstance(value, dict) and "start_at" in value
-    return Definition.from_ir(value) if is_compiled else Definition.from_asl(value)
+    definition = Definition.from_ir(value) if is_compiled else Definition.from_asl(value)
+    return replace(definition, compatibility=Compatibility.STRICT) if strict else definition
 
 
 def compiled_or_failed(file: str, name: str | None) -> Workflow:

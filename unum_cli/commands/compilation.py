@@ -18,7 +18,7 @@ def run(options: argparse.Namespace) -> None:
     """
     as_json = options.format == "json"
     try:
-        text = compiled(options.file, options.name).to_json()
+        text = compiled(options.file, options.name, strict=options.strict).to_json()
     except DefinitionError as error:
         report = _json(options.file, error) if as_json else "\n".join(problem_lines(options.file, error))
         raise CommandFailed(report) from error

@@ -18,7 +18,7 @@ def run(options: argparse.Namespace) -> None:
         UsageError: unreadable file; the other files are still reported.
         CommandFailed: a definition has problems.
     """
-    verdicts = [_verdict(file) for file in options.files]
+    verdicts = [_verdict(file, strict=options.strict) for file in options.files]
     if options.format == "json":
         print(json.dumps([verdict.to_json() for verdict in verdicts], indent=2, ensure_ascii=False))
     else:
@@ -56,9 +56,9 @@ class _Verdict:
         return {"file": self.file, "valid": valid, "problems": problems, "warnings": warnings, **unread}
 
 
-def _verdict(file: str) -> _Verdict:
+def _verdict(file: str, *, strict: bool) -> _Verdict:
     try:
-        definition = definition_in(file)
+        definition = definition_in(file, strict=strict)
         definition.compile(workflow_name(file, None), None)
     except UsageError as error:
         return _Verdict(file, unreadable=str(error))

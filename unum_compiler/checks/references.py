@@ -18,6 +18,7 @@ STATES = "states"
 
 _CONTEXT = f"{STATES}.context"
 _LITERAL = ("Result",)
+_PATH_FIELDS = (".$", "Path", "Variable")
 
 
 class Reference(NamedTuple):
@@ -52,6 +53,12 @@ def variables(state: State) -> Iterator[tuple[str, str]]:
             yield from ((where, name) for name in names if name and is_known(name))
 
 
+def path_expressions(state: State) -> Iterator[tuple[str, str]]:
+    """Yield (place, text) of every path and intrinsic function of `state`."""
+    if state.language is Language.JSONPATH:
+        yield from ((where, text) for where, _, key, text in _expressions(state) if key.endswith(_PATH_FIELDS))
+
+
 def parts(state: State) -> Iterator[tuple[Mapping[str, Json], str]]:
     """Yield (fields, place) of `state`, its rules and catchers, if expressions are possible there."""
     yield state.data, state.place
@@ -82,7 +89,7 @@ def _context_paths(key: str, text: str) -> Iterator[str]:
 def _paths(key: str, text: str) -> tuple[Path, ...]:
     """Return the paths in `text` if its field's name allows paths."""
     # Specification, "Payload Template": other fields hold literal text, even if it looks like a path.
-    if not key.endswith((".$", "Path", "Variable")):
+    if not key.endswith(_PATH_FIELDS):
         return ()
     try:
         return list_paths(fill(text, list_paths))

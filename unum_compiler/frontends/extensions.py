@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NoReturn
 
+from unum_compiler.checks.differences import Difference
 from unum_compiler.frontends.ir_check import is_pure, workflow_problems
-from unum_runtime.errors import DefinitionError
+from unum_compiler.problems import Report
+from unum_runtime.asl.places import member
+from unum_runtime.errors import DefinitionError, Problem
 from unum_runtime.model.ir import FanOut, Json, State, Workflow
 
 
@@ -23,6 +27,24 @@ def with_extensions(workflow: Workflow, extensions: Mapping[str, Mapping[str, Js
     if problems:
         raise DefinitionError(problems)
     return result
+
+
+def refuse_extensions(extensions: Mapping[str, Mapping[str, Json]]) -> None:
+    """Raise DefinitionError for every field in `extensions`, which Step Functions lacks."""
+    report = Report()
+    for name, fields in extensions.items():
+        for field in fields:
+            place = member(member("$.states", name), field)
+            report.differs(place, Difference.EXTENSION, "Step Functions has no such state")
+    report.raise_problems(None)
+
+
+def refuse_ir() -> NoReturn:
+    """Raise DefinitionError: compiled definitions are no definitions of Step Functions."""
+    reason = "Step Functions has no such definition; compile one in the Amazon States Language"
+    raise DefinitionError(
+        (Problem("$", f'{Difference.IR}: refused by compatibility="strict"; {reason}', Difference.IR),)
+    )
 
 
 def _with_purity(state: State, workflow: Workflow) -> State:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from unum_compiler.checks.certain_successors import certain_task, plain_task
 from unum_compiler.checks.context_object import counts_redrives, keeps_input, names_sources
 from unum_compiler.checks.dataset_tasks import enter_by_reader, entrances, with_tasks
+from unum_compiler.lowering.quotas import with_quotas
 from unum_compiler.options import DEFAULT, FunctionOptions
 from unum_compiler.parsing import tree
 from unum_compiler.parsing.credentials import FIELD, with_role
@@ -38,8 +39,20 @@ class _Around:
     options: Options
 
 
-def lower(machine: tree.Machine, *, name: str, options: Options) -> ir.Workflow:
-    """Return the workflow called `name` that `machine` describes, with `options` of its functions by key."""
+def lower(machine: tree.Machine, *, name: str, options: Options, strict: bool = False) -> ir.Workflow:
+    """Return the workflow that `machine` describes.
+
+    Args:
+        machine: a tree without problems.
+        name: name of the workflow.
+        options: options of functions, by key.
+        strict: True to apply the quotas of Step Functions.
+    """
+    workflow = _workflow(machine, name, options)
+    return with_quotas(workflow) if strict else workflow
+
+
+def _workflow(machine: tree.Machine, name: str, options: Options) -> ir.Workflow:
     states = tuple(_scope(machine, None, options))
     readers = entrances(states)
     return ir.Workflow(

@@ -47,6 +47,12 @@ def read_mode(state: Part) -> bool:
     return distributed
 
 
+def is_express(state: Part) -> bool:
+    """Return True if branches of the valid, distributed Map `state` are Express workflows."""
+    config = (state.fields.get(processor_field(state)) or {}).get("ProcessorConfig") or {}
+    return bool(config.get("ExecutionType") == "EXPRESS")
+
+
 def _is_distributed(config: Part) -> bool:
     config.check_names("ProcessorConfig", _CONFIG)
     distributed = config.choice("Mode", _MODES) == "DISTRIBUTED"

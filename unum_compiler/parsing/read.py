@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from unum_compiler.parsing import tree
 from unum_compiler.parsing.expressions import check_condition, read_data
 from unum_compiler.parsing.fields import DATA, KINDS, RULES, SCOPES, STATES
-from unum_compiler.parsing.maps import check_map, processor_field, read_mode
+from unum_compiler.parsing.maps import check_map, is_express, processor_field, read_mode
 from unum_compiler.parsing.numbers import check_fixed_number
 from unum_compiler.parsing.object_reader import Part
 from unum_compiler.parsing.recovery import read_catch, read_retry
@@ -194,7 +194,9 @@ class _Reader:
             from unum_compiler.parsing.datasets import check_datasets  # noqa: PLC0415 - only where there are some
 
             check_datasets(state)
-        return tree.Map(**shared, **_recovery(state), processor=processor, distributed=read_mode(state))
+        distributed = read_mode(state)
+        express = distributed and is_express(state)
+        return tree.Map(**shared, **_recovery(state), processor=processor, distributed=distributed, express=express)
 
 
 def _shared(name: str, state: Part) -> _Shared:

@@ -161,10 +161,11 @@ class Parallel(Work):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Map(Work):
-    """A state that runs its processor once per item; `distributed` is its mode."""
+    """A state that runs its processor once per item; `distributed` is its mode, and `express` its type of execution."""
 
     processor: Scope
     distributed: bool
+    express: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

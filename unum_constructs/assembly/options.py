@@ -8,6 +8,7 @@ from typing import TypeVar
 from aws_cdk import Duration, Names, Token
 from constructs import Construct
 
+from unum_compiler.compatibility import Compatibility
 from unum_compiler.definition import Definition
 from unum_compiler.options import FunctionOptions
 from unum_compiler.parsing.task_resources import SERVICES
@@ -113,22 +114,26 @@ class ExecutionBounds:
         return replace(
             compiled,
             collection=collection,
-            hop_budget=self._checked_hop_budget(workflow),
+            hop_budget=self._checked_hop_budget(workflow, compiled),
             small_results=self._checked_small_results(workflow, compiled),
-            payload_limit=self._checked_payload_limit(workflow),
+            payload_limit=self._checked_payload_limit(workflow, compiled),
             timeout_s=self._checked_timeout_s(workflow, compiled.timeout_s),
         )
 
-    def _checked_hop_budget(self, workflow: Construct) -> int:
+    def _checked_hop_budget(self, workflow: Construct, compiled: Workflow) -> int:
         # `type`, not `isinstance`: True is an int in Python.
         if type(self.hop_budget) is not int or self.hop_budget < 1:
             raise ConstructError(workflow, f"hop_budget: expected at least 1 step, got {self.hop_budget!r}")
-        return self.hop_budget
+        return min(self.hop_budget, compiled.hop_budget) if compiled.strict else self.hop_budget
 
-    def _checked_payload_limit(self, workflow: Construct) -> int | None:
-        limit = self.payload_limit
+    def _checked_payload_limit(self, workflow: Construct, compiled: Workflow) -> int | None:
+        most = compiled.payload_limit if compiled.strict else None
+        limit = most if self.payload_limit is None else self.payload_limit
         if limit is not None and (type(limit) is not int or limit < 1):
             raise ConstructError(workflow, f"payload_limit: expected at least 1 byte, got {limit!r}")
+        if most is not None and limit is not None and limit > most:
+            expected = f'payload_limit: compatibility="strict" allows at most {most} bytes'
+            raise ConstructError(workflow, f"{expected}; got {limit}")
         if self.payload == Payload.INLINE and limit is not None and limit > MAX_OUTCOME_BYTES:
             expected = f'expected 1 to {MAX_OUTCOME_BYTES} bytes, the most that payload="inline" stores'
             raise ConstructError(workflow, f"payload_limit: {expected}; got {limit}")
@@ -208,6 +213,15 @@ def checked_definition(
             workflow, f"{name}: expected one of Definition.from_..., a DefinitionBody or a chain, got {value!r}"
         )
     return Definition.from_body(value, workflow, substitutions=substitutions)
+
+
+def with_compatibility(workflow: Construct, definition: Definition, compatibility: str) -> Definition:
+    """Return `definition` with a mode of compatibility.
+
+    Raises:
+        ConstructError: there is no such mode.
+    """
+    return replace(definition, compatibility=_checked_choice(workflow, "compatibility", compatibility, Compatibility))
 
 
 def checked_retention_s(workflow: Construct, retention: Duration | None) -> int:

@@ -191,6 +191,32 @@ def test_validate_in_json_names_file_path_and_feature(unum: Any) -> None:
     assert not nowhere["valid"]
 
 
+STRICT = {
+    "StartAt": "A",
+    "States": {
+        "A": {"Type": "Pass", "InputPath": "$.a[-1]", "Parameters": {"r.$": "$$.Execution.RoleArn"}, "End": True}
+    },
+}
+
+
+def test_strict_names_the_lines_that_differ_from_step_functions(unum: Any, file: Callable[..., Path]) -> None:
+    file("loose.json", STRICT)
+    assert unum("validate", "loose.json", "orders.asl.json").code == 0
+    ran = unum("validate", "--strict", "loose.json", "orders.asl.json")
+    assert ran.code == 1
+    lines = ran.out.splitlines()
+    assert lines[0].startswith("loose.json: $.States.A.InputPath: index from the end: refused by compatibility=")
+    assert lines[1].startswith("loose.json: $.States.A.Parameters['r.$']: Execution.RoleArn: refused by compatibility=")
+    assert lines[2:] == ["orders.asl.json: valid"]
+
+
+def test_strict_compiles_with_the_quotas_of_step_functions(unum: Any, file: Callable[..., Path]) -> None:
+    compiled = json.loads(unum("compile", "orders.asl.json", "--strict", "--format", "json").out)
+    assert (compiled["strict"], compiled["payload_limit"], compiled["hop_budget"]) == (True, 262_144, 5_000)
+    file("loose.json", STRICT)
+    assert unum("compile", "loose.json", "--strict").code == 1
+
+
 def test_validate_tells_what_is_hardly_meant(unum: Any, file: Callable[..., Path]) -> None:
     retry = [{"ErrorEquals": ["States.TimeOut"]}]
     file(

@@ -83,7 +83,14 @@ def test_schema_has_every_field_of_every_kind() -> None:
 
 
 def test_every_field_of_a_workflow_is_written_and_known() -> None:
-    given = {"timeout_s": 1, "keeps_input": True, "counts_redrives": True, "payload_limit": 1, "small_results": True}
+    given = {
+        "timeout_s": 1,
+        "keeps_input": True,
+        "counts_redrives": True,
+        "payload_limit": 1,
+        "small_results": True,
+        "strict": True,
+    }
     workflow = Workflow(name="w", start_at="", states={}, **given)  # type: ignore[arg-type]  # by name
     assert json.loads(workflow.to_json()).keys() == TOP_LEVEL
 

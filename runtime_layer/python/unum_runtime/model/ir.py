@@ -318,6 +318,7 @@ class Workflow:
         counts_redrives: True if an expression reads the number of redrives, which then travels with the variables.
         payload_limit: most bytes of an outcome, for definitions that rely on a limit; None for the store's limit.
         small_results: True if results of branches are expected to be small, to keep them in packs.
+        strict: True if the quotas of Step Functions hold, on every value with `payload_limit` and on branches at once.
         home: partition, region and account; not part of the IR.
     """
 
@@ -332,6 +333,7 @@ class Workflow:
     counts_redrives: bool | None = None
     payload_limit: int | None = None
     small_results: bool | None = None
+    strict: bool | None = None
     home: Home = Home()
 
     def to_json(self) -> str:
@@ -449,7 +451,7 @@ class Workflow:
         return state
 
 
-_OPTIONAL = ("timeout_s", "keeps_input", "counts_redrives", "payload_limit", "small_results")
+_OPTIONAL = ("timeout_s", "keeps_input", "counts_redrives", "payload_limit", "small_results", "strict")
 """Attributes that the text contains only if they are set."""
 
 

@@ -162,6 +162,10 @@ class _Try:
     def _event(self, begun_ms: int, token: str) -> Json:
         """Return the event of user code."""
         arguments = self.facts.program.arguments(self.entered.value, self._context_of(begun_ms, token))
+        if self.rt.workflow.strict:
+            from unum_runtime.protocol.planning.quotas import check_value  # noqa: PLC0415 - few workflows are strict
+
+            check_value(self.rt.workflow, arguments, "input after the arguments")
         return event_of(self.task, dataset_variables.results_kept(self.task, arguments, self.evaluation))
 
     def _leave(self, result: Success, token: str) -> tuple[Success, Mapping[str, Json]]:

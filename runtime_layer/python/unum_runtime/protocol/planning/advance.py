@@ -3,6 +3,7 @@
 Deterministic: equal committed values and evaluation contexts give every delivery equal answers.
 """
 
+from types import ModuleType
 from typing import TypeAlias
 
 from unum_runtime.asl import recovery
@@ -10,7 +11,7 @@ from unum_runtime.asl.program import StateOutput
 from unum_runtime.cold_start.records import dataclass, replace
 from unum_runtime.errors import StatesError
 from unum_runtime.model.checkpoint import Failure, Success
-from unum_runtime.model.ir import Choice, Fail, FanOut, Json, Map, Parallel, State, Task, Wait, Work
+from unum_runtime.model.ir import Choice, Fail, FanOut, Json, Map, Parallel, State, Task, Wait, Work, Workflow
 from unum_runtime.model.naming import SHARD_SIZE
 from unum_runtime.protocol.planning import dataset_variables
 from unum_runtime.protocol.planning.evaluation import INPUT, EvaluationContext, compiled, deadline, redriven
@@ -145,6 +146,8 @@ def advance(start: str, given: Success, evaluation: EvaluationContext, visits: V
         evaluation: the evaluation context of entering it.
         visits: collects every visited state; None on the hot path, where nothing reads them.
     """
+    if evaluation.workflow.strict and (failure := _quotas().oversized(evaluation.workflow, given)):
+        return Failed(start, failure)
     arrival = _follow(start, given, evaluation, visits)
     return (_task_behind(arrival, visits) or arrival) if isinstance(arrival, AtWait) else arrival
 
@@ -297,7 +300,7 @@ def _enter(
         return AtTask(state, given, evaluation)  # its text is not decoded: an event may pass it on unread
     value = given.value
     try:
-        return _visit(state, value, evaluation, branches)
+        return _within_quota(_visit(state, value, evaluation, branches), evaluation.workflow)
     except StatesError as failed:
         failure = failure_of(state, failed)
         return fall_back(state, value, failure, evaluation) if isinstance(state, Work) else Failed(state.name, failure)
@@ -318,6 +321,19 @@ def _visit(state: State, value: Json, evaluation: EvaluationContext, branches: l
             return Onward(left.value, target, evaluation.after(left.variables))
     left = program.output(value, program.arguments(value, context), context)
     return Onward(left.value, state.next, evaluation.after(left.variables))
+
+
+def _within_quota(end: Arrival | Onward, workflow: Workflow) -> Arrival | Onward:
+    """Return `end`; raise StatesError if a strict workflow passes on too large a value."""
+    if workflow.strict and isinstance(end, Onward):
+        _quotas().check_value(workflow, end.value, "output")
+    return end
+
+
+def _quotas() -> ModuleType:
+    from unum_runtime.protocol.planning import quotas  # noqa: PLC0415 - few workflows are compiled strictly
+
+    return quotas
 
 
 def _visit_wait(state: Wait, value: Json, evaluation: EvaluationContext) -> Arrival | Onward:
@@ -347,6 +363,8 @@ def _visit_fan_out(
         )
         raise StatesError("States.Runtime", cause)
     limit = program.number("MaxConcurrency", value, context) if isinstance(state, Map) and state.has_limit else None
+    if evaluation.workflow.strict:
+        limit = _quotas().branches_at_once(state, limit)
     too_many_failed(state, value, 0, len(inputs), evaluation)  # an invalid tolerance fails before any branch runs
     if inputs and not state.pure:
         return AtFanOut(state, value, evaluation, inputs, min(int(limit), len(inputs)) if limit else len(inputs))

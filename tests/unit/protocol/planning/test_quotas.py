@@ -1,0 +1,159 @@
+"""Quotas of Step Functions in executions of strict workflows; other executions have none of them."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from unum_compiler.compatibility import HOP_BUDGET, PAYLOAD_LIMIT, Compatibility
+from unum_compiler.definition import Definition
+from unum_runtime.model.checkpoint import Ending, Failure, Success
+from unum_runtime.model.ir import Json, Map, Parallel
+from unum_runtime.model.naming import Execution
+from unum_runtime.protocol.planning.advance import AtFanOut, advance
+from unum_runtime.protocol.planning.evaluation import EvaluationContext
+from unum_runtime.protocol.planning.quotas import DISTRIBUTED_BRANCHES, INLINE_BRANCHES, branches_at_once
+from unum_runtime.simulator.local import LocalWorkflow
+
+LARGE = "x" * (PAYLOAD_LIMIT - 2)
+"""The largest text, with its quotes."""
+
+TASK: dict[str, Any] = {"Type": "Task", "Resource": "f"}
+ECHO: Callable[[Json, Any], Json] = lambda event, _context: event  # noqa: E731 - a table of handlers has it in one line
+
+
+def run(states: dict[str, Any], value: Json, mode: Compatibility = Compatibility.STRICT, **functions: Any) -> Ending:
+    definition = replace(
+        Definition.from_asl({"StartAt": next(iter(states)), "States": states}), compatibility=mode
+    ).compile("w", None)
+    return LocalWorkflow(definition, {"f": ECHO, **functions}).run("e", value)
+
+
+def error(ending: Ending) -> str | None:
+    return ending.outcome.error if isinstance(ending.outcome, Failure) else None
+
+
+ENDS = {"End": True}
+TOO_LARGE: dict[str, tuple[dict[str, Any], Json]] = {
+    "the input of the execution": ({"A": {**TASK, **ENDS, "Parameters": {}}}, f"{LARGE}x"),
+    "the input of a Pass": ({"A": {"Type": "Pass", "Parameters": {}, **ENDS}}, f"{LARGE}x"),
+    "arguments": ({"A": {**TASK, **ENDS, "Parameters": {"a.$": "$", "b": 1}, "ResultPath": None}}, LARGE),
+    "output of a Task": ({"A": {**TASK, **ENDS, "ResultSelector": {"a.$": "$", "b": 1}}}, LARGE),
+    "output between Pass states": (
+        {
+            "A": {"Type": "Pass", "Parameters": {"a.$": "$"}, "Next": "B"},
+            "B": {"Type": "Pass", "Parameters": {}, **ENDS},
+        },
+        LARGE,
+    ),
+    "result of a Map before a Task": (
+        {
+            "A": {
+                "Type": "Map",
+                "ItemProcessor": {"StartAt": "I", "States": {"I": {**TASK, **ENDS}}},
+                "ItemSelector": {"v.$": "$"},
+                "Next": "B",
+            },
+            "B": {**TASK, **ENDS, "Parameters": {}},
+        },
+        ["x" * 150_000, 1],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TOO_LARGE)
+def test_a_value_over_the_quota_fails_where_step_functions_fails(what: str) -> None:
+    states, value = TOO_LARGE[what]
+    assert error(run(states, value)) == "States.DataLimitExceeded"
+    assert error(run(states, value, Compatibility.GENEROUS)) is None
+
+
+def test_values_of_the_quota_pass() -> None:
+    states = {"A": {"Type": "Pass", "Next": "B"}, "B": {**TASK, **ENDS}}
+    assert run(states, LARGE).outcome == Success(LARGE)
+
+
+def test_a_catcher_of_a_fan_out_catches_its_oversized_result() -> None:
+    states = {
+        "A": {
+            "Type": "Parallel",
+            "Branches": [{"StartAt": name, "States": {name: {"Type": "Pass", **ENDS}}} for name in "IJ"],
+            "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "C"}],
+            **ENDS,
+        },
+        "C": {"Type": "Pass", "Parameters": {"e.$": "$.Error"}, **ENDS},
+    }
+    assert run(states, "x" * 200_000).outcome == Success({"e": "States.DataLimitExceeded"})
+
+
+def most_at_once(size: int, mode: Compatibility, **fields: Json) -> int:
+    """Return the number of branches that a Map over `size` items starts at once."""
+    inner = {"StartAt": "I", "States": {"I": {**TASK, **ENDS}}}
+    states = {"A": {"Type": "Map", "ItemProcessor": inner, "ItemsPath": "$.items", **fields, **ENDS}}
+    value = {"items": [*range(size)], "n": 100}
+    assert run(states, value, mode).outcome == Success([*range(size)])
+    definition = Definition.from_asl({"StartAt": "A", "States": states})
+    workflow = replace(definition, compatibility=mode).compile("w", None)
+    arrival = advance("A", Success(value), EvaluationContext(workflow, Execution("e", 0), 0, ""))
+    assert isinstance(arrival, AtFanOut)
+    return arrival.width
+
+
+@pytest.mark.parametrize(
+    ("fields", "at_once"),
+    [
+        ({}, INLINE_BRANCHES),
+        ({"MaxConcurrency": 0}, INLINE_BRANCHES),
+        ({"MaxConcurrency": 7}, 7),
+        ({"MaxConcurrencyPath": "$.n"}, INLINE_BRANCHES),
+    ],
+)
+def test_an_inline_map_runs_40_branches_at_once(fields: dict[str, Json], at_once: int) -> None:
+    assert most_at_once(60, Compatibility.STRICT, **fields) == at_once
+
+
+def test_other_maps_run_all_branches_at_once() -> None:
+    assert most_at_once(60, Compatibility.GENEROUS) == 60
+
+
+def test_branches_at_once() -> None:
+    some = Map(name="M", scope=None, data={}, next=None, pure=False, join=None, start="I")
+    far = replace(some, distributed=True)
+    assert [branches_at_once(some, limit) for limit in (None, 0, 39, 41)] == [INLINE_BRANCHES] * 2 + [
+        39,
+        INLINE_BRANCHES,
+    ]
+    assert [branches_at_once(far, limit) for limit in (None, 41, 20_000)] == [
+        DISTRIBUTED_BRANCHES,
+        41,
+        DISTRIBUTED_BRANCHES,
+    ]
+    parallel = Parallel(name="P", scope=None, data={}, next=None, pure=False, join=None, branches=())
+    assert branches_at_once(parallel, None) is None
+
+
+def test_an_endless_loop_ends_with_the_budget_of_an_execution() -> None:
+    runs = 0
+
+    def count(event: Json, _context: Any) -> Json:
+        nonlocal runs
+        runs += 1
+        return event
+
+    states = {
+        "T": {**TASK, "Next": "C"},
+        "C": {"Type": "Choice", "Choices": [{"Variable": "$", "IsNull": True, "Next": "S"}], "Default": "T"},
+        "S": {"Type": "Succeed"},
+    }
+    assert error(run(states, 0, f=count)) == "Unum.HopBudgetExceeded"
+    assert runs == HOP_BUDGET
+
+
+def test_quotas_survive_the_text_of_the_ir() -> None:
+    definition = replace(
+        Definition.from_asl({"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}), compatibility=Compatibility.STRICT
+    )
+    text = definition.compile("w", None).to_json()
+    assert json.loads(text)["strict"] is True
