@@ -138,13 +138,31 @@ def connected(options: argparse.Namespace) -> Client:
 
 
 def given_definition(options: argparse.Namespace, client: Client) -> Workflow | None:
-    """Return the definition in ``--file``; None without one, for the definition in the workflow's store.
+    """Return the definition in ``--file``; None without one.
 
     Raises:
         UsageError: unreadable file.
         CommandFailed: problems in the definition.
     """
     return compiled_or_failed(options.file, client.workflow) if options.file else None
+
+
+def definition_of(options: argparse.Namespace, client: Client) -> Workflow:
+    """Return the definition of the execution in `options`: the given one, or that in the workflow's store.
+
+    Raises:
+        UsageError: unreadable file.
+        CommandFailed: problems in the definition.
+        ClientError: unknown execution, or no stored definition.
+    """
+    given = given_definition(options, client)
+    if given is not None:
+        return given
+    has_begun = next(client.steps(options.execution), None) is not None
+    found = client.definition(options.execution)
+    if not has_begun:  # it may be on its way on an earlier version
+        print(f"{options.execution} has committed nothing yet: shown by the deployed definition", file=sys.stderr)
+    return found
 
 
 @contextmanager

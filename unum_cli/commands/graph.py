@@ -4,7 +4,7 @@ import argparse
 
 from unum_cli.commands.arguments import compiled_or_failed, write_text
 from unum_cli.commands.command_errors import CommandFailed, UsageError
-from unum_cli.commands.executions import connected, given_definition, names_workflow
+from unum_cli.commands.executions import connected, definition_of, given_definition, names_workflow
 from unum_cli.commands.printing import print_json
 from unum_cli.picture.draw import draw
 from unum_cli.picture.mermaid import mermaid
@@ -42,10 +42,9 @@ def _picture(options: argparse.Namespace) -> str:
 def _deployed_picture(options: argparse.Namespace) -> str:
     """Return the picture of the deployed definition, or of an execution."""
     client = connected(options)
-    definition = given_definition(options, client)
     if options.execution is None:
-        return _drawn(definition or client.deployed_definition(), options)
-    definition = definition or client.definition(options.execution)
+        return _drawn(given_definition(options, client) or client.deployed_definition(), options)
+    definition = definition_of(options, client)
     if options.format == "mermaid":
         return mermaid(definition)
     # Status before steps, as in `unum watch`: the steps of an ended execution are complete.

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from unum_cli.commands.command_errors import CommandFailed
-from unum_cli.commands.executions import connected, given_definition
+from unum_cli.commands.executions import connected, definition_of
 from unum_cli.commands.printing import print_json
+from unum_runtime.client.boto3_shapes.arns import Arns, home_of
 from unum_runtime.client.events.journal import HistoryEvent
 from unum_runtime.client.stepfunctions import StepFunctionsClient
 from unum_runtime.client.terminal.amounts import duration_text
@@ -26,8 +27,10 @@ def run(options: argparse.Namespace) -> None:
         CommandFailed: unknown execution, no stored definition, version other than the file's, or AWS error.
     """
     client = connected(options)
-    definition = given_definition(options, client)
     try:
+        # As boto3, the command accepts an ARN.
+        options.execution = Arns(client.workflow, home_of(client.start_alias)).name_of(options.execution)
+        definition = definition_of(options, client)
         events = StepFunctionsClient(client, definition=definition).events(executionArn=options.execution)
     except UnumError as error:
         raise CommandFailed(str(error)) from error

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from datetime import datetime
 
 from unum_cli.commands.command_errors import CommandFailed
-from unum_cli.commands.executions import connected, given_definition
+from unum_cli.commands.executions import connected, definition_of
 from unum_cli.commands.printing import print_json
 from unum_runtime.client.reading.map_runs import Counts, MapRun
 from unum_runtime.errors import UnumError
@@ -20,9 +20,8 @@ def run(options: argparse.Namespace) -> None:
         CommandFailed: unknown execution, no stored definition, version other than the file's, or AWS error.
     """
     client = connected(options)
-    definition = given_definition(options, client)
     try:
-        runs = client.map_runs(options.execution, definition)
+        runs = client.map_runs(options.execution, definition_of(options, client))
     except UnumError as error:
         raise CommandFailed(str(error)) from error
     if options.json:

@@ -28,23 +28,27 @@ def run(options: argparse.Namespace) -> None:
         CommandFailed: unknown, failed or differently versioned execution, or AWS error.
     """
     client = connected(options)
-    definition = given_definition(options, client)
+    given = given_definition(options, client)
     try:
-        description = _watch(client, definition, options)
+        description = _watch(client, given, options)
     except UnumError as error:
         raise CommandFailed(str(error)) from error
     check_success(description)
     print_json(to_json(description) if options.json else description.output)
 
 
-def _watch(client: Client, definition: Workflow | None, options: argparse.Namespace) -> Description:
+def _watch(client: Client, given: Workflow | None, options: argparse.Namespace) -> Description:
     pauses = Pauses(execution_name=options.execution, timeout_s=options.timeout, waiter=client.waiter)
     seen: Mapping[str, Progress] = {}
+    definition, has_begun = given, False
     with Board(sys.stderr) as board:
         while True:
             # Status before steps: once an execution has ended, the steps read afterwards are complete.
             description = client.describe(options.execution)
-            definition = definition or _stored(client, options, description)
+            if given is None and not has_begun:  # only a commit names the version
+                has_begun = next(client.steps(options.execution), None) is not None
+                is_needed = options.graph and (has_begun or description.status is not Status.RUNNING)
+                definition = _stored(client, options.execution, is_needed=is_needed)
             states = _states(client, definition, options.execution)
             board.show(states, _title(client, description))
             if definition and options.graph:
@@ -58,16 +62,16 @@ def _watch(client: Client, definition: Workflow | None, options: argparse.Namesp
             pauses.pause()
 
 
-def _stored(client: Client, options: argparse.Namespace, description: Description) -> Workflow | None:
-    """Return the definition in the workflow's store; None while it is unknown, and committed steps suffice.
+def _stored(client: Client, execution: str, *, is_needed: bool) -> Workflow | None:
+    """Return the definition in the workflow's store; None if it is unknown, and committed steps suffice.
 
     Raises:
-        DefinitionNotStored: the execution has ended, and a picture needs its definition.
+        DefinitionNotStored: it is unknown and needed.
     """
     try:
-        return client.definition(options.execution)
+        return client.definition(execution)
     except DefinitionNotStored:
-        if options.graph and description.status is not Status.RUNNING:
+        if is_needed:
             raise
         return None
 

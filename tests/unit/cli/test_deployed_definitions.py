@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,12 @@ import pytest
 
 from tests.unit.client.test_stored_definitions import client_of, deployed
 from tests.unit.protocol.platform import Platform, chain
-from unum_cli.commands import diff, graph
-from unum_runtime.model.naming import WORKFLOWS_FOLDER
+from unum_cli.commands import diff, graph, history, map_runs, watch
+from unum_runtime.client.polling import Waiter
+from unum_runtime.model.checkpoint import Checkpoint, Failure, start_record
+from unum_runtime.model.naming import WORKFLOWS_FOLDER, Execution
+from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.history.start_records import record_start
 
 ADDRESS = ("--table", "states", "--workflow", "w")
 
@@ -44,6 +49,26 @@ def test_a_picture_of_an_execution_of_an_old_version(unum: Any) -> None:
     assert "execution old, succeeded" in picture
     assert '"B' in unum("graph", *ADDRESS, "--execution", "old", "--format", "mermaid").out
     assert unum("graph", *ADDRESS, "--execution", "nobody").code == 1
+
+
+@pytest.mark.parametrize("command", ["history", "map-runs", "graph --execution", "watch"])
+def test_an_execution_without_a_commit_is_shown_by_what_is_deployed(
+    unum: Any, monkeypatch: pytest.MonkeyPatch, platform: Platform, command: str
+) -> None:
+    record = start_record(Execution("e", platform.clock.ms), {})
+    record_start(platform.store, "w", record, expires_at_s=platform.runtime().expires_at_s())
+    stop_soon = replace(client_of(platform), waiter=Waiter(now_s=lambda: 0, sleep=lambda _: stopped(platform, record)))
+    for module in (history, map_runs, watch, graph):
+        monkeypatch.setattr(module, "connected", lambda _options: stop_soon)
+    ran = unum(*command.split(), "e", *ADDRESS)
+    if command == "watch":
+        assert "A: 0 done, 0 failed, 1 running" in ran.err.splitlines()
+    else:
+        assert (ran.code, ran.err) == (0, "e has committed nothing yet: shown by the deployed definition\n")
+
+
+def stopped(platform: Platform, record: Checkpoint) -> None:
+    stop(platform.runtime(), record.name.execution, Failure("Stopped", None))
 
 
 def test_a_picture_by_a_given_file(unum: Any, platform: Platform, file: Callable[..., Path]) -> None:

@@ -8,7 +8,6 @@ its digest is the version's digest, so every reader verifies what it reads, and 
 
 import binascii
 import zlib
-from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 
 from unum_runtime.cold_start.digest import short_digest
@@ -89,7 +88,7 @@ def _needed_s(rt: Runtime) -> int:
 
 
 def _parts(text: str) -> list[str]:
-    body = b64encode(zlib.compress(text.encode())).decode()
+    body = binascii.b2a_base64(zlib.compress(text.encode()), newline=False).decode()
     return [body[begin : begin + PART_BYTES] for begin in range(0, len(body), PART_BYTES)]
 
 
@@ -107,10 +106,10 @@ def _verified(items: Mapping[Key, Item], digest: str) -> Iterator[str]:
 def _content(parts: Iterable[Item]) -> bytes | None:
     """Return the decompressed content of a copy; None for anything but a complete copy."""
     try:
-        packed = b64decode("".join(str(part.get(BODY, "")) for part in parts), validate=True)
+        packed = binascii.a2b_base64("".join(str(part.get(BODY, "")) for part in parts), strict_mode=True)
         unpacking = zlib.decompressobj()
         content = unpacking.decompress(packed, MAX_IR_BYTES)
-    except (binascii.Error, ValueError, zlib.error):
+    except (ValueError, zlib.error):
         return None
     return content if unpacking.eof else None
 
