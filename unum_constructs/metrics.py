@@ -108,7 +108,7 @@ class MeteredWorkflow(Construct):
     def metric_throttled(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Return the number of throttled events, which Lambda retries.
 
-        A service did not answer, or another delivery held the lease.
+        A service did not answer, or another client held the lease on a start.
         """
         return self.metric(WorkflowMetric.THROTTLES, **options)
 

@@ -25,7 +25,6 @@ from unum_constructs.assembly.function_settings import Assembly, State, WiredPro
 from unum_constructs.assembly.options import (
     ExecutionBounds,
     RuntimeOptions,
-    check_leases,
     checked_definition,
     checked_history_retention_s,
     checked_limits,
@@ -230,7 +229,6 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         program = self._compile(checked, functions or {}, function_options or {}, runtime.guard)
         provision = provision.with_python_of(host.function for host in program.hosts.values())
         program = program.with_services(self, bounds.apply(self, program.workflow, runtime.collection), provision)
-        check_leases(self, program.workflow, limits)
         wired = self._wire(program, provision)
         self._workflow, self._hosts = wired.program.workflow, wired.program.hosts
         self.metrics, self.nodes = runtime.metrics, tuple(task.name for task in self._workflow.tasks)

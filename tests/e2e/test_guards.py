@@ -1,10 +1,13 @@
 """Leases, memoization and nodes without checkpoint on real parts."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.e2e.conftest import Deployment
+from tests.e2e.conftest import Deployment, until
+from tests.e2e.guards.stack import SHARE_S
+from unum_emulator.process import Emulator
 from unum_runtime.client import Client
 from unum_runtime.model.naming import lease_key, start_key
 from unum_runtime.store.dynamodb import DynamoStore
@@ -36,6 +39,36 @@ def test_executions_share_the_results_of_a_memoized_function(deployment: Deploym
     squares = [client.run({"n": 7, "seconds": 0}, timeout_s=60).output["square"] for _ in range(3)]
     assert squares == [49] * 3
     assert runs(deployment, "Square 7") == 1
+
+
+def logged(emulator: Emulator, text: str) -> int:
+    """Lines of the shared function's log with `text`."""
+    logs = emulator.logs.glob("*Share*.log")
+    return sum(text in line for log in logs for line in log.read_text().splitlines())
+
+
+def test_executions_wait_for_a_memoized_result_without_an_error(deployment: Deployment, emulator: Emulator) -> None:
+    client = deployment.client("Guards", "Sharing")
+    value = {"key": "waited for", "seconds": 8, "deaths": 0}
+    waits, failures = logged(emulator, "waits for a lease"), logged(emulator, "put off")
+    names = [client.start(value).name for _ in range(10)]
+    assert len({client.wait(name, timeout_s=60).output for name in names}) == 1
+    assert runs(deployment, "Share waited for") == 1
+    assert logged(emulator, "waits for a lease") - waits >= 9
+    assert logged(emulator, "put off") == failures == 0
+    assert logged(emulator, "errorType") == 0
+
+
+def test_a_waiter_computes_after_the_lease_of_a_killed_owner_has_expired(deployment: Deployment) -> None:
+    client = deployment.client("Guards", "Sharing")
+    value = {"key": "killed", "seconds": 3, "deaths": 1}
+    begun_s = time.monotonic()
+    owner = client.start(value).name
+    until(lambda: runs(deployment, "Share killed") == 1)
+    names = [owner, *(client.start(value).name for _ in range(3))]
+    assert len({client.wait(name, timeout_s=200).output for name in names}) == 1
+    assert runs(deployment, "Share killed") == 2
+    assert time.monotonic() - begun_s > SHARE_S, "not before the lease expired"
 
 
 def test_leases_are_given_back(client: Client) -> None:

@@ -6,9 +6,7 @@ import pytest
 
 from tests.simulation.mutations import BOTH, CRASH, DUPLICATE, NONE, Mutation
 from tests.simulation.part_mutations import lane_stops_where_it_settles
-from tests.simulation.test_leases import StolenStore
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import LeaseHeldError
 from unum_runtime.model.checkpoint import Checkpoint, Item
 from unum_runtime.model.ir import Collection, Pattern, Task
 from unum_runtime.model.naming import Name, Scope
@@ -42,15 +40,6 @@ def without_a_look(patch: pytest.MonkeyPatch) -> None:
 def without_a_look_after_a_lease(patch: pytest.MonkeyPatch) -> None:
     is_first = fusion.is_first
     patch.setattr(deliver, "is_first", lambda rt, delivery, _done, ahead: is_first(rt, delivery, ahead, ahead))
-
-
-def waits_for_whoever_has_the_lease(patch: pytest.MonkeyPatch) -> None:
-    """A delivery that finds the work taken which it would go on with comes again itself, or is given up."""
-
-    def held(*_: Any) -> None:
-        raise LeaseHeldError("another delivery works on it")
-
-    patch.setattr(deliver, "send", held)
 
 
 def whatever_is_collected(patch: pytest.MonkeyPatch) -> None:
@@ -103,13 +92,6 @@ FUSION_MUTATIONS: dict[str, Mutation] = {
         breaks=Invariant.NO_RERUN,
         patch=without_a_look_after_a_lease,
         scenario=ONE,
-    ),
-    "fused with what somebody has a lease on": Mutation(
-        graph="leased chain",
-        faults=NONE,
-        breaks=Invariant.NO_LOST_WORK,
-        patch=waits_for_whoever_has_the_lease,
-        scenario=ONE | {"store": StolenStore},
     ),
     "fused although it is collected": Mutation(
         graph="chain",

@@ -17,7 +17,7 @@ from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection, Json
 from unum_runtime.model.naming import Frame, Key, Name, Scope
 from unum_runtime.protocol import runtime
-from unum_runtime.protocol.delivery import collect, commit, deliver, ingress, join, lease, perform, run_task, start
+from unum_runtime.protocol.delivery import collect, commit, deliver, ingress, join, perform, run_task, start
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.fanout import completion, lanes, read_outcome
 from unum_runtime.protocol.planning import evaluation, plan, retry
@@ -222,10 +222,6 @@ def collected_branch_ends_the_delivery(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(perform, "_perform_unless_refused", perform._perform_one)
 
 
-def endless_patience(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(lease, "PATIENCE_MS", 10 * 24 * HOUR_S * 1000)
-
-
 def idempotency_key_of_the_attempt(patch: pytest.MonkeyPatch) -> None:
     def call(*given: Any) -> runtime.Call:
         made = made_by(*given)
@@ -418,12 +414,6 @@ MUTATIONS: dict[str, Mutation] = {
         patch=collected_branch_ends_the_delivery,
         scenario={"collection": Collection.EAGER},
         is_near=False,
-    ),
-    "endless patience with leases": Mutation(
-        graph="leased task",
-        faults=CRASH,
-        breaks=Invariant.NO_LOST_WORK,
-        patch=endless_patience,
     ),
     "no tombstone": Mutation(
         graph="chain",

@@ -9,6 +9,7 @@ from tests.simulation.scenarios import scenario
 from unum_runtime.clock import Clock
 from unum_runtime.errors import StoreError
 from unum_runtime.model.naming import Key
+from unum_runtime.protocol.delivery import lease, waiter
 from unum_runtime.simulator import Faults, explore, search
 from unum_runtime.simulator.simulated_store import SimulatedStore
 
@@ -46,6 +47,13 @@ class DeafStore(SimulatedStore):
 
     def release(self, key: Key, owner: str) -> None:
         raise StoreError(f"release {key} {owner}: no answer")
+
+
+@pytest.fixture(autouse=True)
+def _short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thief is waited for two or three looks long, not for all the looks of an hour."""
+    monkeypatch.setattr(lease, "PATIENCE_MS", 30_000)
+    monkeypatch.setattr(waiter, "LEAST_MS", 30_000)
 
 
 STORES = pytest.mark.parametrize("store", [SimulatedStore, GenerousStore, StolenStore, CarelessStore, DeafStore])

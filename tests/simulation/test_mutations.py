@@ -6,6 +6,7 @@ from tests.simulation.collect_mutations import COLLECT_MUTATIONS
 from tests.simulation.fusion_mutations import FUSION_MUTATIONS
 from tests.simulation.job_mutations import JOB_MUTATIONS
 from tests.simulation.large_mutations import LARGE_MUTATIONS
+from tests.simulation.lease_mutations import LEASE_MUTATIONS
 from tests.simulation.mutations import MUTATIONS, Mutation
 from tests.simulation.neighbour_mutations import NEIGHBOUR_MUTATIONS
 from tests.simulation.pack_mutations import PACK_MUTATIONS
@@ -24,6 +25,7 @@ ALL = (
     | COLLECT_MUTATIONS
     | FUSION_MUTATIONS
     | LARGE_MUTATIONS
+    | LEASE_MUTATIONS
     | PACK_MUTATIONS
     | PART_MUTATIONS
     | JOB_MUTATIONS

@@ -5,6 +5,7 @@ import pytest
 from tests.synth.deployment import Deployment, flat, function
 from tests.synth.linting import complaints
 from tests.synth.machines import Machine, a_map, chain, machine, parallel, task
+from unum_constructs import FunctionOptions, Guard
 
 RETRY = {"Retry": [{"ErrorEquals": ["Flaky"]}]}
 SEND = ["sqs:SendMessage"]
@@ -41,6 +42,16 @@ def test_nothing_without_need() -> None:
     assert deployment.all("Lambda::EventSourceMapping") == {}
     assert len(deployment.all("SQS::Queue")) == 1
     assert environment(deployment, "A") is None
+
+
+@pytest.mark.parametrize("options", [FunctionOptions(guard=Guard.LEASE), FunctionOptions(memoize=True)])
+def test_functions_that_may_wait_for_a_lease_have_a_timer_for_themselves(options: FunctionOptions) -> None:
+    deployment = Deployment.of(chain("A", "B"), *"AB", function_options={"A": options})
+    assert environment(deployment, "A") is not None
+    assert environment(deployment, "B") is None
+    assert targets(deployment) == {deployment.logical_id("A")}
+    assert (SEND, [f"{deployment.logical_id('Flow/Timer/Queue')}.Arn"]) in deployment.statements("Flow/Permissions/A")
+    assert len(deployment.all("Lambda::EventSourceMapping")) == 1
 
 
 def test_queue(waiting: Deployment) -> None:

@@ -108,7 +108,7 @@ def uses_timer(workflow: Workflow) -> bool:
 
 
 def timed_functions(workflow: Workflow) -> tuple[str, ...]:
-    """Return functions that send delayed events: after a Wait, before a retry, to poll a job."""
+    """Return functions that send delayed events: after a Wait, before a retry, to poll a job, to look at a lease."""
     return tuple(function for function in _functions(workflow) if _is_timed(workflow, function))
 
 
@@ -116,6 +116,11 @@ def can_time_out(workflow: Workflow, task: Task) -> bool:
     """Return True if `task` waits for a callback with a time limit."""
     limited = any(name.startswith(("TimeoutSeconds", "HeartbeatSeconds")) for name in task.data)
     return task.pattern is Pattern.CALLBACK and (limited or workflow.timeout_s is not None)
+
+
+def takes_leases(task: Task) -> bool:
+    """Return True if deliveries of `task` may find a lease held."""
+    return task.guard is Guard.LEASE or task.memoize
 
 
 def splitting_functions(workflow: Workflow) -> tuple[str, ...]:
@@ -162,8 +167,14 @@ def _reads_before_user_code(task: Task) -> bool:
 
 def _is_timed(workflow: Workflow, function: str) -> bool:
     hosted = (task for task in workflow.tasks if task.function == function)
-    is_repeated = any(task.retry or task.pattern is Pattern.SYNC or can_time_out(workflow, task) for task in hosted)
-    return is_repeated or any(reach.waits for reach in _reaches(workflow, function))
+    waits = any(reach.waits for reach in _reaches(workflow, function))
+    return waits or any(_is_repeated(workflow, task) for task in hosted)
+
+
+def _is_repeated(workflow: Workflow, task: Task) -> bool:
+    """Return True if a delivery of `task` may send the same event again, delayed."""
+    is_polled = task.pattern is Pattern.SYNC or can_time_out(workflow, task)
+    return bool(task.retry) or is_polled or takes_leases(task)
 
 
 def _is_split(workflow: Workflow, reach: Reach) -> bool:

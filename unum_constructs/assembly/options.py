@@ -35,9 +35,6 @@ ATTEMPTS = range(3)
 TIMEOUT_S = range(1, 99_999_999 + 1)
 """Source: AWS Step Functions Developer Guide, "State machine structure", TimeoutSeconds."""
 
-LEASE_EVENT_AGE_S = 300
-"""Least age limit of events that may find a lease held: time for three deliveries within 3 minutes, and a margin."""
-
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
@@ -285,25 +282,6 @@ def options_of(
 def _guarded(options: FunctionOptions, guard: Guard | None) -> FunctionOptions:
     # Without a checkpoint there is no stored outcome that a guard could read.
     return replace(options, guard=guard) if options.guard is None and options.checkpoint else options
-
-
-def check_leases(construct: Construct, workflow: Workflow, limits: DeliveryLimits) -> None:
-    """Raise if the workflow uses leases, but Lambda would not retry an event that finds a lease held often enough.
-
-    Raises:
-        ConstructError: such events could become failures while another delivery does the work.
-    """
-    leasing = sorted(task.function for task in workflow.tasks if task.guard is Guard.LEASE or task.memoize)
-    if not leasing:
-        return
-    age_s, attempts = limits
-    reason = f"an event for {leasing[0]!r} that finds a lease held (guard=Guard.LEASE or memoize=True) must be retried"
-    if attempts not in (None, ATTEMPTS[-1]):
-        raise ConstructError(construct, f"retry_attempts: expected {ATTEMPTS[-1]}, got {attempts}: {reason}")
-    if age_s is not None and age_s < LEASE_EVENT_AGE_S:
-        raise ConstructError(
-            construct, f"max_event_age: expected at least {LEASE_EVENT_AGE_S} s, got {age_s} s: {reason}"
-        )
 
 
 def _checked_choice(workflow: Construct, option: str, value: str, choices: type[_Choice]) -> _Choice:

@@ -8,8 +8,8 @@ UnumError
 ├── InconsistentHistory   stored items contradict the event; the delivery fails loudly
 ├── StoreError            failed call of the store; raised so that Lambda delivers the event again
 ├── InvokeError           failed invocation of the next function; raised for the same reason
-├── LeaseHeldError        work under another delivery's lease; raised so that Lambda delivers the event again, later
-│   └── LeaseStolenError  start of the execution taken over by another client
+├── LeaseHeldError        work under another delivery's lease; the delivery schedules its event for later
+│   └── LeaseStolenError  start taken over by another client; raised where no timer can keep the event
 └── ClientError           error that the caller of the client can correct
     ├── InvalidExecutionInput
     ├── InvalidName

@@ -1,7 +1,7 @@
 from pathlib import Path
 from typing import Any
 
-from aws_cdk import CfnOutput, RemovalPolicy, Stack
+from aws_cdk import CfnOutput, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -9,6 +9,8 @@ from constructs import Construct
 from unum_constructs import Definition, Guard, Store, UnumFunction, UnumWorkflow
 
 HERE = Path(__file__).parent
+SHARE_S = 12
+"""Timeout of the shared function, and so the lifetime of its lease, in seconds."""
 
 
 class Guards(Stack):
@@ -32,6 +34,14 @@ class Guards(Stack):
         store = Store.dynamodb(list_executions=True)
         UnumWorkflow(self, "Workflow", definition=definition, functions=functions, store=store)
         CfnOutput(self, "RunsTable", value=self.runs.table_name)
+        self._add_sharing()
+
+    def _add_sharing(self) -> None:
+        """Add a workflow of one memoized function, whose lease is short because its timeout is."""
+        share = self._function("Share", memoize=True, timeout=Duration.seconds(SHARE_S))
+        states = {"Share": {"Type": "Task", "Resource": "Share", "End": True}}
+        definition = Definition.from_asl({"StartAt": "Share", "States": states})
+        UnumWorkflow(self, "Sharing", definition=definition, functions={"Share": share})
 
     def _function(self, key: str, **options: Any) -> UnumFunction:
         function = UnumFunction(

@@ -218,6 +218,13 @@ def test_what_follows_a_wait_follows_who_came_to_it() -> None:
     assert not uses_timer(workflow(A=task("a", Next="B"), B=task("b")))
 
 
+@pytest.mark.parametrize("options", [FunctionOptions(guard=Guard.LEASE), FunctionOptions(memoize=True)])
+def test_functions_that_may_find_a_lease_held_send_delayed_events_to_themselves(options: FunctionOptions) -> None:
+    machine = {"StartAt": "A", "States": {"A": task("a", Next="B"), "B": task("b")}}
+    flow = compile_workflow(machine, name="w", functions=("a", "b"), options={"b": options})
+    assert timed_functions(flow) == recursive_functions(flow) == ("b",)
+
+
 def test_a_task_that_is_retried_needs_a_timer_and_no_edge() -> None:
     flow = workflow(A=task("a", **RETRYING))
     assert function_edges(flow) == {"a": ()}

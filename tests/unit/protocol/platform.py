@@ -42,6 +42,7 @@ class Platform:
     clock: MovableClock = field(default_factory=MovableClock)
     collection: Collection = Collection.TTL
     sent: list[Envelope] = field(default_factory=list)
+    waiting: list[tuple[int, Envelope]] = field(default_factory=list)
     calls: Counter[str] = field(default_factory=Counter)
     logged: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
@@ -69,11 +70,14 @@ class Platform:
             routes={function: function for function in hosts},
             collection=self.collection,
             log=lambda message, /, **fields: self.logged.append((message, fields)),
-            **self.options,
+            **{"timer": self, **self.options},
         )
 
     def invoke(self, events: Sequence[tuple[str, bytes]]) -> None:
         self.sent += [Envelope.from_json(json.loads(payload)) for _, payload in events]
+
+    def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
+        self.waiting += [(due_ms, Envelope.from_json(json.loads(payload))) for _, payload, due_ms in events]
 
     def start(self, name: str = "e", value: Any = None) -> None:
         start(self.runtime(), name, value)
@@ -86,6 +90,13 @@ class Platform:
         while self.sent:
             with suppress(RefusedDelivery):
                 self.deliver(self.sent.pop(0))
+
+    def pass_to_next(self) -> Envelope:
+        """Let time pass until the first event that waits is due, and take it."""
+        self.waiting.sort(key=lambda each: each[0])
+        due_ms, event = self.waiting.pop(0)
+        self.clock.ms = max(self.clock.ms, due_ms)
+        return event
 
     def run(self, name: str = "e", value: Any = None) -> Ending | None:
         self.start(name, value)

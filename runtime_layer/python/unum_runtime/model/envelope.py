@@ -103,6 +103,8 @@ class Envelope:
             function to depend on one that depends on it.
         retries: previous uses of each retrier of the state.
         job: handle of the Task's service job; None before the job begins.
+        waiting_since_ms: time at which a delivery of the event first found a lease held, in milliseconds since 1970;
+            None if none did.
     """
 
     workflow: str
@@ -114,6 +116,7 @@ class Envelope:
     routes: Mapping[str, str]
     retries: tuple[int, ...] = ()
     job: Json = None
+    waiting_since_ms: int | None = None
 
     def with_input(self, source: Source) -> "Envelope":
         """Return a copy with another input."""
@@ -151,6 +154,8 @@ class Envelope:
             event["retries"] = list(self.retries)
         if self.job is not None:
             event["job"] = self.job
+        if self.waiting_since_ms is not None:
+            event["waits"] = self.waiting_since_ms
         return event | {"routes": dict(self.routes)} if self.routes else event
 
     @classmethod
@@ -174,6 +179,7 @@ class Envelope:
             routes=event.get("routes", {}),
             retries=tuple(event.get("retries", ())),
             job=event.get("job"),
+            waiting_since_ms=event.get("waits"),
         )
 
 

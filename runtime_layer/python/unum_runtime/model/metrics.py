@@ -35,8 +35,8 @@ class WorkflowMetric(StrEnum):
     """Time from the start to the commit that ended the execution, in milliseconds."""
 
     THROTTLES = "Throttles"
-    """Deliveries that Lambda repeats, because the table, Lambda or a queue refused a request or another delivery holds
-    a lease; and events that Lambda dropped for lack of concurrency."""
+    """Deliveries that Lambda repeats, because the table, Lambda or a queue refused a request or another client holds
+    the lease on a start; and events that Lambda dropped for lack of concurrency."""
 
     SILENT = "ExecutionsSilent"
     """Stalled executions that a sweep found."""

@@ -1,6 +1,7 @@
 """Functions that count how often they run; each has another option."""
 
 import os
+import signal
 import time
 from typing import Any
 from uuid import uuid4
@@ -25,5 +26,19 @@ def square(event: dict[str, int], _context: Any) -> int:
     return event["n"] ** 2
 
 
-def _count(key: str) -> None:
-    RUNS.update_item(Key={"key": key}, UpdateExpression="ADD runs :one", ExpressionAttributeValues={":one": 1})
+def share(event: dict[str, Any], _context: Any) -> str:
+    runs = _count(f"Share {event['key']}")
+    time.sleep(event["seconds"])
+    if runs <= event["deaths"]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return uuid4().hex
+
+
+def _count(key: str) -> int:
+    updated = RUNS.update_item(
+        Key={"key": key},
+        UpdateExpression="ADD runs :one",
+        ExpressionAttributeValues={":one": 1},
+        ReturnValues="UPDATED_NEW",
+    )
+    return int(str(updated["Attributes"]["runs"]))

@@ -13,6 +13,9 @@ from unum_runtime.client.reading.progress import Reach, progress
 from unum_runtime.errors import DefinitionError, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, Collected, Ending, Failure, Status, Success
 from unum_runtime.model.ir import Collection, Guard, Workflow
+from unum_runtime.protocol.delivery.lease import Lease
+from unum_runtime.protocol.runtime import MAX_DELIVERY_MS
+from unum_runtime.store.memory import MemoryStore
 
 WITHOUT = FunctionOptions(checkpoint=False)
 TASK = {"Type": "Task", "Resource": "U"}
@@ -336,3 +339,73 @@ def test_a_loop_may_have_nodes_without_checkpoint() -> None:
     platform = Platform.of(definition, {"U": WITHOUT}, U=lambda event: event + 1, T=lambda event: event + 1)
     assert platform.run(value=0) == succeeded(6)
     assert [(step.state, step.name.step) for step in platform.steps()] == [("T", 1), ("T", 2), ("T", 3)]
+
+
+class Freezing(MemoryStore):
+    """A store whose client freezes right after it read the outcome of B, while something else happens."""
+
+    meanwhile: Any = None
+
+    def read(self, keys: Any) -> Any:
+        found = super().read(keys)
+        if self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+        return found
+
+
+def frozen(guard: Guard, seconds: int, *, before_user_code: bool) -> Platform:
+    """Freeze a delivery of B for `seconds`, while another delivery of the same event commits."""
+    outputs = iter((10, 20))
+    options = {"B": FunctionOptions(guard=guard)}
+    platform = Platform.of(chain("A", "B", "C"), options, A=abs, B=lambda _: next(outputs), C=abs)
+    platform.store = platform.memory = store = Freezing(platform.clock)
+    platform.start(value=1)
+    (event,) = platform.sent
+
+    def freeze() -> None:
+        platform.clock.pass_seconds(seconds)
+        platform.deliver(event)
+        assert [step.state for step in platform.steps()] == ["A", "B"], "the outcome is committed"
+
+    run = platform._call
+
+    def call(*given: Any) -> Any:
+        vars(platform)["_call"] = run
+        freeze()
+        return run(*given)
+
+    if before_user_code:
+        vars(platform)["_call"] = call
+    else:
+        store.meanwhile = freeze
+    platform.deliver(event)
+    return platform
+
+
+@pytest.mark.parametrize(
+    ("guard", "seconds", "before_user_code"),
+    [(Guard.READ, 0, False), (Guard.READ, 0, True), (Guard.LEASE, MAX_DELIVERY_MS // 1000, True)],
+)
+def test_user_code_may_run_after_its_outcome_was_committed_and_its_result_is_dropped(
+    *, guard: Guard, seconds: int, before_user_code: bool
+) -> None:
+    platform = frozen(guard, seconds, before_user_code=before_user_code)
+    assert platform.calls["B"] == 2
+    assert platform.messages()[-1] == "adopted"
+    platform.deliver_all()
+    assert platform.ending() == succeeded(10)
+
+
+def test_a_delivery_that_froze_until_its_lease_expired_looks_again_before_user_code() -> None:
+    platform = frozen(Guard.LEASE, MAX_DELIVERY_MS // 1000, before_user_code=False)
+    assert platform.calls["B"] == 1
+    platform.deliver(platform.pass_to_next())
+    platform.deliver_all()
+    assert platform.calls["B"] == 1
+    assert platform.ending() == succeeded(10)
+
+
+def test_without_that_look_user_code_would_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Lease, "renew", lambda _: True)
+    assert frozen(Guard.LEASE, MAX_DELIVERY_MS // 1000, before_user_code=False).calls["B"] == 2

@@ -1,5 +1,6 @@
 """Leases: who waits for whom, what expires when, and that no failure of one changes a result."""
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +13,7 @@ from unum_compiler.options import FunctionOptions
 from unum_runtime.clock import SystemClock
 from unum_runtime.errors import LeaseHeldError, LeaseStolenError, StoreError
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success, start_record
-from unum_runtime.model.envelope import Envelope, Writer
+from unum_runtime.model.envelope import START, Envelope, Writer, start_request, start_writer
 from unum_runtime.model.ir import Guard
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, lease_key, start_key
 from unum_runtime.protocol.delivery.lease import LEASE_MS, Lease, maintain_by_default
@@ -52,12 +53,11 @@ def is_free(platform: Platform, key: Key) -> bool:
     return key not in platform.memory._leases
 
 
-def test_a_duplicate_beside_a_running_delivery_is_sent_back_and_later_goes_on_from_the_outcome() -> None:
+def test_a_duplicate_beside_a_running_delivery_waits_and_later_goes_on_from_the_outcome() -> None:
     events: list[Envelope] = []
 
     def run(event: int) -> int:
-        with pytest.raises(LeaseHeldError, match=r"#2: another delivery works on it"):
-            platform.deliver(events[0])
+        platform.deliver(events[0])
         return event + 1
 
     platform = leased(B=run)
@@ -65,7 +65,8 @@ def test_a_duplicate_beside_a_running_delivery_is_sent_back_and_later_goes_on_fr
     platform.deliver(events[0])
     assert platform.calls["B"] == 1
     (first,) = platform.sent
-    platform.deliver(events[0])
+    platform.deliver(platform.pass_to_next())
+    assert platform.waiting == []
     assert platform.calls["B"] == 1
     assert [event.name for event in platform.sent] == [first.name, first.name]
     platform.deliver_all()
@@ -87,38 +88,21 @@ def test_the_lease_of_a_dead_delivery_is_free_when_the_platform_delivers_again()
     platform = leased()
     event = at_b(platform)
     hold(platform, event, LEASE_MS / 1000)
-    with pytest.raises(LeaseHeldError):
-        platform.deliver(event)
+    platform.deliver(event)
+    assert platform.calls["B"] == 0
     platform.clock.pass_seconds(MINUTE_S)
     platform.deliver(event)
     assert platform.calls["B"] == 1
 
 
-def test_the_last_delivery_of_an_event_goes_on_without_the_lease() -> None:
-    platform = leased()
-    event = at_b(platform)
-    hold(platform, event, 900)
-    for pause_s in (0, MINUTE_S):
-        platform.clock.pass_seconds(pause_s)
-        with pytest.raises(LeaseHeldError):
-            platform.deliver(event)
-    platform.clock.pass_seconds(2 * MINUTE_S)
-    platform.deliver(event)
-    assert platform.calls["B"] == 1
-    assert "goes on without a lease" in platform.messages()
-    assert not is_free(platform, lease_of(event)), "what is another's is not released"
-
-
-def test_a_start_that_is_delivered_again_is_as_old_as_its_first_delivery() -> None:
+def test_a_start_that_finds_the_lease_of_its_first_task_held_waits_with_the_tasks_event() -> None:
     platform = Platform.of(chain("A"), {"A": LEASE}, A=lambda event: event)
     key = lease_key(checkpoint_key("w", Name(Execution("e", platform.clock.ms), (), 1)))
-    platform.memory.acquire(key, "other", expires_at_ms=platform.clock.ms + 900_000)
-    for pause_s in (0, MINUTE_S):
-        platform.clock.pass_seconds(pause_s)
-        with pytest.raises(LeaseHeldError):
-            platform.start("e", 1)
-    platform.clock.pass_seconds(2 * MINUTE_S)
+    platform.memory.acquire(key, "other", expires_at_ms=platform.clock.ms + 3_000)
     platform.start("e", 1)
+    assert platform.calls["A"] == 0
+    while platform.waiting:
+        platform.deliver(platform.pass_to_next())
     assert platform.ending() == Ending(Status.SUCCEEDED, Success(1))
 
 
@@ -359,6 +343,34 @@ def test_the_start_lease_is_released_when_the_entry_function_fails() -> None:
     with pytest.raises(StoreError):
         resume(replace(platform.runtime(), invoker=Closed()), "e", Writer("client", platform.clock.ms))
     assert is_free(platform, key)
+
+
+def test_a_start_whose_writer_was_replaced_waits_in_the_timer_if_there_is_one() -> None:
+    platform = leased()
+    key = recorded(platform)
+    kept: list[tuple[str, bytes, int]] = []
+
+    class Queue:
+        def schedule(self, events: Any) -> None:
+            kept.extend(events)
+
+    def deliver(request: Any) -> None:
+        routes = {**platform.runtime().routes, START: "start alias"}
+        rt = replace(platform.runtime(), routes=routes, timer=Queue())
+        resume(rt, request["start"], start_writer(request))
+
+    sent_ms = platform.clock.ms
+    platform.memory.acquire(key, "second", expires_at_ms=sent_ms + 900_000)
+    deliver(start_request("e", Writer("first", sent_ms)))
+    while kept:
+        assert platform.calls["A"] == 0
+        address, payload, due_ms = kept.pop()
+        assert address == "start alias"
+        platform.clock.ms = due_ms
+        deliver(json.loads(payload))
+    assert 900_000 <= platform.clock.ms - sent_ms <= 960_000
+    assert platform.calls["A"] == 1, "the second writer died before its start"
+    assert "goes on without a lease" not in platform.messages()
 
 
 def test_a_start_without_a_writer_asks_for_no_lease() -> None:

@@ -125,7 +125,7 @@ class World:
         self._note_ending()
 
     def deliver_all(self) -> None:
-        for _ in range(400):
+        for _ in range(2_000):
             if not self.waiting:
                 return
             self.deliver(self.waiting.pop(0))
@@ -156,6 +156,7 @@ class World:
             workflow=self.workflow,
             store=port,  # type: ignore[arg-type]  # a wrapper
             invoker=port,
+            timer=port,
             clock=self.clock,
             call=self._call,
             hosts=frozenset(FUNCTIONS),
@@ -201,8 +202,8 @@ class Port:
     def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
         return self._lease("acquire", key, owner, expires_at_ms=expires_at_ms)
 
-    def renew(self, *_args: Any, **_named: Any) -> bool:
-        raise AssertionError("no thread renews here")
+    def renew(self, key: Key, owner: str, *, expires_at_ms: int) -> bool:
+        return self._lease("renew", key, owner, expires_at_ms=expires_at_ms)
 
     def release(self, key: Key, owner: str) -> None:
         self._lease("release", key, owner)
@@ -211,6 +212,10 @@ class Port:
         for _, payload in events:
             self._meanwhile()
             self.world.waiting.append(Envelope.from_json(json.loads(payload)))
+
+    def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
+        self.invoke([(address, payload) for address, payload, _ in events])
+        self.world.clock.ms = max(self.world.clock.ms, *(due_ms for _, _, due_ms in events))
 
     def _shared(self, primitive: str, *args: Any, **named: Any) -> Any:
         self._meanwhile()

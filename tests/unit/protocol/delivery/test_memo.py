@@ -2,15 +2,15 @@
 
 from typing import Any
 
-import pytest
-
 from tests.unit.protocol.counting_store import CountingStore
 from tests.unit.protocol.platform import Platform, chain
 from unum_compiler.options import FunctionOptions
-from unum_runtime.errors import LeaseHeldError, StoreError
+from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import Ending, Failure, Status, Success
 from unum_runtime.model.ir import Guard
 from unum_runtime.model.naming import Key, lease_key, memo_key
+from unum_runtime.protocol.delivery.lease import PATIENCE_MS
+from unum_runtime.protocol.delivery.waiter import MOST_MS
 from unum_runtime.store.memory import MemoryStore
 
 MEMOIZE = FunctionOptions(memoize=True)
@@ -113,15 +113,18 @@ def test_other_functions_are_not_memoized() -> None:
 
 def test_executions_wait_for_one_another_by_a_lease() -> None:
     def square(event: Any) -> Any:
-        with pytest.raises(LeaseHeldError, match=r"another execution computes the same result"):
-            platform.start("two", {"n": 3})
+        platform.start("two", {"n": 3})
         return event["n"] ** 2
 
     platform = memoized(square)
     assert platform.run("one", {"n": 3}) == squared(3)
     assert platform.memory._leases == {}
-    assert platform.run("two", {"n": 3}) == squared(3)
+    assert platform.ending("two") is None
+    platform.deliver(platform.pass_to_next())
+    assert platform.ending("two") == squared(3)
     assert platform.calls["Square"] == 1
+    reasons = [fields["reason"] for message, fields in platform.logged if message == "waits for a lease"]
+    assert [reason.partition(": ")[2] for reason in reasons] == ["another execution computes the same result"]
 
 
 def test_a_result_that_came_while_the_lease_was_asked_for_is_used() -> None:
@@ -151,14 +154,14 @@ def test_an_execution_does_not_wait_for_ever() -> None:
     platform.run("one", {"n": 3})
     (key,) = memos(platform)
     del platform.memory._items[key]
-    platform.memory.acquire(lease_key(key), "other", expires_at_ms=platform.clock.ms + 900_000)
-    for pause_s in (0, 60):
-        platform.clock.pass_seconds(pause_s)
-        with pytest.raises(LeaseHeldError):
-            platform.start("two", {"n": 3})
-    platform.clock.pass_seconds(120)
-    assert platform.run("two", {"n": 3}) == squared(3)
-    assert platform.calls["Square"] == 2
+    platform.memory.acquire(lease_key(key), "other", expires_at_ms=platform.clock.ms + 86_400_000)
+    platform.start("two", {"n": 3})
+    begun_ms = platform.clock.ms
+    while platform.waiting:
+        assert platform.calls["Square"] == 1
+        platform.deliver(platform.pass_to_next())
+    assert platform.ending("two") == squared(3)
+    assert 0 <= platform.clock.ms - begun_ms - PATIENCE_MS <= MOST_MS
 
 
 def test_of_two_that_compute_one_result_both_take_the_first_to_be_stored() -> None:
@@ -202,6 +205,19 @@ def test_what_it_costs() -> None:
     store.calls.clear()
     platform.run("two", {"n": 3})
     assert store.calls == {"create": 2, "read": 1}
+
+
+def test_what_a_look_of_a_waiter_costs() -> None:
+    platform = memoized()
+    platform.run("one", {"n": 3})
+    (key,) = memos(platform)
+    del platform.memory._items[key]
+    platform.memory.acquire(lease_key(key), "other", expires_at_ms=platform.clock.ms + 60_000)
+    platform.start("two", {"n": 3})
+    platform.store = store = CountingStore(platform.memory)
+    platform.deliver(platform.pass_to_next())
+    assert store.calls == {"read": 3, "acquire": 1}, "the guard's read, and the memo before and after the claim"
+    assert len(platform.waiting) == 1
 
 
 class Broken(MemoryStore):

@@ -9,7 +9,8 @@
 6. Collect outcomes that can no longer be needed.
 
 A delivery may die between any two steps; the next delivery of the same event continues from the commit. If the only
-effect is an invocation in the same function, this delivery may run it too: see `fusion`.
+effect is an invocation in the same function, this delivery may run it too: see `fusion`. If another delivery has the
+lease, this one schedules its event for later: see `waiter`.
 """
 
 from contextlib import nullcontext
@@ -23,7 +24,7 @@ from unum_runtime.protocol.delivery.delivery_state import DeliveryState
 from unum_runtime.protocol.delivery.fusion import is_first
 from unum_runtime.protocol.delivery.ingress import admit, look_up
 from unum_runtime.protocol.delivery.lease import claim_invocation
-from unum_runtime.protocol.delivery.perform import perform, send, tidy_up
+from unum_runtime.protocol.delivery.perform import perform, tidy_up
 from unum_runtime.protocol.delivery.run_task import run
 from unum_runtime.protocol.planning.plan import Commit, Invoke
 from unum_runtime.protocol.runtime import Runtime
@@ -41,21 +42,20 @@ def step(rt: Runtime, envelope: Envelope, *, fresh: bool = False) -> None:
 
     Raises:
         RefusedDelivery: the event can have no effect any more; do not deliver it again.
-        LeaseHeldError: another delivery works on it; deliver the event again, in case that one dies.
         UnumError: a service did not answer; deliver the event again.
     """
     delivery = DeliveryState(envelope.routes, may_continue=True)
-    _deliver(rt, envelope, delivery, fresh=fresh)
-    while delivery.ahead is not None:  # a loop, not recursion: a chain of fused invocations may be very long
-        fresh = is_first(rt, delivery, envelope, delivery.ahead)
-        envelope = delivery.ahead
-        delivery = delivery.next_step(envelope)
-        try:
+    try:
+        _deliver(rt, envelope, delivery, fresh=fresh)
+        while delivery.ahead is not None:  # a loop, not recursion: a chain of fused invocations may be very long
+            fresh = is_first(rt, delivery, envelope, delivery.ahead)
+            envelope = delivery.ahead
+            delivery = delivery.next_step(envelope)
             _deliver(rt, envelope, delivery, fresh=fresh)
-        except LeaseHeldError:
-            # Its own event gets deliveries of its own. Ours cannot be delivered again for it: this may be our last one.
-            send(rt, envelope)
-            return
+    except LeaseHeldError as held:
+        from unum_runtime.protocol.delivery.waiter import wait_for_result  # noqa: PLC0415 - few deliveries wait
+
+        wait_for_result(rt, envelope, held)
 
 
 def _deliver(rt: Runtime, envelope: Envelope, delivery: DeliveryState, *, fresh: bool) -> None:

@@ -2,8 +2,7 @@
 
 A lease saves work and never decides correctness: create-if-absent alone decides the outcome. So no failure of a lease
 changes a result. A delivery that cannot reach the store works as if it had the lease. A lease of a dead owner expires.
-A delivery that finds a lease held ends with an error instead of waiting in its sandbox; Lambda delivers its event
-again, and the last delivery works without the lease.
+A delivery that finds a lease held does not wait in its sandbox: it schedules its event for later, see `waiter`.
 
 Source of the scheme: the leases on invocations of mops, which are claimed by a writer, renewed by a thread, and taken
 over when they have expired.
@@ -11,15 +10,15 @@ over when they have expired.
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from unum_runtime.clock import Clock
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import LeaseHeldError, LeaseStolenError, StoreError
-from unum_runtime.model.envelope import Envelope, Writer
-from unum_runtime.model.naming import START_STEP, Key, checkpoint_key, lease_key
-from unum_runtime.protocol.runtime import Log, Runtime, silent
+from unum_runtime.model.envelope import START, Envelope, Writer
+from unum_runtime.model.naming import Key, checkpoint_key, lease_key
+from unum_runtime.protocol.runtime import MAX_DELIVERY_MS, Log, NoTimer, Runtime, silent
 from unum_runtime.store.base import Store
 
 LEASE_MS = 45_000
@@ -28,13 +27,18 @@ LEASE_MS = 45_000
 RENEWALS = 3
 """Renewals within one lifetime of a lease; so two of them may fail."""
 
-PATIENCE_MS = 120_000
-"""Maximum age of an event that is refused because another delivery has the lease.
+PATIENCE_MS = 3_600_000
+"""Longest wait for leases on one result: four owners, one after the other, that each use a delivery's 15 minutes.
+
+A delivery does without the lease only after that: all owners until then have ended without a result. Without this
+limit, executions whose memoized function fails for their common input would fail one after the other, for days.
+"""
+
+REPEATED_MS = 120_000
+"""Maximum age of a refused start request that no timer can keep, so that Lambda must repeat it.
 
 Lambda repeats a failed delivery after one minute, and once more after two. So a younger event certainly arrives again.
-An older one may be its last delivery: it works without the lease, because the failure destination would otherwise get
-an event whose work is being done. Hence a duplicate does not run beside user code that ends within 3 minutes. If user
-code takes longer, the third delivery of a duplicate may run it a second time.
+An older one may be its last delivery: it works without the lease.
 Source: AWS Lambda Developer Guide, "How Lambda handles errors and retries with asynchronous invocation".
 """
 
@@ -66,11 +70,19 @@ class Lease:
     duration_ms: int
     log: Log = silent
 
-    def acquire(self) -> bool:
-        """Acquire the lease; return True for success or a store failure."""
+    def acquire(self, *, if_unknown: bool = True) -> bool:
+        """Acquire the lease; return True for success, and `if_unknown` for a store failure."""
         try:
             return self.store.acquire(self.key, self.owner, expires_at_ms=self._expires_at_ms()) == self.owner
         except StoreError as error:  # work done twice is harmless, and work left undone is not
+            self._ignore(error)
+            return if_unknown
+
+    def renew(self) -> bool:
+        """Renew the lease; return False if it expired or has another owner, and True for a store failure."""
+        try:
+            return self.store.renew(self.key, self.owner, expires_at_ms=self._expires_at_ms())
+        except StoreError as error:
             self._ignore(error)
             return True
 
@@ -107,11 +119,8 @@ class Lease:
 
     def _renew_until(self, over: threading.Event) -> None:
         while not over.wait(self.duration_ms / RENEWALS / 1000):
-            try:
-                if not self.store.renew(self.key, self.owner, expires_at_ms=self._expires_at_ms()):
-                    return
-            except StoreError as error:
-                self._ignore(error)
+            if not self.renew():
+                return
 
     def _expires_at_ms(self) -> int:
         return self.clock.now_ms() + self.duration_ms
@@ -125,62 +134,54 @@ class Claim:
     """Result of a delivery's lease request.
 
     Attributes:
-        refusal: error that ends the delivery; None if it may do the work.
+        refusal: error for a delivery that must not do the work; None for a delivery without a lease.
+        may_work: function that returns True as long as this delivery may do the work.
     """
 
     refusal: LeaseHeldError | None = None
+    may_work: Callable[[], bool] = lambda: True
 
     def insist(self) -> None:
-        """Raise `refusal` unless this delivery may work.
+        """Raise `refusal` unless this delivery may work now.
 
         Raises:
-            LeaseHeldError: another delivery does the work; Lambda delivers this event again.
+            LeaseHeldError: another delivery does the work, or may have done it since this delivery read the store.
         """
-        if self.refusal is not None:
+        if not self.may_work() and self.refusal is not None:
             raise self.refusal
 
 
 _UNCLAIMED = nullcontext(Claim())
 
 
-@contextmanager
-def claim(rt: Runtime, key: Key, *, sent_ms: int, refusal: LeaseHeldError, owner: str | None = None) -> Iterator[Claim]:
-    """Claim work producing an item at `key` while the block runs.
+def claim_invocation(rt: Runtime, envelope: Envelope) -> AbstractContextManager[Claim]:
+    """Claim the invocation of `envelope` while the block runs."""
+    key = checkpoint_key(rt.workflow.name, envelope.name)
+    return claim_result(rt, envelope, key, "another delivery works on it")
+
+
+def claim_result(rt: Runtime, envelope: Envelope, key: Key, reason: str) -> AbstractContextManager[Claim]:
+    """Claim work producing an item at `key`, for a delivery of `envelope`, while the block runs.
 
     Args:
         rt: the runtime.
+        envelope: the delivered event.
         key: key of the item.
-        sent_ms: time at which the delivered event was sent, in milliseconds since 1970.
-        refusal: error if another owner has the lease.
-        owner: name of the owner; None for this delivery.
+        reason: text of the error if another delivery has the lease.
     """
-    remaining_ms = rt.remaining_ms()
-    lease = Lease(
-        store=rt.store,
-        clock=rt.clock,
-        key=lease_key(key),
-        owner=owner or rt.delivery,
-        # Without renewals the lease must last as long as the delivery can.
-        duration_ms=min(remaining_ms, LEASE_MS) if rt.maintain_leases else remaining_ms,
-        log=rt.log,
-    )
-    if lease.acquire():
-        with lease.held(maintain=rt.maintain_leases):
-            yield Claim()
-    elif rt.clock.now_ms() - sent_ms < PATIENCE_MS:
-        yield Claim(refusal)
-    else:
-        rt.log("goes on without a lease", reason=str(refusal))
-        yield Claim()
-
-
-def claim_invocation(rt: Runtime, envelope: Envelope) -> AbstractContextManager[Claim]:
-    """Claim the invocation of `envelope` while the block runs."""
-    return claim(
+    since_ms = envelope.waiting_since_ms
+    begun_ms = rt.clock.now_ms() if since_ms is None else since_ms
+    # Within the execution's life: after its last moment, every event is refused.
+    last_ms = rt.last_s(envelope.name.execution) * 1000 - MAX_DELIVERY_MS
+    return _claim(
         rt,
-        checkpoint_key(rt.workflow.name, envelope.name),
-        sent_ms=sent_ms(envelope),
-        refusal=LeaseHeldError(f"{envelope.name}: another delivery works on it"),
+        key,
+        owner=rt.delivery,
+        refusal=LeaseHeldError(f"{envelope.name}: {reason}"),
+        patient_until_ms=min(begun_ms + PATIENCE_MS, last_ms),
+        # Many waiters may exceed the throughput of one lease's item. A throttled waiter must not start work that
+        # another delivery is known to do.
+        if_unknown=since_ms is None,
     )
 
 
@@ -193,14 +194,51 @@ def claim_start(rt: Runtime, start_key: Key, writer: Writer | None) -> AbstractC
     """
     if writer is None:
         return _UNCLAIMED
-    refusal = LeaseStolenError(f"{start_key.partition}: another client than {writer.name} is starting it")
-    return claim(rt, start_key, sent_ms=writer.sent_ms, refusal=refusal, owner=writer.name)
+    return _claim(
+        rt,
+        start_key,
+        owner=writer.name,
+        refusal=LeaseStolenError(f"{start_key.partition}: another client than {writer.name} is starting it"),
+        patient_until_ms=writer.sent_ms + (PATIENCE_MS if can_start_later(rt) else REPEATED_MS),
+    )
 
 
-def sent_ms(envelope: Envelope) -> int:
-    """Return `envelope`'s sending time or an earlier time, in milliseconds since 1970."""
-    name = envelope.name
-    # The first step may run in the delivery of the start event, whose envelope was made just now.
-    if not name.frames and name.step == START_STEP + 1:
-        return name.execution.started_ms
-    return envelope.sent_s * 1000
+def can_start_later(rt: Runtime) -> bool:
+    """Return True if a timer can keep start requests of this function."""
+    return START in rt.routes and not isinstance(rt.timer, NoTimer)
+
+
+@contextmanager
+def _claim(
+    rt: Runtime, key: Key, *, owner: str, refusal: LeaseHeldError, patient_until_ms: int, if_unknown: bool = True
+) -> Iterator[Claim]:
+    """Claim work producing an item at `key` while the block runs.
+
+    Args:
+        rt: the runtime.
+        key: key of the item.
+        owner: name of the owner.
+        refusal: error if another owner has the lease.
+        patient_until_ms: time from which the work is done without the lease, in milliseconds since 1970.
+        if_unknown: True to do the work if the store does not answer.
+    """
+    remaining_ms = rt.remaining_ms()
+    lease = Lease(
+        store=rt.store,
+        clock=rt.clock,
+        key=lease_key(key),
+        owner=owner,
+        # Without renewals the lease must last as long as the delivery can.
+        duration_ms=min(remaining_ms, LEASE_MS) if rt.maintain_leases else remaining_ms,
+        log=rt.log,
+    )
+    asked_ms = rt.clock.now_ms()
+    if lease.acquire(if_unknown=if_unknown):
+        with lease.held(maintain=rt.maintain_leases):
+            # A sandbox may freeze before user code, for longer than its lease lasts: only then, ask the store again.
+            yield Claim(refusal, lambda: rt.clock.now_ms() < asked_ms + lease.duration_ms or lease.renew())
+    elif asked_ms < patient_until_ms:
+        yield Claim(refusal, lambda: False)
+    else:
+        rt.log("goes on without a lease", reason=str(refusal))
+        yield Claim()

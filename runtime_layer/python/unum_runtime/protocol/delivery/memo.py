@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from unum_runtime.cold_start.digest import sha256
-from unum_runtime.errors import LeaseHeldError, StoreError
+from unum_runtime.errors import StoreError
 from unum_runtime.model.checkpoint import Failure, Item, Success, to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json, Task
 from unum_runtime.model.naming import Key, memo_key
-from unum_runtime.protocol.delivery.lease import claim, sent_ms
+from unum_runtime.protocol.delivery.lease import claim_result
 from unum_runtime.protocol.runtime import CallbackPending, JobPending, Runtime
 
 Result: TypeAlias = Success | Failure | JobPending | CallbackPending
@@ -25,14 +25,13 @@ def compute_once(rt: Runtime, envelope: Envelope, task: Task, event: Json, compu
     """Return the stored result of `task` for the effective input `event`, or store and return that of `compute`.
 
     Raises:
-        LeaseHeldError: another execution computes it just now; deliver the event again.
+        LeaseHeldError: another execution computes it just now; wait for it.
     """
     key = memo_key(rt.workflow.name, _digest(rt, task, event))
     found = _find(rt, key)
     if found is not None:
         return found
-    refusal = LeaseHeldError(f"{envelope.name}: another execution computes the same result")
-    with claim(rt, key, sent_ms=sent_ms(envelope), refusal=refusal) as claimed:
+    with claim_result(rt, envelope, key, "another execution computes the same result") as claimed:
         found = _find(rt, key)  # once more: the last owner of the lease may have stored it since
         if found is not None:
             return found

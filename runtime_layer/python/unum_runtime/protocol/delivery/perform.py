@@ -92,9 +92,9 @@ def envelope(rt: Runtime, effect: Invoke, routes: Mapping[str, str]) -> Envelope
     )
 
 
-def send(rt: Runtime, event: Envelope) -> None:
-    """Send `event` instead of fusing its invocation."""
-    rt.invoker.invoke([(_address(rt, event.state, event.routes), _payload(rt, event))])
+def send_later(rt: Runtime, event: Envelope, due_ms: int) -> None:
+    """Schedule `event`, which was sent before, for `due_ms`, in milliseconds since 1970."""
+    rt.timer.schedule([(_address(rt, event.state, event.routes), _payload(rt, event), due_ms)])
 
 
 def _continue_settled(rt: Runtime, scope: Scope, item: Item, routes: Mapping[str, str]) -> None:

@@ -29,7 +29,6 @@ def fail_invocation(rt: Runtime, envelope: Envelope, failure: Failure) -> None:
 
     Raises:
         RefusedDelivery: the event can have no effect any more.
-        LeaseHeldError: another delivery works on it; call again, in case that one dies.
         UnumError: a service did not answer; call again.
     """
     state, delivery = admit(rt, envelope), DeliveryState(envelope.routes)

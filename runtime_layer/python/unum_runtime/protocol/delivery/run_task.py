@@ -44,7 +44,7 @@ def run(rt: Runtime, envelope: Envelope, state: State, entered: Value) -> Done:
     """Run `state` with its input `entered`, before data flow.
 
     Raises:
-        LeaseHeldError: another execution computes a shared result; deliver the event again.
+        LeaseHeldError: another execution computes a shared result; wait for it.
         RefusedDelivery: the event can have no effect any more.
     """
     if isinstance(state, Task):

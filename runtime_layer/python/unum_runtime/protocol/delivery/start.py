@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import RefusedDelivery
+from unum_runtime.errors import LeaseStolenError, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, Success, read_start_record, start_record
 from unum_runtime.model.envelope import Writer
 from unum_runtime.model.ir import Json, Task
@@ -44,17 +44,24 @@ def resume(rt: Runtime, execution_name: str, writer: Writer | None = None) -> No
 
     Raises:
         RefusedDelivery: there is no such record.
-        LeaseStolenError: another writer has replaced this one; deliver the event again, in case that one died.
+        LeaseStolenError: another writer has replaced this one, and no timer can keep the request; deliver the event
+            again, in case that one died.
     """
     key = start_key(rt.workflow.name, execution_name)
     item = rt.store.read([key]).get(key)
     if item is None:
         rt.log("late", execution=execution_name)  # the client wrote the record before it sent this event
         raise RefusedDelivery(f"no start record of execution {execution_name!r} in workflow {rt.workflow.name!r}")
-    with claim_start(rt, key, writer) as claim:
-        claim.insist()
-        rt.log("started", execution=execution_name)  # the client that wrote the record has no log of the workflow
-        _begin(rt, read_start_record(execution_name, item), fresh=False)
+    try:
+        with claim_start(rt, key, writer) as claim:
+            claim.insist()
+            rt.log("started", execution=execution_name)  # the client that wrote the record has no log of the workflow
+            _begin(rt, read_start_record(execution_name, item), fresh=False)
+    except LeaseStolenError as stolen:
+        from unum_runtime.protocol.delivery.waiter import wait_for_start  # noqa: PLC0415 - very few starts wait
+
+        assert writer is not None  # noqa: S101 - without a writer, nothing is claimed
+        wait_for_start(rt, execution_name, writer, stolen)
 
 
 def _begin(rt: Runtime, record: Checkpoint, *, fresh: bool) -> None:

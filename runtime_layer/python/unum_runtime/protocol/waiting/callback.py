@@ -102,7 +102,7 @@ def give_out_token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = 
         StatesError: the event is too large to be stored until the result arrives.
     """
     key = _pending_key(rt, envelope)
-    event = to_text(replace(envelope, job=None).to_json())
+    event = to_text(replace(envelope, job=None, waiting_since_ms=None).to_json())
     if rt.large is None and len(event.encode()) > MAX_OUTCOME_BYTES:
         cause = f"state {envelope.state!r}: its event has {len(event.encode())} bytes; at most {MAX_OUTCOME_BYTES} are"
         raise StatesError("States.DataLimitExceeded", f"{cause} stored for who waits{WITHOUT_BUCKET}")
