@@ -53,6 +53,15 @@ def test_adding_twice_changes_nothing(store: Store) -> None:
     assert store.add(KEY, 0, expires_at_s=LATER) == {0, 3}
 
 
+def test_many_members_are_added_in_one_write(store: Store, clock: MovableClock) -> None:
+    store.add(KEY, 300, expires_at_s=LATER)
+    assert store.add(KEY, *range(256), expires_at_s=LATER) == {*range(256), 300}
+    expired = Key("other", "set")
+    store.add(expired, 7, expires_at_s=clock.now_ms() // 1000 + 10)
+    clock.pass_seconds(11)
+    assert store.add(expired, 1, 2, expires_at_s=LATER) == {1, 2}
+
+
 def test_a_set_reads_as_how_many_members_it_has(store: Store) -> None:
     for member in (3, 0, 3):
         store.add(KEY, member, expires_at_s=LATER)

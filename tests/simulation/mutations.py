@@ -59,18 +59,19 @@ NONE = Faults(crashes=0, duplicates=0)
 class CountingStore(SimulatedStore):
     """Counts how often something was added, instead of keeping what."""
 
-    def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:  # noqa: ARG002 - that is the mistake
-        members, _ = self._sets.get(key, (frozenset[int](), 0))
-        return super().add(key, len(members), expires_at_s=expires_at_s)
+    def add(self, key: Key, *members: int, expires_at_s: int) -> frozenset[int]:
+        present, _ = self._sets.get(key, (frozenset[int](), 0))
+        counted = range(len(present), len(present) + len(members))
+        return super().add(key, *counted, expires_at_s=expires_at_s)
 
 
 class TransitionStore(SimulatedStore):
     """Tells of a full set only whoever fills it."""
 
-    def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
-        members, _ = self._sets.get(key, (frozenset[int](), 0))
-        grown = super().add(key, member, expires_at_s=expires_at_s)
-        return frozenset() if member in members else grown
+    def add(self, key: Key, *members: int, expires_at_s: int) -> frozenset[int]:
+        present, _ = self._sets.get(key, (frozenset[int](), 0))
+        grown = super().add(key, *members, expires_at_s=expires_at_s)
+        return frozenset() if present.issuperset(members) else grown
 
 
 class OverwritingStore(SimulatedStore):

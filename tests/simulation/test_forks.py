@@ -108,21 +108,21 @@ def begins_before_it_has_copied(patch: pytest.MonkeyPatch) -> None:
 def redrives_with_results_of_another(patch: pytest.MonkeyPatch) -> None:
     """A redrive keeps the successful branches of an execution that is called other, if it has any."""
 
-    def mixed(store: Any, workflow: str, scope: Scope) -> Any:
-        other = branches(store, workflow, replace(scope, execution=Execution("other", BEGUN_MS)))
+    def mixed(store: Any, workflow: str, scope: Scope, shard: int) -> Any:
+        other = branches(store, workflow, replace(scope, execution=Execution("other", BEGUN_MS)), shard)
         renamed = [
             [replace(step, name=replace(step.name, execution=scope.execution)) for step in steps] for steps in other
         ]
-        return renamed if any(renamed) else branches(store, workflow, scope)
+        return renamed if any(renamed) else branches(store, workflow, scope, shard)
 
-    branches = redrive_fan_out.branches
-    patch.setattr(redrive_fan_out, "branches", mixed)
+    branches = redrive_fan_out.branches_of_shard
+    patch.setattr(redrive_fan_out, "branches_of_shard", mixed)
 
 
 def redrives_with_results_in_another_order(patch: pytest.MonkeyPatch) -> None:
     """A redrive keeps the successful branches, but not their places."""
-    branches = redrive_fan_out.branches
-    patch.setattr(redrive_fan_out, "branches", lambda *arguments: list(branches(*arguments))[::-1])
+    branches = redrive_fan_out.branches_of_shard
+    patch.setattr(redrive_fan_out, "branches_of_shard", lambda *arguments: list(branches(*arguments))[::-1])
 
 
 REDRIVE = Faults(crashes=0, duplicates=0, redrives=1)

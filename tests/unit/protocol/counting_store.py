@@ -34,9 +34,9 @@ class CountingStore:
         self.calls["extend"] += 1
         return self.inner.extend(key, item, unless=unless, expires_at_s=expires_at_s)
 
-    def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
+    def add(self, key: Key, *members: int, expires_at_s: int) -> frozenset[int]:
         self.calls["add"] += 1
-        return self.inner.add(key, member, expires_at_s=expires_at_s)
+        return self.inner.add(key, *members, expires_at_s=expires_at_s)
 
     def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
         self.calls["acquire"] += 1

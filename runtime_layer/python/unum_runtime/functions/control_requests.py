@@ -22,9 +22,9 @@ from unum_runtime.model.checkpoint import Began, to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, control_alias
-from unum_runtime.protocol.control import definition_request, operator_requests
+from unum_runtime.protocol.control import definition_request, operator_requests, versions
 from unum_runtime.protocol.control.fork import ForkRequest
-from unum_runtime.protocol.control.operator_requests import Control, Request, RunsOn
+from unum_runtime.protocol.control.operator_requests import Control, Request
 from unum_runtime.protocol.control.sweep import Sweep, is_sweep, sweep
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.requests.start_alias import refusal
@@ -61,7 +61,7 @@ def deliver(event: Mapping[str, Json], context: Any) -> None:
     if envelope.workflow != workflow:
         raise NotOurEvent(f"event.workflow: expected {workflow!r}, got {envelope.workflow!r}")
     here = _runtime(None, context)
-    found = operator_requests.runs_on(here.store, workflow, envelope.name.execution.name)
+    found = versions.runs_on(here.store, workflow, envelope.name.execution.name)
     step(_runtime(found.began or _newest_versions(context), context), envelope)
 
 
@@ -79,7 +79,7 @@ def _sweep_executions(asked: Sweep, context: Any) -> Json:
 
 def _retention_s(here: Runtime, execution: Execution) -> int:
     """Return the retention of the version that `execution` began with; that of this version before its first step."""
-    began = operator_requests.runs_on(here.store, here.workflow.name, execution.name).began
+    began = versions.runs_on(here.store, here.workflow.name, execution.name).began
     if began is None:
         return here.retention_s
     return function_versions.configured(began.address)[1][here.workflow.name].retention_s
@@ -91,7 +91,7 @@ def _run_request(request: Request, event: Mapping[str, Json], context: Any) -> J
         return operator_requests.answer(here, request, None)
     if request.fork is not None:
         return _fork(here, request, request.fork, event, context)
-    found = operator_requests.runs_on(here.store, here.workflow.name, request.execution)
+    found = versions.runs_on(here.store, here.workflow.name, request.execution)
     if found.digest not in (None, here.workflow.digest):
         return _forward(here, found, request, event)
     began = found.began
@@ -132,7 +132,7 @@ def _at_once(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         return [*pool.map(work, items)]
 
 
-def _forward(here: Runtime, found: RunsOn, request: Request, event: Mapping[str, Json]) -> Json:
+def _forward(here: Runtime, found: versions.RunsOn, request: Request, event: Mapping[str, Json]) -> Json:
     """Forward a request to the failure handler of the execution's version.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Any
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, NotOurEvent, RefusedDelivery
 from unum_runtime.functions import control_requests
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.protocol.control import operator_requests
+from unum_runtime.protocol.control import versions
 from unum_runtime.protocol.control.operator_requests import Control, request
 from unum_runtime.protocol.delivery.ingress import refuse_late
 from unum_runtime.protocol.history.start_records import start_record
@@ -32,7 +32,7 @@ def nudge_instead(rt: Runtime, envelope: Envelope, context: Any) -> None:
         raise RefusedDelivery(f"{envelope.name}: {gone}") from gone
     if record.name.execution != execution:
         raise RefusedDelivery(f"{envelope.name}: a later execution has the same name")
-    found = operator_requests.runs_on(rt.store, rt.workflow.name, execution.name)
+    found = versions.runs_on(rt.store, rt.workflow.name, execution.name)
     # A nudge would send the same event to the same function again.
     if found.digest == envelope.digest:
         raise NotOurEvent(f"{envelope.name}: expected a function of IR {envelope.digest}, got {rt.workflow.digest}")

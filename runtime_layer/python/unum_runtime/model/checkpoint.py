@@ -303,7 +303,7 @@ class Checkpoint:
             if self.ending.outcome != self.outcome:
                 item |= {f"final_{key}": value for key, value in _outcome_to_item(self.ending.outcome).items()}
         if self.began is not None:
-            item |= {"by": self.began.address, "routes": to_text(dict(self.began.routes))}
+            item |= began_to_item(self.began)
         if self.fork is not None:
             item |= self.fork.to_item()
         return item | {"fused": 1} if self.fused else item
@@ -331,11 +331,21 @@ class Checkpoint:
             continuation=Continuation.from_item(item),
             opens=_scope_from_item(name, item),
             ending=_ending_from_item(item),
-            began=Began(str(item["by"]), json.loads(str(item["routes"]))) if "by" in item else None,
+            began=began_from_item(item),
             is_packed="packed" in item,
             fused="fused" in item,
             fork=ForkOrigin.from_item(item) if "forking" in item else None,
         )
+
+
+def began_to_item(began: Began | None) -> Item:
+    """Return the attributes for function versions."""
+    return {} if began is None else {"by": began.address, "routes": to_text(dict(began.routes))}
+
+
+def began_from_item(item: Item) -> Began | None:
+    """Parse the attributes that `began_to_item` wrote."""
+    return Began(str(item["by"]), json.loads(str(item["routes"]))) if "by" in item else None
 
 
 def _outcome_to_item(outcome: Outcome | Collected) -> Item:

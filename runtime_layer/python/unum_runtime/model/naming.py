@@ -304,6 +304,11 @@ def checkpoint_key(workflow: str, name: Name) -> Key:
     return key_in_shard(shard_partition(workflow, scope, last.shard), last.index, name.step)
 
 
+def redrive_key(workflow: str, name: Name) -> Key:
+    """Return the key of the pin of the redrive whose step at the top level is `name`."""
+    return Key(f"{execution_partition(workflow, name.execution)}/redrives", f"{name.step:09d}")
+
+
 def key_in_shard(partition: str, index: int, step: int) -> Key:
     """Return a branch checkpoint's key in its shard's partition."""
     # Nine digits, because sort keys are compared as text and must have the order of numbers.

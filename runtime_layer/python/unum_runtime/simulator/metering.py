@@ -143,12 +143,12 @@ class MeteredStore(MemoryStore):
         self.usage.count_write(size, item_size(key, item | {EXPIRY: expires_at_s}) + size)
         return is_set, found
 
-    def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
+    def add(self, key: Key, *members: int, expires_at_s: int) -> frozenset[int]:
         """See `Store.add`."""
-        members = super().add(key, member, expires_at_s=expires_at_s)
-        size = set_size(key, members, expires_at_s)
-        self.usage.count_write(size, set_size(key, [member], expires_at_s) + size)
-        return members
+        grown = super().add(key, *members, expires_at_s=expires_at_s)
+        size = set_size(key, grown, expires_at_s)
+        self.usage.count_write(size, set_size(key, members, expires_at_s) + size)
+        return grown
 
     def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
         """See `Store.acquire`."""

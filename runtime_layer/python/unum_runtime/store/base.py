@@ -96,14 +96,15 @@ class Store(Protocol):
         """
         ...
 
-    def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
-        """Add `member` to the set at `key` and return the set right after this addition.
+    def add(self, key: Key, *members: int, expires_at_s: int) -> frozenset[int]:
+        """Add `members` to the set at `key` in one write, and return the set right after this addition.
 
-        An absent set counts as empty. A repeated member changes nothing. Concurrent additions are ordered, so at least
-        one caller sees the completed set. `expires_at_s` becomes the expiry of the whole set, in seconds since 1970.
+        An absent set counts as empty. A repeated member changes nothing. At most 256 are added at once. Concurrent
+        additions are ordered, so at least one caller sees the completed set. `expires_at_s` becomes the expiry of the
+        whole set, in seconds since 1970.
 
         Raises:
-            StoreError: the store refused or did not answer; the member may be added or not.
+            StoreError: the store refused or did not answer; all members may be added, or none.
         """
         ...
 

@@ -135,12 +135,12 @@ class DynamoStore:
             if self._put(key, added, condition="#ttl <= :now", names={"#ttl": EXPIRY}, values=now) is None:
                 return True, dict(item)
 
-    def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
+    def add(self, key: Key, *members: int, expires_at_s: int) -> frozenset[int]:
         """See `Store.add`."""
         while True:
             grown = self._update_set(
                 key,
-                member,
+                members,
                 expires_at_s,
                 "ADD #members :members SET #ttl = :ttl",
                 "attribute_not_exists(pk) OR #ttl > :now",
@@ -149,7 +149,7 @@ class DynamoStore:
                 return grown
             # An expired set is still in the table: replace it, unless a concurrent call just did. ADD would keep its
             # old members, which belong to an execution of the same name before.
-            begun = self._update_set(key, member, expires_at_s, "SET #members = :members, #ttl = :ttl", "#ttl <= :now")
+            begun = self._update_set(key, members, expires_at_s, "SET #members = :members, #ttl = :ttl", "#ttl <= :now")
             if begun is not None:
                 return begun
 
@@ -194,11 +194,11 @@ class DynamoStore:
         return None if is_written else _from_attributes(found)
 
     def _update_set(
-        self, key: Key, member: int, expires_at_s: int, expression: str, condition: str
+        self, key: Key, members: Iterable[int], expires_at_s: int, expression: str, condition: str
     ) -> frozenset[int] | None:
         """Update the set and return it, or return None if `condition` failed."""
         values: Attributes = _to_attributes({":ttl": expires_at_s, ":now": self._now_s()})
-        values[":members"] = {"NS": [str(member)]}
+        values[":members"] = {"NS": [str(member) for member in members]}
         is_updated, found = self._update_item(key, expression, condition, {"#members": MEMBERS, "#ttl": EXPIRY}, values)
         return frozenset(map(int, found[MEMBERS]["NS"])) if is_updated else None
 

@@ -82,9 +82,9 @@ class LargeItems:
         """See `Store.extend`; added attributes are always small."""
         return self.store.extend(key, item, unless=unless, expires_at_s=expires_at_s)
 
-    def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
+    def add(self, key: Key, *members: int, expires_at_s: int) -> frozenset[int]:
         """See `Store.add`."""
-        return self.store.add(key, member, expires_at_s=expires_at_s)
+        return self.store.add(key, *members, expires_at_s=expires_at_s)
 
     def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
         """See `Store.acquire`."""

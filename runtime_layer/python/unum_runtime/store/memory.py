@@ -86,15 +86,13 @@ class MemoryStore:
             self._items[key] = (extended, expires_at_s)
             return True, dict(extended)
 
-    def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
+    def add(self, key: Key, *members: int, expires_at_s: int) -> frozenset[int]:
         """See `Store.add`."""
         with self._lock:
-            members, expiry = self._sets.get(key, (frozenset[int](), expires_at_s))
-            if self._has_expired(expiry):
-                members = frozenset()
-            members |= {member}
-            self._sets[key] = (members, expires_at_s)
-            return members
+            present, expiry = self._sets.get(key, (frozenset[int](), expires_at_s))
+            grown = frozenset(members) if self._has_expired(expiry) else present | {*members}
+            self._sets[key] = (grown, expires_at_s)
+            return grown
 
     def acquire(self, key: Key, owner: str, *, expires_at_ms: int) -> str:
         """See `Store.acquire`."""

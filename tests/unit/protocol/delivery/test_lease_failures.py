@@ -192,8 +192,8 @@ class Port:
     def query(self, partition: str, *, newest: int | None = None) -> dict[Key, Item]:
         return self._shared("query", partition, newest=newest)
 
-    def add(self, key: Key, member: int, *, expires_at_s: int) -> frozenset[int]:
-        return self._shared("add", key, member, expires_at_s=expires_at_s)
+    def add(self, key: Key, *members: int, expires_at_s: int) -> frozenset[int]:
+        return self._shared("add", key, *members, expires_at_s=expires_at_s)
 
     def collect(self, keys: Iterable[Key]) -> None:
         for key in keys:

@@ -6,7 +6,7 @@ A request names existing things and has at most an input; no part of it becomes 
 from collections.abc import Mapping
 from enum import StrEnum
 
-from unum_runtime.cold_start.records import NamedTuple, dataclass
+from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import ClientError, TimeIsShort
 from unum_runtime.model.checkpoint import Began, Failure, Success
 from unum_runtime.model.envelope import MARK, WIRE_VERSION, other_version
@@ -16,9 +16,9 @@ from unum_runtime.protocol.control.fork import ForkRequest, fork, found
 from unum_runtime.protocol.control.nudge import missing, nudge
 from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.control.versions import RunsOn
 from unum_runtime.protocol.history.pending import Missing
 from unum_runtime.protocol.history.start_records import start_record
-from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.store.base import Store
 
@@ -74,18 +74,6 @@ class Request:
     silent_ms: int = 0
 
 
-class RunsOn(NamedTuple):
-    """Version of an execution.
-
-    Attributes:
-        digest: digest of its IR; None before its first step.
-        began: its functions; None if no step recorded them.
-    """
-
-    digest: str | None
-    began: Began | None
-
-
 def request(control: Control, execution: str, /, **content: Json) -> dict[str, Json]:
     """Return the event of a control request.
 
@@ -137,18 +125,6 @@ def check_version(event: Mapping[str, Json]) -> None:
         raise ValidationException(fault)
 
 
-def runs_on(store: Store, workflow: str, execution_name: str) -> RunsOn:
-    """Return the version of an execution.
-
-    Raises:
-        ExecutionDoesNotExist: no execution has that name.
-    """
-    # Stop records have no version, and start records only those of forks, whose copies are of that version as well.
-    steps = [step for step in from_start(store, workflow, execution_name) if step.state or step.fork]
-    began = [step.began for step in steps if step.began is not None]
-    return RunsOn(steps[-1].digest if steps else None, began[-1] if began else None)
-
-
 def fork_runs_on(store: Store, workflow: str, asked: ForkRequest) -> RunsOn | None:
     """Return the version of the fork that an equal request has begun; None for a new fork, or a name that is taken."""
     # Copies of two versions must not mix, so the version that wrote the start record also makes the other copies.
@@ -174,7 +150,7 @@ def answer(rt: Runtime, asked: Request, began: Began | None) -> Json:
         case Request(control=Control.WHY):
             return _shown(missing(rt, asked.execution, silent_ms=asked.silent_ms))
         case Request(control=Control.REDRIVE):
-            return {"redriven_ms": redrive(rt, asked.execution, began)}
+            return _redriven(rt, asked, began)
         case Request(control=Control.STOP):
             execution = start_record(rt.store, rt.workflow.name, asked.execution).name.execution
             return {"stopped_ms": stop(rt, execution, asked.failure).committed_ms}
@@ -188,6 +164,13 @@ def _nudged(rt: Runtime, asked: Request) -> dict[str, Json]:
         return _shown(nudge(rt, asked.execution, silent_ms=asked.silent_ms))
     except TimeIsShort:
         return {**_shown(missing(rt, asked.execution)), IS_DONE: False}
+
+
+def _redriven(rt: Runtime, asked: Request, began: Began | None) -> dict[str, Json]:
+    try:
+        return {"redriven_ms": redrive(rt, asked.execution, began)}
+    except TimeIsShort:
+        return {"redriven_ms": rt.clock.now_ms(), IS_DONE: False}
 
 
 def _forked(rt: Runtime, asked: ForkRequest, began: Began | None) -> dict[str, Json]:

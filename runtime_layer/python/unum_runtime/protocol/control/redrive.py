@@ -17,6 +17,7 @@ from unum_runtime.protocol.control.entry import Entry, commit_step, entered, ent
 from unum_runtime.protocol.control.forking import unfinished
 from unum_runtime.protocol.control.nudge import nudge, own_steps
 from unum_runtime.protocol.control.redrive_fan_out import carry, pure_failure, runs_again, same_size, still_fails
+from unum_runtime.protocol.control.versions import pin, pinned
 from unum_runtime.protocol.history.timeline import redrives
 from unum_runtime.protocol.planning.evaluation import REDRIVES, deadline
 from unum_runtime.protocol.planning.plan import Effect, Invoke, OpenScope
@@ -40,6 +41,7 @@ def redrive(rt: Runtime, execution_name: str, began: Began | None = None) -> int
         ExecutionDoesNotExist: no execution has that name.
         ExecutionNotRedrivable: the execution did not fail, its time is over, or no part of it could run again.
         NotOurEvent: the execution runs on another version.
+        TimeIsShort: some copies are left; redrive again.
         UnumError: a service did not answer; redrive again.
     """
     steps = own_steps(rt, execution_name)
@@ -68,12 +70,20 @@ def _begin_again(rt: Runtime, steps: list[Checkpoint], began: Began | None) -> C
     checkpoint, following = entering(rt, name, _counted(rt, _waiting_on(entry, was), steps))
     if isinstance(was, OpenScope):
         again = same_size(was, following)
-        if not runs_again(rt, was, again) and last.state == was.scope.state:
-            raise still_fails(was)
+        # A redrive that has begun to copy was checked before. Reading a wide scope again would take long.
+        if pinned(rt.store, rt.workflow.name, name) is None and not runs_again(rt, was, again):
+            _refuse_if_failed(was, last)
+        pin(rt, name, began)
         # Copies come first: once the commit below exists, deliveries read the new scope.
         carry(rt, was, again)
     listed = list_entry(rt.workflow.name, checkpoint.name.execution, Kind.REDRIVEN)
     return commit_step(rt, replace(checkpoint, began=began), listed)
+
+
+def _refuse_if_failed(opened: OpenScope, last: Checkpoint) -> None:
+    """Raise ExecutionNotRedrivable if `last` is the failure of the scope itself, and not of a Task that joined it."""
+    if last.state == opened.scope.state:
+        raise still_fails(opened)
 
 
 def _waiting_on(entry: Entry, was: Effect) -> Entry:

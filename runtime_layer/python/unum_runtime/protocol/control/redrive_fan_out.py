@@ -1,19 +1,20 @@
 """Redrive of a fan-out: copy branch outcomes into a replacement scope.
 
 Each branch keeps every step that it committed before its failure. The copies are created if absent, before the commit
-that opens the new scope. A redrive may therefore die in between, or run twice, without harm.
+that opens the new scope. A redrive may therefore die in between, or run twice, without harm; see `copying`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from unum_runtime.cold_start.records import dataclass, replace
 from unum_runtime.errors import ExecutionNotRedrivable
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase
 from unum_runtime.model.ir import Json, Work, Workflow
-from unum_runtime.model.naming import Frames, checkpoint_key
+from unum_runtime.model.naming import SHARD_SIZE, Frames, checkpoint_key
+from unum_runtime.protocol.control.copying import copy_branches, parts_left
 from unum_runtime.protocol.control.entry import planned
 from unum_runtime.protocol.fanout.packing import commit_packed, place_of
-from unum_runtime.protocol.history.timeline import branches, tolerates_failures
+from unum_runtime.protocol.history.timeline import branches_of_shard, tolerates_failures
 from unum_runtime.protocol.planning.evaluation import redriven
 from unum_runtime.protocol.planning.plan import BranchFailed, Commit, CompleteBranch, Effect, OpenScope, branch, plan
 from unum_runtime.protocol.runtime import Runtime
@@ -43,7 +44,9 @@ def runs_again(rt: Runtime, before: OpenScope, after: OpenScope) -> bool:
         ExecutionNotRedrivable: a part of it would fail again.
     """
     # No short circuit: every branch may be a reason to refuse.
-    again = [_runs_again(rt, kept) for kept in _all_kept(rt, before, after)]
+    again = [
+        _runs_again(rt, kept) for shard in range(before.scope.shards) for kept in _kept_in(rt, before, after, shard)
+    ]
     return any(again)
 
 
@@ -51,11 +54,15 @@ def carry(rt: Runtime, before: OpenScope, after: OpenScope) -> None:
     """Copy the kept steps of the scope `before` to their names in `after`.
 
     Raises:
+        TimeIsShort: some steps are left; call it again.
         StoreError: some steps may not have been copied; call it again.
     """
-    for kept in _all_kept(rt, before, after):
-        if all(copy(rt, checkpoint) for checkpoint in kept.steps) and kept.inside is not None:
-            carry(rt, *kept.inside)
+    for shard in parts_left(rt, after.scope):
+        kept = _kept_in(rt, before, after, shard)
+        is_copied = copy_branches(rt, after.scope, shard, [each.steps for each in kept], copy)
+        for inside in (each.inside for each, is_done in zip(kept, is_copied, strict=True) if is_done):
+            if inside is not None:
+                carry(rt, *inside)
 
 
 def pure_failure(workflow: Workflow, before: Effect, last: Checkpoint) -> bool:
@@ -90,10 +97,10 @@ def same_size(before: OpenScope, after: Effect) -> OpenScope:
     raise ExecutionNotRedrivable(f"state {state!r}: had {size} branches, and would have others now: fork at it instead")
 
 
-def _all_kept(rt: Runtime, before: OpenScope, after: OpenScope) -> Iterator[Kept]:
-    sequences = branches(rt.store, rt.workflow.name, before.scope)
-    for index, sequence in enumerate(sequences):
-        yield _kept(rt, before, index, sequence, after)
+def _kept_in(rt: Runtime, before: OpenScope, after: OpenScope, shard: int) -> list[Kept]:
+    """Return what the branches of one shard keep."""
+    sequences = branches_of_shard(rt.store, rt.workflow.name, before.scope, shard)
+    return [_kept(rt, before, index, sequence, after) for index, sequence in enumerate(sequences, shard * SHARD_SIZE)]
 
 
 def _kept(rt: Runtime, opened: OpenScope, index: int, sequence: list[Checkpoint], after: OpenScope) -> Kept:

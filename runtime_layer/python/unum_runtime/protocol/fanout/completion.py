@@ -32,7 +32,7 @@ def add_completed(rt: Runtime, scope: Scope, index: int, pack: Item | None = Non
     if rt.workflow.small_results and is_packed(rt.workflow, scope.state):
         number, filled = pack_of(index), pack or mark_completed(rt, scope, index)
         return is_full(filled, scope.pack_size(number)) and _add_full_pack(rt, scope, number)
-    return _completes_scope(rt, scope, index // SHARD_SIZE, len(_add(rt, scope, index)))
+    return _add_one(rt, scope, index)
 
 
 def add_completed_again(rt: Runtime, scope: Scope, ended: Iterable[int]) -> bool:
@@ -51,39 +51,46 @@ def add_failed(rt: Runtime, scope: Scope, index: int, quorum: int) -> bool:
 
 
 def _add_packs(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[bool]:
-    """Mark branches `ended` completed; per pack, return True if it completes the scope."""
-    completes = []
-    for number, indexes in groupby(ended, key=pack_of):
-        pack: Item = {}
-        for index in indexes:
-            # The last mark returned the whole pack: a place that is filled there needs no write of its own.
-            pack = pack if ENDS[index - first_of(number)] in pack else mark_completed(rt, scope, index)
-        completes.append(is_full(pack, scope.pack_size(number)) and _add_full_pack(rt, scope, number))
-    return completes
+    """Mark branches `ended` completed and add full packs; return True for an addition that completes the scope."""
+    numbered = [(number, [*indexes]) for number, indexes in groupby(ended, key=pack_of)]
+    is_filled = rt.concurrently(lambda each: _fill_pack(rt, scope, *each), numbered)
+    full = [number for (number, _), is_now in zip(numbered, is_filled, strict=True) if is_now]
+    return [bool(full)] if scope.packs == 1 else _add_shards(rt, replace(scope, size=scope.packs), full)
+
+
+def _fill_pack(rt: Runtime, scope: Scope, number: int, indexes: Iterable[int]) -> bool:
+    """Mark branches `indexes` of pack `number` completed; return True if the pack is full."""
+    pack: Item = {}
+    for index in indexes:
+        # The last mark returned the whole pack: a place that is filled there needs no write of its own.
+        pack = pack if ENDS[index - first_of(number)] in pack else mark_completed(rt, scope, index)
+    return is_full(pack, scope.pack_size(number))
 
 
 def _add_shards(rt: Runtime, scope: Scope, ended: Iterable[int]) -> list[bool]:
-    """Add branches `ended` to their shards; per shard, return True if it completes the scope."""
-    completes = []
-    for shard, indexes in groupby(ended, key=lambda index: index // SHARD_SIZE):
-        done: frozenset[int] = frozenset()
-        for index in indexes:
-            done = done if index in done else _add(rt, scope, index)
-        completes.append(_completes_scope(rt, scope, shard, len(done)))
-    return completes
+    """Add branches `ended` to their shards, one write for each; per shard, return True if it completes the scope."""
+    return [
+        _completes_scope(rt, scope, shard, len(_add(rt, scope, shard, *indexes)))
+        for shard, indexes in groupby(ended, key=lambda index: index // SHARD_SIZE)
+    ]
 
 
 def _add_full_pack(rt: Runtime, scope: Scope, pack: int) -> bool:
     """Add full `pack` to the completion set; return True if it completes all packs."""
     packs = replace(scope, size=scope.packs)
     # A single pack is its own completion set.
-    return packs.size == 1 or _completes_scope(rt, packs, pack // SHARD_SIZE, len(_add(rt, packs, pack)))
+    return packs.size == 1 or _add_one(rt, packs, pack)
 
 
-def _add(rt: Runtime, scope: Scope, index: int) -> frozenset[int]:
-    """Add `index` to its shard's set; return the set right after the addition."""
-    key = completion_key(rt.workflow.name, scope, index // SHARD_SIZE)
-    return rt.store.add(key, index, expires_at_s=rt.expires_at_s())
+def _add_one(rt: Runtime, scope: Scope, index: int) -> bool:
+    shard = index // SHARD_SIZE
+    return _completes_scope(rt, scope, shard, len(_add(rt, scope, shard, index)))
+
+
+def _add(rt: Runtime, scope: Scope, shard: int, *indexes: int) -> frozenset[int]:
+    """Add `indexes` to the set of their shard; return the set right after the addition."""
+    key = completion_key(rt.workflow.name, scope, shard)
+    return rt.store.add(key, *indexes, expires_at_s=rt.expires_at_s())
 
 
 def _completes_scope(rt: Runtime, scope: Scope, shard: int, done: int) -> bool:
