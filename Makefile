@@ -15,7 +15,7 @@ SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations 
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 
-.PHONY: demo test quick dist synth-newest computing waiting check lint unit coverage synth-floor packaging docs e2e endurance simulate bench bench-check emulator setup lock format clean
+.PHONY: demo test quick dist synth-newest computing waiting check lint unit coverage synth-floor packaging asl-table docs e2e endurance simulate bench bench-check emulator setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
@@ -67,6 +67,9 @@ dist: setup  ## all distributions, in dist/
 
 packaging: setup  ## the distributions, installed as users install them
 	$(BIN)/python -m pytest -m packaging tests/packaging
+
+asl-table: setup  ## the tables of docs/asl.md, from the compiler, its messages and tests
+	$(BIN)/python -m tests.golden.asl_table.page
 
 docs: setup  ## the documentation as a site, in out/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

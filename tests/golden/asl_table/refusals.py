@@ -1,0 +1,67 @@
+"""Definitions that Step Functions accepts and the compiler refuses by name."""
+
+from typing import Any
+
+from tests.golden.asl_table.samples import PROCESSOR, SERVICE, definition
+from unum_runtime.model.ir import Json, Language
+
+TASK: dict[str, Any] = {"Type": "Task", "Resource": "f", "End": True}
+INVOKE: dict[str, Any] = {**TASK, "Resource": f"{SERVICE}lambda:invoke"}
+PASS: dict[str, Any] = {"Type": "Pass", "End": True}
+SOME: dict[str, Any] = {"Type": "Map", "ItemProcessor": PROCESSOR, "End": True}
+ROLE = {"RoleArn": "arn:aws:iam::111111111111:role/r"}
+READER = {"Resource": f"{SERVICE}s3:getObject", "Parameters": {"Bucket": "b", "Key": "k"}}
+
+
+def _invoke(**option: Json) -> Json:
+    return definition({**INVOKE, "Parameters": {"FunctionName": "f", **option}})
+
+
+def _reads(path: str) -> Json:
+    return definition({**PASS, "Parameters": {"x.$": path}})
+
+
+def _queries(expression: str) -> Json:
+    return definition({**PASS, "Output": f"{{% {expression} %}}"}, Language.JSONATA)
+
+
+REFUSED: dict[str, Json] = {
+    "`InvocationType` in `lambda:invoke` for a function of the workflow, other than `RequestResponse`": _invoke(
+        InvocationType="Event"
+    ),
+    "`LogType`, other than `None`": _invoke(LogType="Tail"),
+    "`Qualifier`, other than `$LATEST`": _invoke(Qualifier="live"),
+    "`ClientContext`": _invoke(ClientContext="e30="),
+    "`Credentials` for a function of the workflow": definition({**TASK, "Credentials": ROLE}),
+    "`Credentials` for an activity": definition(
+        {**TASK, "Resource": "arn:aws:states:eu-west-1:111111111111:activity:a", "Credentials": ROLE}
+    ),
+    "workers by URI": definition({**TASK, "Resource": "https://example.com/worker"}),
+    "`eks:call`": definition({**TASK, "Resource": f"{SERVICE}eks:call"}),
+    "`eks:runJob`, `eks:runJob.sync`": definition({**TASK, "Resource": f"{SERVICE}eks:runJob.sync"}),
+    "actions that stream events": definition(
+        {**TASK, "Resource": f"{SERVICE}aws-sdk:bedrockruntime:invokeModelWithResponseStream"}
+    ),
+    "`AllowNullValues` in `apigateway:invoke`": definition(
+        {
+            **TASK,
+            "Resource": f"{SERVICE}apigateway:invoke",
+            "Parameters": {"ApiEndpoint": "e", "Method": "GET", "AllowNullValues": True},
+        }
+    ),
+    "`InputType` `PARQUET`": definition({**SOME, "ItemReader": {**READER, "ReaderConfig": {"InputType": "PARQUET"}}}),
+    "`OutputType` `JSONL` without `Resource`": definition(
+        {**SOME, "ResultWriter": {"WriterConfig": {"OutputType": "JSONL", "Transformation": "COMPACT"}}}
+    ),
+    "`$$.Execution.RedriveTime`": _reads("$$.Execution.RedriveTime"),
+    "`$states.context.Execution.RedriveTime`": _queries("$states.context.Execution.RedriveTime"),
+    "`$$.Map.Item` outside `ItemSelector`": _reads("$$.Map.Item.Value"),
+    "a filter on a variable that compares with a value at `$`": _reads("$v[?(@.a == $.b)]"),
+    "a filter on the context object that does": _reads("$$.Execution[?(@.a == $.b)]"),
+    "CloudFormation's functions": definition({**TASK, "Resource": {"Ref": "F"}}),
+    "`${Name}` for a number in a retrier": definition(
+        {**TASK, "Retry": [{"ErrorEquals": ["E"], "MaxAttempts": "${Most}"}]}
+    ),
+    "`${Name}` for the state machine's `TimeoutSeconds`": definition(PASS, TimeoutSeconds="${Longest}"),
+}
+"""A definition with one refused part, by the part's name on the page."""
