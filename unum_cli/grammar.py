@@ -215,7 +215,10 @@ def _add_history(commands: _Commands) -> None:
 
 def _add_list(commands: _Commands) -> None:
     parser = _add(
-        commands, "list", "list_executions", "list executions, newest first; needs a store with list_executions=True"
+        commands,
+        "list",
+        "list_executions",
+        "list executions, newest first; needs a table with the index of executions, the default",
     )
     parser.add_argument("--status", choices=_STATUSES, help="status of the listed executions (default: any)")
     parser.add_argument(

@@ -116,6 +116,22 @@ class MeteredWorkflow(Construct):
         """Return the number of stalled executions that a sweep found; each sweep counts them again."""
         return self.metric(WorkflowMetric.SILENT, **options)
 
+    def metric_late(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Return the number of events that arrived after the last moment of their execution."""
+        return self.metric(WorkflowMetric.LATE, **options)
+
+    def metric_abandoned(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Return the number of executions without an end at their last moment, which a sweep ended."""
+        return self.metric(WorkflowMetric.ABANDONED, **options)
+
+    def metric_dead_letters(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Return the number of letters that a sweep left in the failure queue; each sweep counts them again."""
+        return self.metric(WorkflowMetric.DEAD_LETTERS, **options)
+
+    def metric_letters_retried(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Return the number of letters that a sweep delivered again with success."""
+        return self.metric(WorkflowMetric.LETTERS_RETRIED, **options)
+
     def metric_time(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Return the duration of executions from start to end, in milliseconds."""
         return self.metric(WorkflowMetric.TIME, **options)

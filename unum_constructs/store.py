@@ -90,9 +90,10 @@ class Store:
             deletion_protection: True makes DynamoDB refuse to delete the table. Default: False.
             removal_policy: fate of the table when it leaves the stack. Default: ``DESTROY``, because its items are
                 temporary.
-            list_executions: True adds an index to list executions (`Client.list`), at two write units for each
-                execution. Default: False. For a table of your own, add a global secondary index ``executions`` with the
-                string keys ``list`` and ``list_at``, and project ``at`` and ``ttl``.
+            list_executions: False leaves out the index of executions, which costs a write unit for each execution;
+                then `Client.list` and sweeps are impossible. Default: True. For a table of your own, add a global
+                secondary index ``executions`` with the string keys ``list`` and ``list_at``, and project ``at`` and
+                ``ttl``.
 
         Returns:
             The storage, for `UnumWorkflow`; the workflow checks the options.
@@ -158,12 +159,12 @@ def claim_name(workflow: Construct, table: ITable, name: str) -> None:
     Construct(table, claimed)  # type: ignore[arg-type]  # every table is a construct
 
 
-def has_list_index(table: ITable) -> bool:
-    """Return True if `table` has the index of executions; imported tables may have it."""
+def has_list_index(table: ITable, *, if_imported: bool = True) -> bool:
+    """Return True if `table` has the index of executions; `if_imported` for imported tables, which may have it."""
     resource = table.node.default_child
     if not isinstance(resource, CfnTable | CfnGlobalTable):
         # Imported tables have no template here; a missing index fails at run time.
-        return True
+        return if_imported
     indexes = resource.stack.resolve(resource.global_secondary_indexes) or ()
     return any(index["indexName"] == INDEX for index in indexes)
 
@@ -200,7 +201,7 @@ def _new_table(scope: Construct, construct_id: str, given: Mapping[str, Any], na
         **_specifications(given),
     )
     acknowledge(table, TABLE if given.get("point_in_time_recovery") else {**TABLE, **NO_RECOVERY})
-    if given.get("list_executions"):
+    if given.get("list_executions", True):
         table.add_global_secondary_index(
             index_name=INDEX,
             partition_key=Attribute(name=LISTED_IN, type=AttributeType.STRING),

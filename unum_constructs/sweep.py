@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from aws_cdk import Aws, Duration, Token
+from aws_cdk import Annotations, Aws, Duration, Token
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -24,8 +24,9 @@ from unum_constructs.store import has_list_index, partition_condition
 from unum_runtime.protocol.control.sweep import Sweep as Request
 
 MINUTE_S = 60
+HOUR_S = 3600
 
-SILENT_FOR_S = 3600
+SILENT_FOR_S = HOUR_S
 """Longer than the retries of a function that Lambda kills after 15 minutes in each attempt."""
 
 
@@ -34,13 +35,13 @@ class Sweep:
     """Options of the search for stalled executions; made by `Sweep.every`.
 
     Attributes:
-        interval: time between two sweeps.
-        silent_for: time after which overdue progress counts as a stall.
+        interval: time between two sweeps; None for an hour.
+        silent_for: time after which overdue progress counts as a stall; None for an hour.
         nudge: True resends lost events; False only reports them.
     """
 
-    interval: Duration
-    silent_for: Duration
+    interval: Duration | None
+    silent_for: Duration | None
     nudge: bool
 
     @classmethod
@@ -59,25 +60,27 @@ class Sweep:
         Returns:
             The options, for `UnumWorkflow`; the workflow checks them.
         """
-        return cls(interval=interval, silent_for=silent_for or Duration.seconds(SILENT_FOR_S), nudge=nudge)
+        return cls(interval=interval, silent_for=silent_for, nudge=nudge)
 
-    def check(self, workflow: Construct, table: dynamodb.ITable, hosts: Iterable[Host]) -> None:
-        """Raise if the sweep would never find stalled executions, or would report healthy ones.
+    def checked(self, workflow: Construct, table: dynamodb.ITable, hosts: Iterable[Host]) -> "Sweep | None":
+        """Return these options; None if they are the default, and the table lists no executions as far as is known.
 
         Raises:
-            ConstructError: the table does not list executions, a time is too short, or a value has another type.
+            ConstructError: the sweep would never find stalled executions, or would report healthy ones, because the
+                table does not list executions or a time is too short; or a value has another type.
         """
+        if self is HOURLY and not has_list_index(table, if_imported=False):
+            Annotations.of(workflow).add_info_v2("unum:NoSweep", NO_SWEEP)
+            return None
         if not has_list_index(table):
             remedy = "give `store=Store.dynamodb(list_executions=True)`, or the table such an index"
             raise ConstructError(workflow, f"sweep: expected a table that lists executions, got none; {remedy}")
-        interval_s = seconds(workflow, "sweep: every", self.interval)
+        interval_s = HOUR_S if self.interval is None else seconds(workflow, "sweep: every", self.interval)
         if interval_s < MINUTE_S or interval_s % MINUTE_S:
             raise ConstructError(workflow, f"sweep: every: expected whole minutes, at least one, got {interval_s:g} s")
         check_types(workflow, bool, {"sweep: nudge": self.nudge})
-        silent_s, (timeout_s, path) = (
-            seconds(workflow, "sweep: silent_for", self.silent_for),
-            max(map(_known_timeout, hosts)),
-        )
+        silent_s = SILENT_FOR_S if self.silent_for is None else seconds(workflow, "sweep: silent_for", self.silent_for)
+        timeout_s, path = max(map(_known_timeout, hosts))
         # A function may be silent for its whole timeout without any loss.
         if silent_s <= timeout_s:
             raise ConstructError(
@@ -85,11 +88,23 @@ class Sweep:
                 f"sweep: silent_for: expected more than {timeout_s:g} s, the timeout of the function {path}, "
                 f"got {silent_s:g} s",
             )
+        return self
 
-    @property
-    def request(self) -> Request:
-        """Control request of each sweep."""
-        return Request(silent_ms=round(self.silent_for.to_milliseconds()), nudges=self.nudge)
+    def request(self, failure_queue: sqs.IQueue) -> Request:
+        """Return the control request of each sweep, which also tries the letters of `failure_queue` again."""
+        silent_ms = SILENT_FOR_S * 1000 if self.silent_for is None else round(self.silent_for.to_milliseconds())
+        return Request(silent_ms=silent_ms, nudges=self.nudge, letters=failure_queue.queue_url)
+
+
+HOURLY = Sweep(interval=None, silent_for=None, nudge=True)
+"""The default of workflows; an app need not ask for it. Durations are made at synth, because the CDK's process starts
+with the first."""
+
+NO_SWEEP = (
+    "No sweep looks for stalled executions, and no letter of the failure queue is tried again, because the table lists "
+    "no executions as far as this app knows. Give the table the index `executions` (see `Store.dynamodb`) and "
+    "`sweep=Sweep.every(...)`, or `sweep=None` to leave the search out."
+)
 
 
 class WorkflowSweep(Construct):
@@ -103,7 +118,7 @@ class WorkflowSweep(Construct):
         partitions: prefix of the workflow's partitions in the index.
         handler: failure handler, which runs the sweep.
         control_alias: alias that takes control requests.
-        dead_letters: queue for failed sweeps.
+        dead_letters: queue for failed sweeps, whose letters each sweep tries again.
 
     Attributes:
         schedule: EventBridge Scheduler schedule.
@@ -125,7 +140,8 @@ class WorkflowSweep(Construct):
         listing = iam.PolicyStatement(
             actions=["dynamodb:Query"], resources=[index_arn], conditions=partition_condition([partitions])
         )
-        policy = permissions.attach(self, "Permissions", handler.function, [listing])
+        letters = permissions.retry_statements(dead_letters)
+        policy = permissions.attach(self, "Permissions", handler.function, [listing, *letters])
         configuration = async_configuration(
             self,
             function_name=handler.function.function_name,
@@ -137,10 +153,10 @@ class WorkflowSweep(Construct):
         self.schedule = scheduler.Schedule(
             self,
             "Schedule",
-            schedule=scheduler.ScheduleExpression.rate(options.interval),
+            schedule=scheduler.ScheduleExpression.rate(options.interval or Duration.seconds(HOUR_S)),
             target=targets.LambdaInvoke(
                 control_alias,
-                input=scheduler.ScheduleTargetInput.from_object(options.request.to_json()),
+                input=scheduler.ScheduleTargetInput.from_object(options.request(dead_letters).to_json()),
                 retry_attempts=0,  # the next sweep finds the same executions
                 role=new_scheduler_role(self, "Role", {"aws:SourceAccount": Aws.ACCOUNT_ID}),
             ),

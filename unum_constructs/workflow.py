@@ -55,7 +55,7 @@ from unum_constructs.resources.service_calls import CallingWorkflow
 from unum_constructs.resources.task_response_url import new_task_response_url
 from unum_constructs.resources.timer import WorkflowTimer
 from unum_constructs.store import Store, claim_name, index_arn
-from unum_constructs.sweep import Sweep, WorkflowSweep
+from unum_constructs.sweep import HOURLY, Sweep, WorkflowSweep
 from unum_runtime.model.ir import DEFAULT_HOP_BUDGET, Collection, Guard
 from unum_runtime.model.log_level import LogLevel
 from unum_runtime.model.metrics import Metrics
@@ -108,8 +108,9 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
             ``States.DataLimitExceeded``. Default: the most that is stored.
         compatibility: ``STRICT`` refuses what Step Functions refuses or does otherwise, and applies its quotas; see
             "Behave as Step Functions" in ``docs/asl.md``. Default: ``GENEROUS``.
-        sweep: periodic search for stalled executions, whose events were all lost; made by `Sweep.every`. It requires
-            ``store=Store.dynamodb(list_executions=True)``. Default: no search.
+        sweep: periodic search for stalled executions, whose events were all lost; made by `Sweep.every`. It also tries
+            letters of `failure_queue` again, and requires a table that lists executions (`Store.dynamodb`). None: no
+            search. Default: every hour, if the table is known to list executions.
         small_results: True if results of Map and Parallel branches are expected to fit in 100 bytes of JSON. A branch
             that always ends with a Task then commits and completes in one write, together with other branches in one
             item. Larger results and failures cost as much as without the option, plus one write for every 7 branches.
@@ -183,7 +184,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         payload_bucket: s3.IBucket | None = None,
         payload_limit: int | None = None,
         compatibility: Compatibility | str = Compatibility.GENEROUS,
-        sweep: Sweep | None = None,
+        sweep: Sweep | None = HOURLY,
         small_results: bool = False,
         log_level: LogLevel = LogLevel.INFO,
         metrics: Metrics = Metrics.WORKFLOW,
@@ -234,7 +235,8 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         self.metrics, self.nodes = runtime.metrics, tuple(task.name for task in self._workflow.tasks)
 
         # 3. Resources that hold state, code and events.
-        self.table = self._new_table(store or Store.dynamodb(), sweep, encryption_key)
+        self.table = self._new_table(store or Store.dynamodb(), encryption_key)
+        sweep = sweep and sweep.checked(self, self.table, self._hosts.values())
         layers = WorkflowLayers(self, workflow=self._workflow, python=provision.python)
         self.layer = layers.first
         self.failure_queue = self._new_failure_queue(encryption_key)
@@ -376,11 +378,9 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         cross_stack.deploy_after(self, hosts.values())
         return WiredProgram(program=program, wiring=wiring, known=cross_stack.functions_known_to(self, hosts))
 
-    def _new_table(self, store: Store, sweep: Sweep | None, encryption_key: kms.IKey | None) -> dynamodb.ITable:
+    def _new_table(self, store: Store, encryption_key: kms.IKey | None) -> dynamodb.ITable:
         table = store.table_for(self, "Table", name=self._fixed_name("table"), encryption_key=encryption_key)
         claim_name(self, table, self.workflow_name)
-        if sweep is not None:
-            sweep.check(self, table, self._hosts.values())
         return table
 
     def _new_failure_queue(self, encryption_key: kms.IKey | None) -> sqs.Queue:

@@ -34,4 +34,4 @@ def test_deployed_executions_are_listed_by_status_newest_first(client: Client) -
 
 def test_a_table_that_was_not_made_for_it(deployment: Deployment) -> None:
     with pytest.raises(NoIndex, match="list_executions=True"):
-        deployment.client("Probes").list()
+        deployment.client("Control", "Unlisted").list()

@@ -16,6 +16,7 @@ from unum_constructs import ConstructError, IUnumWorkflow, UnumWorkflow, UnumWor
 INVOKE = ["lambda:InvokeFunction"]
 CREATE = ["dynamodb:PutItem"]
 READ = ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"]
+LIST = ["dynamodb:Query"]
 ALIAS = "arn:aws:lambda:eu-west-1:123456789012:function:f:start-Flow"
 
 
@@ -57,8 +58,8 @@ def test_what_would_be_a_circle_is_refused(grant: Grant) -> None:
     ("grant", "expected"),
     [
         (UnumWorkflow.grant_start, [INVOKE, CREATE]),
-        (UnumWorkflow.grant_start_sync, [INVOKE, CREATE, READ]),
-        (UnumWorkflow.grant_read, [READ]),
+        (UnumWorkflow.grant_start_sync, [INVOKE, CREATE, READ, LIST]),
+        (UnumWorkflow.grant_read, [READ, LIST]),
         (UnumWorkflow.grant_task_response, [INVOKE]),
         (
             lambda flow, role: flow.grant(role, "lambda:GetAlias", "dynamodb:Scan", "dynamodb:DescribeTable"),
@@ -71,8 +72,9 @@ def test_grants(grant: Grant, expected: list[list[str]]) -> None:
     flow = deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
     assert grant(flow, who(deployment.stack)).success
     on = {"lambda": deployment.logical_id("Flow/Start"), "dynamodb": f"{deployment.logical_id('Flow/Table')}.Arn"}
+    index = f"{on['dynamodb']}/index/executions"
     assert deployment.statements("Who/DefaultPolicy") == [
-        (actions, [on[actions[0].split(":")[0]]]) for actions in expected
+        (actions, [index if actions is LIST else on[actions[0].split(":")[0]]]) for actions in expected
     ]
 
 
@@ -87,6 +89,7 @@ def test_readers_see_one_workflow_alone_and_no_tokens() -> None:
         None,
         {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["start:Flow/*"]}},
         {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["start:Flow/*", "Flow/*", "definition:Flow/*"]}},
+        {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["Flow/*"]}},
     ]
 
 

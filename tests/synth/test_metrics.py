@@ -49,6 +49,10 @@ def test_metrics_have_the_names_that_the_runtime_writes() -> None:
         flow.metric_aborted(): "ExecutionsAborted",
         flow.metric_throttled(): "Throttles",
         flow.metric_silent(): "ExecutionsSilent",
+        flow.metric_late(): "LateEvents",
+        flow.metric_abandoned(): "ExecutionsAbandoned",
+        flow.metric_dead_letters(): "DeadLetters",
+        flow.metric_letters_retried(): "LettersRetried",
         flow.metric_time(): "ExecutionTime",
         flow.metric("Own"): "Own",
     }
@@ -126,6 +130,7 @@ def test_alarms_go_off_at_failures_and_at_what_does_not_move(watched: Deployment
         "ExecutionsTimedOut": ("Unum", 1),
         "Throttles": ("Unum", 10),
         "ExecutionsSilent": ("Unum", 1),
+        "ExecutionsAbandoned": ("Unum", 1),
         "ApproximateAgeOfOldestMessage": ("AWS/SQS", 1200),
         "ApproximateNumberOfMessagesVisible": ("AWS/SQS", 1),
     }
@@ -136,9 +141,9 @@ def test_alarms_go_off_at_failures_and_at_what_does_not_move(watched: Deployment
 
 
 def test_alarms_are_set_as_one_likes() -> None:
-    deployment = Deployment.of(chain("A"), "A")
+    deployment = Deployment.of(chain("A"), "A", sweep=None)
     alarms = flow_of(deployment).add_alarms(period=Duration.hours(1), failed=5, timed_out=None)
-    assert (alarms.timed_out, alarms.timer_age, alarms.silent) == (None, None, None)
+    assert (alarms.timed_out, alarms.timer_age, alarms.silent, alarms.abandoned) == (None, None, None, None)
     failed = deployment.properties("Flow/Alarms/Failed")
     assert (failed["Threshold"], failed["Period"]) == (5, 3600)
     assert len(deployment.all("CloudWatch::Alarm")) == 3
@@ -170,6 +175,7 @@ def test_the_dashboard_shows_nothing_but_what_exists(watched: Deployment) -> Non
             assert value.removesuffix(".QueueName") in watched.all(kinds[dimension])
         seen.add(name)
     assert {*WorkflowMetric, *NodeMetric} <= seen
+    assert {"LateEvents", "ExecutionsAbandoned", "DeadLetters", "LettersRetried"} <= seen
     assert {"Errors", "Throttles", "Duration", "ConcurrentExecutions", "ConsumedWriteCapacityUnits"} <= seen
 
 

@@ -167,7 +167,8 @@ def test_grant_read() -> None:
     reader = iam.Role(deployment.stack, "Reader", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
     assert flow.grant_read(reader).success
     table = f"{deployment.logical_id('Flow/Table')}.Arn"
-    assert deployment.statements("Reader/DefaultPolicy") == [(sorted([*READ, *LIST]), [table])]
+    index = (["dynamodb:Query"], [f"{table}/index/executions"])
+    assert deployment.statements("Reader/DefaultPolicy") == [(sorted([*READ, *LIST]), [table]), index]
 
 
 def test_key_of_an_encrypted_table() -> None:

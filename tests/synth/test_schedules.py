@@ -61,7 +61,7 @@ def policy(deployment: Deployment, path: str) -> list[Mapping[str, Any]]:
 
 
 def test_what_there_is_more() -> None:
-    one, other = (Deployment.of(waiting(Seconds=seconds), "A") for seconds in (LONGEST + 1, LONGEST))
+    one, other = (Deployment.of(waiting(Seconds=each), "A", sweep=None) for each in (LONGEST + 1, LONGEST))
     resources = one.template["Resources"]
     added = resources.keys() - other.template["Resources"].keys()
     kinds = {name: resources[name]["Type"] for name in added if "CurrentVersion" not in name}

@@ -13,23 +13,34 @@ from tests.synth.machines import chain
 from unum_constructs import ConstructError, Store, Sweep
 from unum_runtime.protocol.control.sweep import Sweep as Request
 
-HOURLY = Sweep.every(Duration.hours(1))
+EXPLICIT = Sweep.every(Duration.hours(1))
+UNLISTED = Store.dynamodb(list_executions=False)
 
 
 def swept(sweep: Sweep | None, store: Store | None = None, **options: Any) -> Deployment:
     """A workflow with `sweep`, and a function with `options`."""
     deployment = Deployment.new()
-    store = store or Store.dynamodb(list_executions=True)
     deployment.flow(chain("A"), {"A": function(deployment.stack, "A", **options)}, store=store, sweep=sweep)
+    return deployment
+
+
+def default(**options: Any) -> Deployment:
+    """A workflow that says nothing of sweeps."""
+    deployment = Deployment.new()
+    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, **options)
     return deployment
 
 
 @pytest.fixture(scope="module")
 def hourly() -> Deployment:
-    return swept(HOURLY)
+    return default()
 
 
-def test_without_the_option_there_is_nothing(hourly: Deployment) -> None:
+def test_the_default_is_a_sweep_each_hour(hourly: Deployment) -> None:
+    assert hourly.template == swept(Sweep.every(Duration.hours(1), silent_for=Duration.hours(1))).template
+
+
+def test_it_can_be_left_out(hourly: Deployment) -> None:
     without, added = swept(None), hourly.template["Resources"].keys()
     assert without.all("Scheduler::Schedule") == {}
     kinds = sorted(hourly.template["Resources"][name]["Type"] for name in added - without.template["Resources"].keys())
@@ -48,7 +59,7 @@ def test_a_schedule_asks_the_handler_of_failures_through_the_control_alias(hourl
     assert schedule["Target"]["Arn"] == {"Ref": hourly.logical_id("Flow/Control")}
     assert schedule["Target"]["RoleArn"] == {"Fn::GetAtt": [hourly.logical_id("Flow/Sweep/Role"), "Arn"]}
     asked = Request.from_json(json.loads(flat(schedule["Target"]["Input"])))
-    assert asked == Request(silent_ms=3_600_000, nudges=True)
+    assert asked == Request(silent_ms=3_600_000, nudges=True, letters=hourly.logical_id("Flow/Failures"))
 
 
 def test_it_is_asked_for_what_one_likes() -> None:
@@ -56,7 +67,7 @@ def test_it_is_asked_for_what_one_likes() -> None:
     schedule = swept(sweep).only("Scheduler::Schedule")
     assert schedule["ScheduleExpression"] == "rate(5 minutes)"
     asked = Request.from_json(json.loads(flat(schedule["Target"]["Input"])))
-    assert asked == Request(silent_ms=1_200_000, nudges=False)
+    assert (asked.silent_ms, asked.nudges) == (1_200_000, False)
 
 
 def test_the_schedule_may_invoke_the_control_alias_and_nothing_else(hourly: Deployment) -> None:
@@ -68,10 +79,12 @@ def test_the_schedule_may_invoke_the_control_alias_and_nothing_else(hourly: Depl
 
 
 def test_the_handler_may_list_executions_of_this_workflow(hourly: Deployment) -> None:
-    (statement,) = hourly.properties("Flow/Sweep/Permissions")["PolicyDocument"]["Statement"]
+    statement, letters = hourly.properties("Flow/Sweep/Permissions")["PolicyDocument"]["Statement"]
     assert statement["Action"] == "dynamodb:Query"
     assert flat(statement["Resource"]).endswith("/index/executions")
     assert statement["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["Flow/*"]}}
+    assert letters["Action"] == ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:ReceiveMessage"]
+    assert letters["Resource"] == {"Fn::GetAtt": [hourly.logical_id("Flow/Failures"), "Arn"]}
 
 
 def test_sweeps_that_fail_are_dead_letters(hourly: Deployment) -> None:
@@ -89,14 +102,47 @@ def test_linters_have_nothing_to_say(hourly: Deployment) -> None:
 
 def test_a_table_that_lists_nothing_is_refused() -> None:
     with pytest.raises(ConstructError, match=r"Stack/Flow: sweep: expected a table that lists .*list_executions=True"):
-        swept(HOURLY, Store.dynamodb())
+        swept(EXPLICIT, UNLISTED)
+
+
+def own_table(deployment: Deployment) -> dynamodb.Table:
+    pk, sk = (dynamodb.Attribute(name=name, type=dynamodb.AttributeType.STRING) for name in ("pk", "sk"))
+    return dynamodb.Table(deployment.stack, "Own", partition_key=pk, sort_key=sk, time_to_live_attribute="ttl")
+
+
+def imported_table(deployment: Deployment) -> dynamodb.ITable:
+    return dynamodb.Table.from_table_name(deployment.stack, "Imported", "executions")
+
+
+@pytest.mark.parametrize("table", [own_table, imported_table, None])
+def test_where_nothing_is_known_to_be_listed_the_default_is_no_sweep_and_says_so_once(table: Any) -> None:
+    deployment = Deployment.new()
+    store = UNLISTED if table is None else Store.dynamodb(table=table(deployment))
+    deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, store=store)
+    assert deployment.all("Scheduler::Schedule") == {}
+    (told,) = [each for each in deployment._told("aws:cdk:info") if "NoSweep" in each.text]
+    assert "sweep=None" in told.text
+    assert deployment.warnings() == []
+
+
+def test_who_says_that_there_is_no_sweep_is_told_nothing() -> None:
+    deployment = swept(None, UNLISTED)
+    assert [each for each in deployment._told("aws:cdk:info") if "NoSweep" in each.text] == []
+
+
+def test_workflows_of_one_table_have_sweeps_of_their_own() -> None:
+    deployment = default()
+    table = deployment.stack.node.find_child("Flow").table  # type: ignore[attr-defined]
+    functions = {"A": function(deployment.stack, "B")}
+    deployment.flow(chain("A"), functions, "Second", store=Store.dynamodb(table=table))
+    assert len(deployment.all("Scheduler::Schedule")) == 2
 
 
 def test_a_table_of_which_nothing_is_known_is_taken() -> None:
     deployment = Deployment.new()
     table = dynamodb.Table.from_table_name(deployment.stack, "Table", "executions")
     functions = {"A": function(deployment.stack, "A")}
-    deployment.flow(chain("A"), functions, store=Store.dynamodb(table=table), sweep=HOURLY)
+    deployment.flow(chain("A"), functions, store=Store.dynamodb(table=table), sweep=EXPLICIT)
     assert deployment.all("Scheduler::Schedule")
 
 

@@ -29,7 +29,7 @@ PATTERN = events.EventPattern(source=["shop"])
 
 
 def flow_in(deployment: Deployment) -> UnumWorkflow:
-    return deployment.flow(chain("A"), {"A": function(deployment.stack, "A")})
+    return deployment.flow(chain("A"), {"A": function(deployment.stack, "A")}, sweep=None)
 
 
 def rule_target(**options: Any) -> dict[str, Any]:

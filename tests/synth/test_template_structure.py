@@ -43,13 +43,14 @@ def test_nothing_but_what_it_needs(two_steps: Deployment) -> None:
         "Lambda::Function": 3,
         "Lambda::Version": 3,
         "Lambda::Alias": 2,
-        "Lambda::EventInvokeConfig": 4,
+        "Lambda::EventInvokeConfig": 5,
         "Logs::LogGroup": 3,
-        "IAM::Role": 3,
-        "IAM::Policy": 7,
+        "IAM::Role": 4,
+        "IAM::Policy": 9,
         "CloudWatch::Alarm": 1,
         "SQS::Queue": 1,
         "SQS::QueuePolicy": 1,
+        "Scheduler::Schedule": 1,
     }
 
 

@@ -48,6 +48,10 @@ _PROCESSOR_MB = 1_769
 _QUEUE_REQUESTS = 3
 """SQS requests for a delayed event: send, receive, delete."""
 
+_SWEPT_UNITS = 1.03
+"""Read units of the one look that a sweep takes at an execution that ends within an hour: its last step, and its share
+of a page of the index, with 250 bytes of the 8 KB that an eventually consistent unit reads."""
+
 Bill: TypeAlias = Mapping[str, float]
 """US dollars for a million executions, by item."""
 
@@ -111,7 +115,7 @@ class Receipt:
         return self.beyond_express
 
     def here(self) -> Bill:
-        """Return this library's bill."""
+        """Return this library's bill, with the entry of the list and the sweep, both defaults of workflows."""
         usd, usage = self.prices.usd, self.usage
         items_gb = (usage.stored_bytes + usage.items * STORED_OVERHEAD_BYTES) / GB
         items_usd = items_gb * self.retention_s / MONTH_S * usd["dynamodb_gb_month"]
@@ -125,6 +129,8 @@ class Receipt:
             runtime=self._compute(self.runtime_ms) + self._forwarding(),
             store_writes=usage.write_units * usd["dynamodb_write_unit"],
             store_reads=usage.read_units * usd["dynamodb_read_unit"],
+            list=usd["dynamodb_write_unit"],
+            sweep=_SWEPT_UNITS * usd["dynamodb_read_unit"] + self._own_compute(self.prices.times_ms["store_read"]),
             objects=usage.object_writes * usd["s3_put"] + usage.object_reads * usd["s3_get"],
             storage=items_usd + objects_usd,
         )
@@ -184,8 +190,11 @@ class Receipt:
 
     def _forwarding(self) -> float:
         """Return the price of the queue's function, which makes one request per event."""
-        waited_s = self.usage.waits * self.prices.times_ms["invoke"] / 1000
-        return waited_s * OWN_FUNCTION_MB / 1024 * self.prices.usd["lambda_gb_s"]
+        return self._own_compute(self.usage.waits * self.prices.times_ms["invoke"])
+
+    def _own_compute(self, ms: float) -> float:
+        """Return the price of `ms` milliseconds in a function that the workflow makes."""
+        return ms / 1000 * OWN_FUNCTION_MB / 1024 * self.prices.usd["lambda_gb_s"]
 
 
 def _runtime_ms(usage: Usage, tasks: int, memory_mb: int, prices: Prices) -> float:

@@ -24,6 +24,7 @@ class Alarms:
         throttled: events that Lambda has to retry.
         timer_age: waiting events that the forwarder does not receive.
         silent: stalled executions that a sweep found.
+        abandoned: executions without an end at their last moment.
         dead_letters: events in the failure queue; they need an operator.
     """
 
@@ -32,6 +33,7 @@ class Alarms:
     throttled: cloudwatch.Alarm | None
     timer_age: cloudwatch.Alarm | None
     silent: cloudwatch.Alarm | None
+    abandoned: cloudwatch.Alarm | None
     dead_letters: cloudwatch.Alarm
 
     def act(self, actions: Sequence[cloudwatch.IAlarmAction]) -> None:

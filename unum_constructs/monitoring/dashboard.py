@@ -73,6 +73,12 @@ def cost_per_thousand(workflow: MeteredWorkflow, parts: MonitoredParts) -> cloud
 
 
 def _executions(workflow: MeteredWorkflow, parts: MonitoredParts) -> Row:
+    swept = {
+        "standing still": workflow.metric_silent,
+        "abandoned": workflow.metric_abandoned,
+        "dead letters": workflow.metric_dead_letters,
+        "letters tried again": workflow.metric_letters_retried,
+    }
     counts = {
         "started": workflow.metric_started,
         "succeeded": workflow.metric_succeeded,
@@ -80,7 +86,8 @@ def _executions(workflow: MeteredWorkflow, parts: MonitoredParts) -> Row:
         "timed out": workflow.metric_timed_out,
         "aborted": workflow.metric_aborted,
         "put off": workflow.metric_throttled,
-        **({"standing still": workflow.metric_silent} if parts.is_swept else {}),
+        **(swept if parts.is_swept else {}),
+        "late events": workflow.metric_late,
     }
     times = (workflow.metric_time(statistic=each, label=each) for each in ("p50", "p90", "p99"))
     return _row(("Executions", (metric(label=label) for label, metric in counts.items())), ("Duration, ms", times))

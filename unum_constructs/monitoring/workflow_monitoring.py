@@ -40,6 +40,7 @@ class MonitoredWorkflow(MeteredWorkflow):
         throttled: int | None = 10,
         timer_age: Duration | None = None,
         silent: int | None = 1,
+        abandoned: int | None = 1,
     ) -> Alarms:
         """Add alarms on failed, late, throttled and stalled executions.
 
@@ -51,6 +52,7 @@ class MonitoredWorkflow(MeteredWorkflow):
             throttled: events in a period that Lambda has to retry; None for no alarm.
             timer_age: age of a waiting event that the forwarder has not received. Default: 20 minutes.
             silent: stalled executions that a sweep finds in a period, if there is a sweep; None for no alarm.
+            abandoned: executions in a period that a sweep ends because their last moment has passed; None for no alarm.
 
         Returns:
             The alarms.
@@ -72,7 +74,12 @@ class MonitoredWorkflow(MeteredWorkflow):
                 scope, "Throttled", self.metric_throttled(period=over), throttled, f"Events of {name} are put off"
             ),
             timer_age=self._timer_alarm(scope, timer_age or Duration.minutes(TIMER_AGE_MIN)),
-            silent=self._silence_alarm(scope, over, silent),
+            silent=self._sweep_alarm(
+                scope, "Silent", self.metric_silent(period=over), silent, f"Executions of {name} stand still"
+            ),
+            abandoned=self._sweep_alarm(
+                scope, "Abandoned", self.metric_abandoned(period=over), abandoned, f"Executions of {name} never ended"
+            ),
             dead_letters=self.failure_alarm,
         )
         alarms.act(actions)
@@ -103,12 +110,10 @@ class MonitoredWorkflow(MeteredWorkflow):
         what = f"Events of {self.workflow_name} that wait are not handed on"
         return optional_alarm(scope, "TimerAge", metric, age.to_seconds(), what)
 
-    def _silence_alarm(self, scope: Construct, over: Duration, silent: int | None) -> cloudwatch.Alarm | None:
-        if self.sweep is None:
-            return None
-        return optional_alarm(
-            scope, "Silent", self.metric_silent(period=over), silent, f"Executions of {self.workflow_name} stand still"
-        )
+    def _sweep_alarm(
+        self, scope: Construct, construct_id: str, metric: cloudwatch.Metric, threshold: int | None, what: str
+    ) -> cloudwatch.Alarm | None:
+        return None if self.sweep is None else optional_alarm(scope, construct_id, metric, threshold, what)
 
     def _parts(self) -> MonitoredParts:
         functions: dict[str, lambda_.Function] = {

@@ -174,6 +174,13 @@ def receive_statements(queue: sqs.IQueue) -> Iterator[iam.PolicyStatement]:
     yield from _with_key(queue, RECEIVING)
 
 
+def retry_statements(queue: sqs.IQueue) -> Iterator[iam.PolicyStatement]:
+    """Yield permission to read letters of `queue`, to show them again, and to delete them."""
+    actions = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:ReceiveMessage"]
+    yield iam.PolicyStatement(actions=actions, resources=[queue.queue_arn])
+    yield from _with_key(queue, RECEIVING)
+
+
 def _with_key(queue: sqs.IQueue, actions: Actions) -> Iterator[iam.PolicyStatement]:
     if queue.encryption_master_key is not None:
         yield key_statement(queue.encryption_master_key, actions, through="sqs")

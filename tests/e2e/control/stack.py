@@ -59,22 +59,22 @@ class Control(Stack):
         CfnOutput(self, "OperatorName", value=operator.user_name)
 
     def _swept(self) -> None:
-        """A workflow of which nothing but a schedule looks after executions."""
-        function = UnumFunction(
-            self,
-            "Echo",
-            handler="index.handle",
-            code=lambda_.Code.from_inline("def handle(event, context):\n    return event\n"),
-            timeout=Duration.seconds(SILENT_S - 1),
-        )
-        UnumWorkflow(
-            self,
-            "Swept",
-            definition=Definition.from_asl(ECHO),
-            functions={"Echo": function},
-            store=Store.dynamodb(list_executions=True),
-            sweep=Sweep.every(Duration.minutes(1), silent_for=Duration.seconds(SILENT_S)),
-        )
+        """Workflows of one Task after another: a schedule looks after executions, or after letters, or nothing does."""
+        silent_for = Duration.seconds(SILENT_S)
+        options: dict[str, Any] = {
+            "Swept": {"sweep": Sweep.every(Duration.minutes(1), silent_for=silent_for)},
+            "Reported": {"sweep": Sweep.every(Duration.minutes(1), silent_for=silent_for, nudge=False)},
+            "Unlisted": {"store": Store.dynamodb(list_executions=False), "sweep": None},
+        }
+        for name, given in options.items():
+            function = UnumFunction(
+                self,
+                f"{name}Echo",
+                handler="index.handle",
+                code=lambda_.Code.from_inline("def handle(event, context):\n    return event\n"),
+                timeout=Duration.seconds(SILENT_S - 1),
+            )
+            UnumWorkflow(self, name, definition=Definition.from_asl(ECHO), functions={"Echo": function}, **given)
 
     def _function(self, key: str, counts: dynamodb.Table) -> UnumFunction:
         return UnumFunction(

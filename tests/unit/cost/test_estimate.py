@@ -76,6 +76,7 @@ def test_bills_of_a_chain_are_prices_times_counts() -> None:
     receipt = estimate(chain(5), task_ms=200)
     here, standard, express, durable = receipt.here(), receipt.standard(), receipt.express(), receipt.durable()
     assert (here["requests"], here["store_writes"], here["store_reads"]) == pytest.approx((1.0, 3.75, 0.5))
+    assert (here["list"], here["sweep"]) == pytest.approx((0.625, 0.129 + 0.009 * 0.5 * 13.3334), rel=1e-2)
     assert (standard["transitions"], standard["requests"]) == pytest.approx((125, 1))
     assert (express["start"], express["duration"]) == pytest.approx((1, 1.0419), rel=1e-3)
     assert durable["operations"] == pytest.approx(48)

@@ -10,11 +10,13 @@ from functools import partial
 from typing import Any
 
 from unum_runtime.aws.caller import LambdaCaller
+from unum_runtime.aws.failure_queue import FailureQueue
 from unum_runtime.aws.invoker import PARALLEL_CALLS
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ClientError, NotOurEvent
 from unum_runtime.functions import function_versions
 from unum_runtime.functions.configuration import services
+from unum_runtime.functions.dead_letters import Postman
 from unum_runtime.functions.definitions import keep_definition
 from unum_runtime.functions.function_versions import addresses, begun_at, function_of, on_failure, start_alias
 from unum_runtime.functions.runtime_factory import index_of, runtime_of
@@ -68,12 +70,15 @@ def deliver(event: Mapping[str, Json], context: Any) -> None:
 def _sweep_executions(asked: Sweep, context: Any) -> Json:
     """Sweep the executions, and send the rest of the sweep to another delivery when time runs out."""
     here = _runtime(None, context)
-    found = sweep(
-        here, index_of(here.workflow.name), asked, partial(answer, context=context), partial(_retention_s, here)
-    )
+    index, retention_s = index_of(here.workflow.name), partial(_retention_s, here)
+    found = sweep(here, index, asked, partial(answer, context=context), retention_s)
     here.log("swept", looked_at=found.looked_at, silent=found.silent, is_done=found.rest is None)
     if found.rest is not None:
         here.invoker.invoke([(context.invoked_function_arn, to_text(found.rest.to_json()).encode())])
+    elif asked.letters:
+        queue = FailureQueue(function_versions.queue_client(), asked.letters)
+        # After the executions, so that a letter that takes too long keeps no execution from being found.
+        Postman(here, index, queue, LambdaCaller(function_versions.letter_client()).call, retention_s).try_all()
     return {"looked_at": found.looked_at, "silent": found.silent, "is_done": found.rest is None}
 
 

@@ -21,6 +21,7 @@ from unum_runtime.cold_start.records import dataclass, replace
 from unum_runtime.errors import InconsistentHistory, InvokeError, NotOurEvent, RefusedDelivery
 from unum_runtime.functions import control_requests, function_versions
 from unum_runtime.functions.configuration import services
+from unum_runtime.functions.dead_letters import REDELIVERED
 from unum_runtime.functions.definitions import keep_definition
 from unum_runtime.functions.foreign_events import nudge_instead
 from unum_runtime.functions.runtime_factory import runtime_of
@@ -42,9 +43,6 @@ TRANSIENT = frozenset({"StoreError", "InvokeError", "LeaseHeldError", "LeaseStol
 
 CONTRADICTIONS = frozenset({"NotOurEvent", "InconsistentHistory"})
 """Errors of the runtime after which no result may be built on the event."""
-
-REDELIVERED = "redelivered"
-"""Field of an envelope with the number of redeliveries by this handler."""
 
 MAX_REDELIVERIES = 5
 """Most redeliveries of an event; with Lambda's retries after each, they outlast disturbances of 15 minutes."""

@@ -106,3 +106,19 @@ def lambda_client() -> Any:
     Lambda takes 15 such requests a second in an account. Source: AWS Lambda Developer Guide, "Lambda quotas".
     """
     return botocore_client("lambda", retries=10, timeout_s=LONGEST_CALL_S)
+
+
+LETTER_S = 60
+"""Timeout for a dead letter that is tried again, so that a sweep has time for others."""
+
+
+@cache
+def letter_client() -> Any:
+    """Return a Lambda client without retries: a call that takes too long must not begin again."""
+    return botocore_client("lambda", retries=0, timeout_s=LETTER_S)
+
+
+@cache
+def queue_client() -> Any:
+    """Return an SQS client."""
+    return botocore_client("sqs")

@@ -415,6 +415,11 @@ def sweep_partition(workflow: str) -> str:
     return f"{execution_partition_prefix(workflow)}sweeps~"
 
 
+def letters_partition(workflow: str) -> str:
+    """Return the partition with the times at which dead letters were tried again."""
+    return f"{execution_partition_prefix(workflow)}letters~"
+
+
 def lease_key(key: Key) -> Key:
     """Return the lease's key for work on item `key`."""
     return Key(f"{key.partition}/lease", key.sort)

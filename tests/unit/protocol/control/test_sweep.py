@@ -215,7 +215,7 @@ def test_an_execution_whose_last_moment_has_passed_is_abandoned_and_nobody_is_as
 
 
 def test_nudges_after_the_last_moment_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control_sweep, "_is_over", lambda *_: False)
+    monkeypatch.setattr(control_sweep, "is_over", lambda *_: False)
     with pytest.raises(AssertionError):
         test_an_execution_whose_last_moment_has_passed_is_abandoned_and_nobody_is_asked()
 
@@ -231,7 +231,7 @@ def test_the_retention_of_the_version_of_an_execution_decides() -> None:
 def test_an_end_that_was_just_committed_counts_and_not_the_abandonment(monkeypatch: pytest.MonkeyPatch) -> None:
     sweeper = sweeping(chain("A"))
     sweeper.platform.start("e", 1)
-    is_over = control_sweep._is_over
+    is_over = control_sweep.is_over
 
     def while_the_last_delivery_runs(*arguments: Any) -> bool:
         sweeper.platform.clock.ms -= 1_000
@@ -239,7 +239,7 @@ def test_an_end_that_was_just_committed_counts_and_not_the_abandonment(monkeypat
         sweeper.platform.clock.ms += 1_000
         return is_over(*arguments)
 
-    monkeypatch.setattr(control_sweep, "_is_over", while_the_last_delivery_runs)
+    monkeypatch.setattr(control_sweep, "is_over", while_the_last_delivery_runs)
     assert not sweeper.found_after(LAST_MOMENT_S + 1)
     assert result(sweeper.platform) == 1
 
@@ -415,7 +415,8 @@ def test_a_sweep_is_told_from_other_requests() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"silent_ms": 0}, {"silent_ms": True}, {"silent_ms": 1.5}, {"nudge": "yes"}, {"after": 3}]
+    "wrong",
+    [{"silent_ms": 0}, {"silent_ms": True}, {"silent_ms": 1.5}, {"nudge": "yes"}, {"after": 3}, {"letters": None}],
 )
 def test_a_sweep_that_is_not_as_it_must_be_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationException, match="silent_ms"):

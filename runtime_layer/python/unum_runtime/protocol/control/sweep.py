@@ -61,11 +61,13 @@ class Sweep:
         silent_ms: time by which a commit is overdue, in milliseconds; see `unum_runtime.protocol.history.overdue`.
         nudges: True to resend pending events, False to log only.
         after: place after which the search begins, in the order of starts; an earlier delivery looked at those before.
+        letters: URL of the failure queue whose letters are tried again; empty for none.
     """
 
     silent_ms: int
     nudges: bool
     after: str = FIRST
+    letters: str = ""
 
     def to_json(self) -> dict[str, Json]:
         """Return the event of the request."""
@@ -75,6 +77,7 @@ class Sweep:
             SILENT: self.silent_ms,
             "nudge": self.nudges,
             "after": self.after,
+            "letters": self.letters,
         }
 
     @classmethod
@@ -85,13 +88,14 @@ class Sweep:
             ValidationException: malformed; the text names the field.
         """
         check_version(event)
-        silent_ms, nudges, after = checked_silent_ms(event.get(SILENT)), event.get("nudge"), event.get("after", FIRST)
-        if not silent_ms or not isinstance(nudges, bool) or not isinstance(after, str):
+        silent_ms, nudges = checked_silent_ms(event.get(SILENT)), event.get("nudge")
+        after, letters = event.get("after", FIRST), event.get("letters", "")
+        if not silent_ms or not isinstance(nudges, bool) or not isinstance(after, str) or not isinstance(letters, str):
             raise ValidationException(
-                f"{SILENT}, nudge, after: expected more than 0 milliseconds, true or false, and a place or nothing, "
-                f"got {silent_ms!r}, {nudges!r} and {after!r}"
+                f"{SILENT}, nudge, after, letters: expected more than 0 milliseconds, true or false, a place or "
+                f"nothing, and a URL or nothing, got {silent_ms!r}, {nudges!r}, {after!r} and {letters!r}"
             )
-        return cls(silent_ms=silent_ms, nudges=nudges, after=after)
+        return cls(silent_ms=silent_ms, nudges=nudges, after=after, letters=letters)
 
 
 class Swept(NamedTuple):
@@ -140,7 +144,7 @@ def sweep(rt: Runtime, index: Index, asked: Sweep, ask: Ask, retention_s: Retent
         looked_to, execution = each, execution_at(each)
         if end_of(index, rt.workflow.name, execution) is not None:
             continue
-        if _is_over(rt, execution, retention_s):
+        if is_over(rt, execution, retention_s):
             abandon(rt, execution)
         else:
             running.append(each)
@@ -158,7 +162,7 @@ def _places(rt: Runtime, listed: Listed, asked: Sweep, known: Memory) -> Iterato
     return chain((each for each in sorted(earlier) if each > asked.after), started)
 
 
-def _is_over(rt: Runtime, execution: Execution, retention_s: Retention) -> bool:
+def is_over(rt: Runtime, execution: Execution, retention_s: Retention) -> bool:
     """Return True if no event of `execution` is delivered any more."""
     if rt.clock.now_ms() // 1000 <= rt.last_s(execution):
         return False

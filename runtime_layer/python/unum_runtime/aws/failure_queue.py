@@ -1,0 +1,85 @@
+"""Dead-letter queue of a workflow: letters are hidden while a sweep looks at them, then deleted or shown again."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from unum_runtime.cold_start.records import NamedTuple, dataclass
+from unum_runtime.errors import InvokeError
+from unum_runtime.wire.call_errors import call_errors
+
+HIDDEN_S = 240
+"""Longer than a sweep looks at letters: one that is received twice would be tried twice."""
+
+MOST_BATCHES = 100
+"""Receives of up to 10 letters by one sweep; the next one begins with any others."""
+
+_WAIT_S = 1
+"""Long polling asks all servers of the queue. Source: Amazon SQS Developer Guide, "Short and long polling"."""
+
+
+class Letter(NamedTuple):
+    """Received message.
+
+    Attributes:
+        body: its text.
+        sent_ms: time at which it came into the queue, in milliseconds since 1970.
+        receipt: SQS receipt handle.
+    """
+
+    body: str
+    sent_ms: int
+    receipt: str
+
+
+@dataclass(frozen=True)
+class FailureQueue:
+    """Dead-letter queue.
+
+    Attributes:
+        client: SQS client.
+        url: queue URL.
+    """
+
+    client: Any
+    url: str
+
+    def receive(self) -> Iterator[Letter]:
+        """Yield the visible letters, each hidden from other readers for `HIDDEN_S`.
+
+        Raises:
+            InvokeError: SQS did not answer.
+        """
+        for _ in range(MOST_BATCHES):
+            found = self._call(
+                "receive_message",
+                MaxNumberOfMessages=10,
+                VisibilityTimeout=HIDDEN_S,
+                WaitTimeSeconds=_WAIT_S,
+                AttributeNames=["SentTimestamp"],
+            )
+            if not found.get("Messages"):
+                return
+            for each in found["Messages"]:
+                yield Letter(each["Body"], int(each["Attributes"]["SentTimestamp"]), each["ReceiptHandle"])
+
+    def delete(self, letter: Letter) -> None:
+        """Delete `letter`.
+
+        Raises:
+            InvokeError: SQS did not answer.
+        """
+        self._call("delete_message", ReceiptHandle=letter.receipt)
+
+    def show(self, letter: Letter) -> None:
+        """Make `letter` visible: the alarm counts visible letters.
+
+        Raises:
+            InvokeError: SQS did not answer.
+        """
+        self._call("change_message_visibility", ReceiptHandle=letter.receipt, VisibilityTimeout=0)
+
+    def _call(self, operation: str, **parameters: Any) -> Any:
+        try:
+            return getattr(self.client, operation)(QueueUrl=self.url, **parameters)
+        except call_errors() as error:
+            raise InvokeError(f"failure queue {self.url}: {error}") from error

@@ -1,0 +1,203 @@
+"""Dead letters are tried again by sweeps: hourly, then daily, until the execution has ended or its time is over.
+
+A letter holds a record that the failure handler could not process, or a delayed event that nobody took. A record goes
+to the same version of the handler once more, and the letter stays if that fails again. A delayed event goes to its
+function. Letters that nobody can read stay for an operator, until the queue drops them after 14 days.
+"""
+
+import json
+from collections.abc import Callable
+from typing import TypeAlias
+
+from unum_runtime.aws.failure_queue import FailureQueue, Letter
+from unum_runtime.cold_start.records import NamedTuple, dataclass
+from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, UnumError
+from unum_runtime.functions.function_versions import function_of
+from unum_runtime.model.checkpoint import to_text
+from unum_runtime.model.envelope import Envelope, is_envelope
+from unum_runtime.model.ir import Json
+from unum_runtime.model.naming import Execution, Key, letters_partition
+from unum_runtime.protocol.control.sweep import RESERVE_MS, Retention, abandon, is_over, is_sweep
+from unum_runtime.protocol.history.start_records import end_of, start_record
+from unum_runtime.protocol.runtime import Runtime
+from unum_runtime.store.base import Index
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+
+OFTEN_MS = DAY_MS // 2
+"""Age up to which a letter is tried each hour; older ones are tried each day."""
+
+REDELIVERED = "redelivered"
+"""Field of an envelope with the number of redeliveries by the failure handler."""
+
+DEAD_SINCE = "dead_since"
+"""Field of an envelope with the time of its first letter, in milliseconds since 1970: another letter is no younger."""
+
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError, UnumError)
+"""Errors while parsing letters from other senders, or from versions with other events."""
+
+
+class Sending(NamedTuple):
+    """Content of a letter.
+
+    Attributes:
+        address: qualified ARN of the function that gets it.
+        event: event for that function.
+        is_record: True if it failed in the failure handler; False for a delayed event that was never delivered.
+        reason: reason for the letter.
+    """
+
+    address: str
+    event: Json
+    is_record: bool
+    reason: str
+
+    @property
+    def inner(self) -> Json:
+        """Event of a function of the workflow, inside the failure record around it."""
+        return self.event["requestPayload"] if _is_around(self.event) else self.event
+
+    def again(self, since_ms: int) -> Json:
+        """Return the event with no redeliveries, and the time of its first letter."""
+        if not is_envelope(self.inner):
+            return self.event
+        rest = {name: value for name, value in self.inner.items() if name != REDELIVERED}
+        inner = rest | {DEAD_SINCE: since_ms}
+        return {**self.event, "requestPayload": inner} if _is_around(self.event) else inner
+
+
+Call: TypeAlias = Callable[[str, bytes], Json]
+"""A function that invokes a function and waits for its answer."""
+
+
+@dataclass(frozen=True)
+class Postman:
+    """What a sweep needs to try letters again.
+
+    Attributes:
+        rt: a runtime of the failure handler.
+        index: the index of the workflow's executions.
+        queue: the failure queue.
+        call: calls a version of the failure handler.
+        retention_s: returns the retention of an execution's own version.
+    """
+
+    rt: Runtime
+    index: Index
+    queue: FailureQueue
+    call: Call
+    retention_s: Retention
+
+    def try_all(self) -> None:
+        """Delete the letters that nobody needs any more, try those that are due, and show the others again.
+
+        Raises:
+            UnumError: a service did not answer; the next sweep goes on.
+        """
+        since_ms, now_ms = self._last_round_ms(), self.rt.clock.now_ms()
+        kept: list[Letter] = []
+        try:
+            for letter in self.queue.receive():
+                kept.append(letter)
+                if self._is_done(letter, since_ms, now_ms):
+                    self.queue.delete(kept.pop())
+                if self.rt.remaining_ms() < RESERVE_MS:
+                    break
+        finally:
+            for letter in kept:
+                self.queue.show(letter)
+        key = Key(letters_partition(self.rt.workflow.name), f"{now_ms:013d}")
+        self.rt.store.create(key, {"at": now_ms}, expires_at_s=self.rt.expires_at_s())
+
+    def _last_round_ms(self) -> int:
+        rounds = self.rt.store.query(letters_partition(self.rt.workflow.name), newest=1)
+        return max((int(item["at"]) for item in rounds.values()), default=0)
+
+    def _is_done(self, letter: Letter, before_ms: int, now_ms: int) -> bool:
+        """Return True if nobody needs the letter any more: its execution is over, or it was delivered."""
+        try:
+            sending = parse(letter.body)
+            execution = _subject(sending, self.rt.workflow.name)
+        except _UNREADABLE as error:
+            self.rt.log("dead letter", reason=f"unreadable: {type(error).__name__}: {error}")
+            return False
+        if is_sweep(sending.event) or (execution is not None and self._is_settled(execution)):
+            return True
+        since_ms = _dead_since(sending, letter)
+        about = {"execution": execution.name if execution else None, "address": sending.address, "since_ms": since_ms}
+        reason = sending.reason
+        if is_due(since_ms, before_ms, now_ms):
+            try:
+                self._deliver(sending, since_ms)
+            except UnumError as error:  # one letter must not keep the others from being tried
+                reason = str(error)
+            else:
+                self.rt.log("letter retried", **about)
+                return True
+        self.rt.log("dead letter", reason=reason, **about)
+        return False
+
+    def _is_settled(self, execution: Execution) -> bool:
+        """Return True if `execution` has ended or is gone; abandon it if its time is over."""
+        name = self.rt.workflow.name
+        try:
+            is_gone = start_record(self.rt.store, name, execution.name).name.execution != execution
+        except ExecutionDoesNotExist:
+            is_gone = True
+        if is_gone or end_of(self.index, name, execution) is not None:
+            return True
+        if not is_over(self.rt, execution, self.retention_s):
+            return False
+        abandon(self.rt, execution)
+        return True
+
+    def _deliver(self, sending: Sending, since_ms: int) -> None:
+        payload = to_text(sending.again(since_ms)).encode()
+        if not sending.is_record:
+            self.rt.invoker.invoke([(sending.address, payload)])
+        elif function_of(sending.address) == function_of(self.rt.own_address) and sending.address[-1:].isdecimal():
+            self.call(sending.address, payload)
+        else:
+            raise InvokeError(f"{sending.address}: expected a version of the failure handler; {sending.reason}")
+
+
+def parse(body: str) -> Sending:
+    """Return the content of a letter.
+
+    Raises:
+        ValueError: the letter has none that can be sent.
+    """
+    match json.loads(body):
+        case {"requestContext": {"functionArn": str(address)}, "requestPayload": event, **rest}:
+            return Sending(address, event, is_record=True, reason=to_text(rest.get("responsePayload")))
+        # EventBridge Scheduler wraps the request that it could not deliver.
+        case {"MessageBody": str(inside)}:
+            return parse(inside)
+        case {"address": str(address), "event": event}:
+            return Sending(address, event, is_record=False, reason="delayed event, never delivered")
+    raise ValueError("expected a failure record or a delayed event")
+
+
+def is_due(since_ms: int, before_ms: int, now_ms: int) -> bool:
+    """Return True if a letter that is dead since `since_ms` was due between two rounds; a new one is due at once."""
+    unit_ms = HOUR_MS if now_ms - since_ms <= OFTEN_MS else DAY_MS
+    return (now_ms - since_ms) // unit_ms > (before_ms - since_ms) // unit_ms
+
+
+def _subject(sending: Sending, workflow: str) -> Execution | None:
+    """Return the execution of the event; None for an event of no execution of this workflow."""
+    inner = sending.inner
+    if not is_envelope(inner) or inner["workflow"] != workflow:
+        return None
+    return Envelope.from_json(inner).name.execution
+
+
+def _dead_since(sending: Sending, letter: Letter) -> int:
+    earlier = sending.inner.get(DEAD_SINCE) if is_envelope(sending.inner) else None
+    return min(letter.sent_ms, earlier) if isinstance(earlier, int) else letter.sent_ms
+
+
+def _is_around(event: Json) -> bool:
+    """Return True for Lambda's record of a failed event."""
+    return isinstance(event, dict) and "requestContext" in event and "requestPayload" in event

@@ -1,0 +1,266 @@
+"""Dead letters: which are tried again and when, which go, and which stay visible; queue and table are in moto."""
+
+import io
+import json
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import boto3
+import pytest
+
+from tests.unit.aws.test_control_requests import Context, Deployed, at, deployed
+from unum_runtime.aws.caller import LambdaCaller
+from unum_runtime.aws.failure_queue import FailureQueue
+from unum_runtime.functions import configuration, dead_letters, failure_function, runtime_factory
+from unum_runtime.functions.dead_letters import DAY_MS, HOUR_MS, Postman, is_due
+from unum_runtime.model.checkpoint import Status
+from unum_runtime.protocol.control.sweep import ABANDONED, Sweep
+from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
+
+__all__ = ["deployed"]  # the fixture
+
+DIED = {"errorType": "Runtime.ExitError", "errorMessage": "died"}
+REASON = {"errorType": "StoreError", "errorMessage": "the table did not answer"}
+RETENTION_S = 604_800
+
+
+@dataclass
+class Clock:
+    """The time, some while later."""
+
+    later_ms: int = 0
+
+    def now_ms(self) -> int:
+        return int(time.time() * 1000) + self.later_ms
+
+
+@dataclass
+class Letters:
+    """A failure queue, and sweeps that look at it."""
+
+    deployed: Deployed
+    url: str
+    clock: Clock = field(default_factory=Clock)
+    called: list[Any] = field(default_factory=list)
+    logged: list[tuple[str, Any]] = field(default_factory=list)
+
+    def invoke(self, **parameters: Any) -> Any:
+        """As Lambda does for who waits: an error of the function is an answer."""
+        address, event = parameters["FunctionName"], json.loads(parameters["Payload"])
+        self.called.append(event)
+        try:
+            failure_function.handle(event, Context(address, address.rpartition(":")[2]))
+        except Exception as error:  # noqa: BLE001 - as Lambda
+            answer = {"errorType": type(error).__name__, "errorMessage": str(error)}
+            return {"FunctionError": "Unhandled", "Payload": io.BytesIO(json.dumps(answer).encode())}
+        return {"Payload": io.BytesIO(b"null")}
+
+    def put(self, letter: Any) -> None:
+        boto3.client("sqs").send_message(QueueUrl=self.url, MessageBody=json.dumps(letter))
+
+    def round(self, *, after_s: float = 0) -> list[str]:
+        """One sweep's look at the letters, some time after the last; what the log says."""
+        self.clock.later_ms += round(after_s * 1000)
+        self.logged.clear()
+        context = Context(at("on-failure", 1), "1")
+        rt = runtime_factory.runtime_of("Flow", configuration.services()["Flow"], at("on-failure", 1), context)
+        rt = replace(rt, clock=self.clock, remaining_ms=lambda: 300_000, log=self._log)
+        index, queue = runtime_factory.index_of("Flow"), FailureQueue(boto3.client("sqs"), self.url)
+        Postman(rt, index, queue, LambdaCaller(self).call, lambda _: RETENTION_S).try_all()
+        return [message for message, _ in self.logged]
+
+    def _log(self, message: str, /, **fields: Any) -> None:
+        self.logged.append((message, fields))
+
+    @property
+    def visible(self) -> int:
+        """What the alarm sees."""
+        asked = boto3.client("sqs").get_queue_attributes(QueueUrl=self.url, AttributeNames=["All"])
+        return int(asked["Attributes"]["ApproximateNumberOfMessages"])
+
+    @property
+    def hidden(self) -> int:
+        asked = boto3.client("sqs").get_queue_attributes(QueueUrl=self.url, AttributeNames=["All"])
+        return int(asked["Attributes"]["ApproximateNumberOfMessagesNotVisible"])
+
+
+@pytest.fixture
+def letters(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> Letters:
+    monkeypatch.setattr("unum_runtime.aws.failure_queue._WAIT_S", 0)
+    deployed.begun()
+    return Letters(deployed, boto3.client("sqs").create_queue(QueueName="failures")["QueueUrl"])
+
+
+def event_for_b(letters: Letters) -> Any:
+    letters.deployed.client.nudge("e")
+    ((_, event),) = letters.deployed.functions.sent()
+    return event
+
+
+def failed(event: Any, error: Any = DIED, *, address: str | None = None) -> Any:
+    """What Lambda writes of `event`."""
+    context = {"requestId": "r", "functionArn": address or at("B", 1), "condition": "RetriesExhausted"}
+    return {"requestContext": context, "requestPayload": event, "responsePayload": error, "responseContext": {}}
+
+
+def letter(event: Any, error: Any = DIED, **more: Any) -> Any:
+    """The letter of the failure handler that could not process the record of `event`."""
+    return failed(failed(event, error), REASON, address=more.get("handler", at("on-failure", 1)))
+
+
+def status(letters: Letters) -> Status:
+    return letters.deployed.client.describe("e").status
+
+
+def test_a_letter_is_tried_again_and_its_execution_goes_on(letters: Letters) -> None:
+    letters.put(letter(event_for_b(letters)))
+    assert letters.round() == ["letter retried"]
+    assert (letters.visible, letters.hidden) == (0, 0)
+    assert letters.deployed.client.describe("e").error == "Runtime.ExitError"
+
+
+def test_letters_that_are_never_tried_would_be_noticed(letters: Letters, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dead_letters, "is_due", lambda *_: False)
+    with pytest.raises(AssertionError):
+        test_a_letter_is_tried_again_and_its_execution_goes_on(letters)
+
+
+@pytest.mark.parametrize("wrap", [lambda body: body, lambda body: {"MessageBody": json.dumps(body), "QueueUrl": "q"}])
+def test_a_delayed_event_that_nobody_took_is_sent_to_its_function(letters: Letters, wrap: Any) -> None:
+    event = event_for_b(letters)
+    letters.put(wrap({"address": at("B", 1), "due_ms": 1, "event": event}))
+    assert letters.round() == ["letter retried"]
+    ((address, sent),) = letters.deployed.functions.sent()
+    assert (address, {name: sent[name] for name in event}) == (at("B", 1), event)
+    assert letters.visible == 0
+
+
+def test_what_fails_again_stays_visible_with_its_reason(letters: Letters) -> None:
+    letters.put(letter({**event_for_b(letters), "workflow": "Unheard"}))
+    assert letters.round() == ["dead letter"]
+    assert "got 'Unheard'" in letters.logged[0][1]["reason"]
+    assert (letters.visible, letters.hidden) == (1, 0)
+
+
+def test_it_is_tried_each_hour_and_later_each_day(letters: Letters) -> None:
+    letters.put(letter({**event_for_b(letters), "workflow": "Unheard"}))
+    tried = []
+    for hour in range(5 * 24):
+        before = len(letters.called)
+        assert letters.round(after_s=3_600 if hour else 0) == ["dead letter"]
+        tried += [hour] if len(letters.called) > before else []
+    assert tried == [*range(12), 24, 48, 72, 96]
+
+
+def test_letters_that_stay_hidden_would_be_noticed(letters: Letters, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FailureQueue, "show", lambda *_: None)
+    with pytest.raises(AssertionError):
+        test_what_fails_again_stays_visible_with_its_reason(letters)
+
+
+@pytest.mark.parametrize(
+    ("since_ms", "before_ms", "now_ms", "due"),
+    [
+        (0, -1, 0, True),
+        (0, 0, HOUR_MS - 1, False),
+        (0, HOUR_MS - 1, HOUR_MS, True),
+        (0, 0, DAY_MS // 2, True),
+        (0, DAY_MS // 2, DAY_MS - 1, False),
+        (0, DAY_MS - 1, DAY_MS, True),
+        (0, DAY_MS, 7 * DAY_MS, True),
+        (5 * HOUR_MS, 0, 5 * HOUR_MS, True),
+    ],
+)
+def test_when_a_letter_is_due(since_ms: int, before_ms: int, now_ms: int, due: bool) -> None:  # noqa: FBT001 - of a table
+    assert is_due(since_ms, before_ms, now_ms) is due
+
+
+@pytest.mark.parametrize("make", [letter, lambda event: {"address": at("B", 1), "due_ms": 1, "event": event}])
+def test_when_its_execution_has_ended_a_letter_goes_untried(letters: Letters, make: Any) -> None:
+    letters.put(make(event_for_b(letters)))
+    letters.deployed.client.stop("e")
+    letters.round()
+    assert (letters.visible, letters.called, letters.deployed.functions.sent()) == (0, [], [])
+
+
+def test_when_its_execution_is_gone_a_letter_goes_untried(letters: Letters) -> None:
+    event = event_for_b(letters)
+    letters.put(letter({**event, "execution": ["gone", event["execution"][1]]}))
+    letters.put(letter({**event, "execution": ["e", event["execution"][1] - 1]}))
+    letters.round()
+    assert (letters.visible, letters.called) == (0, [])
+    assert status(letters) is Status.RUNNING
+
+
+def test_after_the_last_moment_the_execution_is_abandoned_and_the_letter_goes(letters: Letters) -> None:
+    letters.put(letter(event_for_b(letters)))
+    assert letters.round(after_s=RETENTION_S - DEADLINE_MARGIN_S + 1)[0] == "abandoned"
+    assert (letters.visible, letters.called) == (0, [])
+    described = letters.deployed.client.describe("e")
+    assert (described.status, described.error) == (Status.ABORTED, ABANDONED)
+
+
+def test_letters_tried_after_the_last_moment_would_be_noticed(
+    letters: Letters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dead_letters, "is_over", lambda *_: False)
+    with pytest.raises(AssertionError):
+        test_after_the_last_moment_the_execution_is_abandoned_and_the_letter_goes(letters)
+
+
+def test_a_sweep_that_failed_needs_no_letter_after_the_next(letters: Letters) -> None:
+    request = Sweep(silent_ms=1, nudges=True).to_json()
+    letters.put(failed(request, REASON, address=at("on-failure", "control-Flow")))
+    letters.round()
+    assert (letters.visible, letters.called) == (0, [])
+
+
+@pytest.mark.parametrize("body", [{}, [], 1, {"address": 1}, {"requestContext": {}}, {"MessageBody": "no JSON"}])
+def test_what_nobody_can_read_stays_and_keeps_no_other_letter_from_being_tried(letters: Letters, body: Any) -> None:
+    letters.put(body)
+    letters.put(letter(event_for_b(letters)))
+    assert sorted(letters.round()) == ["dead letter", "letter retried"]
+    assert (letters.visible, letters.hidden) == (1, 0)
+
+
+@pytest.mark.parametrize("handler", [at("other", 1), at("on-failure", "control-Flow"), at("on-failure", "$LATEST")])
+def test_nothing_but_a_version_of_the_handler_is_called(letters: Letters, handler: str) -> None:
+    letters.put(letter(event_for_b(letters), handler=handler))
+    assert letters.round() == ["dead letter"]
+    assert letters.called == []
+
+
+def test_redeliveries_are_counted_anew_and_another_letter_of_the_event_is_no_younger(letters: Letters) -> None:
+    given = {**event_for_b(letters), "redelivered": 5}
+    letters.put(letter(given, {"errorType": "StoreError", "errorMessage": "no answer"}))
+    assert letters.round() == ["letter retried"]
+    ((address, event),) = letters.deployed.functions.sent()
+    assert (address, event["redelivered"]) == (at("B", 1), 1)
+    assert event["dead_since"] <= letters.clock.now_ms()
+    first_ms = event["dead_since"] - 5 * DAY_MS
+    letters.put(letter({**event, "workflow": "Unheard", "dead_since": first_ms}))
+    assert [letters.round(after_s=seconds) for seconds in (0, 3_600, 3_600)] == [["dead letter"]] * 3
+    assert letters.logged[0][1]["since_ms"] == first_ms
+    assert len(letters.called) == 1, "five days old, so the letter is tried by the day"
+
+
+def test_letters_beyond_one_batch_are_all_looked_at(letters: Letters) -> None:
+    event = event_for_b(letters)
+    for number in range(25):
+        letters.put(letter({**event, "workflow": f"Unheard{number}"}))
+    assert letters.round() == ["dead letter"] * 25
+    assert letters.visible == 25
+
+
+def test_a_sweep_of_the_schedule_tries_them(
+    letters: Letters, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("unum_runtime.functions.function_versions.letter_client", lambda: letters)
+    letters.put(letter(event_for_b(letters)))
+    request = Sweep(silent_ms=10**9, nudges=True, letters=letters.url).to_json()
+    capsys.readouterr()
+    LambdaCaller(letters.deployed.functions).call(at("on-failure", "control-Flow"), json.dumps(request).encode())
+    lines = {line["message"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert lines["letter retried"]["LettersRetried"] == 1
+    assert letters.visible == 0
