@@ -14,6 +14,7 @@ from unum_compiler.lambda_settings import ALLOWED_MB, ALLOWED_S, FUNCTION_MB, FU
 from unum_compiler.options import FunctionOptions
 from unum_constructs.cdk.encryption import allow_logs
 from unum_constructs.cdk.lambda_runtimes import DEFAULT_PYTHON
+from unum_constructs.cdk.lookup import remember_role
 from unum_constructs.cdk.nag import DEFAULT_RUNTIME, LOG_GROUP, NETWORK, ROLE, acknowledge
 from unum_constructs.cdk.resource_checks import check_key
 from unum_constructs.errors import ConstructError
@@ -112,6 +113,7 @@ class UnumFunction(lambda_.Function):
             **options,
         )
         self.function_options = function_options
+        remember_role(self, role)
         if runtime is None:
             acknowledge(self, DEFAULT_RUNTIME)
 

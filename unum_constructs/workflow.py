@@ -13,7 +13,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from unum_compiler.analysis.edges import ENTRY
+from unum_compiler.analysis.edges import ENTRY, uses_timer
 from unum_compiler.analysis.waits import waits_long
 from unum_compiler.compatibility import Compatibility
 from unum_compiler.definition import Definition
@@ -34,7 +34,7 @@ from unum_constructs.assembly.options import (
     with_compatibility,
 )
 from unum_constructs.assembly.template_size import check_size
-from unum_constructs.assembly.wiring import timer_targets, wire
+from unum_constructs.assembly.wiring import wire
 from unum_constructs.assembly.workflow_outputs import WorkflowOutputs
 from unum_constructs.cdk.argument_checks import check_mappings, check_types
 from unum_constructs.cdk.lookup import path_of, resource_of, stack_of
@@ -389,8 +389,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         return queue
 
     def _new_timer(self, wired: WiredProgram, provision: Provision) -> WorkflowTimer | None:
-        targets = timer_targets(self._workflow)
-        if not targets:
+        if not uses_timer(self._workflow):
             return None
         return WorkflowTimer(
             self,
@@ -398,7 +397,7 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
             layer=self.layer,
             provision=provision,
             failure_queue=self.failure_queue,
-            targets=[wired.known[key] for key in targets],
+            targets=dict.fromkeys(wired.known.values()),
             queue_name=self._fixed_name("timer"),
             waits_long=waits_long(self._workflow),
         )
@@ -463,10 +462,10 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
         wiring, name = assembly.wiring, assembly.start_alias
         policies = [assembly.connect(scope, key, failures) for key in wiring.edges]
         if self.timer:
-            hosts = (self._hosts[key] for key in timer_targets(self._workflow))
+            hosts = self._hosts.values()
             self.timer.report_failures(dict.fromkeys(host.failures.handler for host in hosts if host.failures))
         alias = lambda_.Alias(self, "Start", alias_name=name, version=self._hosts[wiring.start].version)
-        alias.node.add_dependency(*policies, self.failure_handler, *([self.timer] if self.timer else ()))
+        alias.node.add_dependency(*policies, *self.failure_handler.ready, *([self.timer] if self.timer else ()))
         configuration = failures.configure(alias, function_name=alias.lambda_.function_name, qualifier=name)
         # The configuration names the alias by text, which CloudFormation takes for no dependency.
         configuration.node.add_dependency(resource_of(alias, lambda_.CfnAlias))
@@ -474,16 +473,15 @@ class UnumWorkflow(MonitoredWorkflow, CallingWorkflow, IUnumWorkflow):
 
     def _new_control_alias(self) -> lambda_.Alias:
         version = self.failure_handler.version
-        alias = lambda_.Alias(
+        # The handler reads the start alias in the description (GetAlias): as a variable, it would be a circular
+        # reference. By this reference the alias depends on all that the start alias depends on.
+        return lambda_.Alias(
             self,
             "Control",
             alias_name=control_alias(self.workflow_name),
             version=version,
-            # The handler reads the start alias here (GetAlias): as a variable, it would be a circular reference.
             description=self.start_alias.function_arn,
         )
-        alias.node.add_dependency(self.failure_handler)
-        return alias
 
     def _new_sweep(self, options: Sweep) -> WorkflowSweep:
         return WorkflowSweep(

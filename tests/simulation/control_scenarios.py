@@ -137,7 +137,7 @@ def nudges_what_has_committed(patch: pytest.MonkeyPatch) -> None:
 
     def all_again(self: Any, index: int, last: Any) -> Any:
         yield from begun(self, index, last)
-        yield pending._missing(self.rt, branch(self.opened, index), 0)
+        yield pending.missing_after(self.rt, branch(self.opened, index), 0)
 
     begun = pending._Survey._begun
     patch.setattr(pending._Survey, "_begun", all_again)

@@ -21,10 +21,10 @@ from unum_constructs.assembly.options import RuntimeOptions
 from unum_constructs.assembly.wiring import Wiring, operations
 from unum_constructs.cdk.lookup import arn_of, stack_of
 from unum_constructs.cdk.nag import acknowledge_policies, acknowledge_when_resolved
-from unum_constructs.hosting.host import Failures, Host
+from unum_constructs.hosting.host import FailureDestination, Failures, Host
 from unum_constructs.layer.workflow_layer import WorkflowLayers
 from unum_constructs.resources import activities, permissions
-from unum_constructs.resources.failure_handler import FailureHandler, handler_operations
+from unum_constructs.resources.failure_handler import FailureHandler
 from unum_constructs.resources.timer import WorkflowTimer
 from unum_runtime.model.envelope import START
 from unum_runtime.model.ir import Collection, Workflow
@@ -140,12 +140,12 @@ class Assembly:
 
     def allow_handler(self, handler: FailureHandler) -> None:
         """Let `handler` act in place of any function."""
-        done = (operations(self.workflow, self.wiring, key) for key in self.wiring.edges)
-        statements = [*self._table_statements(handler_operations(done)), *permissions.send_statements(self._queues)]
+        # All operations: executions of older definitions may need those that no function has any more.
+        statements = [*self._table_statements(frozenset(Operation)), *permissions.send_statements(self._queues)]
         definitions = self._definition_statements(Operation.CREATE, Operation.READ, Operation.LIST)
         handler.allow(dict.fromkeys(self.wired.known.values()), [*statements, *definitions, *self._object_statements()])
         if self.timer:
-            permissions.attach(handler, "Timer", self.timer.forwarder, permissions.report_statements([handler]))
+            permissions.attach(handler, "Timer", self.timer.forwarder, permissions.invoke_statements((), [handler]))
 
     def acknowledge(self, workflow: Construct, handler: FailureHandler) -> None:
         """Record cdk-nag reasons for the wildcards in the workflow's policies."""
@@ -178,7 +178,7 @@ class Assembly:
         claimed = host.claim_failures(failures)
         # The start alias has a destination of its own, so its function reports here in any case.
         reports = claimed is failures or key == self.wiring.start
-        statements = self._statements(key, reporting=self._report_statements(failures) if reports else ())
+        statements = self._statements(key, handlers=[failures.handler] if reports else [])
         # A policy of its own, not the role's default one: functions depend on that, so edges would be circular.
         policy = permissions.attach(scope, key, known.function, statements)
         if claimed is failures:
@@ -191,9 +191,11 @@ class Assembly:
         host.serve(self.workflow.name, self._layers_of(host), self._service_of(key))
         return policy
 
-    def _statements(self, key: str, *, reporting: Statements) -> Iterator[iam.PolicyStatement]:
-        """Yield the permissions of the function `key`; `reporting` lets Lambda send its failed events to a handler."""
-        yield from permissions.invoke_statements(self._invoked(key))
+    def _statements(self, key: str, *, handlers: list[FailureDestination]) -> Iterator[iam.PolicyStatement]:
+        """Yield the permissions of the function `key`; it hands events over to `handlers`, as does Lambda."""
+        yield from permissions.invoke_statements(self._invoked(key), handlers)
+        if handlers:
+            yield permissions.find_intake_statement(self.wired.known[key])
         if key == SERVICES:
             yield from self._call_statements()
             yield from self.wired.program.bound.statements
@@ -203,7 +205,6 @@ class Assembly:
         yield from self._object_statements()
         if not self.hosts[key].takes_layers:
             yield permissions.read_asset_statement(self._layers_of(self.hosts[key]).first.definition)
-        yield from reporting
         timer = self._queues if self._uses_timer(key) else []
         yield from permissions.send_statements([*timer, *(self.activities.values() if key == SERVICES else ())])
 
@@ -235,10 +236,6 @@ class Assembly:
             return ()
         bucket = self.state.payload_bucket
         return self._shared("objects", lambda: permissions.object_statements(bucket, self.workflow.name))
-
-    def _report_statements(self, failures: Failures) -> Statements:
-        """Return permissions to send failed events to the workflow's handler."""
-        return self._shared("failures", lambda: permissions.report_statements([failures.handler]))
 
     def _shared(self, what: Hashable, make: Callable[[], Iterable[iam.PolicyStatement]]) -> Statements:
         """Return statements that many policies share, made once: each is a call to the CDK's process."""

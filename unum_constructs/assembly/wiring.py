@@ -8,15 +8,13 @@ from unum_compiler.analysis.edges import (
     ENTRY,
     Operation,
     function_edges,
-    reachable,
     routes,
     store_operations,
-    timed_functions,
 )
 from unum_compiler.services.started_workflows import starts_itself
 from unum_constructs.hosting.host import Host
 from unum_runtime.model.envelope import START
-from unum_runtime.model.ir import Task, Wait, Workflow
+from unum_runtime.model.ir import Task, Workflow
 
 Targets: TypeAlias = Mapping[str, tuple[str, ...]]
 """Other functions by key, for every function of a workflow."""
@@ -93,16 +91,6 @@ def operations(workflow: Workflow, wiring: Wiring, key: str) -> frozenset[Operat
     own = store_operations(workflow, key)
     # The starting function reads start records, even if no Task runs there, and results that callers wait for.
     return own | {Operation.READ, Operation.LIST} if key == wiring.start else own
-
-
-def timer_targets(workflow: Workflow) -> tuple[str, ...]:
-    """Return the functions that delayed events are for.
-
-    These are functions that delay events to themselves, and functions of Tasks after a Wait.
-    """
-    waits = [state for state in workflow.states.values() if isinstance(state, Wait)]
-    behind = (task for wait in waits if wait.next for task in reachable(workflow, wait.next))
-    return _unique((*timed_functions(workflow), *(workflow.task(task).function for task in behind)))
 
 
 def _add_references(hosts: Mapping[str, Host], key: str, targets: Iterable[str], stack: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from aws_cdk import CfnResource, Stack, Token
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import IConstruct, Node
 
@@ -94,6 +95,22 @@ def properties_of(resource: CfnResource) -> Mapping[str, Any]:
 def runtime_of(function: lambda_.Function) -> str | None:
     """Return the function's runtime, such as ``python3.13``; None for container images."""
     return resource_of(function, lambda_.CfnFunction).runtime
+
+
+_roles: WeakKeyDictionary[lambda_.IFunction, iam.IRole] = WeakKeyDictionary()
+
+
+def role_of(function: lambda_.IFunction) -> iam.IRole:
+    """Return the role of a function; every function that an app creates has one."""
+    role = _roles.get(function) or function.role
+    assert role is not None  # noqa: S101 - see above
+    remember_role(function, role)
+    return role
+
+
+def remember_role(function: lambda_.IFunction, role: iam.IRole) -> None:
+    """Save the call that asks `function` for its role."""
+    _roles[function] = role
 
 
 @_cached

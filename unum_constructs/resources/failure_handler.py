@@ -14,9 +14,8 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
-from constructs import Construct
+from constructs import Construct, IDependable
 
-from unum_compiler.analysis.edges import Operation
 from unum_compiler.lambda_settings import FAILURE_HANDLER_TIMEOUT_S
 from unum_constructs.cdk.nag import ALARM, acknowledge
 from unum_constructs.cdk.threshold_alarm import new_alarm
@@ -51,7 +50,10 @@ class FailureHandler(Construct):
         version: version of this deployment.
         version_arn: token of the version's qualified ARN.
         alarm: alarm on dead letters, without actions of its own.
+        ready: constructs that have to exist before the handler can do its work.
     """
+
+    ready: tuple[IDependable, ...]
 
     def __init__(  # noqa: PLR0913 - one keyword for each part
         self,
@@ -110,7 +112,8 @@ class FailureHandler(Construct):
         retain_with(self.version, configuration, suffix="OnFailure")
         # The handler delays events to itself, and executions of older definitions use older versions of it.
         own = [*permissions.invoke_statements([self]), permissions.read_aliases_statement(self)]
-        permissions.attach(self, "Control", self.function, own)
+        control = permissions.attach(self, "Control", self.function, own)
+        self.ready = (policy, configuration, control)
 
     def forward_failures(self, workflow_name: str, other: FailureDestination) -> None:
         """Forward failures of a workflow with shared functions to its own handler, `other`.
@@ -145,8 +148,3 @@ class FailureHandler(Construct):
         alarm = new_alarm(self, "Alarm", metric, 1, what)
         acknowledge(alarm, ALARM)
         return alarm
-
-
-def handler_operations(of_functions: Iterable[frozenset[Operation]]) -> frozenset[Operation]:
-    """Return the handler's table operations: those of any function, and reads for control requests."""
-    return frozenset({Operation.CREATE, Operation.READ, Operation.LIST}).union(*of_functions)

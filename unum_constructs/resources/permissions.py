@@ -1,6 +1,6 @@
 """Least-privilege permissions of a workflow's functions."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from aws_cdk import Aws
@@ -14,7 +14,7 @@ from constructs import Construct
 
 from unum_compiler.analysis.edges import Operation
 from unum_constructs.cdk.encryption import RECEIVING, SENDING, WRITING_ITEMS, WRITING_OBJECTS, Actions, key_statement
-from unum_constructs.cdk.lookup import arn_of
+from unum_constructs.cdk.lookup import arn_of, role_of
 from unum_constructs.store import ACTIONS, partition_condition
 from unum_runtime.model.naming import control_alias, definition_partition_prefix, partition_prefixes
 
@@ -62,17 +62,31 @@ def attach(
     The policy is a construct that no function depends on, so functions that invoke each other in a circle can be
     deployed.
     """
-    return iam.Policy(scope, construct_id, statements=[*statements], roles=[_role(function)])
+    return iam.Policy(scope, construct_id, statements=[*statements], roles=[role_of(function)])
 
 
-def invoke_statements(hosts: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
-    """Yield permission to invoke all versions of functions: executions stay on the versions that they started with."""
-    yield from _invoke_statements(hosts, but=[UNPUBLISHED])
+def invoke_statements(
+    hosts: Iterable[HasFunction], handlers: Iterable[HasFunction] = ()
+) -> Iterator[iam.PolicyStatement]:
+    """Yield permission to invoke all versions of functions: executions stay on the versions that they started with.
+
+    Args:
+        hosts: functions.
+        handlers: failure handlers, whose control aliases are denied.
+    """
+    versions = {arn_of(host.function): [UNPUBLISHED] for host in hosts}
+    yield from _invoke_statements(
+        versions | {arn_of(each.function): [UNPUBLISHED, control_alias("*")] for each in handlers}
+    )
 
 
-def report_statements(handlers: Iterable[HasFunction]) -> Iterator[iam.PolicyStatement]:
-    """Yield permission to send failed events to `handlers`, all versions, without their control aliases."""
-    yield from _invoke_statements(handlers, but=[UNPUBLISHED, control_alias("*")])
+def find_intake_statement(host: HasFunction) -> iam.PolicyStatement:
+    """Return permission for a function to read the destination of its own failed events.
+
+    It is the intake, which continues in its place if a deployment has removed a permission. As an environment variable
+    it would need a place in 4 KB, and functions of other stacks could not have it.
+    """
+    return _on_versions([FIND_HANDLER], [host])
 
 
 def attach_for_all(
@@ -95,7 +109,7 @@ def attach_for_all(
     for start in range(0, len(rest), _MOST_MANAGED):
         more = _on_versions(actions, rest[start : start + _MOST_MANAGED])
         iam.ManagedPolicy(
-            scope, f"{construct_id}From{start + _MOST_INLINE}", statements=[more], roles=[_role(function)]
+            scope, f"{construct_id}From{start + _MOST_INLINE}", statements=[more], roles=[role_of(function)]
         )
     return attach(scope, construct_id, function, [*allowed, *statements])
 
@@ -186,23 +200,16 @@ def _with_key(queue: sqs.IQueue, actions: Actions) -> Iterator[iam.PolicyStateme
         yield key_statement(queue.encryption_master_key, actions, through="sqs")
 
 
-def _invoke_statements(hosts: Iterable[HasFunction], *, but: Iterable[str]) -> Iterator[iam.PolicyStatement]:
-    """Yield permission to invoke versions of functions, and deny the qualifiers `but`, which the pattern includes.
+def _invoke_statements(denied: Mapping[str, Iterable[str]]) -> Iterator[iam.PolicyStatement]:
+    """Yield permission to invoke versions of functions, by ARN, except for qualifiers that the pattern includes.
 
     Source: AWS Lambda Developer Guide, "Fine-tuning the Resources and Conditions sections of policies".
     """
-    arns = [arn_of(host.function) for host in hosts]
-    if arns:
-        yield iam.PolicyStatement(actions=[INVOKE], resources=[f"{arn}:*" for arn in arns])
+    if denied:
+        yield iam.PolicyStatement(actions=[INVOKE], resources=[f"{arn}:*" for arn in denied])
         # `FUNCTION:*` includes $LATEST; an event for it would run code of another deployment.
-        yield _not_invoking(f"{arn}:{qualifier}" for arn in arns for qualifier in but)
+        yield _not_invoking(f"{arn}:{qualifier}" for arn, qualifiers in denied.items() for qualifier in qualifiers)
 
 
 def _not_invoking(arns: Iterable[str]) -> iam.PolicyStatement:
     return iam.PolicyStatement(effect=iam.Effect.DENY, actions=[INVOKE], resources=[*arns])
-
-
-def _role(function: lambda_.IFunction) -> iam.IRole:
-    role = function.role
-    assert role is not None  # noqa: S101 - every function that an app creates has one
-    return role

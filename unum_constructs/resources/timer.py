@@ -137,4 +137,4 @@ class WorkflowTimer(Construct):
 
     def report_failures(self, handlers: Iterable[permissions.HasFunction]) -> None:
         """Let the forwarder send undeliverable events to `handlers`, the failure handlers of its targets."""
-        permissions.attach(self, "Failures", self.forwarder, permissions.report_statements(handlers))
+        permissions.attach(self, "Failures", self.forwarder, permissions.invoke_statements((), handlers))

@@ -96,6 +96,10 @@ class StoreError(UnumError):
     """Failed or throttled call of the store, or lost item."""
 
 
+class StoreDenied(StoreError):
+    """Call of the store for which a deployment removed the role's permission."""
+
+
 class NoIndex(StoreError):
     """Missing index of executions in the table."""
 
@@ -106,6 +110,19 @@ class InvokeError(UnumError):
 
 class NoRoute(InvokeError):
     """Missing route to a function, or missing timer for a delayed event."""
+
+
+class RouteGone(InvokeError):
+    """Route that a deployment removed: the role lost its permission, or the function or queue is deleted.
+
+    Attributes:
+        place: address of the function, or URL of the queue.
+        is_deleted: True if nothing exists at `place`.
+    """
+
+    def __init__(self, place: str, error: Exception, *, is_deleted: bool) -> None:
+        self.place, self.is_deleted = place, is_deleted
+        super().__init__(f"{place}: {error}")
 
 
 class LeaseHeldError(UnumError):

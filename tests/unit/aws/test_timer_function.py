@@ -78,7 +78,7 @@ def test_one_that_cannot_be_handed_on_does_not_hold_back_others(
     bodies = delayed(clock.ms), delayed(clock.ms, address=f"{ARN}8"), "no JSON", '{"due_ms": 1}'
     assert forwarder.forward(messages(*bodies)) == failed("m1", "m2", "m3")
     assert functions.events == [(ARN, {"n": 1})]
-    assert "m1: InvokeError: " in capsys.readouterr().out
+    assert "m1: RouteGone: " in capsys.readouterr().out
 
 
 def test_one_that_cannot_wait_on_is_delivered_again(

@@ -5,8 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from unum_runtime.cold_start.records import dataclass
-from unum_runtime.errors import InvokeError
-from unum_runtime.wire.call_errors import call_errors
+from unum_runtime.wire.call_errors import call_errors, invoke_error
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +32,7 @@ class LambdaInvoker:
 
         Raises:
             InvokeError: Lambda rejected an event; it may have accepted others.
+            RouteGone: Lambda refuses this caller, or the function does not exist.
         """
         if len(events) == 1:
             self._invoke(*events[0])
@@ -51,4 +51,4 @@ class LambdaInvoker:
         try:
             self.client.invoke(FunctionName=address, InvocationType="Event", Payload=payload)
         except call_errors() as error:
-            raise InvokeError(f"{address}: {error}") from error
+            raise invoke_error(address, error) from error

@@ -14,7 +14,7 @@ from unum_runtime.cold_start.records import NamedTuple, dataclass
 from unum_runtime.errors import InvokeError
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.ir import Json
-from unum_runtime.wire.call_errors import call_errors
+from unum_runtime.wire.call_errors import call_errors, invoke_error
 
 MAX_DELAY_S = 900
 """Maximum delay of a message. Source: Amazon SQS API Reference, SendMessage, DelaySeconds."""
@@ -79,6 +79,7 @@ class SqsTimer:
 
         Raises:
             InvokeError: SQS rejected an event; it may have stored others.
+            RouteGone: SQS refuses this caller, or the queue does not exist.
         """
         for batch in _batches([(delayed, delayed.to_body()) for delayed in map(Delayed._make, events)]):
             self._send(batch)
@@ -91,7 +92,7 @@ class SqsTimer:
         try:
             response = self.client.send_message_batch(QueueUrl=self.queue_url, Entries=entries)
         except call_errors() as error:
-            raise InvokeError(f"timer {self.queue_url}: {error}") from error
+            raise invoke_error(self.queue_url, error) from error
         # SQS answers 200 for partly failed batches (API reference, SendMessageBatch).
         for failed in response.get("Failed", ()):
             # One error is enough: the caller retries all events, and a repeated event does no harm.

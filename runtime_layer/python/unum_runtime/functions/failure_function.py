@@ -29,6 +29,7 @@ from unum_runtime.model.checkpoint import Failure, to_text
 from unum_runtime.model.envelope import Envelope, is_envelope, named_start
 from unum_runtime.model.identity import started_by
 from unum_runtime.model.ir import Json
+from unum_runtime.model.take_over import TakeOver, is_take_over
 from unum_runtime.protocol.control import operator_requests
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation
 from unum_runtime.protocol.delivery.start import resume, start
@@ -38,7 +39,7 @@ from unum_runtime.protocol.runtime import Call, NoTimer, Runtime
 UNKNOWN = "Lambda.Unknown"
 """Source: AWS Step Functions Developer Guide, "Handle Lambda service exceptions"."""
 
-TRANSIENT = frozenset({"StoreError", "InvokeError", "LeaseHeldError", "LeaseStolenError"})
+TRANSIENT = frozenset({"StoreError", "StoreDenied", "InvokeError", "RouteGone", "LeaseHeldError", "LeaseStolenError"})
 """Errors of the runtime that do not concern user code: the event may be delivered again."""
 
 CONTRADICTIONS = frozenset({"NotOurEvent", "InconsistentHistory"})
@@ -122,6 +123,8 @@ def handle(event: Json, context: Any) -> Json:
     try:
         if is_envelope(event):
             control_requests.deliver(event, context)
+        elif is_take_over(event):
+            _take_over(event, context)
         else:
             _recover(event, context)
     except RefusedDelivery as refused:
@@ -129,6 +132,16 @@ def handle(event: Json, context: Any) -> Json:
         # be refused again. `refuse_late` has counted an event after the last moment of its execution.
         print(json.dumps({"source": "unum", "message": "refused", "reason": str(refused)}))  # noqa: T201 - the log
     return None
+
+
+def _take_over(event: Mapping[str, Json], context: Any) -> None:
+    from unum_runtime.functions import intake  # noqa: PLC0415 - after a deployment that removed an edge
+
+    request = TakeOver.from_json(event)
+    if request.workflow in services():
+        intake.answer(request, context)
+    else:
+        _forward(request.workflow, event)
 
 
 def _recover(record: Json, context: Any) -> None:
@@ -207,7 +220,7 @@ def _redeliver(rt: Runtime, given_up: GivenUp) -> None:
 
 
 def _forward(workflow: str, record: Json) -> None:
-    """Forward `record` to the failure handler of `workflow`, which shares the function with this workflow."""
+    """Forward `record`, or a request to the intake, to the failure handler of `workflow`."""
     others = json.loads(os.environ.get("UNUM_OTHERS", "{}"))
     if workflow not in others:
         raise NotOurEvent(f"event.workflow: expected one of {sorted({*services(), *others})}, got {workflow!r}")

@@ -6,11 +6,11 @@ from typing import Any
 
 from unum_runtime.aws.caller import LONGEST_CALL_S
 from unum_runtime.aws.client_factory import botocore_client
-from unum_runtime.errors import InvokeError
+from unum_runtime.errors import InvokeError, RouteGone
 from unum_runtime.functions.configuration import Service, services_in
 from unum_runtime.model.checkpoint import Began
 from unum_runtime.model.envelope import START
-from unum_runtime.wire.call_errors import call_errors
+from unum_runtime.wire.call_errors import call_errors, invoke_error
 
 
 def look_up(address: str) -> tuple[str, Mapping[str, Service]]:
@@ -18,11 +18,12 @@ def look_up(address: str) -> tuple[str, Mapping[str, Service]]:
 
     Raises:
         InvokeError: Lambda did not answer.
+        RouteGone: the version does not exist, or no longer belongs to the workflow.
     """
     try:
         found = lambda_client().get_function_configuration(FunctionName=address)
     except call_errors() as error:
-        raise InvokeError(f"{address}: {error}") from error
+        raise invoke_error(address, error) from error
     environment = found.get("Environment", {})
     if "Error" in environment:
         raise InvokeError(f"{address}: its environment cannot be read: {environment['Error']}")
@@ -68,7 +69,10 @@ def addresses(workflow: str, began: Began) -> dict[str, str]:
     # The routes form a graph: the list grows while the loop runs, by each version that was not listed before.
     ahead = [began.address, *_functions(began.routes).values()]
     for address in ahead:
-        service = configured(address)[1][workflow]
+        try:
+            service = configured(address)[1][workflow]
+        except RouteGone:  # the function has left the workflow; others lead to the rest
+            continue
         routes = _functions(service.routes)
         found |= {**routes, **dict.fromkeys(service.hosts, address)}
         ahead += [route for route in routes.values() if route not in ahead]
@@ -89,7 +93,7 @@ def on_failure(address: str) -> str | None:
     try:
         found = lambda_client().get_function_event_invoke_config(FunctionName=address)
     except call_errors() as error:
-        raise InvokeError(f"{address}: {error}") from error
+        raise invoke_error(address, error) from error
     destination: str | None = found.get("DestinationConfig", {}).get("OnFailure", {}).get("Destination")
     return destination
 

@@ -6,12 +6,13 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from unum_runtime.aws.client_factory import botocore_client, client
 from unum_runtime.aws.embedded_metrics import EmbeddedMetrics
 from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.clock import Clock, SystemClock
+from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.functions.configuration import Service, services
 from unum_runtime.functions.definitions import load_workflow, load_workflow_at
@@ -27,6 +28,9 @@ from unum_runtime.store.dynamodb import DynamoStore
 from unum_runtime.store.large_items import LargeItems
 from unum_runtime.store.objects import Objects
 
+if TYPE_CHECKING:
+    from unum_runtime.model.take_over import TakeOver
+
 UserHandler: TypeAlias = Callable[[Json, Any], Any]
 
 _CLOCK = SystemClock()
@@ -40,8 +44,12 @@ def runtime_here(workflow: str, context: Any) -> Runtime:
 
 
 def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> Runtime:
-    """Return the runtime of `workflow` as the function version `own_arn` with settings `service` has it."""
-    return _in_delivery(_fixed(workflow, service, own_arn), service, context)
+    """Return the runtime of `workflow` in the failure handler, in place of the version `own_arn` with `service`."""
+    from unum_runtime.functions.intake import gone_failure  # noqa: PLC0415 - the failure handler alone
+
+    handler_arn = context.invoked_function_arn
+    in_place = _in_delivery(_fixed(workflow, service, own_arn), service, context)
+    return replace(in_place, hand_over=None, gone=lambda denied: gone_failure(workflow, handler_arn, denied))
 
 
 def index_of(workflow: str) -> Index:
@@ -133,7 +141,14 @@ def _fixed(workflow: str, service: Service, own_arn: str) -> Runtime:
         maintain_leases=maintain_by_default(),
         timer=timer(service.timer),
         own_address=own_arn,
+        hand_over=lambda request: _hand_over(own_arn, request),
     )
+
+
+def _hand_over(own_arn: str, request: "TakeOver") -> None:
+    from unum_runtime.functions.intake import send  # noqa: PLC0415 - after a deployment that removed an edge
+
+    send(own_arn, request)
 
 
 def _in_delivery(fixed: Runtime, service: Service, context: Any) -> Runtime:

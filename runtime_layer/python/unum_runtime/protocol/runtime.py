@@ -2,16 +2,20 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from unum_runtime.clock import Clock
 from unum_runtime.cold_start.records import dataclass, field
-from unum_runtime.errors import NoRoute
+from unum_runtime.errors import NoRoute, RouteGone
+from unum_runtime.model.checkpoint import Failure
 from unum_runtime.model.envelope import START, Envelope
 from unum_runtime.model.ir import MOST_BEGUN, Collection, Json, Pattern, Task, Workflow
 from unum_runtime.model.naming import Execution
 from unum_runtime.store.base import Store
 from unum_runtime.store.large_items import LargeItems
+
+if TYPE_CHECKING:
+    from unum_runtime.model.take_over import TakeOver
 
 DEFAULT_RETENTION_S = 7 * 24 * 3600
 """Default lifetime of items; an execution must end within it."""
@@ -151,6 +155,9 @@ class Runtime:
         own_address: address of this function.
         fuses: predicate of (address, event, Task): True if this delivery may run the event's invocation itself instead
             of sending the event; see `fusion`. None if it sends every event.
+        hand_over: sender of requests to the intake, for a function whose role may not continue; None without an intake.
+        gone: for the failure handler, the failure of an invocation whose function or queue has left the deployment;
+            it returns None if the refusal may pass. None in all other functions.
         most_begun: maximum number of branches that one delivery starts, 2 or more; more branches are started in parts,
             each by a delivery of its own.
         concurrently: calls a function for each of many items, several at once, and returns the results in order; it
@@ -177,6 +184,8 @@ class Runtime:
     own_address: str = ""
     fuses: Callable[[str, Envelope, Task], bool] | None = None
     most_begun: int = MOST_BEGUN
+    hand_over: "Callable[[TakeOver], None] | None" = None
+    gone: Callable[[RouteGone], Failure | None] | None = None
     concurrently: Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]] = one_by_one
 
     def in_delivery(self, **own: Any) -> "Runtime":

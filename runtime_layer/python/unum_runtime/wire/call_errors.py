@@ -4,6 +4,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from unum_runtime.errors import InvokeError, RouteGone
+
 
 class Unsupported(Exception):
     """Configuration that only botocore supports."""
@@ -21,11 +23,26 @@ class CallError(Exception):
         super().__init__(message)
 
 
+DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
+"""Error names of refused permissions; SQS has the first, Lambda and DynamoDB the second."""
+
+DELETED = frozenset({"ResourceNotFoundException", "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue"})
+"""Error names of functions, versions, aliases and queues that do not exist."""
+
+
 def call_errors() -> tuple[type[Exception], ...]:
     """Return the exception types of failed calls, for use in ``except``."""
     # Python evaluates an ``except`` expression only after an exception, so botocore is loaded by then if it is in use.
     botocore = sys.modules.get("botocore.exceptions")
     return (CallError,) if botocore is None else (CallError, botocore.ClientError, botocore.BotoCoreError)
+
+
+def invoke_error(place: str, error: Exception) -> InvokeError:
+    """Return the error of a call for `place`, a function or queue, which a deployment may have removed."""
+    code = error_code(error)
+    if code in DENIED or code in DELETED:
+        return RouteGone(place, error, is_deleted=code in DELETED)
+    return InvokeError(f"{place}: {error}")
 
 
 def error_response(error: Exception) -> Mapping[str, Any]:

@@ -70,7 +70,7 @@ def nudge(rt: Runtime, execution_name: str, *, silent_ms: int = 0) -> list[Missi
         found = _gaps(rt, own_steps(rt, execution_name), 0)
     names = {each.name for each in _missing(found)}
     due = [each for each in found if not isinstance(each, Missing) or each.waits_for not in HELD]
-    perform(rt, DeliveryState(execution_routes(rt)), *(effect for gap in due for effect in _effects(rt, gap, names)))
+    perform(rt, DeliveryState(execution_routes(rt)), *(effect for gap in due for effect in effects_of(rt, gap, names)))
     return _missing(found)
 
 
@@ -117,7 +117,7 @@ def _missing(found: Iterable[Gap]) -> list[Missing]:
     return [gap for gap in found if isinstance(gap, Missing)]
 
 
-def _effects(rt: Runtime, gap: Gap, names: set[Name]) -> list[Effect]:
+def effects_of(rt: Runtime, gap: Gap, names: set[Name]) -> list[Effect]:
     """Return the effects that close `gap`; Tasks of other branches only if their `names` are pending."""
     match gap.effect if isinstance(gap, Missing) else gap:
         case EndedBranches() as ended:

@@ -15,7 +15,7 @@ lease, this one schedules its event for later: see `waiter`.
 
 from contextlib import nullcontext
 
-from unum_runtime.errors import LeaseHeldError, OutcomeCollected, RefusedDelivery
+from unum_runtime.errors import LeaseHeldError, OutcomeCollected, RefusedDelivery, RouteGone, StoreDenied
 from unum_runtime.model.envelope import Envelope, Value
 from unum_runtime.model.ir import Collection, Guard, State, Task
 from unum_runtime.protocol.delivery.collect import collect_input
@@ -26,7 +26,7 @@ from unum_runtime.protocol.delivery.ingress import admit, look_up
 from unum_runtime.protocol.delivery.lease import claim_invocation
 from unum_runtime.protocol.delivery.perform import perform, tidy_up
 from unum_runtime.protocol.delivery.run_task import run
-from unum_runtime.protocol.planning.plan import Commit, Invoke
+from unum_runtime.protocol.planning.plan import Commit, Effect, Invoke
 from unum_runtime.protocol.runtime import Runtime
 from unum_runtime.protocol.waiting.callback import collect_tokens
 from unum_runtime.protocol.waiting.service_job import collect_jobs
@@ -78,16 +78,27 @@ def _deliver(rt: Runtime, envelope: Envelope, delivery: DeliveryState, *, fresh:
                 claim.insist()
             done = run(rt, envelope, state, effect)
             if isinstance(done, Invoke):  # a retry or a poll: the invocation has no outcome yet
-                perform(rt, DeliveryState(envelope.routes), done)
+                _continue(rt, DeliveryState(envelope.routes), envelope, done)
             if not isinstance(done, Commit):
                 return
             effect = commit(rt, done, delivery)
         else:
             delivery.found.append(envelope.name)
-    perform(rt, delivery, effect)
-    if rt.collection is Collection.EAGER:
+    if _continue(rt, delivery, envelope, effect) and rt.collection is Collection.EAGER:
         collect_input(rt, envelope)
         _collect_waiting(rt, envelope, state)
+
+
+def _continue(rt: Runtime, delivery: DeliveryState, envelope: Envelope, effect: Effect) -> bool:
+    """Perform `effect`; return False if its invocation was handed over to the intake."""
+    try:
+        perform(rt, delivery, effect)
+    except (RouteGone, StoreDenied) as denied:
+        from unum_runtime.protocol.delivery.hand_over import hand_over  # noqa: PLC0415 - after a deployment only
+
+        hand_over(rt, envelope.name, envelope.state, denied, effect)
+        return False
+    return True
 
 
 def _collect_waiting(rt: Runtime, envelope: Envelope, state: State) -> None:

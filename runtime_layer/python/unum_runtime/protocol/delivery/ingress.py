@@ -4,7 +4,7 @@ from unum_runtime.errors import NotOurEvent, OutcomeCollected, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, is_stop_record
 from unum_runtime.model.envelope import Envelope, Neighbours, Results, Siblings, Stored, Value
 from unum_runtime.model.ir import Guard, Pattern, State, Task
-from unum_runtime.model.naming import Execution, checkpoint_key
+from unum_runtime.model.naming import Execution, Name, checkpoint_key
 from unum_runtime.protocol.delivery.commit import draft, parse_committed
 from unum_runtime.protocol.delivery.join import join_results
 from unum_runtime.protocol.delivery.large_payload import read_stored
@@ -53,7 +53,7 @@ def look_up(rt: Runtime, envelope: Envelope, state: State, *, fresh: bool) -> Va
     """
     if isinstance(envelope.input, Siblings):
         return read_part(rt, envelope.name, envelope.input.stop)
-    known = None if fresh or _is_unguarded(envelope, state) else _read_committed(rt, envelope)
+    known = None if fresh or _is_unguarded(envelope, state) else read_committed(rt, envelope.name, envelope.state)
     if known is None:
         try:
             return _read_input(rt, envelope)
@@ -72,20 +72,20 @@ def _is_unguarded(envelope: Envelope, state: State) -> bool:
     return state.guard is Guard.COMMIT and not has_waited
 
 
-def _read_committed(rt: Runtime, envelope: Envelope) -> Checkpoint | None:
-    """Read `envelope`'s committed outcome and its scopes' outcomes in one request.
+def read_committed(rt: Runtime, name: Name, state: str) -> Checkpoint | None:
+    """Read invocation `name`'s committed outcome and its scopes' outcomes in one request.
 
     Raises:
         RefusedDelivery: the execution was stopped, or a scope around was settled without this branch.
     """
-    found, settled = read_outcome(rt, envelope.name, envelope.state)
+    found, settled = read_outcome(rt, name, state)
     if any(map(is_stop_record, settled)):
-        raise RefusedDelivery(f"{envelope.name}: the execution was stopped")
+        raise RefusedDelivery(f"{name}: the execution was stopped")
     # An outcome continues even in a settled scope: this event's last delivery may have settled it, and died then.
     if found is not None:
-        return parse_committed(rt, envelope.name, envelope.state, found)
+        return parse_committed(rt, name, state, found)
     if settled:
-        raise RefusedDelivery(f"{envelope.name}: a fan-out around it is settled without this branch")
+        raise RefusedDelivery(f"{name}: a fan-out around it is settled without this branch")
     return None
 
 

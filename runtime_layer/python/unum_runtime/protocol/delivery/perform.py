@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from itertools import chain
 
-from unum_runtime.errors import NoRoute, RefusedDelivery
+from unum_runtime.errors import NoRoute, RefusedDelivery, RouteGone
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Phase
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Collection, Task
@@ -164,11 +164,31 @@ def _send(rt: Runtime, invokes: list[Invoke], delivery: DeliveryState, *, is_all
             now.append((_address(rt, effect.state, routes), payload))
         else:
             later.append((_address(rt, effect.state, routes), payload, due_ms))
-    if now:
-        rt.invoker.invoke(now)
-    if later:
-        rt.timer.schedule(later)
+    try:
+        if now:
+            rt.invoker.invoke(now)
+        if later:
+            rt.timer.schedule(later)
+    except RouteGone as denied:
+        return _replace_gone(rt, invokes, delivery, denied)
     return refused
+
+
+def _replace_gone(rt: Runtime, invokes: list[Invoke], delivery: DeliveryState, denied: RouteGone) -> list[Commit]:
+    """Return commits replacing those `invokes` whose function or queue has left the deployment; send the others.
+
+    Raises:
+        RouteGone: the refusal may pass, or this function is not the last that can continue.
+    """
+    if rt.gone is None:
+        raise denied
+    if len(invokes) > 1:  # one by one, because only some of them may have lost their function
+        return [commit_ for effect in invokes for commit_ in _send(rt, [effect], delivery, is_all=False)]
+    failure = rt.gone(denied)
+    if failure is None:
+        raise denied
+    (effect,) = invokes
+    return [InlineCommit(effect.name, effect.state, Phase.LEFT, failure)]
 
 
 def _payload(rt: Runtime, event: Envelope) -> bytes:

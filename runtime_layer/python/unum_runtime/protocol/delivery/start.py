@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import LeaseStolenError, RefusedDelivery
+from unum_runtime.errors import LeaseStolenError, RefusedDelivery, RouteGone, StoreDenied
 from unum_runtime.model.checkpoint import Checkpoint, Success, read_start_record, start_record
 from unum_runtime.model.envelope import Writer
 from unum_runtime.model.ir import Json, Task
@@ -79,7 +79,12 @@ def _begin(rt: Runtime, record: Checkpoint, *, fresh: bool) -> None:
     if isinstance(effect, Invoke) and _is_for_us(rt, effect):
         step(rt, own_event(envelope(rt, effect, routes)), fresh=fresh)
     else:
-        perform(rt, DeliveryState(routes), effect)
+        try:
+            perform(rt, DeliveryState(routes), effect)
+        except (RouteGone, StoreDenied) as denied:
+            from unum_runtime.protocol.delivery.hand_over import hand_over  # noqa: PLC0415 - after a deployment only
+
+            hand_over(rt, record.name, record.state, denied, effect)
 
 
 def _is_for_us(rt: Runtime, effect: Invoke) -> bool:

@@ -126,7 +126,7 @@ def _after(rt: Runtime, last: Checkpoint, effect: Effect) -> Iterator[Gap]:
         case OpenScope():
             yield from _Survey(rt, effect, last.committed_ms).gaps()
         case Invoke() | JoinNeighbour() | Commit():
-            yield _missing(rt, effect, last.committed_ms)
+            yield missing_after(rt, effect, last.committed_ms)
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class _Survey:
         # Branches come in ascending order, so the one before it in its lane is already in `over`.
         before = index - self.opened.arrival.width
         if before < 0 or before in self.over:
-            yield _missing(self.rt, branch(self.opened, index), self.over.get(before, self.since_ms))
+            yield missing_after(self.rt, branch(self.opened, index), self.over.get(before, self.since_ms))
 
     @property
     def _is_decided(self) -> bool:
@@ -198,7 +198,8 @@ class _Survey:
         return len(self.done) >= quorum or len(self.failed) > size - quorum
 
 
-def _missing(rt: Runtime, effect: Invoke | JoinNeighbour | Commit, since_ms: int) -> Missing:
+def missing_after(rt: Runtime, effect: Invoke | JoinNeighbour | Commit, since_ms: int) -> Missing:
+    """Return the pending commit that `effect`, planned from a commit at `since_ms`, leads to."""
     invoke = effect.invoke if isinstance(effect, JoinNeighbour) else effect
     found = _delivery(invoke.name, invoke.state, since_ms, effect)
     if isinstance(invoke, Commit):

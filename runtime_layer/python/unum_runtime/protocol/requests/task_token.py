@@ -6,7 +6,7 @@ See `unum_runtime.protocol.waiting.callback` for the Task's side.
 import json
 
 from unum_runtime.cold_start.records import dataclass
-from unum_runtime.errors import InvalidToken, TaskTimedOut
+from unum_runtime.errors import InvalidToken, RouteGone, TaskTimedOut
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Key, answer_key, checkpoint_key, join_keys, lease_key, pending_key
@@ -36,7 +36,7 @@ def send_result(rt: Runtime, token: str, result: Success | Failure, request: str
         winner = winner or rt.store.create(pending.answer_key, item, expires_at_s=rt.expires_at_s())
         # Also for an earlier responder's result: its request may have died before it sent the nudge.
         if winner is None or winner["by"] == By.RESPONDER:
-            nudge(rt, pending.event, pending.address)
+            _continue_waiting(rt, pending.event, pending.address)
         if winner is None:
             return
     # A repeat of the request that stored the result succeeds; every other request is too late.
@@ -110,6 +110,16 @@ class _Pending:
     @property
     def heartbeat_ms(self) -> int | None:
         return int(self.item["heartbeat_ms"]) if "heartbeat_ms" in self.item else None
+
+
+def _continue_waiting(rt: Runtime, event: Envelope, address: str) -> None:
+    """Send the waiting Task's event, or let the intake send it if this role may not."""
+    try:
+        nudge(rt, event, address)
+    except RouteGone as denied:
+        from unum_runtime.protocol.delivery.hand_over import hand_over_event  # noqa: PLC0415 - after a deployment only
+
+        hand_over_event(rt, event, address, denied)
 
 
 def _read_pending(rt: Runtime, token: str) -> _Pending:

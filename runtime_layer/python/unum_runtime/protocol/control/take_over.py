@@ -1,0 +1,106 @@
+"""Take an invocation over: perform what follows from it in place of a function whose role may not.
+
+The intake repeats a delivery that found the outcome committed, or sends the pending event of an invocation without an
+outcome. Both may happen at any time, twice, and die anywhere: the first commit of each name counts.
+"""
+
+from collections.abc import Mapping
+
+from unum_runtime.cold_start.records import replace
+from unum_runtime.errors import NotOurEvent, RefusedDelivery
+from unum_runtime.model.checkpoint import Checkpoint
+from unum_runtime.model.envelope import Results
+from unum_runtime.model.naming import Scope, checkpoint_key
+from unum_runtime.model.take_over import TakeOver
+from unum_runtime.protocol.control.nudge import effects_of
+from unum_runtime.protocol.delivery.commit import parse_committed
+from unum_runtime.protocol.delivery.delivery_state import DeliveryState
+from unum_runtime.protocol.delivery.ingress import read_committed
+from unum_runtime.protocol.delivery.perform import perform
+from unum_runtime.protocol.fanout.lanes import read_origin
+from unum_runtime.protocol.history.pending import Missing, WaitsFor, missing_after
+from unum_runtime.protocol.planning.plan import (
+    Commit,
+    Effect,
+    Invoke,
+    JoinNeighbour,
+    OpenScope,
+    branch,
+    is_start,
+    plan,
+)
+from unum_runtime.protocol.runtime import Runtime
+
+
+def take_over(rt: Runtime, request: TakeOver, routes: Mapping[str, str]) -> None:
+    """Perform what follows from the requested invocation.
+
+    Args:
+        rt: a runtime of the execution's version, with the routes of the invocation's function.
+        request: names the invocation.
+        routes: addresses that travel with the execution.
+
+    Raises:
+        RefusedDelivery: the request can have no effect any more.
+        NotOurEvent: the execution has no such invocation.
+        UnumError: a service did not answer; request again.
+    """
+    if rt.clock.now_ms() // 1000 > rt.last_s(request.name.execution):
+        raise RefusedDelivery(f"{request.name}: taken over after its deadline; its items may have expired")
+    delivery = DeliveryState(routes)
+    found = read_committed(rt, request.name, request.state)
+    if found is not None:
+        delivery.found.append(request.name)
+        perform(rt, delivery, plan(rt.workflow, _of_execution(found)))
+        return
+    perform(rt, delivery, *effects_of(rt, _pending(rt, request), {request.name}))
+
+
+def _pending(rt: Runtime, request: TakeOver) -> Missing:
+    """Return the pending commit of an invocation without an outcome.
+
+    Raises:
+        NotOurEvent: no committed outcome leads to the invocation.
+    """
+    effect = _leads_to(rt, request)
+    invoke = effect.invoke if isinstance(effect, JoinNeighbour) else effect
+    if not isinstance(effect, Invoke | JoinNeighbour | Commit) or not isinstance(invoke, Invoke | Commit):
+        raise NotOurEvent(
+            f"{request.name}: expected an outcome that leads to it, found one that leads to {effect!r:.200}"
+        )
+    if (invoke.name, invoke.state) != (request.name, request.state):
+        raise NotOurEvent(f"{request.name}: expected state {invoke.state!r}, got {request.state!r}")
+    missing = missing_after(rt, effect, since_ms=0)
+    # A job's poll and a responder's result have their retries in the store.
+    if request.retries and isinstance(invoke, Invoke) and missing.waits_for in (WaitsFor.DELIVERY, WaitsFor.TIME):
+        missing = replace(missing, effect=replace(invoke, retries=request.retries, due_ms=request.due_ms))
+    return missing
+
+
+def _leads_to(rt: Runtime, request: TakeOver) -> Effect:
+    """Return the effect of the outcome before the requested invocation."""
+    name = request.name
+    if name.frames and name.step == 0:
+        return branch(read_origin(rt, Scope.around(name.execution, name.frames)), name.frames[-1].index)
+    before = replace(name, step=name.step - 1)
+    key = checkpoint_key(rt.workflow.name, before)
+    item = rt.store.read([key]).get(key)
+    if item is None:
+        raise NotOurEvent(f"{name}: expected an outcome before it, found none")
+    effect = plan(rt.workflow, _of_execution(parse_committed(rt, before, str(item["state"]), item)))
+    follower = effect.arrival.state.join if isinstance(effect, OpenScope) else None
+    if isinstance(effect, OpenScope) and follower is not None and effect.scope.join == name:
+        return Invoke(name, follower, Results(effect.scope))
+    return effect
+
+
+def _of_execution(found: Checkpoint) -> Checkpoint:
+    """Return `found` unless it is the start record of another execution with the same name.
+
+    Raises:
+        NotOurEvent: it is.
+    """
+    # Its key has no start time. A forged one would make the same execution run again under another identity.
+    if is_start(found.name) and found.committed_ms != found.name.execution.started_ms:
+        raise NotOurEvent(f"{found.name}: expected a start at {found.committed_ms}")
+    return found

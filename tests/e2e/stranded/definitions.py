@@ -1,0 +1,93 @@
+"""Three definitions over the same functions, so different that each deployment drops most edges of the one before.
+
+1: Prepare, Wait, Count (retried after a delay), Cut, a Map of Work, Ask (with a task token), End.
+2: Insert between Count and Cut and Extra in the Map; another Wait; no Retry.
+3: Another order of the states, Cut renamed, a Map of one other state; nobody is asked.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+FUNCTIONS: Mapping[str, str] = {
+    "Prepare": "note",
+    "Count": "count",
+    "Insert": "note",
+    "Cut": "cut",
+    "Work": "work",
+    "Extra": "work",
+    "Ask": "ask",
+    "End": "end",
+}
+
+ITEMS = 3
+
+TRAILS: Mapping[int, list[str]] = {
+    1: ["Prepare", "Count", "Cut", *["Work"] * ITEMS, "Ask", "End"],
+    2: ["Prepare", "Count", "Insert", "Cut", *["Work", "Extra"] * ITEMS, "Ask", "End"],
+    3: ["Prepare", "Insert", "Slice", *["Extra"] * ITEMS, "Ask", "Count", "End"],
+}
+"""The states that an execution passes from its start to its end, by definition."""
+
+
+def definition(number: int) -> dict[str, Any]:
+    """Return a definition in the Amazon States Language."""
+    states = {1: _first, 2: _second, 3: _third}[number]()
+    return {"StartAt": "Prepare", "States": {"Prepare": _task("Prepare", "Wait"), "End": _task("End"), **states}}
+
+
+def _first() -> dict[str, Any]:
+    return {
+        "Wait": {"Type": "Wait", "SecondsPath": "$.wait_s", "Next": "Count"},
+        "Count": {**_task("Count", "Cut"), "Retry": [_retry()]},
+        "Cut": _task("Cut", "Each"),
+        "Each": _each({"Work": _task("Work")}, "Work"),
+        "Ask": _callback("Ask", "End"),
+    }
+
+
+def _second() -> dict[str, Any]:
+    return {
+        "Wait": {"Type": "Wait", "Seconds": 1, "Next": "Count"},
+        "Count": _task("Count", "Insert"),
+        "Insert": _task("Insert", "Cut"),
+        "Cut": _task("Cut", "Each"),
+        "Each": _each({"Work": _task("Work", "Extra"), "Extra": _task("Extra")}, "Work"),
+        "Ask": _callback("Ask", "End"),
+    }
+
+
+def _third() -> dict[str, Any]:
+    return {
+        "Wait": {"Type": "Wait", "Seconds": 1, "Next": "Insert"},
+        "Insert": _task("Insert", "Slice"),
+        "Slice": {**_task("Slice", "Each"), "Resource": "Cut"},
+        "Each": _each({"Extra": _task("Extra")}, "Extra"),
+        "Ask": _task("Ask", "Count"),
+        "Count": _task("Count", "Last"),
+        "Last": {"Type": "Choice", "Choices": [_never("Work")], "Default": "End"},
+        "Work": _task("Work", "End"),
+    }
+
+
+def _task(name: str, then: str | None = None) -> dict[str, Any]:
+    follows = {"Next": then} if then else {"End": True}
+    given = {"state.$": "$$.State.Name", "in.$": "$"}
+    return {"Type": "Task", "Resource": name, "Parameters": given, **follows}
+
+
+def _callback(name: str, then: str) -> dict[str, Any]:
+    given = {"state.$": "$$.State.Name", "in.$": "$", "token.$": "$$.Task.Token"}
+    resource = "arn:aws:states:::lambda:invoke.waitForTaskToken"
+    return {"Type": "Task", "Resource": resource, "Parameters": {"FunctionName": name, "Payload": given}, "Next": then}
+
+
+def _each(states: dict[str, Any], start: str) -> dict[str, Any]:
+    return {"Type": "Map", "ItemProcessor": {"StartAt": start, "States": states}, "Next": "Ask"}
+
+
+def _retry() -> dict[str, Any]:
+    return {"ErrorEquals": ["Once"], "IntervalSeconds": 1, "MaxAttempts": 1}
+
+
+def _never(then: str) -> dict[str, Any]:
+    return {"Variable": "$.name", "IsNull": True, "Next": then}

@@ -1,0 +1,264 @@
+"""The intake continues executions whose functions may send nothing: they end as if nothing had been denied."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.callback_platform import ASK, PAYLOAD
+from tests.unit.protocol.map_platform import mapped, result
+from tests.unit.protocol.platform import Function, Platform, chain
+from tests.unit.protocol.stranded_platform import Stranded
+from unum_compiler import compile_workflow
+from unum_compiler.options import FunctionOptions
+from unum_runtime.errors import NotOurEvent, RefusedDelivery, RouteGone
+from unum_runtime.model.checkpoint import Ending, Failure, Status
+from unum_runtime.model.naming import Execution
+from unum_runtime.model.take_over import TakeOver
+from unum_runtime.protocol.control import take_over
+from unum_runtime.protocol.requests import task_token
+from unum_runtime.protocol.runtime import CallbackPending
+
+RETRY = {"Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 2, "MaxAttempts": 2}]}
+WAIT = {"Type": "Wait", "Seconds": 5, "Next": "B"}
+
+Definition = dict[str, Any]
+
+
+def with_wait() -> Definition:
+    definition = chain("A", "B")
+    definition["States"]["A"]["Next"] = "W"
+    definition["States"]["W"] = WAIT
+    return definition
+
+
+def begins_with_wait() -> Definition:
+    return {"StartAt": "W", "States": {"W": WAIT, "B": {"Type": "Task", "Resource": "B", "End": True}}}
+
+
+def nested() -> Definition:
+    return {
+        "StartAt": "Outer",
+        "States": {
+            "Outer": {"Type": "Map", "ItemProcessor": mapped("A", "B", after="C"), "Next": "D"},
+            "D": {"Type": "Task", "Resource": "D", "End": True},
+        },
+    }
+
+
+def serial() -> Definition:
+    return mapped("A", "B", after="C", MaxConcurrency=1)
+
+
+CASES: Mapping[str, tuple[Definition, Any]] = {
+    "chain": (chain("A", "B", "C"), 1),
+    "wait": (with_wait(), 1),
+    "begins with a wait": (begins_with_wait(), 1),
+    "map": (mapped("A", "B", after="C"), [1, 2, 3]),
+    "map that ends": (mapped("A"), [1, 2, 3]),
+    "one after another": (serial(), [1, 2, 3]),
+    "nested": (nested(), [[1, 2], [3]]),
+}
+
+
+def stranded(definition: Definition, **options: Any) -> Stranded:
+    functions: dict[str, Function] = dict.fromkeys("ABCD", lambda event: event)
+    compiled = compile_workflow(definition, name="w", functions=functions, **options.pop("compiled", {}))
+    return Stranded(compiled, functions, **options)
+
+
+def ended(platform: Stranded, value: Any) -> Any:
+    platform.run("e", value)
+    return result(platform)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("case", CASES)
+def test_executions_end_in_place_of_functions_that_may_send_nothing(case: str, times: int) -> None:
+    definition, value = CASES[case]
+    platform = stranded(definition, times=times)
+    assert ended(platform, value) == value
+    assert "handed over" in platform.messages()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_small_results_too(case: str) -> None:
+    definition, value = CASES[case]
+    platform = stranded(definition)
+    platform.workflow = replace(platform.workflow, small_results=True)
+    assert ended(platform, value) == value
+
+
+def test_a_retry_keeps_its_count_and_its_delay() -> None:
+    platform = stranded(chain("A", "B", A=RETRY))
+    tries: list[int] = []
+
+    def fail(event: Any) -> Any:
+        tries.append(platform.clock.ms)
+        raise ValueError(event)
+
+    platform.functions["A"] = fail
+    ending = platform.run("e", 1)
+    assert isinstance(ending, Ending)
+    assert (ending.status, platform.calls["A"]) == (Status.FAILED, 3)
+    assert [later - earlier for earlier, later in pairwise(tries)] == [2_000, 4_000]
+
+
+def test_a_retry_in_a_branch_and_one_of_the_task_that_joins() -> None:
+    definition = mapped("A", "B", after="C")
+    for state in (*definition["States"]["M"]["ItemProcessor"]["States"].values(), definition["States"]["C"]):
+        state.update(RETRY)
+    platform = stranded(definition)
+    failed: set[tuple[str, str]] = set()
+
+    def once(state: str) -> Function:
+        def run(event: Any) -> Any:
+            if (state, str(event)) not in failed:
+                failed.add((state, str(event)))
+                raise ValueError(state)
+            return event
+
+        return run
+
+    platform.functions |= {state: once(state) for state in "ABC"}
+    assert ended(platform, [1, 2]) == [1, 2]
+    assert len(failed) == 5
+
+
+def test_an_answer_reaches_a_task_that_the_responder_s_function_may_not_invoke() -> None:
+    tokens: list[str] = []
+    definition = chain("A", "B", "C")
+    definition["States"]["B"] |= {
+        "Resource": ASK,
+        "Parameters": {"FunctionName": "B", "Payload": PAYLOAD},
+    }
+    platform = stranded(definition)
+    platform.functions["B"] = lambda event: tokens.append(event["token"]) or CallbackPending()
+    platform.run("e", 1)
+    assert platform.ending() is None
+    task_token.send_result(platform.runtime(), tokens[0], platform.steps()[0].outcome)  # type: ignore[arg-type]
+    platform.deliver_all()
+    assert result(platform) == 1
+
+
+def test_nothing_is_taken_over_after_the_deadline() -> None:
+    platform = stranded(mapped("A", "B", after="C"))
+    platform.start("e", [1, 2])
+    (request,) = platform.requests
+    platform.deliver_all()
+    platform.clock.pass_seconds(30 * 24 * 3600)
+    with pytest.raises(RefusedDelivery, match="deadline"):
+        take_over.take_over(platform.intake(), request, {})
+
+
+def forged(request: TakeOver) -> Mapping[str, TakeOver]:
+    name = request.name
+    other = Execution(name.execution.name, name.execution.started_ms + 1)
+    return {
+        "another time of the start": replace(request, name=replace(name, execution=other, step=0), state=""),
+        "the step after it": replace(request, name=replace(name, execution=other, step=1)),
+        "a step to come": replace(request, name=replace(name, step=name.step + 7)),
+        "another state": replace(request, name=name.following, state="C"),
+        "another execution": replace(request, name=replace(name, execution=Execution("x", 5))),
+    }
+
+
+FORGERIES = ("another time of the start", "the step after it", "a step to come", "another state", "another execution")
+
+
+@pytest.mark.parametrize("what", FORGERIES)
+def test_a_forged_request_changes_nothing(what: str) -> None:
+    platform = stranded(chain("A", "B", "C"))
+    platform.start("e", 1)
+    (request,) = platform.requests
+    before = (dict(platform.memory._items), [*platform.sent])
+    with pytest.raises((NotOurEvent, RefusedDelivery)):
+        take_over.take_over(platform.intake(), forged(request)[what], {})
+    assert (dict(platform.memory._items), platform.sent) == before
+
+
+def test_a_task_without_a_checkpoint_is_not_taken_over() -> None:
+    """Nothing says what it returned: its code would run again and again."""
+    platform = stranded(chain("A", "B"), compiled={"options": {"A": FunctionOptions(checkpoint=False)}})
+    with pytest.raises(RouteGone):
+        platform.start("e", 1)
+
+
+def test_without_an_intake_a_denial_is_an_error_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    platform = Platform.of(chain("A", "B"), A=lambda event: event, B=lambda event: event)
+    monkeypatch.setattr(platform, "invoke", refuse)
+    with pytest.raises(RouteGone):
+        platform.start("e", 1)
+
+
+def refuse(_events: Any) -> None:
+    raise RouteGone("B", PermissionError("denied"), is_deleted=False)
+
+
+GONE = Failure("Unum.FunctionGone", "B has left")
+
+
+@pytest.mark.parametrize(("definition", "value"), [(chain("A", "B", "C"), 1), (mapped("A", "B", after="C"), [1, 2])])
+def test_what_left_the_deployment_fails_the_execution_visibly(
+    definition: Definition, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    platform = stranded(definition)
+    send = platform.invoke
+
+    def invoke(events: Any) -> None:
+        for address, payload in events:
+            if address == "B":
+                refuse(events)
+            send([(address, payload)])
+
+    monkeypatch.setattr(platform, "invoke", invoke)
+    platform.options["gone"] = lambda denied: GONE if denied.place == "B" else None
+    ending = platform.run("e", value)
+    assert isinstance(ending, Ending)
+    assert (ending.status, ending.outcome) == (Status.FAILED, GONE)
+
+
+def test_a_denial_that_may_pass_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    platform = stranded(chain("A", "B"), free=True)
+    monkeypatch.setattr(platform, "invoke", refuse)
+    platform.options["gone"] = lambda _: None
+    with pytest.raises(RouteGone):
+        platform.start("e", 1)
+
+
+def forgets(_rt: Any, _request: Any, _routes: Any) -> None:
+    """An intake that does nothing."""
+
+
+def sends_anew(rt: Any, request: TakeOver, routes: Any) -> None:
+    """An intake that sends the pending event without the count of retries."""
+    original(rt, replace(request, retries=()), routes)
+
+
+original = take_over.take_over
+
+
+@pytest.mark.parametrize(("broken", "definition", "value"), [(forgets, *CASES["chain"]), (forgets, *CASES["map"])])
+def test_an_intake_that_does_nothing_is_noticed(
+    broken: Any, definition: Definition, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(take_over, "take_over", broken)
+    with pytest.raises(AssertionError):
+        ended(stranded(definition), value)
+
+
+def test_an_intake_that_forgets_retries_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(take_over, "take_over", sends_anew)
+    platform = stranded(chain("A", "B", A=RETRY))
+    tries = iter(range(20))
+
+    def fail(event: Any) -> Any:
+        if next(tries, None) is None:
+            raise SystemExit
+        raise ValueError(event)
+
+    platform.functions["A"] = fail
+    with pytest.raises(SystemExit):
+        platform.run("e", 1)
