@@ -152,7 +152,10 @@ def _recover(record: Json, context: Any) -> None:
     if not given_up.is_start and given_up.event["workflow"] != workflow:
         _forward(given_up.event["workflow"], record)
         return
-    recover(_runtime_in_place(workflow, given_up, context), given_up, context)
+    rt = _runtime_in_place(workflow, given_up, context)
+    if given_up.is_start and not start_alias.is_request(given_up.event):
+        keep_definition(rt)
+    recover(rt, given_up, context)
 
 
 def recover(rt: Runtime, given_up: GivenUp, context: Any) -> None:
@@ -179,7 +182,6 @@ def _start(rt: Runtime, given_up: GivenUp) -> None:
     if start_alias.is_request(given_up.event):
         start_alias.answer(rt, given_up.event)
         return
-    keep_definition(rt)
     name = named_start(given_up.event)
     if name is None:
         given, value = started_by(given_up.event)

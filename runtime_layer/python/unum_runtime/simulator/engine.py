@@ -30,6 +30,7 @@ from unum_runtime.protocol.control.redrive import redrive
 from unum_runtime.protocol.control.stop import stop as stop_execution
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.delivery.fusion import Fusion
+from unum_runtime.protocol.requests import start_alias
 from unum_runtime.protocol.runtime import Call, Runtime
 from unum_runtime.simulator import invariants
 from unum_runtime.simulator.invariants import Broken, Invariant
@@ -39,7 +40,8 @@ from unum_runtime.simulator.scenario import Context
 from unum_runtime.simulator.surroundings.client_calls import read_first, read_rest
 from unum_runtime.simulator.surroundings.copied_steps import record_of_fork
 from unum_runtime.simulator.surroundings.redelivery import TIMED_OUT, finish, redeliver, send_back
-from unum_runtime.simulator.world import Delivery, Event, Hop, Record, World
+from unum_runtime.simulator.surroundings.responders import check_answered, check_response
+from unum_runtime.simulator.world import Delivery, Event, Given, Hop, Record, World
 
 SHOWN = 160
 """Maximum length of a value in the log, in characters."""
@@ -80,7 +82,7 @@ def begin(world: World, event: Event, *, is_copy: bool, skew_ms: int = 0) -> Non
         function=world.function_of(event),
         begun_ms=world.clock.ms,
         # Requests may only resend events without an outcome at this time; `check_requested` compares.
-        committed=frozenset(world.records) if event.control or event.is_record else frozenset(),
+        committed=frozenset(world.records) if event.is_request or event.is_record else frozenset(),
         progress=progress,
         skew_ms=skew_ms,
     )
@@ -155,9 +157,11 @@ def _check(world: World, delivery: Delivery, answer: Answer) -> None:
             invariants.check_references(world, *operation.positional)
         key, item = operation.positional
         if key.sort == "start":
-            _find_execution(world, delivery)
+            _find_execution(world, delivery, answer.value or item)
         if answer.value is None:
             invariants.check_failure(delivery, key, item)
+            if not delivery.event.is_request:  # a redrive or fork copies what was checked before
+                check_answered(world, key, item)
             invariants.record_creation(world, key, _record(world, delivery, key, item))
     # A pack's entry commits an outcome without a checkpoint of its own, so its record is derived from the entry.
     if operation.primitive is Primitive.EXTEND:
@@ -166,11 +170,11 @@ def _check(world: World, delivery: Delivery, answer: Answer) -> None:
         invariants.check_write(world, delivery, operation.positional[0])
 
 
-def _find_execution(world: World, delivery: Delivery) -> None:
-    """Note the execution whose start record `delivery` wrote or found."""
+def _find_execution(world: World, delivery: Delivery, item: Item) -> None:
+    """Note the execution whose start record `item` was written or found by `delivery`."""
     event = delivery.event
     asked = _request_of(delivery).fork if event.control == Control.FORK else None
-    world.find_execution(event.execution or world.identity.name, asked)
+    world.find_execution(event.execution or world.identity.name, item, asked)
 
 
 def _record(world: World, delivery: Delivery, key: Key, item: Item) -> Record:
@@ -265,7 +269,9 @@ def _advance(progress: Progress, own: "_OwnCalls") -> Progress:
 def _end(world: World, delivery: Delivery, end: End) -> None:
     match end.error:
         case None:
-            _check_stop_answer(world, delivery, end.ending)
+            _check_stop_answer(world, delivery, end.answer)
+            if delivery.event.token:
+                check_response(world, delivery, end.answer)
             text, follow = "succeeds", finish
         case InjectedStoreError() as error:
             text, follow = f"fails: {error}", partial(redeliver, error=StoreError.__name__)
@@ -336,8 +342,8 @@ def _fuse(world: World, delivery: Delivery, address: str, ahead: Envelope, task:
     return world.hop_of(event)
 
 
-def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | None:
-    """Run the protocol code; return the ending that a stop request reports."""
+def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | Json:
+    """Run the protocol code; return the ending that a stop request reports, or the answer to a responder."""
     scenario = world.scenario
     runtime = Runtime(
         workflow=scenario.workflow,
@@ -365,6 +371,8 @@ def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | No
         fork(runtime, asked)
     elif delivery.event.control == Control.STOP:
         return stop_execution(runtime, world.identity, _request_of(delivery).failure).ending
+    elif delivery.event.token:
+        return start_alias.answer(runtime, json.loads(delivery.event.payload))
     elif delivery.event.is_record:
         handler = replace(runtime, hosts=frozenset(), call=no_code, fuses=None)
         failure_function.recover(handler, GivenUp.from_record(json.loads(delivery.event.payload)), None)
@@ -401,6 +409,9 @@ def _run_user_code(world: World, delivery: Delivery, call: Call, event: Json) ->
         invariants.check_user_code(world, delivery, call, event)
     except Broken as broken:
         raise _BrokenInUserCode(broken) from None
+    if call.token:
+        given = Given(invocation, call.state, call.attempt)
+        world.tokens = world.tokens.plus(call.token, given)
     context = Context(call, run, world.clock, call.function, str(delivery.event))
     try:
         return world.scenario.handler(call.state)(event, context)

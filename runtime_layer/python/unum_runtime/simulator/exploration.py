@@ -12,6 +12,7 @@ from unum_runtime.simulator.faults import NO_FAULTS
 from unum_runtime.simulator.invariants import Broken, check_end
 from unum_runtime.simulator.moves import Move, make, moves
 from unum_runtime.simulator.scenario import Scenario
+from unum_runtime.simulator.surroundings.responders import RESULT, response
 from unum_runtime.simulator.violation import Trace, Violation
 from unum_runtime.simulator.world import Event, World
 
@@ -62,6 +63,9 @@ class Run:
 
 MOST_SWEEPS = 24
 """Maximum number of sweeps until a stalled execution counts as lost."""
+
+MOST_ANSWERS = 4
+"""Maximum number of further answers to each task token until an execution counts as lost."""
 
 SILENT_MS = 3_600_000
 """Interval between sweeps, and delay after which a sweep finds an overdue event, in milliseconds."""
@@ -203,7 +207,9 @@ def settle(world: World) -> Ending:
         Broken: the execution does not end.
     """
     left, faults = world.left, world.scenario.faults
-    is_whole = (left.losses, left.vanishes) == (faults.losses, faults.vanishes) and not (faults.give_ups and world.dead)
+    is_whole = (left.losses, left.vanishes) == (faults.losses, faults.vanishes) and not world.tokens
+    if faults.give_ups and world.dead:
+        is_whole = False
     if world.has_ended or is_whole:
         return _check_ends(world)
     # Settle a copy without fault budgets: the search continues from the original world.
@@ -222,6 +228,10 @@ def settle(world: World) -> Ending:
             for execution in [each.execution for each in again.observed.values() if each.ending is None]:
                 begin(again, again.request(Control.NUDGE, execution.name, silent_ms=SILENT_MS), is_copy=True)
                 _run_to_end(again)
+    for _ in range(MOST_ANSWERS):
+        for token in [] if again.has_ended else [*again.tokens]:
+            begin(again, response(again, token, RESULT), is_copy=False)
+            _run_to_end(again)
     return _check_ends(again)
 
 

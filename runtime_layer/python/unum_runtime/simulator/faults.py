@@ -54,6 +54,8 @@ class Faults:
         splits: reads of several items that see two moments.
         forks: requests for the forks of the scenario, repeated until the request gets an answer.
         restarts: starts of the first execution's name after its start record has expired.
+        answers: results and failures that responders send for task tokens, each repeated until it gets an answer.
+        heartbeats: heartbeats that responders send for task tokens.
         give_ups: events that Lambda gives up before their last attempt. If it is not 0, the failure handler gets a
             record of every event that Lambda gives up, and events have Lambda's maximum age.
     """
@@ -75,6 +77,8 @@ class Faults:
     give_ups: int = 0
     forks: int = 0
     restarts: int = 0
+    answers: int = 0
+    heartbeats: int = 0
 
     def __post_init__(self) -> None:
         for field in fields(self):

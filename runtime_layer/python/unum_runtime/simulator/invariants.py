@@ -13,6 +13,7 @@ from unum_runtime.model.ir import Collection, Guard, Json
 from unum_runtime.model.naming import Key, Name, checkpoint_key, execution_partition, job_partition, memo_key, start_key
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.protocol.runtime import Call, JobPending
+from unum_runtime.protocol.waiting.callback import NUDGE
 from unum_runtime.simulator.committed_past import Author, Past
 from unum_runtime.simulator.comparison import explains, same_json
 from unum_runtime.simulator.expected_recovery import Due, deadline_ms, due_retry
@@ -200,7 +201,7 @@ def check_user_code(world: World, delivery: Delivery, call: Call, event: Json) -
     reference, _ = _failure_free_run(world)
     # Without a committed predecessor, another delivery may still commit another outcome for it, and win.
     if (name, call.state) not in reference.unsettled:
-        _check_view(world, reference, delivery, call.state, event)
+        _check_view(world, reference, delivery, call, event)
         _check_same_input(world, reference, delivery, (name, call.state))
     if unknown := unknown_stamps(world, event):
         raise Broken(Invariant.OWN_HISTORY, f"{delivery} sees {unknown}, which its execution has not committed")
@@ -212,6 +213,8 @@ def check_retry(world: World, delivery: Delivery, event: Event) -> None:
     answers = _answers_of_hop(delivery.progress.history)
     tried = [position for position, answer in enumerate(answers) if answer.primitive is Primitive.USER_CODE]
     if not tried or event.envelope is None or event.envelope.name != world.own_name(delivery.hop.event):
+        return
+    if event.envelope.job == NUDGE:  # continues from a responder's result, although user code failed
         return
     since_ms = [answer.value for answer in answers[tried[-1] :] if answer.primitive is Primitive.CLOCK]
     due = _expected_retry(world, delivery, event.envelope, answers[tried[-1]])
@@ -254,14 +257,14 @@ def _check_collected(world: World) -> None:
         raise Broken(Invariant.NOTHING_LEAKS, f"the execution has ended, but these keys were not collected: {kept}")
 
 
-def _check_view(world: World, reference: Reference, delivery: Delivery, state: str, event: Json) -> None:
+def _check_view(world: World, reference: Reference, delivery: Delivery, call: Call, event: Json) -> None:
     name = world.own_name(delivery.hop.event)
     visit = name and reference.visits.get(name)
-    if not visit or visit.task.name != state:
+    if not visit or visit.task.name != call.state:
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code runs, but no failure-free run reaches it")
     if world.clock.ms < (visit.due_ms or 0) - tolerance_ms(world.scenario.faults):
         raise Broken(Invariant.SAME_VIEW, f"{name}: user code runs before its due time {visit.due_ms}")
-    alone = visit.event(delivery.hop.event.retries, world.clock.now_ms())
+    alone = visit.event(delivery.hop.event.retries, world.clock.now_ms(), call.token)
     if not same_json(alone, event):
         raise Broken(
             Invariant.SAME_VIEW, f"{name}: user code sees {to_text(event)}, in a failure-free run {to_text(alone)}"
@@ -271,7 +274,7 @@ def _check_view(world: World, reference: Reference, delivery: Delivery, state: s
 def _check_same_input(world: World, reference: Reference, delivery: Delivery, work: Work) -> None:
     """Raise Broken if committed outcomes determine another input now than for an earlier run of the same attempt."""
     tried = (work, delivery.hop.event.retries)
-    view = to_text(reference.visits[work[0]].event(tried[1], now_ms=0))
+    view = to_text(reference.visits[work[0]].event(tried[1], 0, "token"))
     before = world.inputs.get(tried)
     if before is None:
         world.inputs = world.inputs.plus(tried, view)

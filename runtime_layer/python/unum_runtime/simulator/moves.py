@@ -15,6 +15,7 @@ from unum_runtime.simulator.scenario import BEGUN_MS
 from unum_runtime.simulator.surroundings.client_calls import REPEATABLE, cuts
 from unum_runtime.simulator.surroundings.copied_steps import fork_request
 from unum_runtime.simulator.surroundings.redelivery import errors, give_up, give_up_old
+from unum_runtime.simulator.surroundings.responders import FAILURE, HEARTBEAT, RESULT, response
 from unum_runtime.simulator.world import Delivery, Event, World
 
 
@@ -30,6 +31,7 @@ class Kind(StrEnum):
     RESEND = "resend"
     JUMP = "jump"
     RESTART = "restart"
+    RESPOND = "respond"
     WAIT = "wait"
     STOP = "stop"
     REQUEST = "request"
@@ -51,7 +53,7 @@ class Move:
         fault: fault of the delivery's call, for `Kind.PROCEED`.
         sent: number of accepted events before a crash; for a throttle or repetition, position of the rejected or
             repeated event; for a split read, see `cuts`; for a given up event, position of its error; for a
-            request, position of the execution, or of the fork in the scenario.
+            request, position of the execution, or of the fork in the scenario; for a response, its kind.
         skew_ms: error of the sandbox's clock, for a new delivery.
     """
 
@@ -81,6 +83,7 @@ def moves(world: World) -> list[Move]:
         *_restart_moves(world),
         *_stop_moves(world),
         *_request_moves(world),
+        *_response_moves(world),
     ]
 
 
@@ -107,22 +110,32 @@ def make(world: World, move: Move) -> None:
             world.clock.ms += world.left.jump_s[move.index] * 1000
             world.say("clock", lambda: f"{world.left.jump_s[move.index]} s pass")
             give_up_old(world)
+        case Kind.STOP | Kind.REQUEST | Kind.RESPOND | Kind.RESTART:
+            _ask(world, move)
+        case Kind.WAIT:
+            world.clock.ms = max(world.clock.ms, min(event.ready_ms for event in world.waiting))
+        case _:
+            assert_never(move.kind)
+
+
+def _ask(world: World, move: Move) -> None:
+    """Let an operator, a responder or a client act."""
+    left = world.left
+    match move.kind:
         case Kind.STOP:
-            world.left = replace(world.left, stops=world.left.stops - 1)
+            world.left = replace(left, stops=left.stops - 1)
             name = [*world.observed][move.index].name
             stop = world.request(Control.STOP, name, error="Stopped", cause=f"{world.left.stops} more may follow")
             engine.begin(world, stop, is_copy=True)
         case Kind.REQUEST:
             _begin_request(world, REQUESTS[move.index], move.sent)
-        case Kind.RESTART:
-            world.left = replace(world.left, restarts=world.left.restarts - 1)
+        case Kind.RESPOND:
+            _respond(world, [*world.tokens][move.index], move.sent)
+        case _:
+            world.left = replace(left, restarts=left.restarts - 1)
             name, payload = world.scenario.start_events()[0]
             world.waiting.append(Event.started(name, payload, world.clock.ms))
             world.say("client", lambda: f"starts {name} again")
-        case Kind.WAIT:
-            world.clock.ms = max(world.clock.ms, min(event.ready_ms for event in world.waiting))
-        case _:
-            assert_never(move.kind)
 
 
 def _delivery_moves(world: World) -> Iterator[Move]:
@@ -239,6 +252,22 @@ def _request_moves(world: World) -> Iterator[Move]:
         yield from (
             Move(Kind.REQUEST, REQUESTS.index(Control.FORK), sent=index) for index in range(len(world.scenario.forks))
         )
+
+
+def _response_moves(world: World) -> Iterator[Move]:
+    """Yield responses to all task tokens that user code ever got."""
+    if len(world.running) >= world.left.concurrency:
+        return
+    kinds = [*([RESULT, FAILURE] if world.left.answers else ()), *([HEARTBEAT] if world.left.heartbeats else ())]
+    yield from (Move(Kind.RESPOND, index, sent=kind) for index in range(len(world.tokens)) for kind in kinds)
+
+
+def _respond(world: World, token: str, kind: int) -> None:
+    event, left = response(world, token, kind), world.left
+    is_heartbeat = kind == HEARTBEAT
+    spent = replace(left, heartbeats=left.heartbeats - 1) if is_heartbeat else replace(left, answers=left.answers - 1)
+    world.left = spent
+    engine.begin(world, event, is_copy=False)
 
 
 def _begin_request(world: World, asked: Control, which: int) -> None:

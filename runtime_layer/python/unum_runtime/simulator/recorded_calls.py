@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, TypeAlias
 
 from unum_runtime.model.checkpoint import Ending
+from unum_runtime.model.ir import Json
 from unum_runtime.store.base import Store
 
 
@@ -80,7 +81,8 @@ class Answer:
         if self.error is not None:
             # Reset the traceback: each raise of the shared error object would add the frames of a replay.
             raise self.error.with_traceback(self.frames)
-        return self.value
+        # A store returns new dictionaries, which its caller may change; this one belongs to the recording.
+        return dict(self.value) if type(self.value) is dict else self.value
 
     def __repr__(self) -> str:
         return f"{self.primitive}: {self.value!r}, {self.error!r}"
@@ -94,11 +96,11 @@ class End:
     """End of a delivery.
 
     Attributes:
-        ending: the execution's ending, as answer to a stop request.
+        answer: the answer to a request: the execution's ending to a stop, the response to a responder.
         error: the delivery's error; None for a success.
     """
 
-    ending: Ending | None = None
+    answer: Ending | Json = None
     error: Exception | None = None
 
 

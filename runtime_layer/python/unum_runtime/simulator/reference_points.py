@@ -27,13 +27,13 @@ class Visit:
     evaluation: EvaluationContext
     due_ms: int | None
 
-    def event(self, retries: tuple[int, ...], now_ms: int) -> Json:
-        """Return user code's event at the time `now_ms` after `retries`.
+    def event(self, retries: tuple[int, ...], now_ms: int, token: str) -> Json:
+        """Return user code's event at the time `now_ms` after `retries`, with its task token.
 
         Raises:
             StatesError: the Task fails before user code runs.
         """
-        context = self.evaluation.context_of(self.task.name, retries=retries, now_ms=now_ms)
+        context = self.evaluation.context_of(self.task.name, retries=retries, now_ms=now_ms, token=token)
         return event_of(self.task, compiled(self.evaluation.workflow, self.task).arguments(self.raw, context))
 
 

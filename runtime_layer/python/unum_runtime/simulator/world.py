@@ -9,7 +9,7 @@ from unum_runtime.model.checkpoint import Ending, Item, Status, start_record, st
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.ir import Json, Pattern, Task
 from unum_runtime.model.list_index import stored_item
-from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, start_key
+from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key
 from unum_runtime.model.pack import unpacked
 from unum_runtime.protocol.control.fork import ForkRequest
 from unum_runtime.protocol.control.operator_requests import Control, is_request, request
@@ -38,6 +38,7 @@ class Event:
         returned: number of failed deliveries, as far as the platform counts them.
         is_record: the payload is Lambda's failure record of an event, with that event's envelope.
         error: error type of the last failed delivery; empty for none.
+        token: task token that a responder answers; empty for other events.
         execution: name of the execution that a start or a request may write; empty for events of functions.
         control: an operator's request; None for events from the platform or a function.
     """
@@ -50,6 +51,7 @@ class Event:
     control: Control | None = None
     is_record: bool = False
     error: str = ""
+    token: str = ""
     execution: str = ""
 
     @classmethod
@@ -66,6 +68,11 @@ class Event:
         return cls(payload, None, sent_ms, execution=execution)
 
     @property
+    def is_request(self) -> bool:
+        """True for a call of an operator or a responder, which its sender repeats; the platform never keeps it."""
+        return self.control is not None or bool(self.token)
+
+    @property
     def retries(self) -> tuple[int, ...]:
         """Earlier uses of the state's retriers."""
         return () if self.envelope is None else self.envelope.retries
@@ -75,14 +82,18 @@ class Event:
 
         A request is a synchronous call, so the platform never stores it.
         """
-        if self.control:
+        if self.is_request:
             return 0
         if self.envelope is None:
             return self.sent_ms // 1000 + EVENT_AGE_S
         return self.envelope.name.execution.started_ms // 1000 + retention_s - DEADLINE_MARGIN_S
 
     def __str__(self) -> str:
-        shown = self.control or "start" if self.envelope is None else f"{self.envelope.name} {self.envelope.state}"
+        shown = (
+            self.control or ("answer" if self.token else "start")
+            if self.envelope is None
+            else f"{self.envelope.name} {self.envelope.state}"
+        )
         return f"failure record of {shown}" if self.is_record else shown
 
 
@@ -184,6 +195,20 @@ class Record:
         return hash((self.author, frozenset(self.item.items())))
 
 
+class Given(NamedTuple):
+    """A try that gave out a task token.
+
+    Attributes:
+        name: the invocation.
+        state: the Task.
+        attempt: number of earlier attempts.
+    """
+
+    name: Name
+    state: str
+    attempt: int
+
+
 class Try(NamedTuple):
     """An attempt of a Task with a service job.
 
@@ -219,6 +244,8 @@ class World:
         observed: what was observed of each execution, in the order of their start records.
         focus: the execution that the current delivery works on; None before its start record.
         polled: attempts with a sent polling event.
+        tokens: the tries that gave task tokens to user code.
+        accepted: accepted responses, by task token.
         first_progresses: initial progress of each delivery, shared by all copies of the first world.
         failure_free: reference runs by the digest of their records, shared like `first_progresses`.
         log: readable lines; None for no log.
@@ -240,6 +267,8 @@ class World:
     observed: dict[Execution, Observed] = field(default_factory=dict)
     focus: Execution | None = None
     polled: frozenset[Try] = frozenset()
+    tokens: Facts[str, Given] = field(default_factory=Facts)
+    accepted: Facts[str, str] = field(default_factory=Facts)
     first_progresses: dict[tuple[int, str, bytes], Progress] = field(default_factory=dict)
     failure_free: dict[int, tuple[Reference, Ending | None]] = field(default_factory=dict)
     log: list[str] | None = None
@@ -260,7 +289,7 @@ class World:
             record = start_record(Execution(scenario.execution_name, BEGUN_MS), scenario.input)
             item = stored_item(scenario.workflow.name, record)
             world.view.create(scenario.start_key, item, expires_at_s=scenario.start_expires_at_s)
-            world.find_execution(scenario.execution_name)
+            world.find_execution(scenario.execution_name, item)
         return world
 
     def copy(self) -> "World":
@@ -282,7 +311,8 @@ class World:
         again = self.done if self.left.duplicates else []
         deliveries = [delivery.key() for delivery in self.running]
         bags = (_bag(kept) for kept in (self.waiting, again, self.dead, deliveries))
-        facts = (self.runs.digest, self.records.digest, repr(sorted(self.observed.items())), self.polled)
+        known = (self.runs.digest, self.records.digest, self.tokens.digest, self.accepted.digest)
+        facts = (known, repr(sorted(self.observed.items())), self.polled)
         return hash((self.clock.ms, self.store.digest(), *bags, self.left, facts))
 
     @property
@@ -315,12 +345,8 @@ class World:
         if self.log is not None:
             self.log.append(f"{(self.clock.ms - BEGUN_MS) / 1000:>10.3f} s  {who}: {what()}")
 
-    def find_execution(self, name: str, fork: ForkRequest | None = None) -> None:
-        """Read the identity of execution `name` from its start record, which a start or the request `fork` wrote."""
-        key = start_key(self.scenario.workflow.name, name)
-        item = self.store.read([key]).get(key)
-        if item is None:
-            return
+    def find_execution(self, name: str, item: Item, fork: ForkRequest | None = None) -> None:
+        """Take the identity of execution `name` from its start record, which a start or the request `fork` wrote."""
         self.focus = started_execution(name, item)
         if self.focus not in self.observed:
             origin = None if fork is None else self.latest(fork.execution)
@@ -339,7 +365,7 @@ class World:
         """Return the invocation for which a delivery of `event` may run user code, or None if still unknown."""
         if event.envelope is not None:
             return event.envelope.name
-        execution = None if event.control else self.latest(event.execution)
+        execution = None if event.is_request else self.latest(event.execution)
         return execution and Name(execution, (), 1)
 
     def hop_of(self, event: Event) -> Hop:
@@ -379,7 +405,7 @@ class World:
     def function_of(self, event: Event) -> str | None:
         """Return the function that handles `event`, or None without user code."""
         workflow = self.scenario.workflow
-        if event.control or event.is_record:
+        if event.is_request or event.is_record:
             return None
         state = workflow.states[workflow.start_at if event.envelope is None else event.envelope.state]
         return state.function if isinstance(state, Task) else None

@@ -398,6 +398,16 @@ def test_eager_collection_leaves_no_value() -> None:
     assert waiting.platform.calls == {"Before": 1, "Ask": 2, "After": 1}
 
 
+def test_a_repeated_call_whose_result_was_collected_is_the_same_call(plain: Asking) -> None:
+    plain.platform.collection = Collection.EAGER
+    token = plain.begun()
+    plain.answer(token, 1, request="first")
+    plain.platform.deliver_all()
+    plain.answer(token, 1, request="first")
+    with pytest.raises(TaskTimedOut):
+        plain.answer(token, 1, request="second")
+
+
 def test_an_event_too_large_to_be_kept_fails_the_task() -> None:
     waiting = asking(Parameters={"FunctionName": "F", "Payload": {"token.$": "$$.Task.Token"}})
     waiting.platform.start(value="x" * 379_900)

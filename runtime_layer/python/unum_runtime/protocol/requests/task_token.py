@@ -129,8 +129,8 @@ def _read_pending(rt: Runtime, token: str) -> _Pending:
     item: Item = rt.store.read([key]).get(key, {}) if digest.isalnum() and digest.isascii() else {}
     if not item or not _is_same(str(item["proof"]), proof):
         raise InvalidToken("no Task gave out this token, or its retention has passed")
-    if TOMBSTONE in item:
-        return _Pending(key, item, result, None, is_over=True)
+    if TOMBSTONE in item:  # the tombstone of the result still names the request that stored it
+        return _Pending(key, item, result, rt.store.read([result]).get(result), is_over=True)
     # One read: the result, the commit, and what may have settled the Task without either.
     name = Envelope.from_json(json.loads(str(item["value"]))).name
     found = rt.store.read([result, checkpoint_key(rt.workflow.name, name), *join_keys(rt.workflow.name, name)])

@@ -91,7 +91,7 @@ def errors(event: Event) -> Iterator[str]:
 
 def _is_handled(world: World, event: Event) -> bool:
     """Return True if a failure handler receives what becomes of `event`."""
-    return bool(world.scenario.faults.give_ups) and event.control is None
+    return bool(world.scenario.faults.give_ups) and not event.is_request
 
 
 def _since_ms(event: Event) -> int:
