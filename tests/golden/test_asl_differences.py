@@ -64,6 +64,17 @@ def test_eval_is_refused() -> None:
         run({"A": state})
 
 
+def queried(expression: str, value: Json = None) -> Ending:
+    state = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": f"{{% {expression} %}}", **END}
+    return run({"A": state}, value)
+
+
+def test_numbers_and_texts_that_javascript_would_change() -> None:
+    expression = "[$string(1 / 0), $states.input, $base64encode('ä')]"
+    exact = 123456789012345678901
+    assert queried(expression, exact).outcome == Success(["Infinity", exact, "w6Q="])
+
+
 def test_an_index_counts_from_the_end() -> None:
     assert run({"A": {"Type": "Pass", "InputPath": "$[-1]", **END}}, [1, 2]).outcome == Success(2)
 

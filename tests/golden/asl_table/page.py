@@ -172,9 +172,8 @@ def _differences() -> Iterator[str]:
 
 
 def _bullet(entry: Different) -> list[str]:
-    link = f"([test](../{entry.test.partition('::')[0]}))"
     return textwrap.wrap(
-        f"{entry.text} {link}",
+        entry.text,
         width=_WIDTH,
         initial_indent="* ",
         subsequent_indent="  ",
