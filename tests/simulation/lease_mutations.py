@@ -51,7 +51,13 @@ LEASE_MUTATIONS: dict[str, Mutation] = {
         patch=never_looks_again,
         scenario=ONE | {"store": StolenStore},
     ),
-    "a waiter that fails": Mutation(graph="leased task", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=fails),
+    "a waiter that fails": Mutation(
+        graph="leased task",
+        faults=NONE,
+        breaks=Invariant.NO_LOST_WORK,
+        patch=fails,
+        scenario={"store": StolenStore},
+    ),
     "a waiter for a shared result that never looks again": Mutation(
         graph="shared results", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=never_looks_again, is_near=False
     ),

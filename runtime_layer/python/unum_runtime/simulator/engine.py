@@ -43,6 +43,9 @@ from unum_runtime.simulator.surroundings.redelivery import TIMED_OUT, finish, re
 from unum_runtime.simulator.surroundings.responders import check_answered, check_response
 from unum_runtime.simulator.world import Delivery, Event, Given, Hop, Record, World
 
+LEASED_MS = 90_000
+"""Lifetime of leases, which no thread renews here: long enough for waiters, and short enough for few looks."""
+
 SHOWN = 160
 """Maximum length of a value in the log, in characters."""
 
@@ -358,6 +361,7 @@ def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | Js
         result_retention_s=scenario.result_retention_s,
         collection=scenario.collection,
         delivery=delivery.id,
+        remaining_ms=lambda: LEASED_MS,
         fuses=ports.fuses,
         most_begun=scenario.most_begun,
     )

@@ -207,6 +207,26 @@ def test_what_it_costs() -> None:
     assert store.calls == {"create": 2, "read": 1}
 
 
+def test_a_waiter_looks_at_the_deadline_of_its_execution() -> None:
+    definition = {**chain("Square"), "TimeoutSeconds": 33}
+    platform = Platform.of(definition, {"Square": MEMOIZE}, Square=lambda event: event)
+
+    def square(event: Any) -> Any:
+        platform.start("two", 1)
+        begun_ms = platform.clock.ms
+        while platform.ending("two") is None:
+            platform.deliver(platform.pass_to_next())
+        assert platform.clock.ms == begun_ms + 33_000
+        return event
+
+    platform.functions["Square"] = square
+    platform.run("one", 1)
+    ending = platform.ending("two")
+    assert ending is not None
+    assert ending.status is Status.TIMED_OUT
+    assert platform.calls["Square"] == 1
+
+
 def test_what_a_look_of_a_waiter_costs() -> None:
     platform = memoized()
     platform.run("one", {"n": 3})

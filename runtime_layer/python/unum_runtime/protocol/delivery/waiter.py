@@ -15,6 +15,7 @@ from unum_runtime.errors import LeaseHeldError
 from unum_runtime.model.envelope import START, Envelope, Writer, start_request
 from unum_runtime.protocol.delivery.lease import can_start_later
 from unum_runtime.protocol.delivery.perform import send_later
+from unum_runtime.protocol.planning.evaluation import deadline
 from unum_runtime.protocol.runtime import Runtime
 
 SHARE = 4
@@ -33,6 +34,10 @@ def wait_for_result(rt: Runtime, envelope: Envelope, held: LeaseHeldError) -> No
     """
     since_ms = rt.clock.now_ms() if envelope.waiting_since_ms is None else envelope.waiting_since_ms
     due_ms = next_look_ms(rt, since_ms)
+    deadline_ms = deadline(rt.workflow, envelope.name.execution)
+    # The look at the deadline commits the execution's timeout, unless the result is there.
+    if deadline_ms is not None and deadline_ms > rt.clock.now_ms():
+        due_ms = min(due_ms, deadline_ms)
     changed = {"waiting_since_ms": since_ms, "sent_s": rt.sent_s(due_ms)}
     send_later(rt, Envelope(**{**vars(envelope), **changed}), due_ms)
     _log(rt, held, since_ms)
