@@ -25,12 +25,19 @@ from unum_runtime.errors import (
     ExecutionDoesNotExist,
     ExecutionNotRedrivable,
 )
-from unum_runtime.functions import configuration, definitions, failure_function, function_versions, runtime_factory
+from unum_runtime.functions import (
+    configuration,
+    control_requests,
+    definitions,
+    failure_function,
+    function_versions,
+    runtime_factory,
+)
 from unum_runtime.model.checkpoint import Began, Status
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.list_index import INDEX, PARTITION, PLACE
-from unum_runtime.model.naming import WORKFLOWS_FOLDER
+from unum_runtime.model.naming import WORKFLOWS_FOLDER, Execution
 from unum_runtime.protocol.control.operator_requests import ValidationException, VersionGone
 from unum_runtime.protocol.control.sweep import Sweep
 from unum_runtime.protocol.delivery.deliver import step
@@ -439,6 +446,19 @@ def test_a_sweep_finds_what_stands_still(deployed: Deployed, capsys: pytest.Capt
     assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
     (told,) = [line for line in map(json.loads, capsys.readouterr().out.splitlines()) if line["message"] == "silent"]
     assert (told["execution"], told["state"], told["nudged"], told["ExecutionsSilent"]) == ("e", "B", True, 1)
+
+
+def test_the_retention_of_an_execution_is_that_of_the_version_that_it_began_with(deployed: Deployed) -> None:
+    deployed.begun()
+    deployed.functions.services[at("A", 1)]["retention_s"] = 99_999
+    deployed.functions.deploy(2, "old")
+    forget()
+    here = control_requests._runtime(None, Context(CONTROL, "2"))
+    assert control_requests._retention_s(here, Execution("e", 0)) == 99_999
+    deployed.started("young")
+    assert control_requests._retention_s(here, Execution("young", 0)) == here.retention_s
+    with pytest.raises(ExecutionDoesNotExist):
+        control_requests._retention_s(here, Execution("gone", 0))
 
 
 def test_a_sweep_goes_on_in_another_delivery(deployed: Deployed) -> None:

@@ -59,13 +59,13 @@ class Letters:
     def put(self, letter: Any) -> None:
         boto3.client("sqs").send_message(QueueUrl=self.url, MessageBody=json.dumps(letter))
 
-    def round(self, *, after_s: float = 0) -> list[str]:
+    def round(self, *, after_s: float = 0, left_ms: int = 300_000) -> list[str]:
         """One sweep's look at the letters, some time after the last; what the log says."""
         self.clock.later_ms += round(after_s * 1000)
         self.logged.clear()
         context = Context(at("on-failure", 1), "1")
         rt = runtime_factory.runtime_of("Flow", configuration.services()["Flow"], at("on-failure", 1), context)
-        rt = replace(rt, clock=self.clock, remaining_ms=lambda: 300_000, log=self._log)
+        rt = replace(rt, clock=self.clock, remaining_ms=lambda: left_ms, log=self._log)
         index, queue = runtime_factory.index_of("Flow"), FailureQueue(boto3.client("sqs"), self.url)
         Postman(rt, index, queue, LambdaCaller(self).call, lambda _: RETENTION_S).try_all()
         return [message for message, _ in self.logged]
@@ -251,6 +251,17 @@ def test_letters_beyond_one_batch_are_all_looked_at(letters: Letters) -> None:
         letters.put(letter({**event, "workflow": f"Unheard{number}"}))
     assert letters.round() == ["dead letter"] * 25
     assert letters.visible == 25
+
+
+def test_letters_for_which_no_time_was_left_are_tried_by_the_next_sweep(letters: Letters) -> None:
+    event = event_for_b(letters)
+    for number in range(3):
+        letters.put(letter({**event, "workflow": f"Unheard{number}"}))
+    letters.round(left_ms=0)
+    assert len(letters.called) == 1
+    assert letters.visible == 3
+    letters.round()
+    assert {called["requestPayload"]["workflow"] for called in letters.called} == {f"Unheard{n}" for n in range(3)}
 
 
 def test_a_sweep_of_the_schedule_tries_them(

@@ -104,6 +104,14 @@ def test_an_execution_that_is_gone_or_whose_name_was_used_again_needs_nothing(
     assert "refused" in messages(capsys.readouterr().out)
 
 
+def test_a_silent_drop_would_be_noticed(
+    deployed: Deployed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failure_function, "nudge_instead", lambda *_: None)
+    with pytest.raises(ValueError, match="not enough values"):
+        test_an_execution_that_runs_on_its_own_version_is_nudged_by_its_name(deployed, REFUSED, capsys)
+
+
 def test_nudges_after_the_last_moment_would_be_noticed(
     deployed: Deployed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

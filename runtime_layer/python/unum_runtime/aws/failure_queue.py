@@ -43,8 +43,8 @@ class FailureQueue:
     client: Any
     url: str
 
-    def receive(self) -> Iterator[Letter]:
-        """Yield the visible letters, each hidden from other readers for `HIDDEN_S`.
+    def receive(self) -> Iterator[list[Letter]]:
+        """Yield batches of the visible letters, each hidden from other readers for `HIDDEN_S`.
 
         Raises:
             InvokeError: SQS did not answer.
@@ -59,8 +59,10 @@ class FailureQueue:
             )
             if not found.get("Messages"):
                 return
-            for each in found["Messages"]:
-                yield Letter(each["Body"], int(each["Attributes"]["SentTimestamp"]), each["ReceiptHandle"])
+            yield [
+                Letter(each["Body"], int(each["Attributes"]["SentTimestamp"]), each["ReceiptHandle"])
+                for each in found["Messages"]
+            ]
 
     def delete(self, letter: Letter) -> None:
         """Delete `letter`.

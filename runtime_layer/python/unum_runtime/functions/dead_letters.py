@@ -98,12 +98,15 @@ class Postman:
         since_ms, now_ms = self._last_round_ms(), self.rt.clock.now_ms()
         kept: list[Letter] = []
         try:
-            for letter in self.queue.receive():
-                kept.append(letter)
-                if self._is_done(letter, since_ms, now_ms):
-                    self.queue.delete(kept.pop())
-                if self.rt.remaining_ms() < RESERVE_MS:
-                    break
+            for batch in self.queue.receive():
+                kept += batch
+                for letter in batch:
+                    if self._is_done(letter, since_ms, now_ms):
+                        self.queue.delete(letter)
+                        kept.remove(letter)
+                    # A round that leaves letters out does not count: they would wait for their next hour or day.
+                    if self.rt.remaining_ms() < RESERVE_MS:
+                        return
         finally:
             for letter in kept:
                 self.queue.show(letter)

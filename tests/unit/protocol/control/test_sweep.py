@@ -228,6 +228,25 @@ def test_the_retention_of_the_version_of_an_execution_decides() -> None:
     assert sweeper.platform.ending() is None
 
 
+def test_an_execution_whose_items_expired_between_two_sweeps_is_told_once_and_forgotten() -> None:
+    sweeper = sweeping(chain("A"))
+    recorded(sweeper.platform, "e")
+    assert sweeper.found_after(SILENT_S)
+
+    def gone(_: Execution) -> int:
+        raise ExecutionDoesNotExist("expired")
+
+    rt = sweeper.platform.runtime()
+    key = start_key("w", "e")
+    del sweeper.platform.memory._items[key]
+    sweeper.platform.clock.pass_seconds(LAST_MOMENT_S)
+    asked = Sweep(silent_ms=SILENT_S * 1000, nudges=True)
+    for _ in range(2):
+        sweeper.platform.clock.pass_seconds(1)
+        sweep(rt, sweeper.platform.memory, asked, sweeper._ask, gone)
+    assert [message for message, _ in sweeper.platform.logged].count("abandoned") == 1
+
+
 def test_an_end_that_was_just_committed_counts_and_not_the_abandonment(monkeypatch: pytest.MonkeyPatch) -> None:
     sweeper = sweeping(chain("A"))
     sweeper.platform.start("e", 1)

@@ -169,6 +169,8 @@ def is_over(rt: Runtime, execution: Execution, retention_s: Retention) -> bool:
     # The version of the execution may keep its items for longer than this one.
     try:
         return rt.clock.now_ms() // 1000 > replace(rt, retention_s=retention_s(execution)).last_s(execution)
+    except ExecutionDoesNotExist:  # its items have expired; a sweep that came later than they did must not keep it
+        return True
     except UnumError:
         return False
 
