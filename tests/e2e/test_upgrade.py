@@ -13,6 +13,7 @@ import pytest
 from tests.e2e.conftest import ROOT, Deployment
 from tests.e2e.upgrade.keep import RELEASES
 from tests.e2e.versions.executions import Executions, trail
+from unum_cli.main import main
 from unum_emulator import cdk
 from unum_emulator.process import Emulator
 from unum_emulator.settings import ACCOUNT, REGION
@@ -75,3 +76,12 @@ def layer_in(template: Mapping[str, Any]) -> tuple[str, str]:
 def test_an_execution_ends_on_the_runtime_that_it_began_with(ended: Mapping[str, Description], name: str) -> None:
     assert ended[name].status is Status.SUCCEEDED, ended[name]
     assert ended[name].output["trail"] == trail(*BUILDS[name])
+
+
+@pytest.mark.parametrize("ended", [RELEASES / "0.1.0"], indirect=True, ids=["0.1.0"])
+@pytest.mark.usefixtures("ended")
+def test_executions_of_a_release_without_stored_definitions_need_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "new", "--stack", STACK]) == 0
+    assert "ExecutionSucceeded" in capsys.readouterr().out
+    assert main(["history", "asked", "--stack", STACK]) == 1
+    assert "release 0.1.0 stored no definitions" in capsys.readouterr().err
