@@ -49,6 +49,7 @@ def calls(platform: Platform) -> dict[str, int]:
 def test_a_sandbox_writes_at_its_first_start_and_calls_nothing_after(platform: Platform) -> None:
     for _ in range(3):
         keep_definition(platform.runtime())
+        platform.clock.ms += RETRY_MS
     assert calls(platform) == {"read": 1, "create": 1}
     assert read_definition(platform.memory, "w", platform.workflow.digest).digest == platform.workflow.digest
 

@@ -13,7 +13,7 @@ from unum_runtime.client.reading.progress import Reach
 from unum_runtime.client.stepfunctions import StepFunctionsClient
 from unum_runtime.errors import ClientError, DefinitionNotStored, ExecutionDoesNotExist
 from unum_runtime.model.checkpoint import Failure, start_record
-from unum_runtime.model.naming import Execution
+from unum_runtime.model.naming import Execution, checkpoint_key
 from unum_runtime.protocol.control import definition_request, operator_requests
 from unum_runtime.protocol.control.stop import stop
 from unum_runtime.protocol.history.definition_records import write_definition
@@ -98,7 +98,18 @@ def test_a_stopped_execution_has_the_definition_of_the_step_before() -> None:
     platform = deployed(chain("A", "B"))
     platform.start("e")
     stop(platform.runtime(), platform.steps()[-1].name.execution, Failure("Stopped", None))
-    assert client_of(platform).definition("e").digest == platform.workflow.digest
+    client = replace(client_of(platform), control=None)
+    assert client.definition("e").digest == platform.workflow.digest
+
+
+def test_an_execution_is_on_the_version_of_its_latest_step() -> None:
+    one = deployed(chain("A", "B"))
+    one.run("e")
+    two = deployed(chain("A", "C"), on=one)
+    last = one.steps()[-1]
+    later = replace(last, name=last.name.following, digest=two.workflow.digest)
+    one.store.create(checkpoint_key("w", later.name), later.to_item(), expires_at_s=two.runtime().expires_at_s())
+    assert client_of(two).definition("e").digest == two.workflow.digest
 
 
 def test_an_execution_that_has_committed_nothing_will_begin_with_what_is_deployed() -> None:

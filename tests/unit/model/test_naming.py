@@ -9,7 +9,11 @@ from unum_runtime.model.naming import (
     Scope,
     checkpoint_key,
     completion_key,
+    definition_key,
+    definition_partition,
+    definition_partition_prefix,
     execution_partition,
+    partition_prefixes,
     root_key,
     start_partition_prefix,
 )
@@ -57,6 +61,17 @@ def test_only_start_records_have_the_prefix_that_clients_may_write(workflow: str
     is_start = not name.frames and name.step == 0
     covered = checkpoint_key(workflow, name).partition.startswith(start_partition_prefix(other))
     assert covered == (is_start and workflow == other)
+
+
+@given(texts, texts, st.text("0123456789abcdef", min_size=12, max_size=12), texts, names)
+def test_only_definitions_have_the_prefix_that_few_functions_may_write(
+    workflow: str, other: str, digest: str, of_name: str, name: Name
+) -> None:
+    key = definition_key(workflow, digest, 1, 0)
+    assert key.partition == definition_partition(workflow, digest)
+    assert key.partition.startswith(definition_partition_prefix(other)) == (workflow == other)
+    assert not any(key.partition.startswith(prefix) for prefix in partition_prefixes(other))
+    assert not checkpoint_key(of_name, name).partition.startswith(definition_partition_prefix(other))
 
 
 def test_f1_is_not_f10() -> None:

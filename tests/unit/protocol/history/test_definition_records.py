@@ -122,6 +122,16 @@ def test_the_time_of_the_next_write_is_within_a_day_and_needed() -> None:
     assert store.calls["create"] == 1
 
 
+def test_clocks_may_differ_by_a_day() -> None:
+    made = platform()
+    made.clock.ms = write_definition(made.runtime()) - 1000
+    made.clock.pass_seconds(2 * DEFAULT_RETENTION_S + DAY_S)  # after the last item of an execution that starts now
+    assert read_back(made).digest == made.workflow.digest
+    made.clock.pass_seconds(1)
+    with pytest.raises(DefinitionNotStored):
+        read_back(made)
+
+
 def test_a_longer_retention_writes_a_copy_of_its_own() -> None:
     made = platform(retention_s=7200)
     write_definition(made.runtime())

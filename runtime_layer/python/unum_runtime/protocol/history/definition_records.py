@@ -9,6 +9,7 @@ its digest is the version's digest, so every reader verifies what it reads, and 
 import binascii
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from unum_runtime.cold_start.digest import short_digest
 from unum_runtime.errors import ClientError, DefinitionNotStored, InconsistentHistory
@@ -99,19 +100,16 @@ def _verified(items: Mapping[Key, Item], digest: str) -> Iterator[str]:
         copies.setdefault(day_of_copy(key), []).append(items[key])
     for parts in reversed(copies.values()):
         content = _content(parts)
-        if content is not None and short_digest(content) == digest:
+        if short_digest(content) == digest:
             yield content.decode()
 
 
-def _content(parts: Iterable[Item]) -> bytes | None:
-    """Return the decompressed content of a copy; None for anything but a complete copy."""
-    try:
-        packed = binascii.a2b_base64("".join(str(part.get(BODY, "")) for part in parts), strict_mode=True)
-        unpacking = zlib.decompressobj()
-        content = unpacking.decompress(packed, MAX_IR_BYTES)
-    except (ValueError, zlib.error):
-        return None
-    return content if unpacking.eof else None
+def _content(parts: Iterable[Item]) -> bytes:
+    """Return the decompressed content of a copy; anything else gives no definition's text."""
+    body = "".join(str(part.get(BODY, "")) for part in parts)
+    with suppress(ValueError, zlib.error):
+        return zlib.decompressobj().decompress(binascii.a2b_base64(body), MAX_IR_BYTES)
+    return b""
 
 
 def _parsed(text: str, workflow: str, digest: str) -> Workflow:
