@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import boto3
 from moto import mock_aws
 
+from unum_compiler.compatibility import Compatibility
 from unum_compiler.definition import Definition
 from unum_runtime.aws import items
 from unum_runtime.errors import DefinitionError, StatesError
@@ -42,13 +43,19 @@ class Answers(Protocol):
         ...
 
 
-def run(definition: Json, value: Json, tasks: Answers, case: Mapping[str, Json]) -> dict[str, Json]:
+def run(
+    definition: Json,
+    value: Json,
+    tasks: Answers,
+    case: Mapping[str, Json],
+    compatibility: Compatibility = Compatibility.GENEROUS,
+) -> dict[str, Json]:
     """How an execution of `definition` with input `value` ends, in the words of DescribeExecution.
 
     Raises:
         Unsupported: the compiler refuses the definition.
     """
-    workflow = compiled(definition)
+    workflow = compiled(definition, compatibility)
     return described(LocalWorkflow(workflow, answering(workflow, tasks, case)).run(EXECUTION, value))
 
 
@@ -59,14 +66,14 @@ def described(ending: Ending) -> dict[str, Json]:
     return {"status": ending.status, "output": None, "error": ending.outcome.error, "cause": ending.outcome.cause}
 
 
-def compiled(definition: Json) -> Workflow:
+def compiled(definition: Json, compatibility: Compatibility = Compatibility.GENEROUS) -> Workflow:
     """The workflow of `definition`, with whatever functions it names.
 
     Raises:
         Unsupported: the compiler refuses it.
     """
     try:
-        workflow = Definition.from_asl(definition).compile("judged", None)
+        workflow = replace(Definition.from_asl(definition), compatibility=compatibility).compile("judged", None)
     except DefinitionError as error:
         raise Unsupported(str(error)) from error
     return replace(workflow, home=RECORDED_IN, payload_limit=AWS_PAYLOAD_LIMIT)
