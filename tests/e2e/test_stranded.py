@@ -28,6 +28,9 @@ HELD = {
 LONG_S = 60
 """Length of the Wait of the execution that is held there, longer than the deployments take."""
 
+GONE = {"3-Prepare": "Unum.TimerGone", "3-Ask": "Unum.FunctionGone"}
+"""Errors of executions that need what has left the stack, by name."""
+
 NAMES = {f"{number}-{state}": number for number, states in HELD.items() for state in states}
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]  # deployments on a busy machine
@@ -111,6 +114,29 @@ def test_an_execution_ends_on_the_states_that_it_began_with(ended: Mapping[str, 
 def test_nothing_became_a_dead_letter(deployed: Deployment, ended: Mapping[str, Description]) -> None:
     assert ended
     assert letters(deployed) == []
+
+
+@pytest.fixture(scope="module")
+def failed(deploy: Callable[[int], Deployment], ended: Mapping[str, Description]) -> Mapping[str, Description]:
+    """How executions of the third definition end after the timer queue and a function have left the stack."""
+    assert ended
+    before = deploy(3)
+    before.table(STACK, "NotesTable").delete_item(Key={"key": "gates are open"})
+    for name in GONE:
+        begin(before, name)
+    until_held(before, [*GONE])
+    after = deploy(4)
+    after.table(STACK, "NotesTable").put_item(Item={"key": "gates are open"})
+    client = after.client(STACK)
+    return {name: client.wait(name, timeout_s=60) for name in GONE}
+
+
+@pytest.mark.parametrize(("name", "error"), GONE.items())
+def test_what_left_the_stack_fails_executions_by_its_name(
+    failed: Mapping[str, Description], name: str, error: str
+) -> None:
+    assert (failed[name].status, failed[name].error) == (Status.FAILED, error)
+    assert "redrive" in str(failed[name].cause)
 
 
 def letters(deployed: Deployment) -> list[Any]:

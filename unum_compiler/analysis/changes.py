@@ -2,7 +2,8 @@
 
 Running executions stay on the function versions with which they began, and each version keeps its workflow. Roles,
 queues and functions have no versions: a permission that the new workflow does not need is removed for executions of the
-old workflow as well, and their calls that need it fail.
+old workflow as well. If it was needed after a commit, the failure handler of the old version continues;
+other calls fail.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,6 +12,7 @@ from enum import StrEnum
 
 from unum_compiler.analysis.edges import (
     ENTRY,
+    Operation,
     function_edges,
     splitting_functions,
     store_operations,
@@ -28,6 +30,9 @@ class Effect(StrEnum):
 
     BREAKS = "breaks"
     """Running executions can fail."""
+
+    TAKEN_OVER = "taken over"
+    """The failure handler continues running executions in place of a function that loses a permission."""
 
     CHANGED = "changed"
     """Executions that start later are different; running executions stay as they are."""
@@ -88,16 +93,20 @@ def _permissions(old: Workflow, new: Workflow) -> Iterator[Change]:
     for function, targets in function_edges(old).items():
         if function not in edges:
             continue
-        kept = edges[function]
-        for target in sorted(set(targets) - set(kept)):
-            yield _lost_permission(function, f"to invoke {_display_name(target)}")
+        # Without a checkpoint, nothing is committed that the failure handler could continue from.
+        can_hand_over = not any(task.committed_by for task in old.tasks if task.function == function)
+        for target in sorted(set(targets) - set(edges[function])):
+            is_taken_over = can_hand_over and target in edges
+            yield _lost_permission(function, f"to invoke {_display_name(target)}", is_taken_over=is_taken_over)
         for operation in sorted(store_operations(old, function) - store_operations(new, function)):
-            yield _lost_permission(function, f'to "{operation}" in the store')
+            is_taken_over = can_hand_over and operation in _AFTER_COMMIT
+            yield _lost_permission(function, f'to "{operation}" in the store', is_taken_over=is_taken_over)
         if function in set(timed_functions(old)) - set(timed_functions(new)):
-            yield _lost_permission(function, "to send delayed events")
+            is_taken_over = can_hand_over and uses_timer(new)
+            yield _lost_permission(function, "to send delayed events", is_taken_over=is_taken_over)
         # A timed function may invoke itself anyway, because the timer's events go to it.
         if function in set(splitting_functions(old)) - set(splitting_functions(new)) - set(timed_functions(new)):
-            yield _lost_permission(function, "to invoke itself for parts of a Map")
+            yield _lost_permission(function, "to invoke itself for parts of a Map", is_taken_over=can_hand_over)
 
 
 def _shared(old: Workflow, new: Workflow) -> Iterator[Change]:
@@ -190,5 +199,10 @@ def _display_name(function: str) -> str:
     return _OWN.get(function, f"function {function}")
 
 
-def _lost_permission(function: str, action: str) -> Change:
-    return Change(Effect.BREAKS, _display_name(function), f"loses the permission {action}")
+_AFTER_COMMIT = frozenset({Operation.ADD, Operation.COLLECT})
+"""Operations that a delivery does only after its commit."""
+
+
+def _lost_permission(function: str, action: str, *, is_taken_over: bool) -> Change:
+    effect = Effect.TAKEN_OVER if is_taken_over else Effect.BREAKS
+    return Change(effect, _display_name(function), f"loses the permission {action}")

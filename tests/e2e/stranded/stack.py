@@ -5,14 +5,14 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from tests.e2e.stranded.definitions import FUNCTIONS, definition
+from tests.e2e.stranded.definitions import FUNCTIONS, LAST, definition_of
 from unum_constructs import Definition, UnumFunction, UnumWorkflow
 
 HERE = Path(__file__).parent
 
 
 class Stranded(Stack):
-    """A workflow whose definition changes over functions that stay."""
+    """A workflow whose definition changes; its functions stay until the last definition."""
 
     def __init__(self, scope: Construct, construct_id: str, *, definition: int) -> None:
         super().__init__(scope, construct_id)
@@ -23,19 +23,13 @@ class Stranded(Stack):
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
             removal_policy=RemovalPolicy.DESTROY,
         )
-        functions = {key: self._function(key, handler) for key, handler in FUNCTIONS.items()}
-        self._add_workflow(definition, functions)
+        text = definition_of(definition)
+        used = {key for key in FUNCTIONS if f"'{key}'" in str(text)}
+        kept = FUNCTIONS if definition < LAST else used
+        functions = {key: self._function(key, FUNCTIONS[key]) for key in kept}
+        named = {key: functions[key] for key in kept if key in used}
+        UnumWorkflow(self, "Workflow", definition=Definition.from_asl(text), functions=named)
         CfnOutput(self, "NotesTable", value=self._notes.table_name)
-
-    def _add_workflow(self, number: int, functions: dict[str, UnumFunction]) -> None:
-        text = definition(number)
-        named = str(text)
-        UnumWorkflow(
-            self,
-            "Workflow",
-            definition=Definition.from_asl(text),
-            functions={key: function for key, function in functions.items() if f"'{key}'" in named},
-        )
 
     def _function(self, key: str, handler: str) -> UnumFunction:
         function = UnumFunction(

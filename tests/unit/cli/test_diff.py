@@ -10,6 +10,7 @@ import pytest
 
 from unum_compiler import compile_workflow
 from unum_compiler.analysis.changes import Effect, changes
+from unum_compiler.options import FunctionOptions
 from unum_runtime.model.ir import Collection, Guard, Workflow
 
 
@@ -43,11 +44,26 @@ def test_nothing_changes_between_equal_workflows() -> None:
     assert {change.effect for change in changes(workflow(CHAIN), workflow(CHAIN))} == {Effect.UNCHANGED}
 
 
-def test_a_function_and_an_edge_that_go_break_what_runs() -> None:
+def test_a_function_that_goes_breaks_what_runs() -> None:
     broken = told(Effect.BREAKS, CHAIN, SHORT)
     assert "cannot continue" in broken["function b"]
     assert broken["function a"] == "loses the permission to invoke function b"
+    assert told(Effect.TAKEN_OVER, CHAIN, SHORT) == {}
     assert told(Effect.REMOVED, CHAIN, SHORT) == {"state B": "was a Task"}
+
+
+def test_an_edge_that_goes_is_taken_over() -> None:
+    longer = machine(A=task("a", Next="D"), D=task("d", Next="B"), B=task("b", Next="C"), C=task("c"))
+    assert told(Effect.BREAKS, CHAIN, longer) == {}
+    assert told(Effect.TAKEN_OVER, CHAIN, longer) == {"function a": "loses the permission to invoke function b"}
+
+
+def test_an_edge_of_a_task_without_a_checkpoint_breaks_what_runs() -> None:
+    longer = machine(A=task("a", Next="D"), D=task("d", Next="B"), B=task("b", Next="C"), C=task("c"))
+    options = {"a": FunctionOptions(checkpoint=False)}
+    old = compile_workflow(CHAIN, name="w", functions=None, options=options)
+    (broken,) = (change for change in changes(old, workflow(longer)) if change.effect is Effect.BREAKS)
+    assert broken.message == "loses the permission to invoke function b"
 
 
 def test_an_activity_that_goes_takes_its_queue_along() -> None:
@@ -72,7 +88,7 @@ def test_a_state_that_goes_breaks_nothing_if_its_function_is_reached_as_before()
 
 
 def test_a_fan_out_that_goes_takes_what_its_branches_may_do_in_the_store() -> None:
-    assert 'to "add" in the store' in told(Effect.BREAKS, machine(M=SPREAD), machine(A=task("a")))["function a"]
+    assert 'to "add" in the store' in told(Effect.TAKEN_OVER, machine(M=SPREAD), machine(A=task("a")))["function a"]
 
 
 def test_the_timer_goes_with_the_last_wait() -> None:

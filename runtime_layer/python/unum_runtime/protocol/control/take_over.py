@@ -7,7 +7,7 @@ outcome. Both may happen at any time, twice, and die anywhere: the first commit 
 from collections.abc import Mapping
 
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import NotOurEvent, RefusedDelivery
+from unum_runtime.errors import NotOurEvent
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.envelope import Results
 from unum_runtime.model.naming import Scope, checkpoint_key
@@ -15,7 +15,7 @@ from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control.nudge import effects_of
 from unum_runtime.protocol.delivery.commit import parse_committed
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
-from unum_runtime.protocol.delivery.ingress import read_committed
+from unum_runtime.protocol.delivery.ingress import read_committed, refuse_late
 from unum_runtime.protocol.delivery.perform import perform
 from unum_runtime.protocol.fanout.lanes import read_origin
 from unum_runtime.protocol.history.pending import Missing, WaitsFor, missing_after
@@ -45,8 +45,7 @@ def take_over(rt: Runtime, request: TakeOver, routes: Mapping[str, str]) -> None
         NotOurEvent: the execution has no such invocation.
         UnumError: a service did not answer; request again.
     """
-    if rt.clock.now_ms() // 1000 > rt.last_s(request.name.execution):
-        raise RefusedDelivery(f"{request.name}: taken over after its deadline; its items may have expired")
+    refuse_late(rt, request.name.execution, str(request.name))
     delivery = DeliveryState(routes)
     found = read_committed(rt, request.name, request.state)
     if found is not None:
