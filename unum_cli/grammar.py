@@ -54,6 +54,7 @@ def grammar() -> argparse.ArgumentParser:
     _add_control(commands)
     _add_list(commands)
     _add_map_runs(commands)
+    _add_children(commands)
     return parser
 
 
@@ -229,6 +230,13 @@ def _add_list(commands: _Commands) -> None:
 
 def _add_map_runs(commands: _Commands) -> None:
     parser = _add(commands, "map-runs", "map_runs", "show the progress of an execution's Map Runs")
+    _add_execution(parser)
+    _add_version(parser)
+
+
+def _add_children(commands: _Commands) -> None:
+    parser = _add(commands, "children", "map_runs", "list the child executions of an execution's distributed Maps")
+    parser.add_argument("--child", metavar="NAME", help="show this child execution with its steps")
     _add_execution(parser)
     _add_version(parser)
 

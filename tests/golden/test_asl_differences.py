@@ -1,5 +1,6 @@
 """Behaviour that differs from Step Functions, or of which nothing is known there; see docs/asl.md."""
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -129,10 +130,17 @@ def test_all_branches_end_before_failures_are_counted() -> None:
     assert sorted(map(int, ran)) == [0, 1, 2]
 
 
-def test_a_branch_of_a_distributed_map_has_the_name_of_the_execution() -> None:
-    inner = {"Type": "Pass", "Parameters": {"name.$": "$$.Execution.Name", "input.$": "$$.Execution.Input"}}
-    ending = run({"A": {**machine(inner, **DISTRIBUTED), **END}}, [7])
-    assert ending.outcome == Success([{"name": "e", "input": 7}])
+def test_a_branch_of_a_distributed_map_has_a_name_of_its_own() -> None:
+    identity = {
+        "name.$": "$$.Execution.Name",
+        "input.$": "$$.Execution.Input",
+        "redrives.$": "$$.Execution.RedriveCount",
+    }
+    ending = run({"A": {**machine({"Type": "Pass", "Parameters": identity}, **DISTRIBUTED), **END}}, [7])
+    assert isinstance(ending.outcome, Success)
+    (found,) = ending.outcome.value
+    assert uuid.UUID(found.pop("name"))
+    assert found == {"input": 7, "redrives": 0}
 
 
 def test_only_a_distributed_map_runs_over_an_object() -> None:

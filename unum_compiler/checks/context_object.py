@@ -4,7 +4,7 @@ Source: AWS Step Functions Developer Guide, "Accessing execution data from the C
 """
 
 from unum_compiler.checks.references import Reference, references
-from unum_compiler.parsing.tree import Map, Scope, State, Task, all_states
+from unum_compiler.parsing.tree import Map, Scope, State, Task, all_states, scopes_inside
 from unum_compiler.problems import Report, did_you_mean, shown
 from unum_runtime.model.ir import Language
 
@@ -19,6 +19,8 @@ _TASK = "Task.Token"
 _REFUSED = ("Execution.RedriveTime",)
 _ROOTS = {Language.JSONPATH: "$$", Language.JSONATA: "$states.context"}
 _INPUT, _REDRIVES = "Execution.Input", "Execution.RedriveCount"
+_CHILD = ("Execution.Id", "Execution.Name", "Execution.StartTime")
+"""Fields that differ in the child executions of a distributed Map."""
 
 
 def check_context(machine: Scope, report: Report) -> None:
@@ -36,6 +38,17 @@ def keeps_input(machine: Scope) -> bool:
 def counts_redrives(machine: Scope) -> bool:
     """Return True if some expression reads, or may read, the number of redrives."""
     return _reads(machine, _REDRIVES)
+
+
+def names_children(machine: Scope) -> bool:
+    """Return True if some expression in a distributed Map reads, or may read, the identity of its child execution."""
+    inside = (
+        scope
+        for state in all_states(machine)
+        if isinstance(state, Map) and state.distributed
+        for scope in scopes_inside(state)
+    )
+    return any(_reads(scope, field) for scope in inside for field in _CHILD)
 
 
 def names_sources(state: State) -> bool:

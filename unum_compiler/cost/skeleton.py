@@ -43,7 +43,8 @@ class Amounts:
 def skeleton(workflow: Workflow, amounts: Amounts) -> Workflow:
     """Return `workflow` without its data flow."""
     states = {name: _bare(workflow, state, amounts) for name, state in workflow.states.items()}
-    return replace(workflow, states=states, keeps_input=None, counts_redrives=None, timeout_s=None, payload_limit=None)
+    workflow = replace(workflow, keeps_input=None, counts_redrives=None, names_children=None)
+    return replace(workflow, states=states, timeout_s=None, payload_limit=None)
 
 
 def stand_ins(workflow: Workflow, amounts: Amounts) -> Mapping[str, Function]:

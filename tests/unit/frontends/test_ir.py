@@ -87,6 +87,7 @@ def test_every_field_of_a_workflow_is_written_and_known() -> None:
         "timeout_s": 1,
         "keeps_input": True,
         "counts_redrives": True,
+        "names_children": True,
         "payload_limit": 1,
         "small_results": True,
         "strict": True,

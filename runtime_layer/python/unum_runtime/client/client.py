@@ -12,6 +12,7 @@ from unum_runtime.client.control import Control, Waits
 from unum_runtime.client.descriptions import Description, Started, Step, to_datetime
 from unum_runtime.client.polling import Pauses, Waiter
 from unum_runtime.client.reading import stored_steps
+from unum_runtime.client.reading.child_executions import ChildExecution, child_executions
 from unum_runtime.client.reading.execution_list import ExecutionPage, Listing, checked_status
 from unum_runtime.client.reading.map_runs import MapRun, map_runs
 from unum_runtime.client.reading.page_tokens import checked_size
@@ -293,6 +294,19 @@ class Client:
             ClientError: the execution runs on another version than `definition`, or none is stored.
         """
         return map_runs(definition or self.definition(name), self._checkpoints(name))
+
+    def children(self, name: str, definition: Workflow | None = None) -> Sequence[ChildExecution]:
+        """Return the child executions of an execution: the begun branches of its distributed Maps.
+
+        Args:
+            name: execution name.
+            definition: definition of the execution's version; default: `definition` from the store.
+
+        Raises:
+            ExecutionDoesNotExist: no execution of that name.
+            ClientError: the execution runs on another version than `definition`, or none is stored.
+        """
+        return [*child_executions(definition or self.definition(name), self._checkpoints(name))]
 
     def watch(self, name: str, *, timeout_s: float | None = None) -> Iterator[Step]:
         """Yield each step once, after its commit, until the execution has ended.

@@ -316,6 +316,8 @@ class Workflow:
         timeout_s: time limit of an execution in seconds; None for no limit.
         keeps_input: True if an expression reads the execution's input, which then travels with the variables.
         counts_redrives: True if an expression reads the number of redrives, which then travels with the variables.
+        names_children: True if an expression in a distributed Map reads its execution, whose name then travels with the
+            variables.
         payload_limit: most bytes of an outcome, for definitions that rely on a limit; None for the store's limit.
         small_results: True if results of branches are expected to be small, to keep them in packs.
         strict: True if the quotas of Step Functions hold, on every value with `payload_limit` and on branches at once.
@@ -331,6 +333,7 @@ class Workflow:
     # None in place of False: the canonical text leaves these fields out, as in texts of releases that lacked them.
     keeps_input: bool | None = None
     counts_redrives: bool | None = None
+    names_children: bool | None = None
     payload_limit: int | None = None
     small_results: bool | None = None
     strict: bool | None = None
@@ -420,8 +423,8 @@ class Workflow:
 
     @cached_property
     def has_variables(self) -> bool:
-        """True if events carry variables, the execution's input, or the number of redrives."""
-        return bool(self.keeps_input or self.counts_redrives) or any(map(_assigns, self.states.values()))
+        """True if events carry variables, the execution's input, its redrives, or names of child executions."""
+        return any(getattr(self, name) for name in _CARRIED) or any(map(_assigns, self.states.values()))
 
     def needs_origin(self, fan_out: FanOut) -> bool:
         """Return True if the outcome of `fan_out` depends on more than its branches' results."""
@@ -451,7 +454,8 @@ class Workflow:
         return state
 
 
-_OPTIONAL = ("timeout_s", "keeps_input", "counts_redrives", "payload_limit", "small_results", "strict")
+_CARRIED = ("keeps_input", "counts_redrives", "names_children")
+_OPTIONAL = ("timeout_s", *_CARRIED, "payload_limit", "small_results", "strict")
 """Attributes that the text contains only if they are set."""
 
 

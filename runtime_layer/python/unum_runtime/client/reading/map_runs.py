@@ -107,16 +107,18 @@ def map_runs(workflow: Workflow, checkpoints: Iterable[Checkpoint]) -> list[MapR
     Raises:
         ClientError: the execution runs on another version.
     """
-    timeline = Timeline(workflow, checkpoints)
-    return [
-        _Run(timeline, checkpoint, checkpoint.opens).describe()
-        for checkpoint in timeline.committed.values()
-        if checkpoint.opens is not None and isinstance(workflow.states[checkpoint.opens.state], Map)
-    ]
+    return [run.describe() for run in runs(Timeline(workflow, checkpoints))]
+
+
+def runs(timeline: Timeline) -> "Iterator[Run]":
+    """Yield all Map Runs in `timeline`, in commit order of the steps before them."""
+    for checkpoint in timeline.committed.values():
+        if checkpoint.opens is not None and isinstance(timeline.workflow.states[checkpoint.opens.state], Map):
+            yield Run(timeline, checkpoint, checkpoint.opens)
 
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
     """One Map Run in a timeline.
 
     Attributes:
@@ -130,15 +132,12 @@ class _Run:
     scope: Scope
 
     def describe(self) -> MapRun:
-        opened, state = self._opened(), self._state
-        branches = self._branches(opened)
-        status, stopped_ms = self._end(branches)
-        if status is not Status.RUNNING:
-            # A Map ends without waiting for running branches, for example after an intolerable failure.
-            branches = [Status.ABORTED if each in (None, Status.RUNNING) else each for each in branches]
+        """Return the Map Run as clients see it."""
+        opened, state = self.opened(), self.state
+        status, stopped_ms, branches = self.statuses(opened)
         items = _counted(branches, [1] * len(branches) if opened is None else _sizes(state, opened))
         return MapRun(
-            id=_id(self.scope),
+            id=self.id,
             state=self.timeline.workflow.visible_name(state.name),
             index=tuple(frame.index for frame in self.scope.frames),
             distributed=state.distributed,
@@ -154,15 +153,31 @@ class _Run:
         )
 
     @property
-    def _state(self) -> Map:
+    def id(self) -> str:
+        """Step and branch of each outer fan-out, then the own step."""
+        around = "".join(f"{frame.iteration}.{frame.index}-" for frame in self.scope.frames)
+        return f"{around}{self.scope.iteration}"
+
+    @property
+    def state(self) -> Map:
+        """The Map."""
         state = self.timeline.workflow.states[self.scope.state]
         assert isinstance(state, Map)  # noqa: S101 - others have no runs
         return state
 
-    def _opened(self) -> OpenScope | None:
+    def opened(self) -> OpenScope | None:
         """Return the opening effect; None if its commit was collected."""
         effect = None if isinstance(self.origin.outcome, Collected) else plan(self.timeline.workflow, self.origin)
         return effect if isinstance(effect, OpenScope) else None
+
+    def statuses(self, opened: OpenScope | None) -> tuple[Status, int | None, list[Status | None]]:
+        """Return the status, the end in milliseconds since 1970, and each branch's status, None without a start."""
+        branches = self._branches(opened)
+        status, stopped_ms = self._end(branches)
+        if status is not Status.RUNNING:
+            # A Map ends without waiting for running branches, for example after an intolerable failure.
+            branches = [Status.ABORTED if each in (None, Status.RUNNING) else each for each in branches]
+        return status, stopped_ms, branches
 
     def _branches(self, opened: OpenScope | None) -> list[Status | None]:
         """Return each branch's status; None without a known start."""
@@ -195,7 +210,7 @@ class _Run:
         if settled is not None and settled.state == self.scope.state:
             return Status.SUCCEEDED if failed_with(settled) is None else Status.FAILED, settled.committed_ms
         # A commit of the joining Task, or all branches' successes, prove the success of a Map without a commit.
-        if settled is not None or (self._state.join is not None and set(branches) == {Status.SUCCEEDED}):
+        if settled is not None or (self.state.join is not None and set(branches) == {Status.SUCCEEDED}):
             return Status.SUCCEEDED, max(each.committed_ms for each in self._last_commits())
         # The innermost committed scope around the Map ended it; otherwise only the execution's own end did.
         around = (self.timeline.committed.get(scope.join) for scope in self.origin.name.scopes)
@@ -209,18 +224,12 @@ class _Run:
 
     def _are_written(self) -> bool:
         """Return True if a hidden Task after the Map has written results."""
-        if not self._state.writes:
+        if not self.state.writes:
             return False
         after = self.timeline.committed.get(self.scope.join)
         if after is not None and after.state == self.scope.state:
             after = self.timeline.after(self.scope.join)
-        return after is not None and after.state == self._state.next and failed_with(after) is None
-
-
-def _id(scope: Scope) -> str:
-    """Return an identifier for `scope`: step and branch of each outer fan-out, then its own step."""
-    around = "".join(f"{frame.iteration}.{frame.index}-" for frame in scope.frames)
-    return f"{around}{scope.iteration}"
+        return after is not None and after.state == self.state.next and failed_with(after) is None
 
 
 def _sizes(state: Map, opened: OpenScope) -> list[int]:

@@ -14,7 +14,15 @@ from unum_runtime.model.checkpoint import Failure, Success
 from unum_runtime.model.ir import Choice, Fail, FanOut, Json, Map, Parallel, State, Task, Wait, Work, Workflow
 from unum_runtime.model.naming import SHARD_SIZE
 from unum_runtime.protocol.planning import dataset_variables
-from unum_runtime.protocol.planning.evaluation import INPUT, EvaluationContext, compiled, deadline, redriven
+from unum_runtime.protocol.planning.evaluation import (
+    CHILD,
+    INPUT,
+    EvaluationContext,
+    child_execution,
+    compiled,
+    deadline,
+    redriven,
+)
 
 MAX_PURE_STEPS = 25_000
 """Limit of pure states between two commits, after which a loop without a Task fails.
@@ -171,7 +179,10 @@ def branch_evaluation(state: FanOut, index: int, value: Json, evaluation: Evalua
     if isinstance(state, Map) and state.distributed:  # a child execution sees no outer variables
         given = {INPUT: value} if INPUT in evaluation.variables else {}
         variables = given | redriven(evaluation.variables)
-    return EvaluationContext(evaluation.workflow, evaluation.execution, evaluation.entered_ms, seed, variables)
+    inside = EvaluationContext(evaluation.workflow, evaluation.execution, evaluation.entered_ms, seed, variables)
+    if isinstance(state, Map) and state.distributed and inside.workflow.names_children:
+        return replace(inside, variables={**variables, CHILD: child_execution(state, inside)})
+    return inside
 
 
 def join(state: FanOut, value: Json, results: list[Json], evaluation: EvaluationContext) -> StateOutput | Failure:

@@ -10,8 +10,9 @@ from functools import lru_cache
 from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.languages import program
 from unum_runtime.asl.program import Program
+from unum_runtime.cold_start.digest import sha256
 from unum_runtime.cold_start.records import dataclass, field
-from unum_runtime.model.ir import Json, State, Workflow
+from unum_runtime.model.ir import Json, Map, State, Workflow
 from unum_runtime.model.naming import Execution
 
 INPUT = "$input"
@@ -19,6 +20,9 @@ INPUT = "$input"
 
 REDRIVES = "$redrives"
 """Variable with the number of redrives, if the workflow counts them."""
+
+CHILD = "$child"
+"""Variable with the child execution of a branch of a distributed Map, if the workflow names them."""
 
 
 @dataclass(frozen=True)
@@ -83,12 +87,13 @@ class EvaluationContext:
         return EvaluationContext(self.workflow, self.execution, entered_ms, self.seed, variables, self.visited + 1)
 
     def _context(self, state: str, retries: tuple[int, ...] | None, token: str) -> dict[str, Json]:
-        workflow, name = self.workflow, self.execution.name
+        workflow, child = self.workflow, self.variables.get(CHILD)
+        label, name, started_ms = child or ("", self.execution.name, self.execution.started_ms)
         context: dict[str, Json] = {
             "Execution": {
-                "Id": workflow.home.arn(f"execution:{workflow.name}:{name}"),
+                "Id": workflow.home.arn(f"execution:{workflow.name}{label}:{name}"),
                 "Name": name,
-                "StartTime": timestamp(self.execution.started_ms),
+                "StartTime": timestamp(started_ms),
                 "RoleArn": workflow.home.role_arn,
                 "RedriveCount": self.variables.get(REDRIVES, 0),
             },
@@ -102,6 +107,19 @@ class EvaluationContext:
         if token:
             context["Task"] = {"Token": token}
         return context
+
+
+def child_execution(state: Map, branch: EvaluationContext) -> list[Json]:
+    """Return the child execution of a `branch` of `state`: the end of its workflow's name, its name, its start time.
+
+    Step Functions names child executions by random UUIDs; these are derived, so that every delivery has the same.
+    Source: AWS Step Functions Developer Guide, "Using Map state in Distributed mode".
+    """
+    digest = sha256(f"{branch.execution} {branch.seed}".encode())
+    name = (
+        f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"  # version 8: of one's own kind
+    )
+    return [f"/{state.data.get('Label', state.name)}", name, branch.entered_ms]
 
 
 def compiled(workflow: Workflow, state: State) -> Program:

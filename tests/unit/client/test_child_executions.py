@@ -1,0 +1,97 @@
+"""Branches of distributed Maps as child executions."""
+
+import uuid
+from typing import Any
+
+from tests.unit.client.test_map_runs import client_of, each
+from tests.unit.protocol.platform import Platform
+from unum_runtime.client.reading.child_executions import ChildExecution
+from unum_runtime.model.checkpoint import Status
+from unum_runtime.model.ir import Collection
+
+IDENTITY = {"name.$": "$$.Execution.Name", "id.$": "$$.Execution.Id", "start.$": "$$.Execution.StartTime"}
+
+
+def named(**fields: Any) -> dict[str, Any]:
+    """Return a machine whose branches return their identity, and which ends with its own."""
+    last = {"Type": "Pass", "Parameters": {**IDENTITY, "inside.$": "$"}, "End": True}
+    inner = {"Type": "Task", "Resource": "A", "Parameters": {**IDENTITY, "item.$": "$"}, "End": True}
+    processor = {**each()["ItemProcessor"], "StartAt": "A", "States": {"A": inner}}
+    return {"StartAt": "Each", "States": {"Each": each(ItemProcessor=processor, Next="B", **fields), "B": last}}
+
+
+def work(event: Any) -> Any:
+    if event["item"] == "bad":
+        raise ValueError(event["item"])
+    return event
+
+
+def children(platform: Platform) -> list[ChildExecution]:
+    return [*client_of(platform).children("e", platform.workflow)]
+
+
+def test_a_child_has_the_name_that_its_context_object_has() -> None:
+    platform = Platform.of(named(), A=work)
+    platform.start(value=["a", "b"])
+    platform.deliver_all()
+    output = client_of(platform).describe("e").output
+    assert [child.name for child in children(platform)] == [inside["name"] for inside in output["inside"]]
+    assert [child.input for child in children(platform)] == ["a", "b"]
+    assert [child.output for child in children(platform)] == output["inside"]
+    assert output["name"] == "e"
+    for child, inside in zip(children(platform), output["inside"], strict=True):
+        assert str(uuid.UUID(child.name)) == child.name
+        assert inside["id"].endswith(f":execution:w/Each:{child.name}")
+        assert output["id"].endswith(":execution:w:e")
+
+
+def test_children_are_told_apart_by_status_and_steps() -> None:
+    platform = Platform.of(named(MaxConcurrency=1, ToleratedFailureCount=1), A=work)
+    platform.start(value=["bad", "good", "later"])
+    assert [child.status for child in children(platform)] == [Status.RUNNING]
+    platform.deliver(platform.sent.pop(0))
+    failed, running = children(platform)
+    assert (failed.status, failed.error, failed.output) == (Status.FAILED, "ValueError", None)
+    assert (running.status, running.steps, running.stopped_at) == (Status.RUNNING, (), None)
+    platform.deliver_all()
+    assert [child.status for child in children(platform)] == [Status.FAILED, Status.SUCCEEDED, Status.SUCCEEDED]
+    assert [[step.state for step in child.steps] for child in children(platform)] == [["A"], ["A"], ["A"]]
+    assert [child.index for child in children(platform)] == [(0,), (1,), (2,)]
+
+
+def test_names_differ_between_executions_and_are_the_same_at_every_delivery() -> None:
+    names = []
+    for execution in ("e", "f"):
+        platform = Platform.of(named(), A=work)
+        platform.start(execution, value=["a"])
+        first = platform.sent[0]
+        platform.deliver(first)
+        platform.deliver(first)
+        platform.deliver_all()
+        found = [*client_of(platform).children(execution, platform.workflow)]
+        names += [child.name for child in found]
+    assert len({*names}) == 2
+
+
+def test_an_inline_map_has_no_children() -> None:
+    definition = named()
+    del definition["States"]["Each"]["ItemProcessor"]["ProcessorConfig"]
+    platform = Platform.of(definition, A=work)
+    platform.start(value=["a"])
+    platform.deliver_all()
+    assert children(platform) == []
+    assert client_of(platform).describe("e").output["inside"][0]["name"] == "e"
+
+
+def test_names_travel_only_if_an_expression_reads_them() -> None:
+    assert Platform.of(named(), A=work).workflow.names_children is True
+    machine = {"StartAt": "Each", "States": {"Each": each(End=True)}}
+    assert Platform.of(machine, A=work).workflow.names_children is None
+
+
+def test_children_of_a_collected_map_are_left_out() -> None:
+    platform = Platform.of(named(), A=work)
+    platform.collection = Collection.EAGER
+    platform.start(value=["a"])
+    platform.deliver_all()
+    assert children(platform) == []
