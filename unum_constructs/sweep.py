@@ -22,6 +22,7 @@ from unum_constructs.resources.failure_handler import FailureHandler
 from unum_constructs.resources.schedules import new_scheduler_role
 from unum_constructs.store import has_list_index, partition_condition
 from unum_runtime.protocol.control.sweep import Sweep as Request
+from unum_runtime.protocol.runtime import MAX_DELIVERY_MS
 
 MINUTE_S = 60
 HOUR_S = 3600
@@ -80,8 +81,9 @@ class Sweep:
             raise ConstructError(workflow, f"sweep: every: expected whole minutes, at least one, got {interval_s:g} s")
         check_types(workflow, bool, {"sweep: nudge": self.nudge})
         silent_s = SILENT_FOR_S if self.silent_for is None else seconds(workflow, "sweep: silent_for", self.silent_for)
-        timeout_s, path = max(map(_known_timeout, hosts))
-        # A function may be silent for its whole timeout without any loss.
+        # A function may be silent for its whole timeout without any loss. None has a longer one than Lambda's limit, so
+        # the functions of most workflows need not be asked, which takes calls to the CDK's process.
+        timeout_s, path = max(map(_known_timeout, hosts)) if silent_s * 1000 <= MAX_DELIVERY_MS else (0, "")
         if silent_s <= timeout_s:
             raise ConstructError(
                 workflow,

@@ -29,8 +29,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]  # deployments on a bus
 
 
 @pytest.fixture(scope="module", params=sorted(RELEASES.iterdir()), ids=lambda folder: folder.name)
-def ended(bootstrapped: Emulator, request: pytest.FixtureRequest) -> Mapping[str, Description]:
-    """How executions ended of which two were started on the release, and one after this tree had been deployed."""
+def upgraded(bootstrapped: Emulator, request: pytest.FixtureRequest) -> Executions:
+    """Executions of which two were started on the release, and one after this tree had been deployed."""
     before = Executions(released(request.param), STACK)
     before.start("gated")
     start_and_ask(before, "asked")
@@ -42,7 +42,13 @@ def ended(bootstrapped: Emulator, request: pytest.FixtureRequest) -> Mapping[str
     after.open_gate("gated")
     for name in BUILDS:
         after.answer(name)
-    return {name: after.client.wait(name, timeout_s=180) for name in BUILDS}
+    return after
+
+
+@pytest.fixture(scope="module")
+def ended(upgraded: Executions) -> Mapping[str, Description]:
+    """How they ended."""
+    return {name: upgraded.client.wait(name, timeout_s=180) for name in BUILDS}
 
 
 def start_and_ask(executions: Executions, name: str) -> None:
@@ -78,10 +84,17 @@ def test_an_execution_ends_on_the_runtime_that_it_began_with(ended: Mapping[str,
     assert ended[name].output["trail"] == trail(*BUILDS[name])
 
 
-@pytest.mark.parametrize("ended", [RELEASES / "0.1.0"], indirect=True, ids=["0.1.0"])
+@pytest.mark.parametrize("upgraded", [RELEASES / "0.1.0"], indirect=True, ids=["0.1.0"])
 @pytest.mark.usefixtures("ended")
 def test_executions_of_a_release_without_stored_definitions_need_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "new", "--stack", STACK]) == 0
     assert "ExecutionSucceeded" in capsys.readouterr().out
     assert main(["history", "asked", "--stack", STACK]) == 1
     assert "release 0.1.0 stored no definitions" in capsys.readouterr().err
+
+
+def test_a_table_that_listed_nothing_lists_what_started_before_it_did(
+    upgraded: Executions, ended: Mapping[str, Description]
+) -> None:
+    listed = {each.name: each.status for each in upgraded.client.list().executions}
+    assert listed == {name: each.status for name, each in ended.items()}
