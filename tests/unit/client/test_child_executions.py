@@ -3,9 +3,14 @@
 import uuid
 from typing import Any
 
-from tests.unit.client.test_map_runs import client_of, each
+import pytest
+
+from tests.unit.client.test_map_runs import HERE, client_of, each
 from tests.unit.protocol.platform import Platform
+from unum_runtime.client.boto3_shapes.arns import ResourceNotFound
 from unum_runtime.client.reading.child_executions import ChildExecution
+from unum_runtime.client.stepfunctions import StepFunctionsClient
+from unum_runtime.errors import ClientError
 from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Collection
 
@@ -57,6 +62,29 @@ def test_children_are_told_apart_by_status_and_steps() -> None:
     assert [child.status for child in children(platform)] == [Status.FAILED, Status.SUCCEEDED, Status.SUCCEEDED]
     assert [[step.state for step in child.steps] for child in children(platform)] == [["A"], ["A"], ["A"]]
     assert [child.index for child in children(platform)] == [(0,), (1,), (2,)]
+
+
+def test_children_are_listed_as_executions_of_a_map_run() -> None:
+    platform = Platform.of(named(ToleratedFailureCount=1), A=work)
+    platform.start(value=["a", "bad", "c"])
+    platform.deliver_all()
+    boto3 = StepFunctionsClient(client_of(platform), definition=platform.workflow, home=HERE)
+    (run,) = boto3.list_map_runs(executionArn="e")["mapRuns"]
+    page = boto3.list_executions(mapRunArn=run["mapRunArn"], maxResults=2)
+    rest = boto3.list_executions(mapRunArn=run["mapRunArn"], nextToken=page["nextToken"], maxResults=2)
+    listed = [*page["executions"], *rest["executions"]]
+    assert [each["name"] for each in listed] == [child.name for child in children(platform)]
+    assert [each["status"] for each in listed] == ["SUCCEEDED", "FAILED", "SUCCEEDED"]
+    ids = [inside["id"] for inside in client_of(platform).describe("e").output["inside"] if inside]
+    assert {each["executionArn"].partition(":execution:")[2] for each in listed} >= {
+        each.partition(":execution:")[2] for each in ids
+    }
+    failed = boto3.list_executions(mapRunArn=run["mapRunArn"], statusFilter="FAILED")["executions"]
+    assert [each["name"] for each in failed] == [listed[1]["name"]]
+    with pytest.raises(ClientError, match="expected one of the two, got both"):
+        boto3.list_executions(mapRunArn=run["mapRunArn"], stateMachineArn="w")
+    with pytest.raises(ResourceNotFound):
+        boto3.list_executions(mapRunArn=f"{run['mapRunArn']}9")
 
 
 def test_names_differ_between_executions_and_are_the_same_at_every_delivery() -> None:

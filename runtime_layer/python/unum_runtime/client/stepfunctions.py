@@ -18,6 +18,7 @@ from unum_runtime.client.boto3_shapes.execution_shapes import (
     RedriveExecutionOutput,
     StartExecutionOutput,
     StopExecutionOutput,
+    child_item,
     execution_description,
     execution_item,
 )
@@ -38,6 +39,7 @@ from unum_runtime.client.reading.map_runs import MapRun
 from unum_runtime.client.reading.page_tokens import Page
 from unum_runtime.client.task_responses import ActivityTask
 from unum_runtime.errors import ClientError, InvalidExecutionInput
+from unum_runtime.model.checkpoint import Status
 from unum_runtime.model.ir import Home, Json, Workflow
 
 if TYPE_CHECKING:
@@ -190,14 +192,16 @@ class StepFunctionsClient:
         self,
         *,
         stateMachineArn: str | None = None,
+        mapRunArn: str | None = None,
         statusFilter: str | None = None,
         maxResults: int = 0,
         nextToken: str | None = None,
     ) -> ListExecutionsOutput:
-        """Return a page of executions, newest first.
+        """Return a page of executions, newest first, or of a Map Run's child executions, in the order of items.
 
         Args:
             stateMachineArn: ARN or name of the workflow; optional.
+            mapRunArn: ARN of a run of a distributed Map, without `stateMachineArn`.
             statusFilter: required status; None for any.
             maxResults: page size up to 1,000; 0 for 100. A page may have fewer executions although more pages follow.
             nextToken: token of the previous page; None for the first page.
@@ -206,11 +210,16 @@ class StepFunctionsClient:
             StateMachineDoesNotExist: the ARN belongs to another state machine.
             InvalidArn: neither an ARN nor a name.
             InvalidToken: `nextToken` belongs to another list.
-            ClientError: unknown status, or page size out of range.
+            ClientError: unknown status, page size out of range, or both ARNs.
+            ResourceNotFound: the workflow has no such Map Run.
             NoIndex: the table has no index for lists; the text says how to add it.
         """
-        self._arns.check_state_machine(stateMachineArn)
         status = checked_status(statusFilter, "statusFilter")
+        if mapRunArn is not None:
+            if stateMachineArn is not None:
+                raise ClientError("stateMachineArn, mapRunArn: expected one of the two, got both")
+            return self._list_children(mapRunArn, status, maxResults, nextToken)
+        self._arns.check_state_machine(stateMachineArn)
         page = self._client.list(status, limit=maxResults, token=nextToken)
         shown: ListExecutionsOutput = {"executions": [execution_item(each, self._arns) for each in page.executions]}
         return shown if page.token is None else {**shown, "nextToken": page.token}
@@ -250,12 +259,8 @@ class StepFunctionsClient:
             ExecutionDoesNotExist: the workflow has no such execution.
             ClientError: the client has a definition of another version, or none is stored.
         """
-        # No map run is stored: its ARN contains the execution, whose runs are computed and compared.
         name = self._arns.execution_of_map_run(mapRunArn)
-        for run in self._map_runs(name):
-            if self._arns.map_run(name, run.state, run.id) == mapRunArn:
-                return map_run_description(run, name, self._arns)
-        raise ResourceNotFound(f"mapRunArn: execution {name!r} has no map run {mapRunArn!r}")
+        return map_run_description(self._map_run(name, mapRunArn), name, self._arns)
 
     def get_execution_history(
         self,
@@ -352,6 +357,24 @@ class StepFunctionsClient:
         if not self.can_paginate(operation_name):
             raise ClientError(f"operation_name: expected one of {[*PAGED]}, got {operation_name!r}")
         return Paginator(getattr(self, operation_name))
+
+    def _list_children(
+        self, map_run_arn: str, status: Status | None, size: int, token: str | None
+    ) -> ListExecutionsOutput:
+        name = self._arns.execution_of_map_run(map_run_arn)
+        run = self._map_run(name, map_run_arn)
+        children = self._client.children(name, self._needed_definition(name))
+        found = [each for each in children if each.map_run == run.id and status in (None, each.status)]
+        shown, following = Page.asked(size, token, of=f"children/{map_run_arn}/{status}", reverse=False).of(found)
+        listed: ListExecutionsOutput = {"executions": [child_item(each, map_run_arn, self._arns) for each in shown]}
+        return listed if following is None else {**listed, "nextToken": following}
+
+    def _map_run(self, name: str, arn: str) -> MapRun:
+        # No map run is stored: its ARN contains the execution, whose runs are computed and compared.
+        for run in self._map_runs(name):
+            if self._arns.map_run(name, run.state, run.id) == arn:
+                return run
+        raise ResourceNotFound(f"mapRunArn: execution {name!r} has no map run {arn!r}")
 
     def _map_runs(self, name: str) -> list[MapRun]:
         return [run for run in self._client.map_runs(name, self._needed_definition(name)) if run.distributed]

@@ -48,6 +48,10 @@ class Arns:
         """Return the ARN of the execution `name`."""
         return f"{self._arn('execution')}:{name}"
 
+    def child_execution(self, label: str, name: str) -> str:
+        """Return the ARN of the child execution `name` of the distributed Map with `label`."""
+        return f"{self._arn('execution')}/{label}:{name}"
+
     def map_run(self, execution: str, state: str, run: str) -> str:
         """Return the ARN of the run `run` of the Map `state` in the execution `execution`."""
         return f"{self._arn('mapRun')}/{escape(state)}:{execution}:{run}"

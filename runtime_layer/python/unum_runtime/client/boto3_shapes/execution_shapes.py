@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 from unum_runtime.client.boto3_shapes.arns import Arns
 from unum_runtime.client.descriptions import Description
 from unum_runtime.client.events.journal import HistoryEvent
+from unum_runtime.client.reading.child_executions import ChildExecution
 from unum_runtime.client.reading.execution_list import ListedExecution
 from unum_runtime.model.checkpoint import Status, to_text
 
@@ -28,6 +29,7 @@ class ExecutionListItem(TypedDict):
     status: str
     startDate: "datetime"
     stopDate: "NotRequired[datetime]"
+    mapRunArn: NotRequired[str]
 
 
 class DescribeExecutionOutput(ExecutionListItem):
@@ -79,6 +81,19 @@ def execution_item(execution: ListedExecution, arns: Arns) -> ExecutionListItem:
         "startDate": execution.started_at,
     }
     return item if execution.stopped_at is None else {**item, "stopDate": execution.stopped_at}
+
+
+def child_item(child: ChildExecution, map_run: str, arns: Arns) -> ExecutionListItem:
+    """Return `child` of the Map Run with the ARN `map_run` in the shape of `list_executions`."""
+    item: ExecutionListItem = {
+        "executionArn": arns.child_execution(child.label, child.name),
+        "stateMachineArn": arns.state_machine,
+        "name": child.name,
+        "status": str(child.status),
+        "startDate": child.started_at,
+        "mapRunArn": map_run,
+    }
+    return item if child.stopped_at is None else {**item, "stopDate": child.stopped_at}
 
 
 def execution_description(execution: Description, arns: Arns, *, with_data: bool = True) -> DescribeExecutionOutput:

@@ -27,6 +27,7 @@ class ChildExecution:
         name: ``Execution.Name`` in the branch, a UUID.
         map_run: identifier of the Map Run, as in `MapRun.id`.
         state: name of the Map.
+        label: label of the Map, by default its name, which is in the ARN.
         index: branch index in each fan-out, outermost first, the Map's own last, from 0.
         status: ``RUNNING``, ``SUCCEEDED``, ``FAILED``, or ``ABORTED`` after an earlier end of the Map.
         input: input of the branch, after ``ItemSelector`` and ``ItemBatcher``.
@@ -41,6 +42,7 @@ class ChildExecution:
     name: str
     map_run: str
     state: str
+    label: str
     index: tuple[int, ...]
     status: Status
     input: Json
@@ -83,7 +85,7 @@ def _child(
     run: Run, opened: OpenScope, value: Json, status: Status, frames: Frames, steps: list[Checkpoint]
 ) -> ChildExecution:
     inside = branch_evaluation(run.state, frames[-1].index, value, opened.arrival.evaluation)
-    _, name, started_ms = child_execution(run.state, inside)
+    label, name, started_ms = child_execution(run.state, inside)
     last = run.timeline.last(frames)
     effect = None if last is None or isinstance(last.outcome, Collected) else plan(run.timeline.workflow, last)
     failure = effect.failure if isinstance(effect, BranchFailed) else None
@@ -91,6 +93,7 @@ def _child(
         name=name,
         map_run=run.id,
         state=run.timeline.workflow.visible_name(run.state.name),
+        label=label.removeprefix("/"),
         index=tuple(frame.index for frame in frames),
         status=status,
         input=value,
