@@ -17,8 +17,8 @@ class FunctionOptions:
             saves a write, and user code runs again on every duplicate. One Task must be certain to follow: its commit
             makes the outcome unique.
         memoize: share results between executions: user code runs once for each input, as long as the function's
-            version is the same and results are kept. Only for functions whose result depends on nothing but their
-            input.
+            version is the same and results are kept. An execution waits for a result that another one computes. Only
+            for functions whose result depends on nothing but their input.
 
     Raises:
         ValueError: the guard is unknown; an option is neither True nor False; or an option needs the checkpoint that
