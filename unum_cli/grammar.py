@@ -14,6 +14,8 @@ _EPILOG = (
 _DEFINITION = "definition in the Amazon States Language, as JSON or YAML, or compiled"
 _JSON = "JSON text, @FILE to read a file, - for standard input"
 
+_REDRIVABLE = ("FAILED", "TIMED_OUT", "ABORTED")
+
 _STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 
 _AMOUNTS = (
@@ -253,7 +255,7 @@ def _add_control(commands: _Commands) -> None:
     parser.add_argument("--error", metavar="NAME", help="error name of the stopped execution")
     parser.add_argument("--cause", metavar="TEXT", help="explanation for people")
     _add_execution(parser)
-    _add_execution(_add(commands, "redrive", "control", "continue a failed execution from what had succeeded"))
+    _add_redrive(commands)
     _add_execution(_add(commands, "nudge", "control", "send the events that an execution waits for again"))
     _add_execution(_add(commands, "why", "control", "show what an execution waits for"))
     parser = _add(commands, "fork", "control", "start an execution from a state of another one")
@@ -264,6 +266,20 @@ def _add_control(commands: _Commands) -> None:
     parser.add_argument("--input", metavar="JSON", help=f"input of the state, {_JSON} (default: as before)")
     parser.add_argument("--visit", metavar="N", type=int, default=1, help="visit of the state, counted from 1")
     _add_execution(parser)
+
+
+def _add_redrive(commands: _Commands) -> None:
+    parser = _add(commands, "redrive", "control", "continue failed executions from what had succeeded")
+    parser.add_argument("execution", metavar="EXECUTION", nargs="?", help="name of the execution; or give --status")
+    parser.add_argument(
+        "--on",
+        choices=("original", "current"),
+        help="versions to continue on: those of the execution, or those deployed now (default: those deployed now if "
+        "they can continue it)",
+    )
+    parser.add_argument("--status", choices=_REDRIVABLE, help="redrive all executions of this status")
+    parser.add_argument("--since", metavar="AGE", help="with --status, only those that ended in the last 90m, 2h or 3d")
+    _add_deployed(parser)
 
 
 def _add_definition(parser: argparse.ArgumentParser) -> None:

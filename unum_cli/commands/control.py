@@ -1,8 +1,9 @@
 """``unum stop``, ``redrive``, ``nudge``, ``fork`` and ``why``: operate executions of a deployed workflow."""
 
 import argparse
+import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
 
 from unum_cli.commands.arguments import execution_input
 from unum_cli.commands.command_errors import CommandFailed, UsageError
@@ -10,14 +11,15 @@ from unum_cli.commands.dead_letters import last_errors
 from unum_cli.commands.executions import connected, located, session_of
 from unum_cli.commands.printing import print_json
 from unum_runtime.client.client import Client
-from unum_runtime.client.control import Missing, Waits
+from unum_runtime.client.control import Missing, Redriven, Waits
+from unum_runtime.client.redrive_many import RedriveResult
 from unum_runtime.client.terminal.amounts import time_text
 from unum_runtime.errors import InvalidExecutionInput, InvalidName, UnumError
 from unum_runtime.model.checkpoint import to_text
+from unum_runtime.model.ir import Json
 from unum_runtime.protocol.history.pending import WaitsFor
 
-if TYPE_CHECKING:
-    from datetime import datetime
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 _REMEDIES = {
     WaitsFor.DELIVERY: "unum nudge {} sends its event again",
@@ -36,6 +38,8 @@ def run(options: argparse.Namespace) -> None:
     """
     if options.stack is None and options.control_alias is None:
         raise UsageError("--control-alias: expected the ARN of the control alias, got nothing; or give --stack STACK")
+    if options.command == "redrive":
+        _check_redrive(options)
     try:
         value = _input(options)
         client = connected(options)
@@ -43,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
             case "stop":
                 _print_time(client.stop(options.execution, options.error, options.cause), "stopped", options)
             case "redrive":
-                _print_time(client.redrive(options.execution), "redriven", options)
+                _redrive(client, options)
             case "fork":
                 _fork(client, value, options)
             case "nudge":
@@ -70,7 +74,7 @@ def _fork(client: Client, value: Mapping[str, object], options: argparse.Namespa
     _print_time(started.started_at, f"forked from {options.execution}", options, name=started.name)
 
 
-def _print_time(at: "datetime", done: str, options: argparse.Namespace, name: str | None = None) -> None:
+def _print_time(at: datetime, done: str, options: argparse.Namespace, name: str | None = None) -> None:
     name = name or options.execution
     if options.json:
         print_json({"name": name, "at": at.isoformat()})
@@ -125,3 +129,78 @@ def _to_json(missing: Missing) -> dict[str, object]:
 
 def _error(errors: Mapping[str, str], missing: Missing) -> dict[str, str]:
     return {"last_error": errors[missing.invocation]} if missing.invocation in errors else {}
+
+
+def _redrive(client: Client, options: argparse.Namespace) -> None:
+    """Redrive one execution or many, and print the chosen versions with the reason."""
+    if options.status is not None:
+        _redrive_all(client, options)
+    elif options.json:
+        print_json({"name": options.execution, **_redriven_json(client.redrive(options.execution, on=options.on))})
+    else:
+        print(_redriven_line(options.execution, client.redrive(options.execution, on=options.on)))
+
+
+def _check_redrive(options: argparse.Namespace) -> None:
+    """Raise UsageError for options that exclude each other."""
+    if (options.execution is None) == (options.status is None):
+        raise UsageError("expected either the name of an execution or --status, got both or neither")
+    if options.since is not None and options.status is None:
+        raise UsageError("--since: expected --status beside it, which says of what; a named execution has no range")
+    if options.since is not None:
+        _age(options.since)
+
+
+def _redrive_all(client: Client, options: argparse.Namespace) -> None:
+    """Redrive all executions of a status, and print a line for each and a summary.
+
+    Raises:
+        CommandFailed: some of them could not be redriven.
+    """
+    since = None if options.since is None else datetime.now(UTC) - _age(options.since)
+    results: list[RedriveResult] = []
+    for result in client.redrive_all(options.status, since=since, on=options.on):
+        results.append(result)
+        if not options.json:
+            print(_redriven_line(result.name, result.redriven) if result.redriven else _failure_line(result))
+    failed = [result for result in results if result.redriven is None]
+    if options.json:
+        print_json([_result_json(result) for result in results])
+    else:
+        print(f"{len(results) - len(failed)} redriven, {len(failed)} not")
+    if failed:
+        raise CommandFailed(
+            f"{len(failed)} of {len(results)} executions could not be redriven; the first is {_failure_line(failed[0])}"
+        )
+
+
+def _redriven_line(name: str, redriven: Redriven) -> str:
+    on = "" if redriven.on is None else f" on the {redriven.on} versions: {redriven.reason}"
+    rest = "" if redriven.is_done else "; results are still being copied, and it continues by itself"
+    return f"{name} redriven at {time_text(redriven)}{on}{rest}"
+
+
+def _failure_line(result: RedriveResult) -> str:
+    return f"{result.name}: {result.error}: {result.message}"
+
+
+def _redriven_json(redriven: Redriven) -> dict[str, Json]:
+    return {"at": redriven.isoformat(), "on": redriven.on, "reason": redriven.reason, "is_done": redriven.is_done}
+
+
+def _result_json(result: RedriveResult) -> dict[str, Json]:
+    if result.redriven is None:
+        return {"name": result.name, "error": result.error, "message": result.message}
+    return {"name": result.name, **_redriven_json(result.redriven)}
+
+
+def _age(text: str) -> timedelta:
+    """Return the age written as a number with the unit s, m, h or d.
+
+    Raises:
+        UsageError: another text.
+    """
+    match = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", text)
+    if match is None:
+        raise UsageError(f"--since: expected a number and s, m, h or d, such as 90m, 2h or 3d, got {text!r}")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})

@@ -5,12 +5,13 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError as BotoError
 from moto import mock_aws
 
 from unum_compiler import compile_workflow
@@ -20,6 +21,7 @@ from unum_runtime.client import Client
 from unum_runtime.client.control import Control
 from unum_runtime.client.descriptions import ForkedFrom
 from unum_runtime.errors import (
+    ClientError,
     DefinitionNotStored,
     ExecutionAlreadyExists,
     ExecutionDoesNotExist,
@@ -38,7 +40,7 @@ from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.list_index import INDEX, PARTITION, PLACE
 from unum_runtime.model.naming import WORKFLOWS_FOLDER, Execution
-from unum_runtime.protocol.control.operator_requests import ValidationException, VersionGone
+from unum_runtime.protocol.control.operator_requests import On, ValidationException, VersionGone
 from unum_runtime.protocol.control.sweep import Sweep
 from unum_runtime.protocol.delivery.deliver import step
 from unum_runtime.protocol.history.definition_records import read_definition
@@ -103,7 +105,7 @@ class Lambda:
     def get_function_configuration(self, **parameters: Any) -> Any:
         address = parameters["FunctionName"].replace("start-Flow", str(self.newest))
         if address not in self.services:
-            raise ClientError({"Error": {"Code": "ResourceNotFoundException"}}, "GetFunctionConfiguration")
+            raise BotoError({"Error": {"Code": "ResourceNotFoundException"}}, "GetFunctionConfiguration")
         variables = {"UNUM_WORKFLOWS": json.dumps({"Flow": self.services[address]})}
         return {"Version": address.rpartition(":")[2], "Environment": {"Variables": variables}}
 
@@ -292,9 +294,73 @@ def test_an_execution_of_another_definition_is_for_the_handler_of_its_version(de
     deployed.failed()
     deployed.functions.deploy(2, "new")
     deployed.functions.called.clear()
-    deployed.client.redrive("e")
+    redriven = deployed.client.redrive("e", on="original")
     assert deployed.functions.called == ["2", "1"]
     assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
+    assert (redriven.on, redriven.reason) == (On.ORIGINAL, "it was asked for")
+
+
+def test_a_redrive_goes_on_with_what_is_deployed_now_if_that_can_continue(deployed: Deployed) -> None:
+    deployed.failed()
+    deployed.functions.deploy(2, "new")
+    redriven = deployed.client.redrive("e")
+    assert (redriven.on, redriven.reason) == (On.CURRENT, "they can continue from what is committed")
+    deployed.run("B", 2, lambda event: {"mended": event})
+    assert deployed.client.describe("e").output == {"mended": {"mended": {"n": 1}}}, "of B, then of B2"
+    with pytest.raises(ExecutionNotRedrivable, match="SUCCEEDED"):
+        deployed.client.redrive("e")
+
+
+def test_a_redrive_that_the_new_definition_cannot_continue_stays_on_the_old_one_and_says_why(
+    deployed: Deployed,
+) -> None:
+    deployed.failed()
+    deployed.functions.definitions["without A"] = definition("B", "B2")
+    deployed.functions.deploy(2, "without A")
+    with pytest.raises(ExecutionNotRedrivable, match=r"state 'A': execution 'e' has committed it.*does not exist"):
+        deployed.client.redrive("e", on="current")
+    assert deployed.functions.sent() == []
+    redriven = deployed.client.redrive("e")
+    assert redriven.on is On.ORIGINAL
+    assert redriven.reason.startswith("not on the current ones: state 'A'")
+    assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
+    assert deployed.client.redrive("e").reason == "an earlier redrive runs on them"
+
+
+def test_a_redrive_on_the_original_versions_runs_the_code_of_before(deployed: Deployed) -> None:
+    deployed.failed()
+    deployed.functions.deploy(2, "old")
+    assert deployed.client.redrive("e", on="original").on is On.ORIGINAL
+    assert [address for address, _ in deployed.functions.sent()] == [at("B", 1)]
+
+
+def test_without_the_definition_of_before_a_redrive_stays_on_it(deployed: Deployed) -> None:
+    deployed.failed()
+    table = boto3.resource("dynamodb").Table("state")
+    for item in table.scan()["Items"]:
+        if str(item["pk"]).startswith("definition"):
+            table.delete_item(Key={"pk": item["pk"], "sk": item["sk"]})
+    deployed.functions.deploy(2, "new")
+    with pytest.raises(DefinitionNotStored):
+        deployed.client.redrive("e", on="current")
+    assert deployed.client.redrive("e").on is On.ORIGINAL
+
+
+def test_many_are_redriven_and_each_says_how_it_went(deployed: Deployed) -> None:
+    for name in ("e", "f", "g"):
+        deployed.failed(name)
+    deployed.functions.sent()
+    deployed.client.redrive("f")
+    deployed.functions.sent()
+    results = {result.name: result for result in deployed.client.redrive_all("FAILED")}
+    assert {name for name, result in results.items() if result.redriven} == {"e", "g"}
+    assert [*deployed.client.redrive_all("FAILED")] == []
+    with pytest.raises(ClientError, match="status: expected one of"):
+        deployed.client.redrive_all("RUNNING")
+    with pytest.raises(ClientError, match="on: expected one of"):
+        deployed.client.redrive_all("FAILED", on="newest")
+    with pytest.raises(ClientError, match="expected a time with a time zone"):
+        deployed.client.redrive_all("FAILED", since=datetime.now())  # noqa: DTZ005 - that is the mistake
 
 
 def test_nobody_hands_on_what_was_handed_on(deployed: Deployed) -> None:

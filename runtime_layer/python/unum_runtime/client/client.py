@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from unum_runtime.client.address import check_address, check_queues
-from unum_runtime.client.control import Control, Waits
+from unum_runtime.client.control import Control, Redriven, Waits
 from unum_runtime.client.descriptions import Description, Started, Step, to_datetime
 from unum_runtime.client.polling import Pauses, Waiter
 from unum_runtime.client.reading import stored_steps
@@ -18,6 +18,7 @@ from unum_runtime.client.reading.map_runs import MapRun, map_runs
 from unum_runtime.client.reading.page_tokens import checked_size
 from unum_runtime.client.reading.progress import Progress, progress
 from unum_runtime.client.reading.stored_definitions import definition_of
+from unum_runtime.client.redrive_many import RedriveResult, redrive_all
 from unum_runtime.client.sharing import START_LEASE_MS, Sharing
 from unum_runtime.client.task_responses import ActivityTask, Tasks
 from unum_runtime.clock import Clock, SystemClock
@@ -26,6 +27,7 @@ from unum_runtime.model.checkpoint import Checkpoint, Status, start_record, to_t
 from unum_runtime.model.envelope import Writer, start_request
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Execution, Name, lease_key, start_key
+from unum_runtime.protocol.control.operator_requests import On
 from unum_runtime.protocol.delivery.lease import Lease, maintain_by_default
 from unum_runtime.protocol.history.definition_records import read_definition
 from unum_runtime.protocol.history.start_records import checked_input, checked_name, record_start
@@ -395,9 +397,13 @@ class Client:
         """Stop an execution; see `Control.stop`."""
         return self._control.stop(name, error, cause)
 
-    def redrive(self, name: str) -> "datetime":
+    def redrive(self, name: str, *, on: On | str | None = None) -> Redriven:
         """Resume a failed execution; see `Control.redrive`."""
-        return self._control.redrive(name)
+        return self._control.redrive(name, on=on)
+
+    def redrive_all(self, status: Status | str = Status.FAILED, **more: Any) -> Iterator[RedriveResult]:
+        """Resume all executions of a status; see `redrive_many.redrive_all`, also for `since` and `on`."""
+        return redrive_all(self.list, self._control.redrive, status, **more)
 
     def nudge(self, name: str) -> Waits:
         """Resend pending events; see `Control.nudge`."""
@@ -438,12 +444,8 @@ class Client:
         key = lease_key(start_key(self.workflow, record.name.execution.name))
         # A random owner: two clients in one process must not share a claim.
         lease = Lease(store=self.store, clock=self.clock, key=key, owner=uuid.uuid4().hex, duration_ms=START_LEASE_MS)
-        return Sharing(
-            lease=lease,
-            has_begun=partial(self._has_begun, record),
-            invoke=partial(self._invoke, record),
-            maintain=self.maintain_leases,
-        )
+        has_begun, invoke = partial(self._has_begun, record), partial(self._invoke, record)
+        return Sharing(lease=lease, has_begun=has_begun, invoke=invoke, maintain=self.maintain_leases)
 
     def _create_record(self, draft: Checkpoint) -> Checkpoint:
         """Store the start record `draft`; return it, or an earlier record with that name."""

@@ -5,14 +5,15 @@ to invoke.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Self
 
 from unum_runtime.aws.caller import LONGEST_CALL_S
 from unum_runtime.client.address import check_alias
 from unum_runtime.client.alias_requests import Caller, send_request
 from unum_runtime.client.descriptions import Started, to_datetime
 from unum_runtime.errors import (
+    ClientError,
     DefinitionNotStored,
     ExecutionAlreadyExists,
     ExecutionDoesNotExist,
@@ -22,7 +23,7 @@ from unum_runtime.errors import (
 from unum_runtime.model.ir import Json
 from unum_runtime.protocol.control import definition_request, operator_requests
 from unum_runtime.protocol.control.operator_requests import Control as Operation
-from unum_runtime.protocol.control.operator_requests import ValidationException, VersionGone
+from unum_runtime.protocol.control.operator_requests import On, ValidationException, VersionGone
 from unum_runtime.protocol.history.pending import WaitsFor
 from unum_runtime.protocol.history.start_records import checked_input, checked_name
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from boto3 import Session
 
 _ERRORS = (
+    DefinitionNotStored,
     ExecutionAlreadyExists,
     ExecutionDoesNotExist,
     ExecutionNotRedrivable,
@@ -75,6 +77,28 @@ class Waits:
 
     count: int
     missing: tuple[Missing, ...]
+
+
+class Redriven(datetime):
+    """Time of a redrive, with the versions that it continues on.
+
+    Attributes:
+        on: ``original`` or ``current``; None if the handler of an older release answered, which does not say.
+        reason: reason of the choice.
+        is_done: False if results are still being copied; the control function continues by itself.
+    """
+
+    on: On | None
+    reason: str
+    is_done: bool
+
+    @classmethod
+    def of(cls, answer: Json) -> Self:
+        """Build the time from a control request's answer."""
+        made = cls.fromtimestamp(answer["redriven_ms"] / 1000, UTC)
+        made.on = On(answer["on"]) if "on" in answer else None
+        made.reason, made.is_done = answer.get("reason", ""), answer.get("is_done", True)
+        return made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,23 +148,29 @@ class Control:
         """
         return to_datetime(self._request(Operation.STOP, name, error=error, cause=cause)["stopped_ms"])
 
-    def redrive(self, name: str) -> datetime:
+    def redrive(self, name: str, *, on: On | str | None = None) -> Redriven:
         """Resume a failed execution: successful steps are kept, failed ones run again.
 
         Args:
             name: execution name.
+            on: ``original`` for the functions and the definition on which the execution has run so far; ``current``
+                for those deployed now, if they can continue from what is committed; default: ``current``, or
+                ``original`` if they cannot.
 
         Returns:
-            Redrive time.
+            Redrive time, with the choice and its reason.
 
         Raises:
             ExecutionDoesNotExist: no execution of that name.
-            ExecutionNotRedrivable: it did not fail, its TimeoutSeconds or retention has passed, or no step of it can
-                run again.
+            ExecutionNotRedrivable: it did not fail, its TimeoutSeconds or retention has passed, no step of it can run
+                again, or the current definition cannot continue it; the text names the state.
+            DefinitionNotStored: `on` is ``current``, and the definition of the execution is unknown.
+            ClientError: `on` is another text.
             VersionGone: the version of the execution no longer exists.
             InvokeError: unknown whether the execution continues; call again.
         """
-        return to_datetime(self._request(Operation.REDRIVE, name)["redriven_ms"])
+        chosen: dict[str, Json] = {} if on is None else {"on": str(checked_on(on))}
+        return Redriven.of(self._request(Operation.REDRIVE, name, **chosen))
 
     def nudge(self, name: str) -> Waits:
         """Resend pending events of an execution, except Tasks with a task token in use; poll its jobs.
@@ -228,6 +258,17 @@ class Control:
         """
         request = operator_requests.request(operation, execution, **content)
         return send_request(self.caller, self.control_alias, request, *_ERRORS)
+
+
+def checked_on(on: On | str | None) -> On | None:
+    """Return the versions named `on`; None for none.
+
+    Raises:
+        ClientError: unknown name.
+    """
+    if on is not None and on not in list(On):
+        raise ClientError(f"on: expected one of {[*map(str, On)]}, or None, got {on!r}")
+    return None if on is None else On(on)
 
 
 def _parse_waits(answer: Json) -> Waits:

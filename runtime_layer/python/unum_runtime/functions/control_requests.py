@@ -13,7 +13,7 @@ from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.aws.failure_queue import FailureQueue
 from unum_runtime.aws.invoker import PARALLEL_CALLS
 from unum_runtime.cold_start.records import replace
-from unum_runtime.errors import ClientError, NotOurEvent
+from unum_runtime.errors import ClientError, DefinitionNotStored, ExecutionNotRedrivable, NotOurEvent
 from unum_runtime.functions import function_versions
 from unum_runtime.functions.configuration import services
 from unum_runtime.functions.dead_letters import Postman
@@ -22,13 +22,17 @@ from unum_runtime.functions.function_versions import addresses, begun_at, functi
 from unum_runtime.functions.runtime_factory import index_of, runtime_of
 from unum_runtime.model.checkpoint import Began, to_text
 from unum_runtime.model.envelope import Envelope
-from unum_runtime.model.ir import Json
+from unum_runtime.model.ir import Json, Workflow
 from unum_runtime.model.naming import Execution, control_alias
 from unum_runtime.protocol.control import definition_request, operator_requests, versions
 from unum_runtime.protocol.control.fork import ForkRequest
-from unum_runtime.protocol.control.operator_requests import Control, Request
+from unum_runtime.protocol.control.operator_requests import Control, On, Request
+from unum_runtime.protocol.control.redrive import under_way
 from unum_runtime.protocol.control.sweep import Sweep, is_sweep, sweep
+from unum_runtime.protocol.control.versions import pinned
 from unum_runtime.protocol.delivery.deliver import step
+from unum_runtime.protocol.history.definition_records import read_definition
+from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.requests.start_alias import refusal
 from unum_runtime.protocol.runtime import Runtime
 
@@ -96,16 +100,75 @@ def _run_request(request: Request, event: Mapping[str, Json], context: Any) -> J
         return operator_requests.answer(here, request, None)
     if request.fork is not None:
         return _fork(here, request, request.fork, event, context)
+    if request.control is Control.REDRIVE:
+        return _redrive(here, request, event, context)
     found = versions.runs_on(here.store, here.workflow.name, request.execution)
     if found.digest not in (None, here.workflow.digest):
         return _forward(here, found, request, event)
-    began = found.began
-    if began is None or (request.control is Control.REDRIVE and not request.handed_on):
-        began = _newest_versions(context)
+    began = found.began or _newest_versions(context)
+    return _perform(_runtime_from(found, began, context), request, began, event, context)
+
+
+def _redrive(here: Runtime, request: Request, event: Mapping[str, Json], context: Any) -> Json:
+    """Redrive an execution on the versions asked for; else on the current ones if they can continue it.
+
+    Returns:
+        The answer, with the chosen versions as ``on``, and the ``reason``.
+    """
+    steps = from_start(here.store, here.workflow.name, request.execution)
+    found, begun = versions.runs_on_after(steps), pinned(here.store, here.workflow.name, steps[-1].name.following)
+    if begun is not None:
+        on = On.ORIGINAL if begun.digest == found.digest != here.workflow.digest else On.CURRENT
+        if request.on not in (None, on):
+            raise ExecutionNotRedrivable(
+                f"execution {request.execution!r}: a redrive on {on} has begun and is not finished; redrive on that"
+            )
+        done = _redrive_on(here, found, begun, request, event, context)
+        return _say(done, on, "an unfinished redrive continues on the versions that it began with")
+    if found.digest in (None, here.workflow.digest):
+        on = On.ORIGINAL if request.handed_on else request.on or On.CURRENT
+        began = found.began if on is On.ORIGINAL and found.began else _newest_versions(context)
+        rt = _runtime_from(found, began, context)
+        return _say(_perform(rt, request, began, event, context), on, "both have the same definition")
+    if request.on is On.ORIGINAL or under_way(steps) is not None:
+        reason = "it was asked for" if request.on else "an earlier redrive runs on them"
+        return _say(_forward(here, found, request, event), On.ORIGINAL, reason)
+    try:
+        newest = versions.RunsOn(here.workflow.digest, _newest_versions(context))
+        done = _redrive_on(here, found, newest, request, event, context)
+    except (ExecutionNotRedrivable, DefinitionNotStored) as refused:
+        if request.on is On.CURRENT:
+            raise
+        return _say(_forward(here, found, request, event), On.ORIGINAL, f"not on the current ones: {refused}")
+    return _say(done, On.CURRENT, "they can continue from what is committed")
+
+
+def _redrive_on(
+    here: Runtime,
+    found: versions.RunsOn,
+    chosen: versions.RunsOn,
+    request: Request,
+    event: Mapping[str, Json],
+    context: Any,
+) -> Json:
+    """Redrive an execution that runs on version `found` so far on the version `chosen`."""
+    if chosen.digest != here.workflow.digest:
+        return _forward(here, chosen, request, event)
+    began, old = chosen.began or _newest_versions(context), None
+    if found.digest not in (None, chosen.digest):
+        old = read_definition(here.store, here.workflow.name, found.digest)
+    return _perform(_runtime_from(chosen, began, context), request, began, event, context, old)
+
+
+def _say(done: Json, on: On, reason: str) -> Json:
+    """Return the answer `done` with the chosen versions; a refusal stays as it is."""
+    return done if "error" in done else {**done, "on": on, "reason": reason}
+
+
+def _runtime_from(found: versions.RunsOn, began: Began, context: Any) -> Runtime:
     rt = _runtime(began, context)
-    if found.digest is None:  # no delivery has begun it, so it starts at the function of the start alias
-        rt = replace(rt, own_address=began.address)
-    return _perform(rt, request, began, event, context)
+    # No delivery has begun it, so it starts at the function of the start alias.
+    return replace(rt, own_address=began.address) if found.digest is None else rt
 
 
 def _fork(here: Runtime, request: Request, asked: ForkRequest, event: Mapping[str, Json], context: Any) -> Json:
@@ -117,11 +180,18 @@ def _fork(here: Runtime, request: Request, asked: ForkRequest, event: Mapping[st
     return _perform(_runtime(began, context), request, began, event, context)
 
 
-def _perform(rt: Runtime, request: Request, began: Began, event: Mapping[str, Json], context: Any) -> Json:
+def _perform(
+    rt: Runtime,
+    request: Request,
+    began: Began,
+    event: Mapping[str, Json],
+    context: Any,
+    old: Workflow | None = None,
+) -> Json:
     """Perform a request, and send its rest to another delivery when time runs out."""
     if request.control is not Control.WHY:  # the others continue or begin an execution on this version
         keep_definition(rt)
-    found = operator_requests.answer(replace(rt, concurrently=_at_once), request, began)
+    found = operator_requests.answer(replace(rt, concurrently=_at_once), request, began, old)
     if found.get(operator_requests.IS_DONE) is False:
         rt.log("left to another delivery", control=request.control, execution=request.execution)
         # At this version, which the copies are of: the alias may have moved on.

@@ -10,6 +10,7 @@ from contextlib import suppress
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import NotOurEvent, RefusedDelivery
 from unum_runtime.model.checkpoint import Checkpoint, ForkOrigin, Phase, Success
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import Name, Scope, checkpoint_key
 from unum_runtime.protocol.control.forking import finish, unfinished
 from unum_runtime.protocol.delivery.delivery_state import DeliveryState
@@ -93,24 +94,20 @@ def _first_own_step(record: Checkpoint, origin: ForkOrigin) -> Missing:
     )
 
 
-def own_steps(rt: Runtime, execution_name: str) -> list[Checkpoint]:
-    """Return the start record and the steps of the top level of an execution on this version.
+def own_steps(rt: Runtime, execution_name: str, old: Workflow | None = None) -> list[Checkpoint]:
+    """Return the start record and the steps of the top level of an execution on this version, or on `old`.
 
     Raises:
         ExecutionDoesNotExist: no execution has that name.
         NotOurEvent: the execution runs on another version.
     """
     steps = from_start(rt.store, rt.workflow.name, execution_name)
-    for step in steps:
-        if not is_own(rt, step):
-            raise NotOurEvent(f"{step.name}: expected IR {rt.workflow.digest}, found IR {step.digest}")
+    # A redrive may continue on another version than the steps before it, and nothing plans from those again.
+    last = next((step for step in reversed(steps) if step.state or step.fork), None)
+    digests = {each.digest for each in (rt.workflow, old) if each is not None}
+    if last is not None and last.digest not in digests:
+        raise NotOurEvent(f"{last.name}: expected IR {rt.workflow.digest}, found IR {last.digest}")
     return steps
-
-
-def is_own(rt: Runtime, checkpoint: Checkpoint) -> bool:
-    """Return True if this version can plan from `checkpoint`. Only steps and start records of forks have a version."""
-    has_version = checkpoint.state or checkpoint.fork is not None
-    return not has_version or checkpoint.digest == rt.workflow.digest
 
 
 def _missing(found: Iterable[Gap]) -> list[Missing]:

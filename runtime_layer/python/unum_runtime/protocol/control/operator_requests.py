@@ -10,7 +10,7 @@ from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import ClientError, TimeIsShort
 from unum_runtime.model.checkpoint import Began, Failure, Success
 from unum_runtime.model.envelope import MARK, WIRE_VERSION, other_version
-from unum_runtime.model.ir import Json
+from unum_runtime.model.ir import Json, Workflow
 from unum_runtime.model.naming import NAME_RULE, is_name
 from unum_runtime.protocol.control.fork import ForkRequest, fork, found
 from unum_runtime.protocol.control.nudge import missing, nudge
@@ -53,6 +53,16 @@ class Control(StrEnum):
     WHY = "why"
 
 
+class On(StrEnum):
+    """Versions that a redrive continues on."""
+
+    ORIGINAL = "original"
+    """The functions and the definition on which the execution has run so far."""
+
+    CURRENT = "current"
+    """The functions and the definition that are deployed now."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """A control request.
@@ -64,6 +74,7 @@ class Request:
         fork: details of a fork; None for other kinds.
         handed_on: True if the handler of another version has forwarded it.
         silent_ms: for nudge and why, only commits overdue by so many milliseconds; 0 for all.
+        on: for redrive, the versions to continue on; None for the current ones, or else the original ones.
     """
 
     control: Control
@@ -72,6 +83,7 @@ class Request:
     fork: ForkRequest | None
     handed_on: bool
     silent_ms: int = 0
+    on: On | None = None
 
 
 def request(control: Control, execution: str, /, **content: Json) -> dict[str, Json]:
@@ -81,7 +93,7 @@ def request(control: Control, execution: str, /, **content: Json) -> dict[str, J
         control: its kind.
         execution: name of the execution.
         content: for stop ``error`` and ``cause``; for fork ``node``, ``name`` and optionally ``visit`` and ``input``;
-            for nudge and why optionally ``silent_ms``.
+            for nudge and why optionally ``silent_ms``; for redrive optionally ``on``.
     """
     return {MARK: WIRE_VERSION, "control": control, "execution": execution, **content}
 
@@ -115,6 +127,7 @@ def parse(event: Json) -> Request:
         fork=_fork_request(execution, event) if control is Control.FORK else None,
         handed_on=event.get(HANDED_ON) is True,
         silent_ms=checked_silent_ms(event.get(SILENT, 0)),
+        on=_checked_on(event.get("on")),
     )
 
 
@@ -132,13 +145,14 @@ def fork_runs_on(store: Store, workflow: str, asked: ForkRequest) -> RunsOn | No
     return RunsOn(record.digest, record.began) if record is not None and asked.is_of(record) else None
 
 
-def answer(rt: Runtime, asked: Request, began: Began | None) -> Json:
+def answer(rt: Runtime, asked: Request, began: Began | None, old: Workflow | None = None) -> Json:
     """Perform a control request and return its answer, with `IS_DONE` False if a part of it is left.
 
     Args:
         rt: a runtime of the execution's version; for a fork, of any version.
         asked: the request.
         began: the versions whose addresses `rt` knows; None for a stop, which needs none.
+        old: for a redrive on another IR than before, the IR before; else None.
 
     Raises:
         ClientError: the request is impossible; the text says why.
@@ -150,7 +164,7 @@ def answer(rt: Runtime, asked: Request, began: Began | None) -> Json:
         case Request(control=Control.WHY):
             return _shown(missing(rt, asked.execution, silent_ms=asked.silent_ms))
         case Request(control=Control.REDRIVE):
-            return _redriven(rt, asked, began)
+            return _redriven(rt, asked, began, old)
         case Request(control=Control.STOP):
             execution = start_record(rt.store, rt.workflow.name, asked.execution).name.execution
             return {"stopped_ms": stop(rt, execution, asked.failure).committed_ms}
@@ -166,9 +180,9 @@ def _nudged(rt: Runtime, asked: Request) -> dict[str, Json]:
         return {**_shown(missing(rt, asked.execution)), IS_DONE: False}
 
 
-def _redriven(rt: Runtime, asked: Request, began: Began | None) -> dict[str, Json]:
+def _redriven(rt: Runtime, asked: Request, began: Began | None, old: Workflow | None) -> dict[str, Json]:
     try:
-        return {"redriven_ms": redrive(rt, asked.execution, began)}
+        return {"redriven_ms": redrive(rt, asked.execution, began, old)}
     except TimeIsShort:
         return {"redriven_ms": rt.clock.now_ms(), IS_DONE: False}
 
@@ -192,6 +206,17 @@ def checked_silent_ms(value: Json) -> int:
     if type(value) is not int or value < 0:
         raise ValidationException(f"{SILENT}: expected milliseconds, a whole number from 0 on, got {value!r}")
     return value
+
+
+def _checked_on(value: Json) -> On | None:
+    """Return the versions named `value`; None for none.
+
+    Raises:
+        ValidationException: unknown name.
+    """
+    if value is not None and value not in list(On):
+        raise ValidationException(f"on: expected one of {[*map(str, On)]}, or nothing, got {value!r}")
+    return None if value is None else On(value)
 
 
 def _fork_request(execution: str, event: Mapping[str, Json]) -> ForkRequest:

@@ -9,10 +9,12 @@ Source: AWS Step Functions Developer Guide, "Restarting state machine executions
 
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionNotRedrivable
-from unum_runtime.model.checkpoint import Began, Checkpoint, Status
+from unum_runtime.model.checkpoint import Began, Checkpoint, Status, Success
+from unum_runtime.model.ir import Workflow
 from unum_runtime.model.list_index import Kind
 from unum_runtime.model.list_index import entry as list_entry
 from unum_runtime.model.naming import Execution
+from unum_runtime.protocol.control.compatibility import check_steps, planned_anew
 from unum_runtime.protocol.control.entry import Entry, commit_step, entered, entering, planned
 from unum_runtime.protocol.control.forking import unfinished
 from unum_runtime.protocol.control.nudge import nudge, own_steps
@@ -20,32 +22,34 @@ from unum_runtime.protocol.control.redrive_fan_out import carry, pure_failure, r
 from unum_runtime.protocol.control.versions import pin, pinned
 from unum_runtime.protocol.history.timeline import redrives
 from unum_runtime.protocol.planning.evaluation import REDRIVES, deadline
-from unum_runtime.protocol.planning.plan import Effect, Invoke, OpenScope
+from unum_runtime.protocol.planning.plan import Effect, Finish, Invoke, OpenScope
 from unum_runtime.protocol.runtime import Runtime
 
 
-def redrive(rt: Runtime, execution_name: str, began: Began | None = None) -> int:
+def redrive(rt: Runtime, execution_name: str, began: Began | None = None, old: Workflow | None = None) -> int:
     """Continue a failed execution; nudge it if an earlier redrive is still running.
 
     The earlier redrive may have died between its commit and its event; only another redrive sends that event.
 
     Args:
-        rt: a runtime of the execution's IR with the addresses of all functions.
+        rt: a runtime with the addresses of all functions; of the execution's IR, unless `old` is given.
         execution_name: name of the execution.
         began: the versions to run on from here; None for those so far.
+        old: the IR that the execution runs on so far; None for that of `rt`.
 
     Returns:
         Time of the redrive, in milliseconds since 1970.
 
     Raises:
         ExecutionDoesNotExist: no execution has that name.
-        ExecutionNotRedrivable: the execution did not fail, its time is over, or no part of it could run again.
+        ExecutionNotRedrivable: the execution did not fail, its time is over, no part of it could run again, or the IR
+            of `rt` cannot continue what was committed under `old`.
         NotOurEvent: the execution runs on another version.
         TimeIsShort: some copies are left; redrive again.
         UnumError: a service did not answer; redrive again.
     """
-    steps = own_steps(rt, execution_name)
-    redriven = under_way(steps) or _begin_again(rt, steps, began)
+    steps = own_steps(rt, execution_name, old)
+    redriven = under_way(steps) or _begin_again(rt, old or rt.workflow, steps, began)
     nudge(rt, execution_name)
     return redriven.committed_ms
 
@@ -56,10 +60,12 @@ def under_way(steps: list[Checkpoint]) -> Checkpoint | None:
     return found[-1][1] if found and steps[-1].ending is None else None
 
 
-def _begin_again(rt: Runtime, steps: list[Checkpoint], began: Began | None) -> Checkpoint:
+def _begin_again(rt: Runtime, old: Workflow, steps: list[Checkpoint], began: Began | None) -> Checkpoint:
     *_, before, last = _redrivable(rt, steps)
-    was = planned(rt.workflow, before)
-    entry = None if last.state and pure_failure(rt.workflow, was, last) else entered(was)
+    was = planned(old, before)
+    is_pure = bool(last.state) and pure_failure(old, was, last)
+    base = last if is_pure and isinstance(last.outcome, Success) and old is not rt.workflow else before
+    entry = _entry(rt, old, base, was, is_pure=is_pure)
     if entry is None:
         raise ExecutionNotRedrivable(
             f"execution {last.name.execution.name!r} ended after {last.state!r} by no user code: it would again, so "
@@ -67,17 +73,35 @@ def _begin_again(rt: Runtime, steps: list[Checkpoint], began: Began | None) -> C
         )
     # Two redrives at once compete for this name, and the loser continues from the winner's commit.
     name = replace(last.name, step=last.name.step + 1)
-    checkpoint, following = entering(rt, name, _counted(rt, _waiting_on(entry, was), steps))
-    if isinstance(was, OpenScope):
+    entry = _waiting_on(entry, was) if base is before else entry
+    checkpoint, following = entering(rt, name, _counted(rt, entry, steps))
+    if isinstance(was, OpenScope) and base is before:
         again = same_size(was, following)
         # A redrive that has begun to copy was checked before. Reading a wide scope again would take long.
-        if pinned(rt.store, rt.workflow.name, name) is None and not runs_again(rt, was, again):
+        if pinned(rt.store, rt.workflow.name, name) is None and not runs_again(rt, old, was, again):
             _refuse_if_failed(was, last)
         pin(rt, name, began)
         # Copies come first: once the commit below exists, deliveries read the new scope.
-        carry(rt, was, again)
+        carry(rt, old, was, again)
     listed = list_entry(rt.workflow.name, checkpoint.name.execution, Kind.REDRIVEN)
     return commit_step(rt, replace(checkpoint, began=began), listed)
+
+
+def _entry(rt: Runtime, old: Workflow, base: Checkpoint, was: Effect, *, is_pure: bool) -> Entry | None:
+    """Return the entry of the state to continue with, after the last commit `base` that is kept; None without one.
+
+    By the same definition that is the state that failed. By another one it is what follows `base` there, which may be
+    new, and may mend a failure without user code.
+    """
+    if old is rt.workflow:
+        return None if is_pure else entered(was)
+    check_steps(old, rt.workflow, [base])
+    effect = planned_anew(rt.workflow, base)
+    if isinstance(effect, Finish) and isinstance(effect.ending.outcome, Success):
+        raise ExecutionNotRedrivable(
+            f"state {base.state!r}: by the definition deployed now, no state runs after it; redrive on the original one"
+        )
+    return entered(effect)
 
 
 def _refuse_if_failed(opened: OpenScope, last: Checkpoint) -> None:
@@ -89,7 +113,7 @@ def _refuse_if_failed(opened: OpenScope, last: Checkpoint) -> None:
 def _waiting_on(entry: Entry, was: Effect) -> Entry:
     """Return `entry` with the Wait's end time, if `was` is a Wait; retry intervals are over."""
     # A redriven Wait keeps its original end; waiting its whole duration again would be a second Wait.
-    if not isinstance(was, Invoke) or was.retries:
+    if not isinstance(was, Invoke) or was.retries or was.state != entry.state:
         return entry
     return replace(entry, continuation=replace(entry.continuation, until_ms=was.due_ms))
 

@@ -11,6 +11,7 @@ from unum_runtime.errors import ExecutionNotRedrivable
 from unum_runtime.model.checkpoint import Checkpoint, Failure, Phase
 from unum_runtime.model.ir import Json, Work, Workflow
 from unum_runtime.model.naming import SHARD_SIZE, Frames, checkpoint_key
+from unum_runtime.protocol.control.compatibility import check_steps, planned_anew
 from unum_runtime.protocol.control.copying import copy_branches, parts_left
 from unum_runtime.protocol.control.entry import planned
 from unum_runtime.protocol.fanout.packing import commit_packed, place_of
@@ -37,32 +38,34 @@ class Kept:
     is_over: bool
 
 
-def runs_again(rt: Runtime, before: OpenScope, after: OpenScope) -> bool:
-    """Return True if any part of scope `before` runs again when `after` replaces it.
+def runs_again(rt: Runtime, old: Workflow, before: OpenScope, after: OpenScope) -> bool:
+    """Return True if any part of scope `before`, opened under `old`, runs again when `after` replaces it.
 
     Raises:
-        ExecutionNotRedrivable: a part of it would fail again.
+        ExecutionNotRedrivable: a part of it would fail again, or cannot continue on this version.
     """
     # No short circuit: every branch may be a reason to refuse.
     again = [
-        _runs_again(rt, kept) for shard in range(before.scope.shards) for kept in _kept_in(rt, before, after, shard)
+        _runs_again(rt, old, kept)
+        for shard in range(before.scope.shards)
+        for kept in _kept_in(rt, old, before, after, shard)
     ]
     return any(again)
 
 
-def carry(rt: Runtime, before: OpenScope, after: OpenScope) -> None:
-    """Copy the kept steps of the scope `before` to their names in `after`.
+def carry(rt: Runtime, old: Workflow, before: OpenScope, after: OpenScope) -> None:
+    """Copy the kept steps of the scope `before`, opened under `old`, to their names in `after`.
 
     Raises:
         TimeIsShort: some steps are left; call it again.
         StoreError: some steps may not have been copied; call it again.
     """
     for shard in parts_left(rt, after.scope):
-        kept = _kept_in(rt, before, after, shard)
+        kept = _kept_in(rt, old, before, after, shard)
         is_copied = copy_branches(rt, after.scope, shard, [each.steps for each in kept], copy)
         for inside in (each.inside for each, is_done in zip(kept, is_copied, strict=True) if is_done):
             if inside is not None:
-                carry(rt, *inside)
+                carry(rt, old, *inside)
 
 
 def pure_failure(workflow: Workflow, before: Effect, last: Checkpoint) -> bool:
@@ -86,48 +89,57 @@ def still_fails(opened: OpenScope) -> ExecutionNotRedrivable:
 
 
 def same_size(before: OpenScope, after: Effect) -> OpenScope:
-    """Return `after` if it opens as many branches as `before`.
+    """Return `after` if it opens the same fan-out as `before`, with as many branches.
 
     Raises:
-        ExecutionNotRedrivable: another number of branches, because it depends on chance or on the time.
+        ExecutionNotRedrivable: another number of branches, because it depends on chance or on the time; or another
+            state, because the definition has changed.
     """
-    if isinstance(after, OpenScope) and after.scope.size == before.scope.size:
-        return after
     state, size = before.scope.state, before.scope.size
+    if not isinstance(after, OpenScope) or after.scope.state != state:
+        raise ExecutionNotRedrivable(
+            f"state {state!r}: its branches have results, and by the definition deployed now another state comes first"
+        )
+    if after.scope.size == size:
+        return after
     raise ExecutionNotRedrivable(f"state {state!r}: had {size} branches, and would have others now: fork at it instead")
 
 
-def _kept_in(rt: Runtime, before: OpenScope, after: OpenScope, shard: int) -> list[Kept]:
+def _kept_in(rt: Runtime, old: Workflow, before: OpenScope, after: OpenScope, shard: int) -> list[Kept]:
     """Return what the branches of one shard keep."""
     sequences = branches_of_shard(rt.store, rt.workflow.name, before.scope, shard)
-    return [_kept(rt, before, index, sequence, after) for index, sequence in enumerate(sequences, shard * SHARD_SIZE)]
+    return [
+        _kept(rt, old, before, index, sequence, after) for index, sequence in enumerate(sequences, shard * SHARD_SIZE)
+    ]
 
 
-def _kept(rt: Runtime, opened: OpenScope, index: int, sequence: list[Checkpoint], after: OpenScope) -> Kept:
-    failed_in, effect = "", planned(rt.workflow, sequence[-1]) if sequence else None
-    if isinstance(effect, BranchFailed) and _may_succeed(rt, opened, index, sequence, effect.failure):
+def _kept(
+    rt: Runtime, old: Workflow, opened: OpenScope, index: int, sequence: list[Checkpoint], after: OpenScope
+) -> Kept:
+    failed_in, effect = "", planned(old, sequence[-1]) if sequence else None
+    if isinstance(effect, BranchFailed) and _may_succeed(old, opened, index, sequence, effect.failure):
         # Without its failed step the branch continues from the step before, which repeats only that one.
         failed_in, sequence = sequence[-1].state, sequence[:-1]
-        effect = planned(rt.workflow, sequence[-1]) if sequence else None
-    frames, count = after.scope.branch(index), redriven(after.arrival.evaluation.variables)
-    steps = tuple(_renamed(checkpoint, frames, count) for checkpoint in sequence)
-    is_over = isinstance(effect, CompleteBranch | BranchFailed)
+        effect = planned(old, sequence[-1]) if sequence else None
+    check_steps(old, rt.workflow, sequence)
+    steps = _renamed_all(rt, sequence, after.scope.branch(index), redriven(after.arrival.evaluation.variables))
     if not isinstance(effect, OpenScope):
-        return Kept(steps, None, failed_inside=False, is_over=is_over)
-    again = same_size(effect, planned(rt.workflow, steps[-1]))
+        ahead = effect if old is rt.workflow or not steps else planned_anew(rt.workflow, steps[-1])
+        return Kept(steps, None, failed_inside=False, is_over=isinstance(ahead, CompleteBranch | BranchFailed))
+    again = same_size(effect, planned_anew(rt.workflow, steps[-1]))
     # Inner scopes have the new frames and generation, so their copies need the new scope in `opens`.
     steps = (*steps[:-1], replace(steps[-1], opens=again.scope))
-    return Kept(steps, (effect, again), failed_inside=failed_in == again.scope.state, is_over=is_over)
+    return Kept(steps, (effect, again), failed_inside=failed_in == again.scope.state, is_over=False)
 
 
-def _may_succeed(rt: Runtime, opened: OpenScope, index: int, sequence: list[Checkpoint], failure: Failure) -> bool:
+def _may_succeed(old: Workflow, opened: OpenScope, index: int, sequence: list[Checkpoint], failure: Failure) -> bool:
     """Return True if branch `index`, ended by `failure`, may have another outcome when it runs again.
 
     Raises:
         ExecutionNotRedrivable: it would fail again, and its fan-out needs it.
     """
-    led_to = planned(rt.workflow, sequence[-2]) if len(sequence) > 1 else branch(opened, index)
-    if not pure_failure(rt.workflow, led_to, sequence[-1]):
+    led_to = planned(old, sequence[-2]) if len(sequence) > 1 else branch(opened, index)
+    if not pure_failure(old, led_to, sequence[-1]):
         return True
     if tolerates_failures(opened.arrival.state):
         return False
@@ -137,12 +149,18 @@ def _may_succeed(rt: Runtime, opened: OpenScope, index: int, sequence: list[Chec
     )
 
 
-def _runs_again(rt: Runtime, kept: Kept) -> bool:
+def _runs_again(rt: Runtime, old: Workflow, kept: Kept) -> bool:
     if kept.is_over:
         return False
-    if kept.inside is not None and not runs_again(rt, *kept.inside) and kept.failed_inside:
+    if kept.inside is not None and not runs_again(rt, old, *kept.inside) and kept.failed_inside:
         raise still_fails(kept.inside[0])
     return True
+
+
+def _renamed_all(
+    rt: Runtime, sequence: list[Checkpoint], frames: Frames, count: Mapping[str, Json]
+) -> tuple[Checkpoint, ...]:
+    return tuple(replace(_renamed(each, frames, count), digest=rt.workflow.digest) for each in sequence)
 
 
 def _renamed(checkpoint: Checkpoint, frames: Frames, count: Mapping[str, Json]) -> Checkpoint:

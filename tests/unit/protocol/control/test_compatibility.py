@@ -1,0 +1,217 @@
+"""Redrives on another definition: what can continue keeps its results, and what cannot is refused by its name."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.protocol.map_platform import deliver_all, deployed, mapped, result
+from tests.unit.protocol.platform import Platform, chain
+from unum_runtime.errors import ExecutionNotRedrivable, InconsistentHistory
+from unum_runtime.model.checkpoint import Failure, Status
+from unum_runtime.model.ir import Collection
+from unum_runtime.protocol.control import redrive as redrive_module
+from unum_runtime.protocol.control import redrive_fan_out
+from unum_runtime.protocol.control.nudge import nudge
+from unum_runtime.protocol.control.redrive import redrive
+from unum_runtime.protocol.control.stop import stop
+from unum_runtime.protocol.history.start_records import start_record
+
+Definition = dict[str, Any]
+
+
+def fragile(event: Any) -> Any:
+    raise ValueError(event)
+
+
+def failed(definition: Definition, value: Any, small_results: bool = False, **functions: Any) -> Platform:  # noqa: FBT001, FBT002
+    platform = compiled(definition, small_results, **functions)
+    platform.start("e", value)
+    deliver_all(platform)
+    ending = platform.ending()
+    assert ending is not None
+    assert ending.status is Status.FAILED
+    return platform
+
+
+def compiled(definition: Definition, small_results: bool, **functions: Any) -> Platform:  # noqa: FBT001
+    platform = deployed(definition, **functions)
+    platform.workflow = replace(platform.workflow, small_results=small_results)
+    return platform
+
+
+def on_new(old: Platform, definition: Definition, small_results: bool = False, **functions: Any) -> Platform:  # noqa: FBT001, FBT002
+    """Redrive on another definition; the platform of that."""
+    newer = compiled(definition, small_results, **functions)
+    newer.clock, newer.memory, newer.store = old.clock, old.memory, old.memory
+    redrive(newer.runtime(), "e", old=old.workflow)
+    nudge(newer.runtime(), "e")  # also later ones find their way
+    newer.sent = [*{str(event.name): event for event in newer.sent}.values()]
+    deliver_all(newer)
+    return newer
+
+
+def with_pass(definition: Definition, after: str) -> Definition:
+    """A Pass state after a state of the top level."""
+    states = {**definition["States"]}
+    states["P"] = {"Type": "Pass", "Next": states[after]["Next"]}
+    states[after] = {**states[after], "Next": "P"}
+    return {**definition, "States": states}
+
+
+def test_a_mended_function_behind_a_new_state_runs() -> None:
+    old = failed(chain("A", "B", "C"), 1, B=fragile)
+    new = on_new(old, with_pass(chain("A", "B", "C"), "A"))
+    assert (result(new), new.calls) == (1, {"B": 1, "C": 1})
+
+
+def test_the_first_state_may_have_failed() -> None:
+    old = failed(chain("A", "B"), 1, A=fragile)
+    new = on_new(old, chain("X", "A", "B"))
+    assert new.calls == {"X": 1, "A": 1, "B": 1}
+
+
+def choosing(limit: int) -> Definition:
+    definition = chain("A", "B")
+    definition["States"]["A"]["Next"] = "Which"
+    definition["States"]["Which"] = {
+        "Type": "Choice",
+        "Choices": [{"Variable": "$", "NumericGreaterThan": limit, "Next": "B"}],
+    }
+    return definition
+
+
+def test_a_failure_without_user_code_is_mended_by_the_definition() -> None:
+    old = failed(choosing(5), 1)
+    with pytest.raises(ExecutionNotRedrivable, match="by no user code"):
+        redrive(old.runtime(), "e")
+    new = on_new(old, choosing(0))
+    assert (result(new), new.calls) == (1, {"B": 1})
+
+
+def test_a_failure_without_user_code_that_stays_is_refused() -> None:
+    old = failed(choosing(5), 1)
+    before = {**old.memory._items}
+    with pytest.raises(ExecutionNotRedrivable, match="by no user code"):
+        on_new(old, choosing(3))
+    assert old.memory._items == before
+
+
+@pytest.mark.parametrize("small_results", [False, True], ids=["items", "packs"])
+@pytest.mark.parametrize(
+    ("old_branch", "new_branch", "calls"),
+    [
+        (("A", "B"), ("A", "B"), {"B": 1, "C": 1}),
+        (("A", "B"), ("A", "X", "B"), {"X": 1, "B": 1, "C": 1}),
+        (("A", "B"), ("A", "B", "X"), {"B": 1, "X": 5, "C": 1}),
+    ],
+)
+def test_results_of_branches_are_kept(old_branch: Any, new_branch: Any, calls: Any, *, small_results: bool) -> None:
+    def broken(event: Any) -> Any:
+        return fragile(event) if event == 4 else event
+
+    old = failed(mapped(*old_branch, after="C"), [0, 1, 2, 3, 4], small_results, B=broken)
+    definition = mapped(*new_branch, after="C")
+    definition["States"]["Q"] = {"Type": "Pass", "Next": "M"}
+    new = on_new(old, {**definition, "StartAt": "Q"}, small_results)
+    assert (result(new), new.calls) == ([0, 1, 2, 3, 4], calls)
+
+
+def behind(task: str, definition: Definition) -> Definition:
+    """A Task before the first state."""
+    first = {"Type": "Task", "Resource": task, "Next": definition["StartAt"]}
+    return {"StartAt": task, "States": {task: first, **definition["States"]}}
+
+
+@pytest.mark.parametrize(
+    ("old", "value", "new", "reason"),
+    [
+        (chain("A", "B"), 1, chain("X", "B"), r"state 'A': .* does not exist"),
+        (chain("A", "B"), 1, {**chain("A"), "States": {"A": {**chain("A")["States"]["A"]}}}, "no state runs after it"),
+        (mapped("A", "B", after="C"), [1], mapped("X", "B", after="C"), r"state 'A': .* does not exist"),
+        (mapped("A", "B"), [1], chain("T", "M"), r"state 'M': .* is a Task instead of a Map"),
+        (mapped("A", "B"), [1, 2], mapped("A", "B", ItemsPath="$[0:1]"), "state 'M': had 2 branches"),
+        (
+            behind("S", mapped("A", "B")),
+            [1],
+            behind("S", behind("T", mapped("A", "B"))),
+            "state 'M': its branches have",
+        ),
+    ],
+)
+def test_what_cannot_continue_is_refused_before_anything_is_written(
+    old: Definition, value: Any, new: Definition, reason: str
+) -> None:
+    platform = failed(old, value, B=fragile)
+    before = {**platform.memory._items}
+    with pytest.raises(ExecutionNotRedrivable, match=reason):
+        on_new(platform, new)
+    assert platform.memory._items == before
+
+
+def test_another_kind_and_another_scope_are_refused() -> None:
+    platform = failed(chain("A", "B"), 1, B=fragile)
+    passing = chain("A", "B")
+    passing["States"]["A"] = {"Type": "Pass", "Next": "B"}
+    with pytest.raises(ExecutionNotRedrivable, match=r"state 'A': .* is a Pass instead of a Task"):
+        on_new(platform, passing)
+    inside = mapped("A")
+    inside["States"]["M"] |= {"Next": "B"}
+    del inside["States"]["M"]["End"]
+    inside["States"]["B"] = {"Type": "Task", "Resource": "B", "End": True}
+    with pytest.raises(ExecutionNotRedrivable, match=r"state 'A': .* is inside 'M' instead of None"):
+        on_new(platform, inside)
+
+
+def test_one_that_was_stopped_goes_on_with_the_new_definition() -> None:
+    old = deployed(chain("A", "B", "C"))
+    old.start("e", 1)
+    stop(old.runtime(), start_record(old.memory, "w", "e").name.execution, Failure("Stopped", None))
+    deliver_all(old)
+    new = on_new(old, with_pass(chain("A", "B", "C"), "A"))
+    assert result(new) == 1
+
+
+def test_a_second_redrive_goes_on_from_the_first() -> None:
+    old = failed(chain("A", "B", "C"), 1, B=fragile)
+    second = on_new(old, with_pass(chain("A", "B", "C"), "A"), C=fragile)
+    ending = second.ending()
+    assert ending is not None
+    assert ending.status is Status.FAILED
+    third = on_new(second, chain("A", "B", "X", "C"))
+    assert (result(third), third.calls) == (1, {"X": 1, "C": 1})
+
+
+def test_results_that_were_collected_are_refused() -> None:
+    old = compiled(chain("A", "B", "C"), small_results=False, B=fragile)
+    old.collection = Collection.EAGER
+    old.start("e", 1)
+    deliver_all(old)
+    with pytest.raises(ExecutionNotRedrivable, match="collect"):
+        on_new(old, chain("A", "B", "X", "C"))
+
+
+def copied_as_they_were(patch: pytest.MonkeyPatch) -> None:
+    """Copies keep the version of the old definition."""
+    patch.setattr(
+        redrive_fan_out,
+        "_renamed_all",
+        lambda _rt, sequence, frames, count: tuple(redrive_fan_out._renamed(each, frames, count) for each in sequence),
+    )
+
+
+def unchecked(patch: pytest.MonkeyPatch) -> None:
+    """Nothing is compared."""
+    for module in (redrive_fan_out, redrive_module):
+        patch.setattr(module, "check_steps", lambda *_: None)
+
+
+@pytest.mark.parametrize("mistake", [copied_as_they_were, unchecked])
+def test_a_mistake_is_found(mistake: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    mistake(monkeypatch)
+    with pytest.raises((AssertionError, InconsistentHistory, KeyError, pytest.fail.Exception)):  # noqa: PT012
+        test_results_of_branches_are_kept(("A", "B"), ("A", "X", "B"), {"X": 1, "B": 1, "C": 1}, small_results=False)
+        test_what_cannot_continue_is_refused_before_anything_is_written(
+            chain("A", "B"), 1, chain("X", "B"), "state 'A': .* does not exist"
+        )
