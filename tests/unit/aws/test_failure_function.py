@@ -4,7 +4,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,13 @@ from unum_runtime.client import Client, Description
 from unum_runtime.errors import InconsistentHistory, InvokeError, NotOurEvent
 from unum_runtime.functions import configuration, definitions, failure_function, function_versions, runtime_factory
 from unum_runtime.functions.failure_function import MAX_REDELIVERIES, THROTTLED, UNKNOWN, GivenUp
-from unum_runtime.model.checkpoint import Status, start_record
-from unum_runtime.model.envelope import start_request
+from unum_runtime.model.checkpoint import Phase, Status, Success, start_record
+from unum_runtime.model.envelope import Envelope, start_request
 from unum_runtime.model.naming import WORKFLOWS_FOLDER, Execution, start_key
+from unum_runtime.model.take_over import TakeOver
+from unum_runtime.protocol.delivery.commit import commit
+from unum_runtime.protocol.delivery.delivery_state import DeliveryState
+from unum_runtime.protocol.planning.plan import Commit
 
 TABLE = "state"
 ACCOUNT = "arn:aws:lambda:us-east-1:123456789012:function"
@@ -355,3 +359,39 @@ def test_what_it_commits_is_counted_once_however_often_it_is_told(
     counted = Counter(name for line in capsys.readouterr().out.splitlines() for name in json.loads(line))
     assert deployed.describe().status is Status.FAILED
     assert (counted["ExecutionsFailed"], counted["Throttles"]) == (1, 2)
+
+
+def take_over(event: Json, **changes: Json) -> Json:
+    """The request that A sends when it may not invoke B."""
+    request = TakeOver(
+        workflow=event["workflow"],
+        digest=event["ir"],
+        name=Envelope.from_json(event).name,
+        state="A",
+        address=at("A"),
+    )
+    return replace(request, **changes).to_json()
+
+
+def test_the_intake_sends_what_follows_from_a_committed_outcome(deployed: Deployed) -> None:
+    event = deployed.event()
+    rt = runtime_factory.runtime_of("Flow", function_versions.configured(at("A"))[1]["Flow"], at("A"), Context())
+    name = Envelope.from_json(event).name
+    commit(rt, Commit(name, "A", Phase.LEFT, Success({"n": 2})), DeliveryState({}))
+    for _ in range(2):
+        failure_function.handle(take_over(event), Context())
+        ((address, sent),) = deployed.functions.sent()
+        assert (address, sent["state"], sent["input"]) == (at("B"), "B", {"n": 2})
+
+
+def test_the_intake_of_a_shared_function_forwards_requests_of_other_workflows(deployed: Deployed) -> None:
+    request = take_over(deployed.event(), workflow="Other")
+    failure_function.handle(request, Context())
+    assert deployed.functions.sent() == [(at("other-handler"), request)]
+
+
+def test_nobody_takes_over_through_the_control_alias(deployed: Deployed) -> None:
+    request = take_over(deployed.event())
+    through_alias = Context(invoked_function_arn=f"{ACCOUNT}:on-failure:control-Flow")
+    assert failure_function.handle(request, through_alias)["error"] == "ValidationException"
+    assert deployed.functions.sent() == []

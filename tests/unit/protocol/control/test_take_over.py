@@ -179,6 +179,17 @@ def test_a_forged_request_changes_nothing(what: str) -> None:
     assert (dict(platform.memory._items), platform.sent) == before
 
 
+def test_a_forged_time_does_not_fail_an_invocation() -> None:
+    platform = stranded(chain("A", "B", "C"))
+    platform.start("e", 1)
+    (request,) = platform.requests
+    late = replace(request, name=request.name.following, state="B", retries=(1,), due_ms=10**15)
+    with pytest.raises(NotOurEvent, match="deadline"):
+        take_over.take_over(platform.intake(), late, {})
+    platform.deliver_all()
+    assert result(platform) == 1
+
+
 def test_a_task_without_a_checkpoint_is_not_taken_over() -> None:
     """Nothing says what it returned: its code would run again and again."""
     platform = stranded(chain("A", "B"), compiled={"options": {"A": FunctionOptions(checkpoint=False)}})

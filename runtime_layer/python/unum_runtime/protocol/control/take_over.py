@@ -46,6 +46,9 @@ def take_over(rt: Runtime, request: TakeOver, routes: Mapping[str, str]) -> None
         UnumError: a service did not answer; request again.
     """
     refuse_late(rt, request.name.execution, str(request.name))
+    # A function fails such a retry itself. Here, a forged time must not fail the invocation.
+    if request.due_ms is not None and request.due_ms // 1000 > rt.last_s(request.name.execution):
+        raise NotOurEvent(f"{request.name}: expected a retry before the deadline of the execution")
     delivery = DeliveryState(routes)
     found = read_committed(rt, request.name, request.state)
     if found is not None:
