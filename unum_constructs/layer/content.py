@@ -24,7 +24,12 @@ PACKAGE = "unum_runtime"
 LEFT_OUT = frozenset({"__pycache__", "client", "simulator", "memory.py", "former_names.py"})
 """Folders and modules that no function needs."""
 
-_CONTROL = ("control_requests.py", "function_versions.py", "timeline.py", "pending.py")
+_CONTROL = (
+    *("control_requests.py", "function_versions.py", "timeline.py", "pending.py", "overdue.py", "list_entries.py"),
+    *("failure_function.py", "dead_letters.py", "foreign_events.py", "intake.py", "failure_queue.py"),
+    *("platform_failure.py", "hand_over.py", "take_over.py"),
+)
+"""Modules of the failure handler, and those that other functions load only after a deployment took an edge."""
 
 SOURCES_ALONE = frozenset({"services", "items", "service_function.py", "control", *_CONTROL})
 """Folders and modules that stay sources: sources are smaller, and these modules load botocore, which takes longer
