@@ -4,8 +4,11 @@ import pytest
 
 from tests.simulation.neighbour_scenarios import MEETINGS, QUORUMS
 from tests.simulation.scenarios import BOTH, CRASH, scenario
+from tests.simulation.stage import PLENTY, Stage
 from unum_runtime.model.ir import Collection
+from unum_runtime.protocol.delivery import join
 from unum_runtime.simulator import Faults, explore, search
+from unum_runtime.simulator.recorded_calls import Primitive
 
 PEOPLE = Faults(crashes=2, duplicates=2, throttles=2, nudges=2, redrives=2, concurrency=3)
 LOST = Faults(crashes=1, duplicates=0, throttles=1, losses=1, concurrency=2)
@@ -29,3 +32,25 @@ def test_ways_with_a_crash_and_a_duplicate(graph: str, collection: Collection) -
 @pytest.mark.parametrize("faults", [PEOPLE, LOST], ids=["nudged and redriven", "lost"])
 def test_what_was_lost_is_found(graph: str, faults: Faults) -> None:
     assert search(scenario(graph, faults=faults), range(RUNS)).ends == RUNS
+
+
+def counted_branches() -> list[str]:
+    """Let the first branch of three commit last, and return those that a quorum of two counts."""
+    play = Stage(scenario("quorum of three", faults=PLENTY, tick_ms=1))
+    play.deliver("start")
+    play.finish()
+    for state in "bca":
+        play.deliver(state)
+        play.proceed_to(Primitive.ADD)  # has committed, and does not count yet
+    play.run()
+    (joined,) = [line for line in play.log if "user code of d with" in line]
+    return [state for state in "abc" if f"'by': '{state}'" in joined]
+
+
+def test_a_quorum_counts_the_branches_that_committed_first() -> None:
+    assert counted_branches() == ["b", "c"]
+
+
+def test_a_quorum_by_index_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(join, "sorted", lambda ends, key: ends, raising=False)  # noqa: ARG005 - the mistake
+    assert counted_branches() == ["a", "b"]

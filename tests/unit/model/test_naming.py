@@ -84,6 +84,12 @@ def test_f1_is_not_f10() -> None:
     assert checkpoint_key("w", eleven) != checkpoint_key("w", hundred_and_eleven)
 
 
+def test_the_hops_of_a_branch_include_those_of_the_scopes_around_it() -> None:
+    frames = (Frame("M", 5, 0, 1, 2), Frame("N", 3, 1, 0, 1))
+    assert Name(Execution("e", 0), frames, 2).hops == 5 + 3 + 2
+    assert Name(Execution("e", 0), (), 7).hops == 7
+
+
 def test_deep_nesting_keeps_keys_within_dynamodbs_limits() -> None:
     deep = tuple(Frame("state" * 16, 3, 0, index, 9) for index in range(40))
     keys = {checkpoint_key("w", Name(Execution("e", 0), (*deep, Frame("s", 0, 0, index, 3)), 0)) for index in range(3)}
