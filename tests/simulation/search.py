@@ -13,6 +13,7 @@ import time
 from tests.simulation.generated_workflows import by_seed, generated, small_sizes
 from tests.simulation.graphs import GRAPHS
 from tests.simulation.scenarios import BOTH, RANDOM, scenario
+from tests.simulation.wide_worlds import WORLDS
 from unum_runtime.simulator import Violation, explore, search
 
 CHUNK = 20
@@ -34,6 +35,10 @@ def main() -> int:
                     print(f"nothing found in {round_} rounds of {CHUNK} runs for each graph and way")
                     return 0
                 print(f"{graph}, {way}: {search(scenario(graph, **fields), seeds)}", flush=True)
+            for name, make in WORLDS.items():
+                if time.monotonic() > end_s:
+                    break
+                print(f"wide, {name}: {search(make(), seeds)}", flush=True)
             for seed in seeds:
                 choose = by_seed(seed)
                 with small_sizes(choose):

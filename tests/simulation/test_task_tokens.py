@@ -143,6 +143,7 @@ def takes_any_result(patch: pytest.MonkeyPatch) -> None:
         (forgets_who_answered, "for ever", CRASH, {Invariant.ONE_RESULT}),
         (stores_without_continuing, "for ever", ONE, {Invariant.NO_LOST_WORK}),
         (takes_any_result, "for ever", ONE, {Invariant.CONSISTENT}),
+        (times_out_what_is_answered, "timeout", ONE, {Invariant.CONSISTENT}),
     ],
 )
 def test_a_mistake_is_found(

@@ -96,11 +96,20 @@ def begin(world: World, event: Event, *, is_copy: bool, skew_ms: int = 0) -> Non
     _run(world, delivery, progress)
 
 
-def proceed(world: World, delivery: Delivery, answer: Answer) -> None:
-    """Answer the pending call of `delivery` and run it up to the next call."""
+def proceed(world: World, delivery: Delivery, answer: Answer, *, freezes: bool = False) -> None:
+    """Answer the pending call of `delivery` and run it up to the next call, or to user code if it `freezes` there."""
     world.running.remove(delivery)
     world.focus_on(delivery.event)
-    _run(world, replace(delivery, part=None) if delivery.part else delivery, delivery.progress.after(answer))
+    delivery = replace(delivery, part=None, freezes=freezes or delivery.freezes)
+    _run(world, delivery, delivery.progress.after(answer))
+
+
+def thaw(world: World, delivery: Delivery) -> None:
+    """Let a frozen sandbox run user code."""
+    world.running.remove(delivery)
+    world.focus_on(delivery.event)
+    world.say(delivery, lambda: "continues after it was frozen")
+    _run(world, replace(delivery, freezes=False), delivery.progress)
 
 
 def stop(world: World, delivery: Delivery) -> None:
@@ -255,7 +264,10 @@ def _run(world: World, delivery: Delivery, progress: Progress) -> None:
 def _advance(progress: Progress, own: "_OwnCalls") -> Progress:
     """Return the progress at the next call that deliveries share, or at the end."""
     while isinstance(progress.pending, Operation) and progress.pending.primitive in OWN:
-        progress = progress.after(own(progress.pending.kept()))
+        try:
+            progress = progress.after(own(progress.pending.kept()))
+        except Suspended:  # frozen
+            return progress
     if progress.pending is not None:
         return progress
     ports = Ports(progress, own)
@@ -284,6 +296,8 @@ def _end(world: World, delivery: Delivery, end: End) -> None:
             text, follow = f"is rejected for redelivery: {held}", partial(send_back, error=type(held).__name__)
         case RefusedDelivery() | ExecutionNotRedrivable() | NodeNotForkable() | ExecutionAlreadyExists() as refused:
             text, follow = f"is refused: {refused}", finish
+            if isinstance(refused, NodeNotForkable) and world.focus is not None and world.own.entry is None:
+                world.note(is_dead=world.own.origin is not None)
         case ExecutionDoesNotExist() as unknown if not _is_stored(world, _request_of(delivery).execution):
             text, follow = f"gets the answer: {unknown}", finish
         case InvokeError() as error if delivery.event.is_record:  # redelivered too often: the record shows it
@@ -324,6 +338,8 @@ class _OwnCalls:
         match operation.primitive:
             case Primitive.CLOCK:
                 return self.world.clock.now_ms()
+            case Primitive.USER_CODE if self.delivery.freezes:
+                raise Suspended
             case Primitive.USER_CODE:
                 return _run_user_code(self.world, self.delivery, *operation.positional)
         hop = _fuse(self.world, self.delivery, *operation.positional)

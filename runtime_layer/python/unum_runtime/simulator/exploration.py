@@ -239,9 +239,10 @@ def _check_ends(world: World) -> Ending:
     """Return the first execution's ending; raise Broken if any has not ended."""
     world.focus = None
     endings = []
-    for execution in world.observed:
+    for execution, seen in world.observed.items():
         world.focus = execution
-        endings.append(check_end(world))
+        if seen.ending is not None or not seen.is_dead:
+            endings.append(check_end(world))
     return endings[0] if endings else check_end(world)
 
 

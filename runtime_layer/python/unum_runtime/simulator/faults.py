@@ -29,6 +29,7 @@ class Fault(StrEnum):
     THROTTLED = "throttled, without effect"
     UNANSWERED = "done, but the answer is an error"
     REPEATED = "done, but the answer is lost, and the AWS client repeats it"
+    FROZEN = "done, but the sandbox freezes before the next run of user code"
     SPLIT = "read in two parts, of which the second comes later"
 
 
@@ -56,6 +57,7 @@ class Faults:
         restarts: starts of the first execution's name after its start record has expired.
         answers: results and failures that responders send for task tokens, each repeated until it gets an answer.
         heartbeats: heartbeats that responders send for task tokens.
+        freezes: sandboxes that freeze right before user code, after the runtime has looked at all that it looks at.
         give_ups: events that Lambda gives up before their last attempt. If it is not 0, the failure handler gets a
             record of every event that Lambda gives up, and events have Lambda's maximum age.
     """
@@ -79,6 +81,7 @@ class Faults:
     restarts: int = 0
     answers: int = 0
     heartbeats: int = 0
+    freezes: int = 0
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -10,7 +10,7 @@ from unum_runtime.model.naming import start_key
 from unum_runtime.protocol.control.operator_requests import Control
 from unum_runtime.simulator import engine
 from unum_runtime.simulator.faults import EVENT_AGE_S, RUN_S, SKEW_MS, Fault
-from unum_runtime.simulator.recorded_calls import READS, SENDS, Answer
+from unum_runtime.simulator.recorded_calls import READS, SENDS, Answer, Primitive
 from unum_runtime.simulator.scenario import BEGUN_MS
 from unum_runtime.simulator.surroundings.client_calls import REPEATABLE, cuts
 from unum_runtime.simulator.surroundings.copied_steps import fork_request
@@ -288,6 +288,8 @@ def _begin_request(world: World, asked: Control, which: int) -> None:
 
 def _call_moves(world: World, index: int, delivery: Delivery) -> Iterator[Move]:
     yield Move(Kind.PROCEED, index)
+    if delivery.pending.primitive is Primitive.USER_CODE:
+        return
     if delivery.pending.primitive in SENDS:
         yield from _sending_faults(world, index, len(delivery.pending.positional[0]))
         return
@@ -296,6 +298,8 @@ def _call_moves(world: World, index: int, delivery: Delivery) -> Iterator[Move]:
         yield from (Move(Kind.PROCEED, index, Fault.SPLIT, cut) for cut in splits)
     if world.left.repeats and delivery.pending.primitive in REPEATABLE:
         yield Move(Kind.PROCEED, index, Fault.REPEATED)
+    if world.left.freezes and not delivery.freezes and delivery.function is not None:
+        yield Move(Kind.PROCEED, index, Fault.FROZEN)
     is_write = delivery.pending.primitive not in READS
     if world.left.crashes:
         yield Move(Kind.PROCEED, index, Fault.CRASH_BEFORE)
@@ -321,6 +325,9 @@ def _sending_faults(world: World, index: int, size: int) -> Iterator[Move]:
 
 def _answer_call(world: World, delivery: Delivery, move: Move) -> None:
     _spend_fault(world, move.fault)
+    if delivery.pending.primitive is Primitive.USER_CODE:
+        engine.thaw(world, delivery)
+        return
     world.focus_on(delivery.event)
     if move.fault is Fault.SPLIT:
         world.say(delivery, lambda: f"{engine.describe(delivery.pending)}: {move.fault}")
@@ -335,8 +342,8 @@ def _answer_call(world: World, delivery: Delivery, move: Move) -> None:
     if move.fault is not Fault.NONE:
         world.say(delivery, lambda: f"{engine.describe(delivery.pending)}: {move.fault}")
     match move.fault:
-        case Fault.NONE | Fault.REPEATED:
-            engine.proceed(world, delivery, answer)
+        case Fault.NONE | Fault.REPEATED | Fault.FROZEN:
+            engine.proceed(world, delivery, answer, freezes=move.fault is Fault.FROZEN)
         case Fault.CRASH_BEFORE | Fault.CRASH_AFTER:
             engine.stop(world, delivery)
         case Fault.THROTTLED | Fault.UNANSWERED:
@@ -363,6 +370,8 @@ def _spend_fault(world: World, fault: Fault) -> None:
         world.left = replace(left, crashes=left.crashes - 1)
     elif fault is Fault.REPEATED:
         world.left = replace(left, repeats=left.repeats - 1)
+    elif fault is Fault.FROZEN:
+        world.left = replace(left, freezes=left.freezes - 1)
     elif fault is Fault.SPLIT:
         world.left = replace(left, splits=left.splits - 1)
     elif fault is not Fault.NONE:

@@ -41,6 +41,7 @@ class Observed:
         preserved: successes that redrives of the last failed fan-out must preserve.
         origin: the execution that it is a fork of; None if it was started.
         fork: the request that forked it; None if it was started.
+        is_dead: an unfinished fork whose origin was collected meanwhile: requests, and so sweeps, report it.
         entry: name of the commit that begins a fork's own steps; None before that commit, and without a fork.
     """
 
@@ -51,3 +52,4 @@ class Observed:
     origin: Execution | None = None
     fork: ForkRequest | None = None
     entry: Name | None = None
+    is_dead: bool = False

@@ -129,6 +129,7 @@ class Delivery:
         committed: committed keys at the start, for a request.
         skew_ms: difference between the sandbox's clock and the true time.
         part: first part of the pending read, if it is split.
+        freezes: the sandbox freezes before the next run of user code.
     """
 
     number: int
@@ -141,6 +142,7 @@ class Delivery:
     committed: frozenset[Key] = frozenset()
     skew_ms: int = 0
     part: FirstPart | None = None
+    freezes: bool = False
 
     def __str__(self) -> str:
         return f"{self.id} of {self.hop.event}"
@@ -171,7 +173,7 @@ class Delivery:
 
     def key(self) -> tuple[object, ...]:
         """Return all fields that affect later moves."""
-        own = (self.begun_ms, self.skew_ms, self.progress.digest, repr(self.part))
+        own = (self.begun_ms, self.skew_ms, self.progress.digest, repr(self.part), self.freezes)
         return (self.first_hop, self.is_copy, self.hop, *own)
 
 
@@ -422,8 +424,8 @@ class World:
 
     @property
     def has_ended(self) -> bool:
-        """True if executions were started, and all have ended."""
-        return bool(self.observed) and all(each.ending is not None for each in self.observed.values())
+        """True if executions were started, and all have ended or are visibly dead."""
+        return bool(self.observed) and all(each.ending is not None or each.is_dead for each in self.observed.values())
 
     @property
     def is_stopped(self) -> bool:

@@ -15,7 +15,6 @@ TAKEN = frozenset(
     {
         "state",
         "phase",
-        "ir",
         "at",
         "ms",
         "attempt",

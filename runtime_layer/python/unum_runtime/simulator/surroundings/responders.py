@@ -48,13 +48,17 @@ def check_response(world: World, delivery: Delivery, answer: Json) -> None:
 def check_answered(world: World, key: Key, item: Item) -> None:
     """Raise Broken if a Task that waited for an answer commits another result than the stored one."""
     state = world.scenario.workflow.states.get(str(item.get("state")))
-    if not isinstance(state, Task) or state.pattern is not Pattern.CALLBACK or "value" not in item or "to" in item:
+    if not isinstance(state, Task) or state.pattern is not Pattern.CALLBACK or "to" in item:
         return
     if item["phase"] != Phase.LEFT:
         return
     found = [token for token, given in world.tokens.items() if _is_of(world, given, key, item)]
     answers = [_stored(world, token) for token in found]
-    if not any(answer is not None and answer.get("value") == item["value"] for answer in answers):
+    accepted = [answer for answer in answers if answer is not None and answer["by"] == By.RESPONDER]
+    if "value" not in item:
+        if any("value" in answer for answer in accepted):
+            raise Broken(Invariant.CONSISTENT, f"{key}: commits {item['error']}, but the stored answers are {answers}")
+    elif not any(answer.get("value") == item["value"] for answer in accepted):
         raise Broken(Invariant.CONSISTENT, f"{key}: commits {item['value']}, but the stored answers are {answers}")
 
 
