@@ -10,10 +10,15 @@ import pytest
 
 from tests.e2e.conftest import Deployment
 from tests.e2e.control.stack import SILENT_S
-from unum_runtime.client import Client
+from tests.unit.protocol.cut_store import CutStore, Died
+from unum_runtime.client import Client, ForkedFrom
 from unum_runtime.client.control import Control
-from unum_runtime.errors import ExecutionNotRedrivable
+from unum_runtime.clock import SystemClock
+from unum_runtime.errors import ExecutionAlreadyExists, ExecutionNotRedrivable
 from unum_runtime.model.checkpoint import Status
+from unum_runtime.protocol.control.fork import ForkRequest, fork
+from unum_runtime.protocol.history.definition_records import read_definition
+from unum_runtime.protocol.runtime import Runtime
 
 ITEMS, BROKEN = 50, (3, 17, 49)
 
@@ -94,6 +99,32 @@ def test_a_sweep_makes_up_for_the_loss_of_every_event(deployment: Deployment) ->
     assert (ended.status, ended.output) == (Status.SUCCEEDED, {"n": 1})
     assert ended.stopped_at is not None
     assert (ended.stopped_at - ended.started_at).total_seconds() >= SILENT_S
+
+
+@pytest.mark.parametrize("dies_at", [4, 6, 9])
+def test_a_fork_whose_forker_died_is_finished_by_a_nudge(client: Client, dies_at: int) -> None:
+    run, name = uuid.uuid4().hex, uuid.uuid4().hex
+    client.start({"run": run, "items": [0, 1]}, name=run)
+    ended = client.wait(run, timeout_s=60)
+    digest = next(iter(client.steps(run))).checkpoint.digest
+    forker = Runtime(
+        workflow=read_definition(client.store, client.workflow, digest),
+        store=CutStore(client.store, dies_at, is_made=True),
+        invoker=Dropping(),
+        clock=SystemClock(),
+        call=lambda *_: None,
+        hosts=frozenset(),
+        routes={},
+    )
+    with pytest.raises(Died):
+        fork(forker, ForkRequest(execution=run, name=name, node="Each"))
+    described = client.describe(name)
+    assert described.status is Status.RUNNING
+    assert described.forked_from == ForkedFrom(execution=run, node="Each", visit=1, is_finished=False)
+    with pytest.raises(ExecutionAlreadyExists, match="is a fork"):
+        client.start({"run": run, "items": [0, 1]}, name=name)
+    client.nudge(name)
+    assert client.wait(name, timeout_s=60).output == ended.output
 
 
 def test_a_fork_goes_on_with_another_input(deployment: Deployment, client: Client) -> None:
