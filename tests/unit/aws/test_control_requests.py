@@ -280,6 +280,15 @@ def test_a_redrive_goes_to_those_that_are_deployed_now_if_the_definition_is_the_
     assert (deployed.client.describe("e").status, deployed.client.describe("e").output) == (Status.SUCCEEDED, "mended")
 
 
+def test_a_redrive_finds_the_way_back_to_the_function_that_executions_begin_at(deployed: Deployed) -> None:
+    deployed.failed()
+    deployed.functions.services[at("A", 1)] |= {"carried": ["A"]}
+    function_versions.configured.cache_clear()
+    deployed.client.redrive("e")
+    ((_, event),) = deployed.functions.sent()
+    assert event["routes"] == {"A": at("A", 1)}
+
+
 def test_a_nudge_after_a_redrive_goes_to_what_that_went_to(deployed: Deployed) -> None:
     deployed.failed()
     deployed.functions.deploy(2, "old")

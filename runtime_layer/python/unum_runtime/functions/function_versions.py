@@ -56,7 +56,9 @@ def begun_at(workflow: str, start_alias: str) -> Began:
     """Return the versions of an execution of `workflow` that starts now."""
     address, table = look_up(start_alias)
     service = table[workflow]
-    return Began(address, {key: start_alias if key == START else service.routes[key] for key in service.carried})
+    # A function that leads back to the entry function needs its address, which no configuration of it can contain.
+    routes = {**service.routes, **dict.fromkeys(service.hosts, address), START: start_alias}
+    return Began(address, {key: routes[key] for key in service.carried})
 
 
 def addresses(workflow: str, began: Began) -> dict[str, str]:
