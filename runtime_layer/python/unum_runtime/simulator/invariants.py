@@ -282,6 +282,8 @@ def _check_view(world: World, reference: Reference, delivery: Delivery, call: Ca
 
 def _check_same_input(world: World, reference: Reference, delivery: Delivery, work: Work) -> None:
     """Raise Broken if committed outcomes determine another input now than for an earlier run of the same attempt."""
+    if world.scenario.least_bytes is not None:
+        return  # objects are compared where they are read: a changed one gives another result
     tried = (work, delivery.hop.event.retries)
     view = to_text(reference.visits[work[0]].event(tried[1], 0, "token"))
     before = world.inputs.get(tried)
