@@ -15,7 +15,7 @@ SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations 
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 
-.PHONY: demo test quick dist synth-newest computing waiting check lint unit coverage synth-floor packaging asl-table docs e2e endurance simulate bench bench-check emulator setup lock format clean
+.PHONY: demo test quick dist synth-newest computing waiting check lint unit coverage synth-floor packaging asl-table docs e2e endurance simulate bench bench-check emulator evidence setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
@@ -81,11 +81,15 @@ e2e: setup  ## the emulator's contract, then real deployments
 endurance: setup  ## the deployments that crash or are crowded, with EXECUTIONS=1000
 	UNUM_EXECUTIONS=$(or $(EXECUTIONS),1000) $(BIN)/python -m pytest -m e2e --timeout 3600 tests/e2e/test_chaos.py tests/e2e/test_endurance.py
 
-simulate: setup  ## longer searches: properties on other examples, every way through larger graphs, all mutants (hours), then at random for MINUTES=30
+simulate: setup  ## longer searches: properties on other examples, every way through larger graphs, the formal model, all mutants (hours), then at random for MINUTES=30
 	$(BIN)/python -m pytest -n 2 --timeout 3600 --hypothesis-profile=others -m "not e2e and not packaging" $(shell git grep -l '@given' tests)
 	$(BIN)/python -m pytest -n 2 --timeout 3600 -m long tests/simulation tests/golden
+	$(BIN)/python -m tests.formal.check
 	$(BIN)/python -m tests.mutation
 	$(BIN)/python -m tests.simulation.search --minutes $(or $(MINUTES),30)
+
+evidence: setup  ## measure random searches, and write docs/evidence.md with the last results of `make simulate`
+	$(BIN)/python -m tests.evidence --seeds $(or $(SEEDS),20)
 
 bench: setup  ## all benchmarks, beside peers; writes docs/performance; ARGS=--json prints JSON
 	@$(BIN)/python benchmarks/run.py $(ARGS)

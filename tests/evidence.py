@@ -1,0 +1,121 @@
+"""Write docs/evidence.md: `python -m tests.evidence`, or `make evidence`.
+
+Measures random searches, takes the last results of `python -m tests.mutation` and `python -m tests.formal.check` from
+`out/`, keeps all figures in docs/evidence.json, and renders the page from these alone. Results that no new run replaces
+stay.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tests.formal.check import FIGURES, MISTAKES, ROOT, SCENARIOS
+from tests.mutation.report import GOAL, OUT
+
+RESULTS = ROOT / "docs" / "evidence.json"
+PAGE = ROOT / "docs" / "evidence.md"
+
+HEAD = """# Evidence
+
+What was searched for mistakes before this release, what was found, and what all of it assumes. `make evidence` writes
+this page from [measured results](evidence.json). The promises themselves: [guarantees](guarantees.md).
+"""
+
+TAIL = """## Assumptions
+
+* The store's primitives are atomic and its reads strongly consistent, as in the contract tests, which run against
+  DynamoDB in moto and in the emulator, not in AWS.
+* Lambda delivers what it accepted at least once, or hands it to the failure handler. What it loses without a record
+  needs the sweep.
+* User code is free; only its committed outcomes count. Its side effects may happen more than once.
+* The searches run the product's code. The model is another description of the protocol, with two branches, one redrive
+  and one fork.
+* A search that finds nothing proves nothing about what it did not reach. Figures of samples have intervals of 95 %.
+
+## Known violations
+
+None in the scenarios above. Outside of them, user code may run again after its outcome was committed if a sandbox
+freezes between its look at the store and the call; the first outcome stays. [Limits](limits.md) lists what is refused.
+"""
+
+
+def main() -> None:
+    """Measure, keep the figures and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m tests.evidence", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5, help="random runs of each graph and fault budget; 0 for none")
+    options = parser.parse_args()
+    results: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    if options.seeds:
+        results["search"] = _search(options.seeds)
+    for name, path in (("mutation", OUT / "score.json"), ("formal", FIGURES)):
+        if path.exists():
+            results[name] = json.loads(path.read_text(encoding="utf-8"))
+    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    PAGE.write_text(render(results), encoding="utf-8")
+
+
+def render(results: dict[str, Any]) -> str:
+    """Return the page; results that are missing have no section."""
+    parts = [HEAD]
+    for name, section in (("search", _searched), ("formal", _modelled), ("mutation", _mutated)):
+        if name in results:
+            parts.append("\n".join(section(results[name])))
+    return "\n".join([*parts, TAIL])
+
+
+def _search(seeds: int) -> dict[str, Any]:
+    # The simulator is imported for a measurement only: rendering needs none of it.
+    from tests.simulation.graphs import GRAPHS  # noqa: PLC0415
+    from tests.simulation.scenarios import RANDOM, scenario  # noqa: PLC0415
+    from unum_runtime.simulator import search  # noqa: PLC0415
+
+    found = [search(scenario(graph, **fields), range(seeds)) for graph in GRAPHS for fields in RANDOM.values()]
+    return {
+        "graphs": len(GRAPHS),
+        "budgets": sorted(RANDOM),
+        "seeds": seeds,
+        "runs": sum(figures.ends for figures in found),
+        "moves": sum(figures.moves for figures in found),
+    }
+
+
+def _searched(found: dict[str, Any]) -> Iterator[str]:
+    yield "## Random searches of the protocol's code\n"
+    yield f"Workflows: {found['graphs']}, each with the fault budgets: {'; '.join(found['budgets'])}."
+    yield f"Seeds 0 to {found['seeds'] - 1}: {found['runs']:,} runs with {found['moves']:,} moves, no violation."
+    yield "Exhaustive searches of smaller workflows: [guarantees](guarantees.md).\n"
+
+
+def _modelled(found: dict[str, Any]) -> Iterator[str]:
+    broken = [name for name, checks in found["scenarios"].items() if any(errors for _, errors in checks)]
+    yield "## A formal model\n"
+    yield "`tests/formal/protocol.pml` describes commit, fan-in, stop, redrive and fork in Promela. Spin visits all its"
+    yield f"states. Scenarios with a broken assertion or an execution that does not end: {', '.join(broken) or 'none'}."
+    yield "Two deliveries run at a time, and only one where the end is checked with a sweep, under weak fairness.\n"
+    yield "| scenario | with | states, safety | states, end |"
+    yield "|---|---|---:|---:|"
+    for name, ((safe, _), (live, _)) in found["scenarios"].items():
+        yield f"| {name} | {', '.join(SCENARIOS[name]).replace('=1', '').lower()} | {safe:,} | {live:,} |"
+    caught = sum(errors > 0 for _, errors in found["mistakes"].values())
+    yield f"\nOf {len(found['mistakes'])} planted mistakes Spin finds {caught}:\n"
+    yield "| mistake | found as |"
+    yield "|---|---|"
+    for name in found["mistakes"]:
+        yield f"| {name} | {'an execution that never ends' if MISTAKES[name].is_silent else 'a broken assertion'} |"
+    yield ""
+
+
+def _mutated(found: dict[str, Any]) -> Iterator[str]:
+    low, high = found["interval"]
+    yield "## Mutants\n"
+    yield f"`protocol/` and `store/` have {found['mutants']:,} mutants by the operators of mutmut."
+    yield f"Of {found['tried']:,} tried, tests killed {found['killed']:,}: {found['score']:.1%}."
+    yield f"Called equivalent: {found['equivalent']}."
+    if found["tried"] < found["mutants"]:
+        yield f"That is a sample: of all mutants between {low:.1%} and {high:.1%} would be killed."
+    yield f"The goal is {GOAL:.0%}. Survivors without an explanation: {found['unexplained']}.\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""Leases pass through the store of large texts unchanged."""
+
+from unum_runtime.clock import SystemClock
+from unum_runtime.model.naming import Key
+from unum_runtime.store.large_items import LargeItems
+from unum_runtime.store.memory import MemoryObjects, MemoryStore
+
+KEY = Key("lease", "s")
+FAR_MS = 10**14
+
+
+def test_only_the_owner_renews_and_releases_a_lease() -> None:
+    store = LargeItems(MemoryStore(SystemClock()), MemoryObjects(), "w")
+    assert store.acquire(KEY, "one", expires_at_ms=FAR_MS) == "one"
+    assert store.renew(KEY, "one", expires_at_ms=FAR_MS)
+    assert not store.renew(KEY, "other", expires_at_ms=FAR_MS)
+    store.release(KEY, "other")
+    assert store.acquire(KEY, "other", expires_at_ms=FAR_MS) == "one"
+    store.release(KEY, "one")
+    assert store.acquire(KEY, "other", expires_at_ms=FAR_MS) == "other"
+
+
+def test_a_text_becomes_an_object_when_its_bytes_reach_the_bound() -> None:
+    objects = MemoryObjects()
+    store = LargeItems(MemoryStore(SystemClock()), objects, "w", least_bytes=8)
+    for number, text in enumerate(("1234567", "12345678", "ééé", "éééé")):
+        key = Key(f"w/e:1#{number}", "s")
+        store.create(key, {"value": text}, expires_at_s=10**11)
+        assert store.read([key]) == {key: {"value": text}}
+    assert sorted(content.decode() for content in objects._contents.values()) == ["12345678", "éééé"]

@@ -1,0 +1,21 @@
+"""The page of evidence says what the measured results say."""
+
+import json
+
+from tests.evidence import PAGE, RESULTS, render
+
+
+def test_the_page_is_rendered_from_the_results() -> None:
+    assert PAGE.read_text(encoding="utf-8") == render(json.loads(RESULTS.read_text(encoding="utf-8")))
+
+
+def test_a_sample_is_called_a_sample() -> None:
+    figures = {"mutants": 100, "tried": 10, "killed": 9, "equivalent": 0, "unexplained": 1, "score": 0.9}
+    assert "between 59.6% and 98.2%" in render({"mutation": {**figures, "interval": [0.596, 0.982]}})
+    assert (
+        "sample" not in render({"mutation": {**figures, "tried": 100, "interval": [0.9, 0.9]}}).partition("## Ass")[0]
+    )
+
+
+def test_what_was_not_measured_has_no_section() -> None:
+    assert "## Mutants" not in render({})
