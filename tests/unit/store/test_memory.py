@@ -18,7 +18,7 @@ def store() -> MemoryStore:
 
 
 def test_an_item_of_just_the_largest_size_is_stored(store: MemoryStore) -> None:
-    item = {"a": "x" * (MAX_ITEM_BYTES - 3)}  # the key and the attribute's name have a byte each
+    item: dict[str, str | int] = {"a": "x" * (MAX_ITEM_BYTES - 3)}  # the key and the attribute's name have a byte each
     assert store.create(KEY, item, expires_at_s=FAR_S) is None
     assert store.read([KEY]) == {KEY: item}
 
