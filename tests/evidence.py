@@ -52,7 +52,7 @@ def main() -> None:
         if path.exists():
             results[name] = json.loads(path.read_text(encoding="utf-8"))
     RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    PAGE.write_text(render(results), encoding="utf-8")
+    PAGE.write_text(render(json.loads(RESULTS.read_text(encoding="utf-8"))), encoding="utf-8")
 
 
 def render(results: dict[str, Any]) -> str:
