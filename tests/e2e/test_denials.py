@@ -144,24 +144,34 @@ NOBODY = [
     "another alias",
     "more rights",
     "another role",
-    "dead letters",
     "purge",
     "buckets",
     "keys",
     "logs",
     "stacks",
 ]
-OUTSIDE = ["a version of a function", "the forwarder", "events that wait", "a forged dead letter", "a forged task"]
+OUTSIDE = [
+    *("a version of a function", "the forwarder", "events that wait"),
+    *("dead letters", "a forged dead letter", "a forged task"),
+]
 """What nobody may who is no function."""
 
+DEAD_LETTERS = ["dead letters", "a forged dead letter"]
 OF_FUNCTIONS = ["the forwarder", "the activity", "description of the table"]
 
 MORE: Mapping[str, list[str]] = {
-    "Ask": [*OF_FUNCTIONS, "events that wait", "a forged task", "the start alias", "the control alias"],
-    "Entry": [*OF_FUNCTIONS, "events that wait", "a forged dead letter", "a forged task", "the control alias"],
-    "Services": [*OF_FUNCTIONS, "events that wait", "a forged dead letter", "the control alias"],
+    "Ask": [*OF_FUNCTIONS, "dead letters", "events that wait", "a forged task", "the start alias", "the control alias"],
+    "Entry": [*OF_FUNCTIONS, *DEAD_LETTERS, "events that wait", "a forged task", "the control alias"],
+    "Services": [*OF_FUNCTIONS, *DEAD_LETTERS, "events that wait", "the control alias"],
     "Handler": [*OF_FUNCTIONS, "events that wait", "a forged task"],
-    "Forwarder": ["read of a checkpoint", "forged checkpoint", "forged start", "a forged task", "the control alias"],
+    "Forwarder": [
+        "dead letters",
+        "read of a checkpoint",
+        "forged checkpoint",
+        "forged start",
+        "a forged task",
+        "the control alias",
+    ],
     "Starter": [*OUTSIDE, "forged checkpoint", "read of a checkpoint", "read of a token", "the control alias"],
     "Reader": [*OUTSIDE, "forged checkpoint", "forged start", "read of a token", "the start alias"],
     "Operator": [*OUTSIDE, "forged checkpoint", "forged start", "read of a checkpoint", "the start alias"],
@@ -175,7 +185,7 @@ MAY: Mapping[str, list[str]] = {
     "Ask": ["read of a checkpoint", "forged checkpoint"],
     "Entry": ["read of a checkpoint", "a version of a function"],
     "Services": ["forged checkpoint"],
-    "Handler": ["read of a checkpoint", "a version of a function"],
+    "Handler": ["read of a checkpoint", "a version of a function", "dead letters"],
     "Forwarder": ["a version of a function", "events that wait"],
     "Starter": ["forged start", "the start alias"],
     "Reader": ["read of a checkpoint"],
