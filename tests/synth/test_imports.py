@@ -18,6 +18,7 @@ def test_the_cdk_is_not_loaded(module: str) -> None:
 def test_public_names() -> None:
     assert unum_constructs.__all__ == [
         "Collection",
+        "Compatibility",
         "ConstructError",
         "Definition",
         "FunctionOptions",
