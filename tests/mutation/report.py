@@ -14,13 +14,17 @@ GOAL = 0.90
 MOST_EQUIVALENT = 0.03
 
 
-def report(verdicts: Sequence[Verdict], everything: Sequence[Mutant], *, is_whole: bool = False) -> int:
+def report(
+    verdicts: Sequence[Verdict], everything: Sequence[Mutant], *, is_whole: bool = False, to: str = "score.json"
+) -> int:
     """Write and print the score, print what is to be done, and return the exit code.
 
     Args:
         verdicts: the verdicts.
         everything: the mutants that they are a sample of.
         is_whole: True if they are all mutants.
+        to: name of the file with the score in `OUT`. Only `score.json` is published: the fixed sample, whose killers
+            are known, must not replace the score of a trial.
     """
     explained = explanations()
     found, left = score(verdicts, explained), unexplained(verdicts, explained)
@@ -34,7 +38,7 @@ def report(verdicts: Sequence[Verdict], everything: Sequence[Mutant], *, is_whol
         "unexplained": len(left),
     }
     OUT.mkdir(parents=True, exist_ok=True)
-    (OUT / "score.json").write_text(json.dumps(figures, indent=1), encoding="utf-8")
+    (OUT / to).write_text(json.dumps(figures, indent=1), encoding="utf-8")
     for verdict in left:
         print(f"{verdict.fate}, not explained: {verdict.mutant}")
     for name in useless:

@@ -70,7 +70,64 @@ def _chosen(text: str) -> dict[str, Json]:
     return _one({"Type": "Choice", "Choices": [{"Condition": "{% true %}", "Output": text, "Next": "B"}]}, B=end)
 
 
+def _caught(**catcher: Json) -> dict[str, Json]:
+    branch = {"StartAt": "I", "States": {"I": {"Type": "Fail", "Error": "E", "Cause": "c"}}}
+    rule = {"ErrorEquals": ["States.ALL"], "Next": "B", **catcher}
+    states = {
+        "A": {"Type": "Parallel", "Branches": [branch], "Catch": [rule], "End": True},
+        "B": {"Type": "Pass", "End": True, **({"Output": {"p": "{% $v %}"}} if "Assign" in catcher else {})},
+    }
+    return {"QueryLanguage": "JSONata", "StartAt": "A", "States": states}
+
+
+def _assign_in_rule(text: str) -> dict[str, Json]:
+    rule = {"Condition": "{% true %}", "Assign": {"v": text}, "Next": "B"}
+    end = {"Type": "Pass", "Output": {"p": "{% $v %}"}, "End": True}
+    return _one({"Type": "Choice", "Choices": [rule]}, B=end)
+
+
+MESSAGE: dict[str, Json] = {"QueueUrl": "q", "MessageBody": "m"}
+WAITING = {"Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken", "Arguments": MESSAGE}
+
 EXPRESSION_FIELDS = (
+    ExpressionField(
+        name="Output of Task",
+        define=lambda text: _task(Output={"p": text}),
+        answer=lambda value, _document: {"p": value},
+    ),
+    ExpressionField(
+        name="Output of Map",
+        define=lambda text: _map(Output={"p": text}),
+        answer=lambda value, _document: {"p": value},
+    ),
+    ExpressionField(
+        name="Output of Parallel",
+        define=lambda text: _parallel(Output={"p": text}),
+        answer=lambda value, _document: {"p": value},
+    ),
+    ExpressionField(
+        name="Output of a catcher",
+        define=lambda text: _caught(Output={"p": text}),
+        answer=lambda value, _document: {"p": value},
+    ),
+    ExpressionField(
+        name="Assign of a catcher",
+        define=lambda text: _caught(Assign={"v": text}),
+        answer=lambda value, _document: {"p": value},
+    ),
+    ExpressionField(name="Assign of a rule", define=_assign_in_rule, answer=lambda value, _document: {"p": value}),
+    ExpressionField(
+        name="HeartbeatSeconds",
+        define=lambda text: _one({"Type": "Task", **WAITING, "HeartbeatSeconds": text}),
+        accepts=jsonpath.is_positive,
+        answer=lambda _value, _document: MESSAGE,
+    ),
+    ExpressionField(
+        name="MaxInputBytesPerBatch",
+        define=lambda text: _map(distributed=True, ItemBatcher={"MaxInputBytesPerBatch": text}),
+        accepts=jsonpath.is_positive,
+        answer=lambda _value, document: [{"Items": [item]} for item in document["list"]],
+    ),
     ExpressionField(
         name="Output",
         define=lambda text: _one({"Type": "Pass", "Output": text}),

@@ -30,6 +30,7 @@ class PathField:
             ``template`` (a path or an intrinsic function).
         accepts: True for values that the field can use.
         answer: the execution's output for a value; fails it with an error for `Failed`.
+        of: what the field's paths lead into, by the state's input.
         missing: error where the path leads nowhere.
         missing_source: where that is said; None if nothing says it, and it was chosen.
         wrong_source: where the error for values of a wrong kind is said; None if nothing says it.
@@ -40,6 +41,7 @@ class PathField:
     takes: str
     answer: Callable[[Json, Mapping[str, Json]], Json | Failed]
     accepts: Callable[[Json], bool] = lambda _value: True
+    of: Callable[[dict[str, Json]], Json] = lambda document: document
     missing: Json | Failed = Failed(RUNTIME)
     missing_source: str | None = ALIKE
     wrong_source: str | None = None
@@ -73,6 +75,30 @@ def _assign(path: str) -> dict[str, Json]:
             "B": {"Type": "Pass", "Parameters": {"p.$": "$v"}, "End": True},
         },
     }
+
+
+def _caught(**catcher: Json) -> dict[str, Json]:
+    """Return a machine whose Parallel fails and is caught by a rule, for paths into the rule's error output."""
+    branch = {"StartAt": "I", "States": {"I": {"Type": "Fail", "Error": "E", "Cause": "c"}}}
+    rule = {"ErrorEquals": ["States.ALL"], "Next": "B", "ResultPath": "$.error", **catcher}
+    return {
+        "StartAt": "A",
+        "States": {
+            "A": {"Type": "Parallel", "Branches": [branch], "Catch": [rule], "End": True},
+            "B": {"Type": "Pass", "Parameters": {"p.$": "$v"}, "End": True},
+        },
+    }
+
+
+def _assign_in_rule(path: str) -> dict[str, Json]:
+    rule = {"Variable": "$.seven", "IsPresent": True, "Assign": {"v.$": path}, "Next": "B"}
+    end = {"Type": "Pass", "Parameters": {"p.$": "$v"}, "End": True}
+    return {"StartAt": "A", "States": {"A": {"Type": "Choice", "Choices": [rule]}, "B": end}}
+
+
+def _waiting(**fields: Json) -> dict[str, Json]:
+    call = {"Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken", "Parameters": MESSAGE}
+    return _one({"Type": "Task", **call, **fields})
 
 
 def _parallel(**fields: Json) -> dict[str, Json]:
@@ -136,6 +162,7 @@ def batches(size: Json, document: Mapping[str, Json]) -> Json:
     return [{"Items": items[begin : begin + size]} for begin in range(0, len(items), size)]
 
 
+MESSAGE: dict[str, Json] = {"QueueUrl": "q", "MessageBody": "m"}
 NOT_INTEGER = "recorded: max_concurrency_path, tolerated_failure_count_path"
 HANDLING_ERRORS = "AWS Step Functions Developer Guide, Handling errors in Step Functions workflows: States.Runtime"
 
@@ -219,6 +246,83 @@ PATH_FIELDS = (
         takes="path",
         answer=_is_seven,
         missing_source=HANDLING_ERRORS,
+    ),
+    PathField(
+        name="StringEqualsPath",
+        define=lambda p: _choice(Variable="$.word", StringEqualsPath=p),
+        takes="path",
+        answer=lambda value, _document: value == "t",
+        missing_source=HANDLING_ERRORS,
+    ),
+    PathField(
+        name="BooleanEqualsPath",
+        define=lambda p: _choice(Variable="$.yes", BooleanEqualsPath=p),
+        takes="path",
+        answer=lambda value, _document: value is True,
+        missing_source=HANDLING_ERRORS,
+    ),
+    PathField(
+        name="TimestampLessThanEqualsPath",
+        define=lambda p: _choice(Variable="$.past", TimestampLessThanEqualsPath=p),
+        takes="path",
+        answer=lambda value, _document: is_time(value),
+        missing_source=HANDLING_ERRORS,
+    ),
+    *(
+        PathField(
+            name=f"Variable of {test}",
+            define=lambda p, test=test: _choice(Variable=p, **{test: True}),  # type: ignore[misc]
+            takes="path",
+            answer=lambda value, _document, holds=holds: holds(value),  # type: ignore[misc]
+            missing_source=None,
+        )
+        for test, holds in {
+            "IsString": is_text,
+            "IsNumeric": is_number,
+            "IsBoolean": lambda value: isinstance(value, bool),
+            "IsTimestamp": is_time,
+        }.items()
+    ),
+    PathField(name="Assign of a rule", define=_assign_in_rule, takes="template", answer=_in_p, missing_source=None),
+    PathField(
+        name="ResultSelector of Parallel",
+        define=lambda p: _parallel(ResultSelector={"p.$": p}),
+        takes="template",
+        answer=_in_p,
+        of=lambda document: [document],
+        missing_source=None,
+    ),
+    PathField(
+        name="ResultSelector of Map",
+        define=lambda p: _map(ResultSelector={"p.$": p}),
+        takes="template",
+        answer=_in_p,
+        of=lambda document: document["list"],
+        missing_source=None,
+    ),
+    PathField(
+        name="Assign of a catcher",
+        define=lambda p: _caught(Assign={"v.$": p}),
+        takes="template",
+        answer=_in_p,
+        of=lambda _document: {"Error": "E", "Cause": "c"},
+        missing_source=None,
+    ),
+    PathField(
+        name="HeartbeatSecondsPath",
+        define=lambda p: _waiting(HeartbeatSecondsPath=p),
+        takes="reference",
+        accepts=is_positive,
+        answer=lambda _value, _document: MESSAGE,
+        missing_source=RECORDED,
+    ),
+    PathField(
+        name="MaxInputBytesPerBatchPath",
+        define=lambda p: _map(distributed=True, ItemBatcher={"MaxInputBytesPerBatchPath": p}),
+        takes="input reference",
+        accepts=is_positive,
+        answer=lambda _value, document: [{"Items": [item]} for item in document["list"]],
+        missing_source=None,
     ),
     PathField(
         name="SecondsPath",

@@ -25,7 +25,7 @@ def may_take(field: PathField, path: PathKind) -> bool:
 
 def expected(field: PathField, path: PathKind, document: dict[str, Json]) -> Json | Failed:
     try:
-        value = value_at(path, document)
+        value = value_at(path, document if path.root == "context" else field.of(document))
     except LeadsNowhere:
         return field.missing if path.root != "function" else Failed(RUNTIME)
     return field.answer(value, document) if field.accepts(value) else Failed(RUNTIME)

@@ -2,7 +2,7 @@
 
 from unum_runtime.model.ir import Json
 
-OTHERS: dict[str, Json] = {"list": [1, 2], "seven": 7}
+OTHERS: dict[str, Json] = {"list": [1, 2], "seven": 7, "word": "t", "yes": True, "past": "2019-01-01T00:00:00Z"}
 """Fields of every input, beside ``x``."""
 
 INPUTS: dict[str, dict[str, Json]] = {
