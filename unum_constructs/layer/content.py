@@ -27,6 +27,7 @@ LEFT_OUT = frozenset({"__pycache__", "client", "simulator", "memory.py", "former
 _CONTROL = (
     *("control_requests.py", "function_versions.py", "timeline.py", "pending.py", "overdue.py", "list_entries.py"),
     *("failure_function.py", "dead_letters.py", "foreign_events.py", "intake.py", "failure_queue.py"),
+    "refused_places.py",
     *("platform_failure.py", "hand_over.py", "take_over.py"),
 )
 """Modules of the failure handler, and those that other functions load only after a deployment took an edge."""

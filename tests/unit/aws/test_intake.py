@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from tests.unit.protocol.platform import chain
 from unum_compiler import compile_workflow
 from unum_runtime.errors import InvokeError, NotOurEvent, RouteGone
-from unum_runtime.functions import configuration, function_versions, intake
+from unum_runtime.functions import configuration, function_versions, intake, refused_places
 from unum_runtime.model.checkpoint import Began
 from unum_runtime.model.naming import Execution, Name
 from unum_runtime.model.take_over import TakeOver, is_take_over
@@ -65,11 +65,11 @@ def platform(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
     found = Lambda(
         {at("A"): a, at("A", "start-w"): a, at("A", "6"): older, at("C"): {**service, "hosts": ["C"], "routes": {}}}
     )
-    caches = (function_versions.configured, intake._destination, configuration.services)
+    caches = (function_versions.configured, refused_places._destination, configuration.services)
     for each in caches:
         each.cache_clear()
     monkeypatch.setattr(function_versions, "lambda_client", lambda: found)
-    monkeypatch.setattr(intake, "lambda_client", lambda: found)
+    monkeypatch.setattr(refused_places, "lambda_client", lambda: found)
     monkeypatch.setenv("UNUM_WORKFLOWS", json.dumps({"w": {**service, "hosts": [], "routes": {}}}))
     yield found
     for each in caches:
@@ -86,8 +86,8 @@ def denied(place: str, *, is_deleted: bool = False) -> RouteGone:
 
 
 def test_a_function_finds_its_intake_once_as_its_own_destination(platform: Lambda) -> None:
-    intake.send(at("A"), request())
-    intake.send(at("A"), request())
+    refused_places.send(at("A"), request())
+    refused_places.send(at("A"), request())
     ((address, event), second) = platform.events
     assert (address, platform.asked) == (HANDLER, 1)
     assert is_take_over(event)
@@ -96,18 +96,18 @@ def test_a_function_finds_its_intake_once_as_its_own_destination(platform: Lambd
 
 def test_a_version_without_a_destination_has_no_intake(platform: Lambda) -> None:
     with pytest.raises(NotOurEvent, match="on-failure destination"):
-        intake.send(at("Bare"), request())
+        refused_places.send(at("Bare"), request())
     assert platform.events == []
 
 
 @pytest.mark.parametrize(
     ("refusal", "error"),
     [
-        (denied(at("B"), is_deleted=True), intake.FUNCTION_GONE),
-        (denied(at("C"), is_deleted=True), intake.FUNCTION_GONE),
-        (denied(at("Other")), intake.FUNCTION_GONE),
-        (denied(QUEUE, is_deleted=True), intake.TIMER_GONE),
-        (denied("https://sqs/other"), intake.TIMER_GONE),
+        (denied(at("B"), is_deleted=True), refused_places.FUNCTION_GONE),
+        (denied(at("C"), is_deleted=True), refused_places.FUNCTION_GONE),
+        (denied(at("Other")), refused_places.FUNCTION_GONE),
+        (denied(QUEUE, is_deleted=True), refused_places.TIMER_GONE),
+        (denied("https://sqs/other"), refused_places.TIMER_GONE),
         (denied(at("C")), None),
         (denied(at("A", "6")), None),
         (denied(QUEUE), None),
@@ -117,7 +117,7 @@ def test_a_refusal_is_final_unless_the_place_is_deployed(
     platform: Lambda, refusal: RouteGone, error: str | None
 ) -> None:
     assert platform
-    failure = intake.gone_failure("w", HANDLER, refusal)
+    failure = refused_places.gone_failure("w", HANDLER, refusal)
     assert (failure and failure.error) == error
 
 

@@ -45,7 +45,7 @@ def runtime_here(workflow: str, context: Any) -> Runtime:
 
 def runtime_of(workflow: str, service: Service, own_arn: str, context: Any) -> Runtime:
     """Return the runtime of `workflow` in the failure handler, in place of the version `own_arn` with `service`."""
-    from unum_runtime.functions.intake import gone_failure  # noqa: PLC0415 - the failure handler alone
+    from unum_runtime.functions.refused_places import gone_failure  # noqa: PLC0415 - the failure handler alone
 
     handler_arn = context.invoked_function_arn
     in_place = _in_delivery(_fixed(workflow, service, own_arn), service, context)
@@ -146,7 +146,7 @@ def _fixed(workflow: str, service: Service, own_arn: str) -> Runtime:
 
 
 def _hand_over(own_arn: str, request: "TakeOver") -> None:
-    from unum_runtime.functions.intake import send  # noqa: PLC0415 - after a deployment that removed an edge
+    from unum_runtime.functions.refused_places import send  # noqa: PLC0415 - after a deployment that removed an edge
 
     send(own_arn, request)
 
