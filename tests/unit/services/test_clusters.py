@@ -73,7 +73,8 @@ def test_an_instance_fleet_is_found_by_its_name(clients: Clients) -> None:
         changes = {"InstanceFleetId": "if-2", "TargetSpotCapacity": 0}
         stub.add_response("modify_instance_fleet", {}, {"ClusterId": "j", "InstanceFleet": changes})
         parameters = {"ClusterId": "j", "InstanceFleetName": "b", "InstanceFleet": {"TargetSpotCapacity": 0}}
-        call("elasticmapreduce:modifyInstanceFleetByName", parameters, clients=clients)
+        assert call("elasticmapreduce:modifyInstanceFleetByName", parameters, clients=clients) is not None
+        stub.assert_no_pending_responses()
 
 
 def test_a_cancelled_step(clients: Clients) -> None:

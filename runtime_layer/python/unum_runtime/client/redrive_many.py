@@ -1,4 +1,4 @@
-"""Redrive all executions of a status, one after the other."""
+"""Redrive listed executions one by one."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ REDRIVABLE = (Status.FAILED, Status.TIMED_OUT, Status.ABORTED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedriveResult:
-    """Result for one of many executions.
+    """Result of one redrive.
 
     Attributes:
         name: execution name.
@@ -39,7 +39,7 @@ def redrive_all(
     since: datetime | None = None,
     on: On | str | None = None,
 ) -> Iterator[RedriveResult]:
-    """Redrive all executions of a status, and yield the result of each; one that fails does not stop the others.
+    """Redrive executions with one status; yield each result. A refused execution does not stop the others.
 
     Args:
         page: returns a page of the list, as `Client.list`.

@@ -110,7 +110,7 @@ def _run_request(request: Request, event: Mapping[str, Json], context: Any) -> J
 
 
 def _redrive(here: Runtime, request: Request, event: Mapping[str, Json], context: Any) -> Json:
-    """Redrive an execution on the versions asked for; else on the current ones if they can continue it.
+    """Redrive an execution on the requested versions; by default on the current versions if these can continue it.
 
     Returns:
         The answer, with the chosen versions as ``on``, and the ``reason``.

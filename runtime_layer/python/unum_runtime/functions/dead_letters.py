@@ -90,7 +90,7 @@ class Postman:
     retention_s: Retention
 
     def try_all(self) -> None:
-        """Delete the letters that nobody needs any more, try those that are due, and show the others again.
+        """Delete settled letters, retry due letters, and make the remaining letters visible again.
 
         Raises:
             UnumError: a service did not answer; the next sweep goes on.

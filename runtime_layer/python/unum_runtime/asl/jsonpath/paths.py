@@ -54,7 +54,7 @@ class Path:
 
     @cached_property
     def keys(self) -> tuple[Key, ...] | None:
-        """Names and indexes of the steps; None if a step has neither."""
+        """Names and indexes of all steps; None if some step has neither."""
         keys = tuple(step.key for step in self.steps if step.key is not None)
         return keys if len(keys) == len(self.steps) else None
 

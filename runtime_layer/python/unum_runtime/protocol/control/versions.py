@@ -1,4 +1,4 @@
-"""Versions of executions: the one that an execution runs on, and the one that its unfinished redrive is made on."""
+"""Read the version that an execution runs on; pin the version that its redrive runs on."""
 
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.errors import ExecutionNotRedrivable
@@ -10,7 +10,7 @@ from unum_runtime.store.base import Store
 
 
 class RunsOn(NamedTuple):
-    """Version of an execution, or of a part of it.
+    """Version of an execution or redrive.
 
     Attributes:
         digest: digest of its IR; None before its first step.
