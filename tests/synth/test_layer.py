@@ -425,7 +425,7 @@ def zipped_kb(content: Content) -> float:
 
 
 def test_same_on_every_machine(workflow: Workflow, runtime: Path) -> None:
-    before = digest(layer_content(workflow, runtime_folder()), PYTHON)
+    before = digest(made(layer_content(workflow, runtime_folder())), PYTHON)
     for file in runtime.rglob("*.py"):
         compiled = file.parent / "__pycache__" / f"{file.stem}.{sys.implementation.cache_tag}.pyc"
         py_compile.compile(str(file), str(compiled))
@@ -435,16 +435,16 @@ def test_same_on_every_machine(workflow: Workflow, runtime: Path) -> None:
     (runtime / "py.typed").touch()
     (runtime / "model" / ".hidden").write_text("left by an editor")
     assert list(runtime.rglob("__pycache__"))
-    assert digest(layer_content(workflow, runtime), PYTHON) == before
+    assert digest(made(layer_content(workflow, runtime)), PYTHON) == before
 
 
 def test_every_byte_counts(workflow: Workflow, runtime: Path) -> None:
-    before = digest(layer_content(workflow, runtime), PYTHON)
+    before = digest(made(layer_content(workflow, runtime)), PYTHON)
     other = compile_workflow(chain("B"), name="Flow", functions=None)
-    assert digest(layer_content(other, runtime), PYTHON) != before
-    assert digest(layer_content(workflow, runtime), "python3.99") != before
+    assert digest(made(layer_content(other, runtime)), PYTHON) != before
+    assert digest(made(layer_content(workflow, runtime)), "python3.99") != before
     (runtime / "handler.py").write_text("changed = True\n")
-    assert digest(layer_content(workflow, runtime), PYTHON) != before
+    assert digest(made(layer_content(workflow, runtime)), PYTHON) != before
 
 
 def test_moving_bytes_between_files_counts() -> None:

@@ -1,6 +1,8 @@
 """Layers for the Pythons that functions have, and who makes their bytecode."""
 
+import os
 import platform
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,7 @@ from unum_constructs.layer.content import (
 )
 from unum_constructs.layer.interpreters import FOLDERS
 from unum_constructs.layer.workflow_layer import WorkflowLayer
+from unum_constructs.testing.normalization import normalize_template
 from unum_runtime.model.ir import Workflow
 
 PYTHON = str(this_python())
@@ -78,7 +81,7 @@ def test_who_starts_more_slowly_than_needed_is_told() -> None:
     (told,) = with_pythons(A=PYTHON, B=OTHER).starts_told()
     assert {"Stack/A", "Stack/B"} & {*told.text.replace(":", ",").split(", ")} == {"Stack/B"}
     by = f"this app is synthesized by cpython {platform.python_version()}, and no {OTHER} is on {FOLDERS}"
-    assert f"without bytecode for their runtime {OTHER}: {by}; install {OTHER}" in told.text
+    assert f"without bytecode for their runtime {OTHER}: {by}; synthesize with {OTHER}, set {FOLDERS}" in told.text
 
 
 @pytest.fixture
@@ -98,35 +101,67 @@ def test_an_interpreter_of_the_machine_makes_bytecode() -> None:
 
 
 @pytest.mark.usefixtures("foreign")
-def test_templates_are_the_same_whoever_makes_bytecode(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_templates_with_other_bytecode_differ_in_assets_and_versions_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     with_bytecode = with_pythons(A=PYTHON).template
     monkeypatch.setenv(FOLDERS, "")
-    assert with_pythons(A=PYTHON).template == with_bytecode
+    sources = with_pythons(A=PYTHON).template
+    assert sources != with_bytecode
+    assert normalize_template(sources) == normalize_template(with_bytecode)
+
+
+def test_an_interpreter_that_nobody_named_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch, workflow: Workflow, tmp_path: Path
+) -> None:
+    """It could answer with anything, and that would be deployed."""
+    asked = tmp_path / "asked"
+    folder = pythons.this_one(tmp_path / "bin", OTHER, before=f"touch '{asked}'").parent
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    monkeypatch.delenv(FOLDERS, raising=False)
+    with pytest.raises(interpreters.NoBytecodeError, match=f"no {OTHER} is on {FOLDERS}"):
+        files_of(layer_content(workflow, runtime_folder()), OTHER)
+    assert not asked.exists()
+
+
+ADDS_TO_EACH_MODULE = """
+import json, subprocess, sys
+asked = {path: (bytes.fromhex(source) + b"\\nadded = 1\\n").hex() for path, source in json.load(sys.stdin).items()}
+subprocess.run([sys.executable, *sys.argv[1:]], input=json.dumps(asked), text=True, check=True)
+"""
+
+
+def test_other_bytecode_of_the_same_sources_has_another_asset(
+    foreign: str, workflow: Workflow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "adds.py").write_text(ADDS_TO_EACH_MODULE)
+    other = pythons.written(tmp_path / "other", PYTHON, f'exec "{sys.executable}" "{tmp_path}/adds.py" "$@"')
+    hashes: list[str] = []
+    for folder in (foreign, str(other.parent)):
+        monkeypatch.setenv(FOLDERS, folder)
+        stack = Stack(App(outdir=str(tmp_path / f"{len(hashes)}.out")), "Stack")
+        hashes.append(WorkflowLayer(stack, "Layer", workflow=workflow, python=PYTHON).digest)
+    assert hashes[0] != hashes[1]
 
 
 @pytest.mark.parametrize("stage", [None, "Nested"])
-def test_an_assembly_has_the_layer_of_now(
+def test_an_assembly_has_under_each_hash_what_belongs_to_it(
     stage: str | None, workflow: Workflow, foreign: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The CDK keeps what it finds under the same digest, and its command line the archive of that."""
-    content = layer_content(workflow, runtime_folder())
-    assembly = tmp_path / "cdk.out"
-    for folders, python in (("", SOURCES), (foreign, PYTHON), ("", SOURCES)):
+    """The CDK keeps what it finds under the same hash, and its command line the archive of that."""
+    content, out = layer_content(workflow, runtime_folder()), tmp_path / "cdk.out"
+    expected = [files_of(content, PYTHON), files_of(content, SOURCES)]
+    for folders in ("", foreign, ""):
         monkeypatch.setenv(FOLDERS, folders)
-        app = App(outdir=str(assembly))
+        app = App(outdir=str(out))
         stack = Stack(
             Stage(app, stage) if stage else app, "Stack", env=Environment(account="1" * 12, region="eu-west-1")
         )
         WorkflowLayer(stack, "Layer", workflow=workflow, python=PYTHON)
         app.synth()
-        (asset,) = assembly.glob("asset.*")
-        files = {path.relative_to(asset).as_posix(): path for path in asset.rglob("*") if path.is_file()}
-        assert {path: file.read_bytes() for path, file in files.items()} == files_of(content, python)
-        archive = assembly / f"assembly-{stage}" / ".cache" if stage else assembly / ".cache"
-        archive = archive / f"{asset.name.removeprefix('asset.')}.zip"
-        assert not archive.exists()
-        archive.parent.mkdir(exist_ok=True)
-        archive.touch()
+    found = [
+        {path.relative_to(asset).as_posix(): path.read_bytes() for path in asset.rglob("*") if path.is_file()}
+        for asset in out.glob("asset.*")
+    ]
+    assert sorted(found, key=len) == expected
 
 
 def test_of_many_functions_the_first_are_named() -> None:
@@ -134,9 +169,10 @@ def test_of_many_functions_the_first_are_named() -> None:
     assert told.text.startswith("Stack/Flow/OnFailure/Handler, Stack/F0, Stack/F1 and 3 more: ")
 
 
-def test_a_layer_has_nothing_of_one_that_another_python_made_there(workflow: Workflow, tmp_path: Path) -> None:
+def test_a_layer_has_nothing_that_lay_in_its_folder(workflow: Workflow, tmp_path: Path) -> None:
     """Sources would be loaded in place of bytecode beside them."""
-    stale = tmp_path / f"unum-{digest(layer_content(workflow, runtime_folder()), PYTHON)}" / "python" / "stale.py"
+    expected = files_of(layer_content(workflow, runtime_folder()), PYTHON)
+    stale = tmp_path / f"unum-{digest(expected, PYTHON)}" / "python" / "stale.py"
     stale.parent.mkdir(parents=True)
     stale.touch()
     stack = Stack(App(outdir=str(tmp_path)), "Stack")

@@ -117,13 +117,15 @@ def deployed_files(content: Content, bytecode: Content) -> Content:
     return {**dict(files.values()), bundle: bundled({path.removeprefix("python/"): modules[path] for path in modules})}
 
 
-def digest(content: Content, python: str) -> str:
-    """Return SHA-256 over the runtime's name, the paths and the sources, without times, modes, or folder order.
+def digest(files: Content, python: str) -> str:
+    """Return SHA-256 over the runtime's name, and paths and bytes of `files`, without times, modes, or folder order.
 
-    The deployed files follow from these, so the digest is equal on every machine with any Python.
+    Args:
+        files: all that is deployed, so that nothing else can be deployed under the same digest.
+        python: runtime of the functions, such as ``python3.13``.
     """
     seen = hashlib.sha256(f"{python}\0".encode())
-    for path, data in content.items():
+    for path, data in sorted(files.items()):
         # The length separates path and content: concatenations of other files cannot be equal.
         seen.update(f"{path}\0{len(data)}\0".encode() + data)
     return seen.hexdigest()

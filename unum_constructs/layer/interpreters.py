@@ -1,5 +1,6 @@
-"""Bytecode for the functions' Python, compiled by processes of this interpreter or another local one.
+"""Bytecode for the functions' Python, compiled by processes of this interpreter or of one that the user names.
 
+No other interpreter of the machine is used: what it answers would be deployed with the permissions of the functions.
 Bytecode belongs to one minor version of CPython; all its releases since the first final one share the format.
 """
 
@@ -16,8 +17,7 @@ from typing import TypeAlias
 from unum_constructs.layer import bytecode
 
 FOLDERS = "UNUM_PYTHONS"
-"""Environment variable with the folders to search for interpreters, in the format of PATH. Default: PATH; empty
-disables the search."""
+"""Environment variable with the folders of other interpreters, in the format of PATH. Default: none."""
 
 LIMIT_S = 30
 """Time limit of an interpreter's answer; half a second is usual."""
@@ -44,17 +44,17 @@ def compile_modules(sources: Modules, python: str) -> Modules:
 
 
 def _find(python: str) -> str:
-    """Return the path of this interpreter, or else of the one that a shell finds.
+    """Return the path of this interpreter, or else of the first one in the folders that the user names.
 
     Raises:
         NoBytecodeError: there is none.
     """
     if python == bytecode.this_python() and sys.executable:
         return sys.executable
-    folders = os.environ.get(FOLDERS)
-    executable = shutil.which(python, path=folders)
+    folders = os.environ.get(FOLDERS, "")
+    executable = shutil.which(python, path=folders) if folders else None
     if executable is None:
-        raise NoBytecodeError(f"no {python} is on {'PATH' if folders is None else FOLDERS}")
+        raise NoBytecodeError(f"no {python} is on {FOLDERS}")
     return executable
 
 

@@ -1,4 +1,4 @@
-"""Layers of a workflow: runtime and IR, equal on every machine.
+"""Layers of a workflow: runtime and IR, equal wherever the same Python makes the bytecode.
 
 There is one layer for each Python of the workflow's functions, in each stack with functions.
 """
@@ -24,7 +24,7 @@ from unum_constructs.layer.content import (
     layer_content,
     runtime_folder,
 )
-from unum_constructs.layer.interpreters import NoBytecodeError, compile_modules
+from unum_constructs.layer.interpreters import FOLDERS, NoBytecodeError, compile_modules
 from unum_runtime.model.ir import Workflow
 from unum_runtime.model.naming import WORKFLOWS_FOLDER
 
@@ -47,12 +47,10 @@ class WorkflowLayer(lambda_.LayerVersion):
 
     def __init__(self, scope: Construct, construct_id: str, *, workflow: Workflow, python: str) -> None:
         content = layer_content(workflow, runtime_folder())
-        self.digest = digest(content, python)
         self.python = python
         files = deployed_files(content, self._bytecode(content))
+        self.digest = digest(files, python)
         folder = Path(_stage(scope).asset_outdir) / f"unum-{self.digest}"
-        # Two synths into one folder, by different Pythons, have equal digests but other files.
-        was_there = folder.exists()
         _write(files, folder)
         super().__init__(
             scope,
@@ -60,8 +58,6 @@ class WorkflowLayer(lambda_.LayerVersion):
             code=lambda_.Code.from_asset(str(folder), asset_hash=self.digest),
             description=f"Unum runtime and definition of workflow {workflow.name}",
         )
-        if was_there:
-            self._stage_again(files)
         self._definition = folder / "python" / WORKFLOWS_FOLDER / f"{workflow.name}.json"
         self._functions: list[lambda_.Function] = []
         # Aspects may change runtimes until the end of synthesis, and bytecode fits one version only.
@@ -83,18 +79,9 @@ class WorkflowLayer(lambda_.LayerVersion):
                 SLOWER_STARTS,
                 f"{_first_paths(self._functions)}: cold starts take longer without bytecode for their runtime "
                 f"{self.python}: this app is synthesized by {name_of_this_python()}, and {self._missing_bytecode}; "
-                f"install {self.python}, synthesize with it, or set the functions' `runtime` to this Python",
+                f"synthesize with {self.python}, set {FOLDERS} to the folder of one, or set the functions' `runtime` "
+                "to this Python",
             )
-
-    def _stage_again(self, files: Content) -> None:
-        """Replace staged copy and archive by `files`: another Python may have staged equal digests.
-
-        The CDK keeps a copy that exists, and its command line keeps the archive of that copy.
-        """
-        asset, assembly = self.node.find_child("Code"), Path(_stage(self).outdir)
-        assert isinstance(asset, s3_assets.Asset)  # noqa: S101 - `Code.from_asset` makes one
-        _write(files, assembly / asset.asset_path)
-        (assembly / ".cache" / f"{asset.asset_hash}.zip").unlink(missing_ok=True)
 
     def _bytecode(self, content: Content) -> Content:
         """Return bytecode of the modules in `content`; empty if no Python can compile them, with the reason stored."""
@@ -172,7 +159,7 @@ def _stage(scope: Construct) -> Stage:
 
 
 def _write(content: Content, folder: Path) -> None:
-    """Replace `folder` by `content`; earlier synthesis may have used another Python."""
+    """Replace `folder` by `content`, whatever lies there."""
     rmtree(folder, ignore_errors=True)
     for path, data in content.items():
         file = folder / path
