@@ -113,6 +113,68 @@ class ImportedWorkflow(IUnumWorkflow):
         )
 
 
+class Importable:
+    """Imports of deployed workflows, as static methods of `UnumWorkflow`."""
+
+    @staticmethod
+    def from_workflow_attributes(  # noqa: PLR0913 - one keyword for each attribute
+        scope: Construct,
+        construct_id: str,
+        *,
+        workflow_name: str,
+        table: dynamodb.ITable | str,
+        start_alias_arn: str,
+        control_alias_arn: str | None = None,
+        activities: Mapping[str, sqs.IQueue] | None = None,
+        payload_bucket: s3.IBucket | str | None = None,
+        same_environment: bool | None = None,
+    ) -> IUnumWorkflow:
+        """Import a deployed workflow by its attributes, for grants, metrics and event targets.
+
+        The stack's outputs have the attributes: ``StartAlias``, ``ControlAlias``, ``Table``, ``PayloadBucket``,
+        ``Activities``.
+
+        Args:
+            scope: parent construct.
+            construct_id: id below `scope`.
+            workflow_name: name of the workflow.
+            table: table with the state of executions, as construct, name or ARN. Import a table with a customer managed
+                key together with its `encryption_key`: grants then include the key.
+            start_alias_arn: ARN of the start alias.
+            control_alias_arn: ARN of the control alias; `grant_stop` and `grant_redrive` require it.
+            activities: queues of the activities by activity name; `grant_activity` requires them.
+            payload_bucket: bucket for large values, as construct or name.
+            same_environment: True if account and region are those of this stack, so that event sources may add
+                permissions to the alias. Default: the CDK compares the ARN, if synth knows both.
+
+        Raises:
+            ConstructError: a name, ARN, table, bucket or queue is malformed.
+        """
+        return ImportedWorkflow(
+            scope,
+            construct_id,
+            workflow_name=workflow_name,
+            table=table,
+            start_alias_arn=start_alias_arn,
+            control_alias_arn=control_alias_arn,
+            activities=activities or {},
+            payload_bucket=payload_bucket,
+            same_environment=same_environment,
+        )
+
+    @staticmethod
+    def from_workflow_name(scope: Construct, construct_id: str, workflow_name: str) -> IUnumWorkflow:
+        """Import a workflow, deployed with ``exported=True`` in the same account and region.
+
+        CloudFormation refuses to change or delete an exported value that another stack imports: the function of the
+        workflow's first Task must stay. Activities and customer managed keys are not exported; import such workflows by
+        `from_workflow_attributes`.
+
+        Source: AWS CloudFormation User Guide, "Get exported outputs from a deployed CloudFormation stack".
+        """
+        return ImportedWorkflow.by_name(scope, construct_id, workflow_name)
+
+
 @jsii.implements(IValidation)
 class _NotPolled:
     """Check against event source mappings, which would invoke the unpublished version.
