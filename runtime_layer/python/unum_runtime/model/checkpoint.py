@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from unum_runtime.cold_start.records import NamedTuple, dataclass, field
-from unum_runtime.errors import StoreError
+from unum_runtime.errors import InconsistentHistory, StoreError
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import PACK_SIZE, START_STEP, Execution, Name, Scope
 
@@ -316,7 +316,10 @@ class Checkpoint:
 
         Raises:
             StoreError: the item refers to objects, and its store has no bucket.
+            InconsistentHistory: `name` is a start record's, which only `read_start_record` reads.
         """
+        if name.step == START_STEP and not name.frames:
+            raise InconsistentHistory(f"{name}: expected a checkpoint, got the name of a start record")
         _check_resolved(item)
         outcome = _collected_from_item(item) if TOMBSTONE in item else _outcome_from_item(item)
         return cls(
@@ -407,8 +410,45 @@ def start_record(execution: Execution, value: Json) -> Checkpoint:
 
 
 def read_start_record(execution_name: str, item: Item) -> Checkpoint:
-    """Parse a stored start record, which contains the start time, a part of the execution's identity."""
-    return Checkpoint.from_item(Name(started_execution(execution_name, item), (), START_STEP), item)
+    """Parse a stored start record, which contains the start time, a part of the execution's identity.
+
+    Raises:
+        InconsistentHistory: no release writes such a start record; the text names the attribute.
+        StoreError: the item refers to objects, and its store has no bucket.
+    """
+    # Nothing else in it has a meaning. A phase or a state would let its writer begin an execution in the middle.
+    known = _START_DATA | _FORK_DATA if "forking" in item else _START_DATA
+    for attribute, found in item.items():
+        if attribute not in known and found != _START_FORM.get(attribute):
+            raise _not_a_start(execution_name, f"{attribute}={found!r}")
+    _check_resolved(item)
+    try:
+        return Checkpoint(
+            name=Name(started_execution(execution_name, item), (), START_STEP),
+            state="",
+            phase=Phase.ENTERED,
+            outcome=_outcome_from_item(item),
+            digest=str(item["ir"]),
+            committed_ms=int(item["at"]),
+            began=began_from_item(item),
+            fork=ForkOrigin.from_item(item) if "forking" in item else None,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise _not_a_start(execution_name, repr(error)) from error
+
+
+_START_FORM: Item = {"state": "", "phase": Phase.ENTERED, "ir": "", "ms": 0, "attempt": 0}
+"""Attributes with one value in all start records; earlier releases need them to read one."""
+
+_START_DATA = frozenset(("at", "value", f"value{REFERENCE}", "error", "cause", "list", "list_at"))
+"""Time, input, or the failure of an input that is too large, and entry in the list of executions."""
+
+_FORK_DATA = frozenset(("ir", "by", "routes", "forking", "fork_value", f"fork_value{REFERENCE}"))
+
+
+def _not_a_start(execution_name: str, found: str) -> InconsistentHistory:
+    expected = "expected what a start or a fork writes"
+    return InconsistentHistory(f"start record of {execution_name!r}: {expected}, got {found}; the table was changed")
 
 
 def started_execution(execution_name: str, item: Item) -> Execution:

@@ -7,7 +7,7 @@ from enum import Enum
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.errors import StatesError
 from unum_runtime.functions.failure_function import TRANSIENT
-from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Success, to_text
+from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Status, Success, read_start_record, to_text
 from unum_runtime.model.envelope import Envelope, Stored
 from unum_runtime.model.ir import Collection, Guard, Json
 from unum_runtime.model.naming import (
@@ -21,6 +21,7 @@ from unum_runtime.model.naming import (
     start_key,
 )
 from unum_runtime.protocol.control.operator_requests import Control
+from unum_runtime.protocol.planning.plan import is_start
 from unum_runtime.protocol.runtime import Call, JobPending
 from unum_runtime.protocol.waiting.callback import NUDGE
 from unum_runtime.simulator.committed_past import Author, Past
@@ -431,7 +432,10 @@ def _read_past(world: World) -> Past:
 
     def found(name: Name) -> Checkpoint | None:
         record = world.records.get(checkpoint_key(workflow.name, name))
-        return None if record is None else Checkpoint.from_item(name, resolve(record.item, world.store.get))
+        if record is None:
+            return None
+        item = resolve(record.item, world.store.get)
+        return read_start_record(name.execution.name, item) if is_start(name) else Checkpoint.from_item(name, item)
 
     def committed(name: Name) -> Checkpoint | None:
         checkpoint = found(name)

@@ -289,7 +289,8 @@ def test_without_time_each_delivery_does_one_part() -> None:
 def written_as_ordinary(patch: pytest.MonkeyPatch) -> None:
     """The start record says nothing of the fork."""
     create = fork_module.create
-    patch.setattr(fork_module, "create", lambda rt, record: create(rt, replace(record, fork=None)))
+    plain = {"digest": "", "began": None, "fork": None}
+    patch.setattr(fork_module, "create", lambda rt, record: create(rt, replace(record, **plain)))
 
 
 def started_in_spite_of_it(patch: pytest.MonkeyPatch) -> None:

@@ -470,3 +470,9 @@ def opened(workflow: Workflow, *items: Json) -> OpenScope:
     effect = plan(workflow, left("A", Success([*items])))
     assert isinstance(effect, OpenScope)
     return effect
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_no_phase_or_state_of_a_start_record_leads_into_the_middle(phase: Phase) -> None:
+    forged = start_record(E, 0).saying(phase=phase, state="B", continuation=Continuation(goes_to="B", retries=(1,)))
+    assert plan(CHAIN, forged) == plan(CHAIN, start_record(E, 0))

@@ -4,7 +4,16 @@ from collections.abc import Mapping
 
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import InconsistentHistory
-from unum_runtime.model.checkpoint import DEFAULT_CONTINUATION, Began, Checkpoint, Continuation, Failure, Item, Outcome
+from unum_runtime.model.checkpoint import (
+    DEFAULT_CONTINUATION,
+    Began,
+    Checkpoint,
+    Continuation,
+    Failure,
+    Item,
+    Outcome,
+    read_start_record,
+)
 from unum_runtime.model.ir import Json
 from unum_runtime.model.list_index import stored_item
 from unum_runtime.model.naming import START_STEP, Name, checkpoint_key
@@ -116,8 +125,10 @@ def parse_committed(rt: Runtime, name: Name, state: str, item: Item) -> Checkpoi
     Raises:
         InconsistentHistory: another state or another version of the workflow committed it.
     """
+    if is_start(name):
+        return read_start_record(name.execution.name, item).saying(name=name)
     checkpoint = Checkpoint.from_item(name, item)
-    if is_start(name) or checkpoint.is_stop:
+    if checkpoint.is_stop:
         return checkpoint
     found = (checkpoint.state, checkpoint.digest)
     if found != (state, rt.workflow.digest) and not _is_of_committer(rt, state, checkpoint):

@@ -169,7 +169,7 @@ def plan(workflow: Workflow, checkpoint: Checkpoint, visits: Visits | None = Non
     # A stop record has no state to continue from. All other endings follow from the outcome, as for any checkpoint.
     if checkpoint.ending is not None and checkpoint.is_stop:
         return Finish(checkpoint.name.execution, checkpoint.ending)
-    if checkpoint.phase is Phase.RETRIED and isinstance(checkpoint.outcome, Success):
+    if checkpoint.phase is Phase.RETRIED and isinstance(checkpoint.outcome, Success) and not is_start(checkpoint.name):
         return _retry_fan_out(checkpoint, checkpoint.outcome)
     return _plan_after(workflow, checkpoint, visits)
 
