@@ -83,7 +83,7 @@ endurance: setup  ## the deployments that crash or are crowded, with EXECUTIONS=
 
 simulate: setup  ## longer searches: properties on other examples, every way through larger graphs, the formal model, all mutants (hours), then at random for MINUTES=30
 	$(BIN)/python -m pytest -n 2 --timeout 3600 --hypothesis-profile=others -m "not e2e and not packaging" $(shell git grep -l '@given' tests)
-	$(BIN)/python -m pytest -n 2 --timeout 3600 -m long tests/simulation tests/golden
+	$(BIN)/python -m pytest -n 2 --timeout 3600 -rs -m long tests/simulation tests/golden tests/formal
 	$(BIN)/python -m tests.formal.check
 	$(BIN)/python -m tests.mutation
 	$(BIN)/python -m tests.simulation.search --minutes $(or $(MINUTES),30)

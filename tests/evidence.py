@@ -30,7 +30,7 @@ TAIL = """## Assumptions
   needs the sweep.
 * User code is free; only its committed outcomes count. Its side effects may happen more than once.
 * The searches run the product's code. The model is another description of the protocol, with two branches, one redrive
-  and one fork.
+  and one fork; the simulator replays its runs on the code.
 * A search that finds nothing proves nothing about what it did not reach. Figures of samples have intervals of 95 %.
 
 ## Known violations
@@ -92,7 +92,9 @@ def _modelled(found: dict[str, Any]) -> Iterator[str]:
     yield "## A formal model\n"
     yield "`tests/formal/protocol.pml` describes commit, fan-in, stop, redrive and fork in Promela. Spin visits all its"
     yield f"states. Scenarios with a broken assertion or an execution that does not end: {', '.join(broken) or 'none'}."
-    yield "Two deliveries run at a time, and only one where the end is checked with a sweep, under weak fairness.\n"
+    yield "Two deliveries run at a time, and only one where the end is checked with a sweep, under weak fairness."
+    yield "The runtime's code makes the model's writes in random runs of each scenario, and every counterexample below"
+    yield "breaks it in the simulator if it has the same mistake, and only then (`tests/formal/test_replay.py`).\n"
     yield "| scenario | with | states, safety | states, end |"
     yield "|---|---|---:|---:|"
     for name, ((safe, _), (live, _)) in found["scenarios"].items():

@@ -7,16 +7,13 @@ the figures to `out/formal.json`.
 
 import json
 import re
-import shutil
-import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.formal import spin
+
 ROOT = Path(__file__).parents[2]
-MODEL = Path(__file__).with_name("protocol.pml")
 FIGURES = ROOT / "out" / "formal.json"
-DEPTH = 1_000_000
 STATES = re.compile(r"^\s*(\d+) states, stored", re.MULTILINE)
 ERRORS = re.compile(r"errors: (\d+)")
 
@@ -48,6 +45,11 @@ class Mistake:
     scenario: str
     is_silent: bool = False
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The model's definitions."""
+        return (*SCENARIOS[self.scenario], f"MISTAKE={self.number}")
+
 
 MISTAKES = {
     "loser stops": Mistake(1, "fan-in", is_silent=True),
@@ -65,17 +67,14 @@ MISTAKES = {
 
 def main() -> int:
     """Check everything and tell the shell whether the model says what it should."""
-    if shutil.which("spin") is None or shutil.which("gcc") is None:
-        print("SKIPPED: the formal model needs Spin and gcc (Debian: apt-get install spin gcc)")
+    if not spin.is_installed():
+        print(f"SKIPPED: {spin.MISSING}")
         return 0
     found = {
         name: (run(options, is_liveness=False), run(_ending(options), is_liveness=True))
         for name, options in SCENARIOS.items()
     }
-    planted = {
-        name: run((*SCENARIOS[mistake.scenario], f"MISTAKE={mistake.number}"), is_liveness=mistake.is_silent)
-        for name, mistake in MISTAKES.items()
-    }
+    planted = {name: run(mistake.options, is_liveness=mistake.is_silent) for name, mistake in MISTAKES.items()}
     FIGURES.parent.mkdir(exist_ok=True)
     figures = {"scenarios": found, "mistakes": planted}
     FIGURES.write_text(json.dumps(figures, indent=1), encoding="utf-8")
@@ -97,21 +96,11 @@ def run(options: tuple[str, ...], *, is_liveness: bool) -> tuple[int, int]:
     Raises:
         RuntimeError: the check is not complete.
     """
-    define = [f"-D{option}" for option in options]
-    of_safety = ["-DSAFETY", "-DNOCLAIM"]
-    with tempfile.TemporaryDirectory() as folder:
-        _call(folder, "spin", "-a", *define, str(MODEL))
-        _call(folder, "gcc", "-w", "-O2", "-DNFAIR=3", *([] if is_liveness else of_safety), "-o", "pan", "pan.c")
-        said = _call(folder, "./pan", *(["-a", "-f"] if is_liveness else []), f"-m{DEPTH}", "-E")
+    said = spin.verify(options, is_liveness=is_liveness)
     states, errors = STATES.search(said), ERRORS.search(said)
     if states is None or errors is None or "max search depth too small" in said:
         raise RuntimeError(f"{options}: the check is not complete:\n{said}")
     return int(states[1]), int(errors[1])
-
-
-def _call(folder: str, *command: str) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - ours
-    return done.stdout + done.stderr
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@
  * Liveness, under weak fairness: every execution ends.
  *
  * -DMISTAKE=n plants a mistake, which a check must find. A counterexample is shown by `spin -t`: lines that start with "@"
- * name the process and the call.
+ * name the process and the call. tests/formal/replay.py makes the same calls in the simulator.
  */
 
 #define LOSER_STOPS         1  /* a delivery that finds the name taken does not continue */
@@ -148,7 +148,10 @@ end:	do
 		i = (event % 7 + 2) % 3;
 		died = false;
 		working++;
-		printf("@ %d takes %d copy %d\n", _pid, event, is_copy)
+		if
+		:: is_copy -> printf("@ %d repeats %d\n", _pid, event)
+		:: else -> printf("@ %d takes %d\n", _pid, event)
+		fi
 	   };
 	   if
 	   :: atomic { !is_copy && losses > 0 -> losses--; printf("@ %d lost\n", _pid) }; goto over
@@ -170,8 +173,8 @@ end:	do
 			};
 			MAY_DIE;
 			atomic {
-				create(e, 1, outcome, other);
 				printf("@ %d create\n", _pid);
+				create(e, 1, outcome, other);
 				if
 				:: other != outcome && MISTAKE == LOSER_STOPS -> goto over
 				:: other != outcome && MISTAKE == OWN_OUTCOME && IS_RUN(other)
@@ -225,7 +228,7 @@ end:	do
 		fi;
 		if
 		:: outcome == FAILED ->
-			atomic { create(e, END_OF(e, g), FAILED, other); printf("@ %d create\n", _pid) }
+			atomic { printf("@ %d create\n", _pid); create(e, END_OF(e, g), FAILED, other) }
 		:: outcome != FAILED && MISTAKE != COMPLETE_FIRST ->
 			atomic { add(e, g, i, is_full); printf("@ %d add\n", _pid) };
 			MAY_DIE;
@@ -246,7 +249,7 @@ end:	do
 				printf("@ %d read\n", _pid)
 			};
 			MAY_DIE;
-			atomic { create(e, END_OF(e, g), JOINED, other); printf("@ %d create\n", _pid) };
+			atomic { printf("@ %d create\n", _pid); create(e, END_OF(e, g), JOINED, other) };
 			MAY_DIE
 		:: else
 		fi
@@ -275,60 +278,75 @@ inline last_step(e, at) {
 inline finish_fork() {
 	if
 	:: TOP(1, 2) == NOTHING ->
-		atomic { create(1, 1, TOP(0, 1), other); assert(other == TOP(0, 1)) };
+		atomic { printf("@ %d create\n", _pid); create(1, 1, TOP(0, 1), other); assert(other == TOP(0, 1)) };
 		MAY_DIE;
-		atomic { create(1, 2, ENTERED, other) };
+		atomic { printf("@ %d create\n", _pid); create(1, 2, ENTERED, other) };
 		MAY_DIE
 	:: else
 	fi
 }
 
-/* Send again what the execution waits for. */
+/* Send again what the execution waits for: what was read at one time, additions to the set before events. */
 inline nudge(e) {
-	atomic { last_step(e, at); printf("@ %d nudge\n", _pid) };
+	atomic {
+		last_step(e, at);
+		g = (e == 0 && at > 2 -> 1 : 0);
+		if
+		:: at == 0 || IS_END(TOP(e, at)) -> ended = 0; lacks = 0; i = 0
+		:: else ->
+			ended = IS_RUN(BRANCH(e, g, 0)) + 2 * IS_RUN(BRANCH(e, g, 1));
+			lacks = (BRANCH(e, g, 0) == NOTHING) + 2 * (BRANCH(e, g, 1) == NOTHING);
+			i = ALL - ended - lacks
+		fi;
+		printf("@ %d look\n", _pid)
+	};
 	MAY_DIE;
 	if
-	:: at == 0 && record[e] == STARTED -> atomic { send(A_OF(e), 1) }
-	:: at != 0 && !IS_END(TOP(e, at)) ->
-		g = (at - 1) / 2;  /* after A's outcome 0, after the second entry 1; the fork's is its first */
-		if
-		:: e == 1 -> g = 0
-		:: else
-		fi;
-		i = 0;
-		do
-		:: i < 2 ->
-			if
-			:: BRANCH(e, g, i) == NOTHING -> atomic { send(B_OF(e, g, i), TOP(e, 1)) }
-			:: BRANCH(e, g, i) == FAILED -> atomic { create(e, END_OF(e, g), FAILED, other) }
-			:: IS_RUN(BRANCH(e, g, i)) && MISTAKE != NUDGE_ADDS_NOTHING ->
-				atomic { add(e, g, i, is_full) };
-				if
-				:: is_full || completed[SCOPE(e, g)] == ALL -> atomic { send(C_OF(e, g), 1) }
-				:: else
-				fi
-			:: else
-			fi;
-			i++;
-			MAY_DIE
-		:: else -> break
-		od
+	:: at == 0 && record[e] == STARTED -> atomic { send(A_OF(e), 1); printf("@ %d send\n", _pid) }
+	:: else
+	fi;
+	if
+	:: ended && MISTAKE != NUDGE_ADDS_NOTHING ->
+		atomic {
+			completed[SCOPE(e, g)] = completed[SCOPE(e, g)] | ended;
+			is_full = completed[SCOPE(e, g)] == ALL;
+			printf("@ %d add\n", _pid)
+		};
+		MAY_DIE
+	:: else
+	fi;
+	if
+	:: lacks & 1 -> atomic { send(B_OF(e, g, 0), TOP(e, 1)); printf("@ %d send\n", _pid) }; MAY_DIE
+	:: else
+	fi;
+	if
+	:: lacks & 2 -> atomic { send(B_OF(e, g, 1), TOP(e, 1)); printf("@ %d send\n", _pid) }; MAY_DIE
+	:: else
+	fi;
+	if
+	:: is_full -> atomic { send(C_OF(e, g), 1); printf("@ %d send\n", _pid) }; MAY_DIE
+	:: else
+	fi;
+	if
+	:: i -> atomic { printf("@ %d create\n", _pid); create(e, END_OF(e, g), FAILED, other) }
 	:: else
 	fi
 }
 
 #ifdef SWEEP
 proctype Sweep(byte e) {
-	byte g, i, other, at;
+	byte g, i, other, at, ended, lacks;
 	bool is_full, died;
 end:	do
 	:: record[e] != NOTHING && IS_SILENT(e) && ((e == 0 && !ENDED_0) || (e == 1 && !ENDED_1)) ->
+		printf("@ %d nudge %d\n", _pid, e);
 		if
 		:: e == 1 && record[1] == FORKING -> finish_fork()
 		:: else
 		fi;
 		nudge(e);
-over:		atomic { g = 0; i = 0; other = 0; at = 0; is_full = false; died = false }
+over:		printf("@ %d ends\n", _pid);
+		atomic { g = 0; i = 0; other = 0; at = 0; ended = 0; lacks = 0; is_full = false; died = false }
 	od
 }
 #endif
@@ -336,15 +354,15 @@ over:		atomic { g = 0; i = 0; other = 0; at = 0; is_full = false; died = false }
 #ifdef STOP
 active proctype Stop() {
 	byte at, other, step;
-	record[0] != NOTHING;
+	atomic { record[0] != NOTHING; printf("@ %d stop 0\n", _pid) };
 	do
-	:: atomic { last_step(0, at); printf("@ %d stop reads\n", _pid) };
+	:: atomic { last_step(0, at); printf("@ %d look\n", _pid) };
 		if
 		:: at > 0 && IS_END(TOP(0, at)) -> break
 		:: else
 		fi;
 		step = at + 1 + (MISTAKE == STOP_BESIDE);
-		atomic { create(0, step, STOPPED, other); printf("@ %d stop creates\n", _pid) };
+		atomic { printf("@ %d create\n", _pid); create(0, step, STOPPED, other) };
 		if
 		:: other == STOPPED -> break
 		:: else
@@ -355,16 +373,16 @@ active proctype Stop() {
 
 #ifdef REDRIVE
 active proctype Redrive() {
-	byte g, i, e, other, at;
+	byte g, i, other, at, ended, lacks;
 	bool is_full, died;
 	atomic {
 		TOP(0, 2) == FAILED || TOP(0, 2) == STOPPED;
 		working++;
 		kept = IS_RUN(BRANCH(0, 0, 0)) + 2 * IS_RUN(BRANCH(0, 0, 1));
-		printf("@ %d redrive\n", _pid)
+		printf("@ %d redrive 0\n@ %d look\n", _pid, _pid)
 	};
 	if
-	:: MISTAKE == OPENS_FIRST -> atomic { create(0, 3, ENTERED, other) }; MAY_DIE
+	:: MISTAKE == OPENS_FIRST -> atomic { printf("@ %d create\n", _pid); create(0, 3, ENTERED, other) }; MAY_DIE
 	:: else
 	fi;
 	i = 0;
@@ -372,7 +390,12 @@ active proctype Redrive() {
 	:: i < 2 ->
 		atomic {
 			if
-			:: IS_RUN(BRANCH(0, 0, i)) && BRANCH(0, 1, i) == NOTHING -> BRANCH(0, 1, i) = BRANCH(0, 0, i)
+			:: kept & (1 << i) ->
+				printf("@ %d create\n", _pid);
+				if
+				:: BRANCH(0, 1, i) == NOTHING -> BRANCH(0, 1, i) = BRANCH(0, 0, i)
+				:: else
+				fi
 			:: else
 			fi
 		};
@@ -380,23 +403,35 @@ active proctype Redrive() {
 		MAY_DIE
 	:: else -> break
 	od;
-	atomic { create(0, 3, ENTERED, other); i = 0 };
+	atomic {
+		create(0, 3, ENTERED, other);
+		i = 0;
+		if
+		:: MISTAKE != OPENS_FIRST -> printf("@ %d create\n", _pid)
+		:: else
+		fi
+	};
 	MAY_DIE;
 	nudge(0);
-over:	working--
+over:	atomic { working--; printf("@ %d ends\n", _pid) }
 }
 #endif
 
 #ifdef FORK
 active proctype Fork() {
-	byte g, i, e, other, at;
+	byte g, i, other, at, ended, lacks;
 	bool is_full, died;
 	/* After the origin's end, for the origin only gives what it has committed. */
-	atomic { ENDED_0 && IS_RUN(TOP(0, 1)); working++; record[1] = (MISTAKE == FORK_IS_A_START -> STARTED : FORKING) };
+	atomic {
+		ENDED_0 && IS_RUN(TOP(0, 1));
+		working++;
+		record[1] = (MISTAKE == FORK_IS_A_START -> STARTED : FORKING);
+		printf("@ %d fork 1\n@ %d look\n", _pid, _pid)
+	};
 	MAY_DIE;
 	finish_fork();
 	nudge(1);
-over:	working--
+over:	atomic { working--; printf("@ %d ends\n", _pid) }
 }
 #endif
 

@@ -184,6 +184,18 @@ def complete_before_commit(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(deliver, "commit", broken)
 
 
+def continue_before_commit(patch: pytest.MonkeyPatch) -> None:
+    """A branch is completed, and the join's event sent, before its outcome is committed."""
+
+    def broken(rt: Runtime, effect: plan.Commit, delivery: DeliveryState) -> plan.Effect:
+        following = plan.plan(rt.workflow, commit.draft(rt, effect))
+        if isinstance(following, plan.CompleteBranch):
+            perform.perform(rt, DeliveryState({}), following)
+        return commit.commit(rt, effect, delivery)
+
+    patch.setattr(deliver, "commit", broken)
+
+
 def keys_without_frames(patch: pytest.MonkeyPatch) -> None:
     def key(workflow: str, name: Name) -> Key:
         frames = tuple(Frame(frame.state, frame.iteration, 0, 0, frame.size) for frame in name.frames)
@@ -385,6 +397,9 @@ MUTATIONS: dict[str, Mutation] = {
     ),
     "complete before commit": Mutation(
         graph="diamond", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=complete_before_commit
+    ),
+    "continue before commit": Mutation(
+        graph="diamond", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=continue_before_commit
     ),
     "keys without frames": Mutation(
         graph="map", faults=CRASH, breaks=Invariant.NO_LOST_WORK, patch=keys_without_frames

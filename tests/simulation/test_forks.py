@@ -11,7 +11,7 @@ from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ExecutionDoesNotExist
 from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.naming import Execution, Scope
-from unum_runtime.protocol.control import forking, nudge, redrive_fan_out
+from unum_runtime.protocol.control import fork, forking, nudge, redrive_fan_out
 from unum_runtime.protocol.control.fork import ForkRequest
 from unum_runtime.protocol.history.timeline import from_start
 from unum_runtime.protocol.runtime import Runtime
@@ -43,10 +43,10 @@ MAX_STATES = 1_500
 FORKS = [fork_at("C"), fork_at("B"), fork_at("B", 7)]
 
 
-@pytest.mark.parametrize("fork", FORKS, ids=["last", "middle", "with an input"])
+@pytest.mark.parametrize("asked", FORKS, ids=["last", "middle", "with an input"])
 @pytest.mark.parametrize("faults", [ONE, CUT_OFF, STOPPED, NUDGED], ids=["plain", "cut off", "stopped", "nudged"])
-def test_every_way_of_a_fork(fork: ForkRequest, faults: Faults) -> None:
-    assert explore(of(CHAIN, faults, fork)).is_complete
+def test_every_way_of_a_fork(asked: ForkRequest, faults: Faults) -> None:
+    assert explore(of(CHAIN, faults, asked)).is_complete
 
 
 @pytest.mark.parametrize("node", ["M", "C"])
@@ -105,6 +105,12 @@ def begins_before_it_has_copied(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(nudge, "unfinished", lambda _steps: None)
 
 
+def records_a_start(patch: pytest.MonkeyPatch) -> None:
+    """A fork writes the start record of an ordinary execution."""
+    create = fork.create
+    patch.setattr(fork, "create", lambda rt, record: create(rt, replace(record, fork=None)))
+
+
 def redrives_with_results_of_another(patch: pytest.MonkeyPatch) -> None:
     """A redrive keeps the successful branches of an execution that is called other, if it has any."""
 
@@ -135,6 +141,7 @@ REDRIVE = Faults(crashes=0, duplicates=0, redrives=1)
         (copies_another_execution, MAP, ONE, Invariant.OWN_HISTORY),
         (copies_later_steps, CHAIN, ONE, Invariant.OWN_HISTORY),
         (begins_before_it_has_copied, CHAIN, NUDGED_AND_CUT_OFF, Invariant.SAME_VIEW),
+        (records_a_start, CHAIN, NUDGED_AND_CUT_OFF, Invariant.SAME_VIEW),
         (redrives_with_results_of_another, FAILING, REDRIVE, Invariant.CONSISTENT),
         (redrives_with_results_in_another_order, FAILING, REDRIVE, Invariant.NO_RERUN),
     ],
