@@ -87,7 +87,12 @@ class Cloud:
 
     def receive(self, url: str, *, within_s: float = 10) -> Mapping[str, Any]:
         """Return the next message of a queue."""
-        arguments = {"QueueUrl": url, "WaitTimeSeconds": 1, "MessageAttributeNames": ["All"]}
+        arguments = {
+            "QueueUrl": url,
+            "WaitTimeSeconds": 1,
+            "MessageAttributeNames": ["All"],
+            "AttributeNames": ["SenderId"],
+        }
         message: Mapping[str, Any] = self.until(
             lambda: self.sqs.receive_message(**arguments).get("Messages"), within_s
         )[0]

@@ -88,6 +88,20 @@ def test_a_destination_needs_the_function_s_permission(guarded: Any) -> None:
     assert "Messages" not in guarded.sqs.receive_message(QueueUrl=url)
 
 
+@pytest.mark.parametrize("enforced", [True, False])
+def test_a_message_names_its_sender(cloud: Any, guarded: Any, *, enforced: bool) -> None:
+    here = guarded if enforced else cloud
+    url, arn = here.queue()
+    role = _role(here, f"posting-{enforced}", ("sqs:SendMessage", arn))
+    function = here.function(SENDING, Role=role)
+    assert here.invoke(function, url)[0] == 2
+    here.sqs.send_message(QueueUrl=url, MessageBody="root")
+    received = here.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, AttributeNames=["SenderId"])
+    senders = {each["Body"]: each["Attributes"]["SenderId"] for each in received["Messages"]}
+    role_id = here.client("iam").get_role(RoleName=f"posting-{enforced}")["Role"]["RoleId"]
+    assert senders == {"0": f"{role_id}:{function}", "1": f"{role_id}:{function}", "root": "0" * 12}
+
+
 def test_permission_for_a_message_covers_a_batch(guarded: Any) -> None:
     url, arn = guarded.queue()
     sender = guarded.function(SENDING, Role=_role(guarded, "sender", ("sqs:SendMessage", arn)))

@@ -25,6 +25,7 @@ from unum_emulator.aws_services import (
     dynamodb_attributes,
     iam_actions,
     leading_keys,
+    message_senders,
     parsing_cache,
     schedules,
     secure_transport,
@@ -45,6 +46,7 @@ _GAPS = (
     leading_keys,
     parsing_cache,
     schedules,
+    message_senders,
     dynamodb_attributes,
 )
 # Longer than clients keep idle connections open, so that no request meets a closing connection.

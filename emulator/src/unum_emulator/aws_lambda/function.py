@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from ministack import app
 from ministack.services import lambda_svc
+
+from unum_emulator.aws_services.message_senders import session_token
 
 # Variables that Lambda sets, and that a function's configuration cannot change.
 # https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime
@@ -108,4 +111,6 @@ def role_credentials(config: Mapping[str, Any]) -> dict[str, str]:
     """Return the role's credentials as environment variables, equal for all versions of a function."""
     unqualified = FunctionRef.parse(config["FunctionArn"]).unqualified
     credentials = lambda_svc.execution_credentials({**config, "FunctionArn": unqualified})
+    if not app.AUTH:
+        credentials["AWS_SESSION_TOKEN"] = session_token(config["Role"], config["FunctionName"])
     return {name: value for name, value in credentials.items() if value}
