@@ -128,6 +128,10 @@ class MeteredWorkflow(Construct):
         """Return the number of letters that a sweep left in the failure queue; each sweep counts them again."""
         return self.metric(WorkflowMetric.DEAD_LETTERS, **options)
 
+    def metric_refused_messages(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Return the number of messages in the timer queue that are no events of the workflow."""
+        return self.metric(WorkflowMetric.REFUSED_MESSAGES, **options)
+
     def metric_letters_retried(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Return the number of letters that a sweep delivered again with success."""
         return self.metric(WorkflowMetric.LETTERS_RETRIED, **options)

@@ -72,7 +72,7 @@ def test_what_there_is_more() -> None:
     }
     assert other.all("Scheduler::ScheduleGroup") == {}
     environment = other.properties("Flow/Timer/Forwarder")["Environment"]["Variables"]
-    assert environment.keys() == {"UNUM_TIMER", "UNUM_MAX_RECEIVES"}
+    assert "UNUM_SCHEDULES" not in environment
     assert "scheduler" not in json.dumps(other.template)
 
 

@@ -1,5 +1,7 @@
 """What keeps events that have to wait: there where some have to, and nowhere else."""
 
+import json
+
 import pytest
 
 from tests.synth.deployment import Deployment, flat, function
@@ -10,6 +12,7 @@ from unum_constructs import FunctionOptions, Guard
 RETRY = {"Retry": [{"ErrorEquals": ["Flaky"]}]}
 SEND = ["sqs:SendMessage"]
 HANDLER = "Flow/OnFailure/Handler"
+HANDLER_ROLE = f"{HANDLER}Role"
 INVOKE = ["lambda:InvokeFunction"]
 HAND_ON = ["lambda:GetFunctionEventInvokeConfig", *INVOKE]
 RECEIVE = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
@@ -71,9 +74,19 @@ def test_queue(waiting: Deployment) -> None:
 def test_forwarder(waiting: Deployment) -> None:
     forwarder = waiting.properties("Flow/Timer/Forwarder")
     assert forwarder["Handler"] == "unum_runtime.aws.forwarder.handle"
-    assert forwarder["Environment"]["Variables"] == {
+    variables = forwarder["Environment"]["Variables"]
+    senders = json.loads(flat(variables.pop("UNUM_SENDERS")))
+    assert variables == {
         "UNUM_TIMER": {"Ref": waiting.logical_id("Flow/Timer/Queue")},
         "UNUM_MAX_RECEIVES": "10",
+        "UNUM_INTAKE": {"Ref": waiting.version(HANDLER)},
+        "UNUM_LETTERS": {"Ref": waiting.logical_id("Flow/Failures")},
+        "UNUM_METRICS": "workflow",
+    }
+    assert senders == {
+        "workflow": "Flow",
+        "trusted": [f"{waiting.logical_id(role)}.RoleId" for role in (HANDLER_ROLE, "Flow/Timer/ForwarderRole")],
+        "edges": {waiting.logical_id("B"): [waiting.logical_id("C")]},
     }
     assert forwarder["Layers"] == [{"Ref": waiting.logical_id("Flow/Layer")}]
     assert forwarder["RecursiveLoop"] == "Allow"
@@ -100,7 +113,8 @@ def test_the_forwarder_may_do_this_and_nothing_else(waiting: Deployment) -> None
     queue = f"{waiting.logical_id('Flow/Timer/Queue')}.Arn"
     # Every function: executions of older definitions have Waits elsewhere.
     invoked = sorted(f"{waiting.logical_id(key)}.Arn:*" for key in "ABC")
-    assert waiting.statements("Flow/Timer/Permissions") == [(HAND_ON, invoked), (RECEIVE, [queue]), (SEND, [queue])]
+    kept = [queue, f"{waiting.logical_id('Flow/Failures')}.Arn"]
+    assert waiting.statements("Flow/Timer/Permissions") == [(HAND_ON, invoked), (RECEIVE, [queue]), (SEND, kept)]
     handler = [f"{waiting.logical_id(HANDLER)}.Arn:*"]
     assert waiting.statements("Flow/Timer/Failures") == [(INVOKE, handler)]
     logs = f"{waiting.logical_id('Flow/Timer/ForwarderLogs')}.Arn"
@@ -212,3 +226,26 @@ LOGICAL_IDS = {
 def test_cfn_lint(waiting: Deployment) -> None:
     assert complaints(waiting.template) == []
     assert waiting.warnings() == []
+
+
+def test_the_sweep_trusts_letters_of_the_machinery(waiting: Deployment) -> None:
+    variables = waiting.properties(HANDLER)["Environment"]["Variables"]
+    trusted = json.loads(flat(variables["UNUM_SENDERS"]))["trusted"]
+    assert trusted == [f"{waiting.logical_id(role)}.RoleId" for role in (HANDLER_ROLE, "Flow/Timer/ForwarderRole")]
+
+
+def test_functions_without_a_place_in_the_environment_are_left_out() -> None:
+    """Their events make a detour by the intake."""
+    names = [f"T{number}" for number in range(40)]
+    states = {name: task(name, f"W{name}") for name in names} | {
+        f"W{name}": wait(then) for name, then in zip(names, [*names[1:], "Last"], strict=True)
+    }
+    deployment = Deployment.of(machine(**states, Last=task("Last")), *names, "Last")
+    edges = json.loads(flat(forwarder_variables(deployment)["UNUM_SENDERS"]))["edges"]
+    assert [*edges] == [deployment.logical_id(name) for name in names[: len(edges)]]
+    assert 10 <= len(edges) < len(names)
+
+
+def forwarder_variables(deployment: Deployment) -> Machine:
+    variables: Machine = deployment.properties("Flow/Timer/Forwarder")["Environment"]["Variables"]
+    return variables

@@ -112,6 +112,21 @@ def timed_functions(workflow: Workflow) -> tuple[str, ...]:
     return tuple(function for function in _functions(workflow) if _is_timed(workflow, function))
 
 
+def delayed_edges(workflow: Workflow) -> Mapping[str, tuple[str, ...]]:
+    """Return the other functions to which each function may delay events: those of Tasks behind a Wait."""
+    edges = {
+        function: _unique(
+            workflow.task(task).function
+            for reach in _reaches(workflow, function)
+            if reach.waits
+            for task in reach.tasks
+            if workflow.task(task).function != function
+        )
+        for function in _functions(workflow)
+    }
+    return {function: targets for function, targets in edges.items() if targets}
+
+
 def can_time_out(workflow: Workflow, task: Task) -> bool:
     """Return True if `task` waits for a callback with a time limit."""
     limited = any(name.startswith(("TimeoutSeconds", "HeartbeatSeconds")) for name in task.data)

@@ -11,7 +11,14 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from unum_compiler.analysis.edges import ENTRY, Operation, recursive_functions, splitting_functions, timed_functions
+from unum_compiler.analysis.edges import (
+    ENTRY,
+    Operation,
+    delayed_edges,
+    recursive_functions,
+    splitting_functions,
+    timed_functions,
+)
 from unum_compiler.parsing.task_resources import SERVICES
 from unum_compiler.services.started_workflows import is_only_started
 from unum_constructs.assembly import cross_stack
@@ -19,7 +26,7 @@ from unum_constructs.assembly.binding import Program
 from unum_constructs.assembly.cross_stack import CrossStackFunction
 from unum_constructs.assembly.options import RuntimeOptions
 from unum_constructs.assembly.wiring import Wiring, operations
-from unum_constructs.cdk.lookup import arn_of, stack_of
+from unum_constructs.cdk.lookup import arn_of, role_id_of, stack_of
 from unum_constructs.cdk.nag import acknowledge_policies, acknowledge_when_resolved
 from unum_constructs.hosting.host import FailureDestination, Failures, Host
 from unum_constructs.layer.workflow_layer import WorkflowLayers
@@ -144,8 +151,14 @@ class Assembly:
         statements = [*self._table_statements(frozenset(Operation)), *permissions.send_statements(self._queues)]
         definitions = self._definition_statements(Operation.CREATE, Operation.READ, Operation.LIST)
         handler.allow(dict.fromkeys(self.wired.known.values()), [*statements, *definitions, *self._object_statements()])
+        roles = [role_id_of(handler.function), *(self.timer.role_ids if self.timer else ())]
+        senders = {"workflow": self.workflow.name, "trusted": roles}
+        handler.trust(senders)
         if self.timer:
             permissions.attach(handler, "Timer", self.timer.forwarder, permissions.invoke_statements((), [handler]))
+            known = self.wired.known
+            edges = [(known[key], [known[each] for each in to]) for key, to in delayed_edges(self.workflow).items()]
+            self.timer.admit(senders, edges, handler.version_arn, self.runtime.metrics)
 
     def acknowledge(self, workflow: Construct, handler: FailureHandler) -> None:
         """Record cdk-nag reasons for the wildcards in the workflow's policies."""

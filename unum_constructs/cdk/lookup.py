@@ -108,6 +108,14 @@ def role_of(function: lambda_.IFunction) -> iam.IRole:
     return role
 
 
+def role_id_of(function: lambda_.IFunction) -> str:
+    """Return a token of the unique id of a function's role, with which the identities of its sessions begin.
+
+    The role must be a construct of the app.
+    """
+    return resource_of(role_of(function), iam.CfnRole).attr_role_id
+
+
 def remember_role(function: lambda_.IFunction, role: iam.IRole) -> None:
     """Save the call that asks `function` for its role."""
     _roles[function] = role

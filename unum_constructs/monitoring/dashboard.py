@@ -77,6 +77,7 @@ def _executions(workflow: MeteredWorkflow, parts: MonitoredParts) -> Row:
         "standing still": workflow.metric_silent,
         "abandoned": workflow.metric_abandoned,
         "dead letters": workflow.metric_dead_letters,
+        "refused messages": workflow.metric_refused_messages,
         "letters tried again": workflow.metric_letters_retried,
     }
     counts = {

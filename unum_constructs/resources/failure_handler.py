@@ -115,6 +115,10 @@ class FailureHandler(Construct):
         control = permissions.attach(self, "Control", self.function, own)
         self.ready = (policy, configuration, control)
 
+    def trust(self, senders: Mapping[str, Any]) -> None:
+        """Let a sweep deliver dead letters of trusted `senders` as they are."""
+        self.function.add_environment("UNUM_SENDERS", self.function.stack.to_json_string(senders))
+
     def forward_failures(self, workflow_name: str, other: FailureDestination) -> None:
         """Forward failures of a workflow with shared functions to its own handler, `other`.
 

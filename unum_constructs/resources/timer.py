@@ -3,7 +3,8 @@
 Queue and forwarder serve all versions of the workflow's functions: a message names the version of its target.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
@@ -13,11 +14,13 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from unum_compiler.lambda_settings import FORWARDER_TIMEOUT_S
+from unum_constructs.cdk.lookup import role_id_of
 from unum_constructs.cdk.queues import new_queue
 from unum_constructs.layer.workflow_layer import WorkflowLayer
 from unum_constructs.resources import permissions
 from unum_constructs.resources.own_functions import Provision
 from unum_constructs.resources.schedules import WorkflowSchedules
+from unum_runtime.model.metrics import Metrics
 
 HANDLER = "unum_runtime.aws.forwarder.handle"
 
@@ -29,6 +32,17 @@ MAX_RECEIVES = 10
 
 BATCH = 10
 """Most messages that Lambda delivers without a batching window."""
+
+EDGES_BYTES = 2_048
+"""Part of the forwarder's environment for names of functions; Lambda allows 4,096 bytes."""
+
+_NAME_BYTES = 64
+"""Longest name of a function."""
+
+_QUOTED = 6
+"""Bytes around a name in JSON inside an environment variable, whose quotation marks count twice."""
+
+Targets: TypeAlias = Sequence[tuple[permissions.HasFunction, Sequence[permissions.HasFunction]]]
 
 
 class WorkflowTimer(Construct):
@@ -64,7 +78,7 @@ class WorkflowTimer(Construct):
         waits_long: bool = False,
     ) -> None:
         super().__init__(scope, construct_id)
-        self._targets = [*targets]
+        self._targets, self._failure_queue = [*targets], failure_queue
         self.queue_name = queue_name
         self.queue = new_queue(
             self,
@@ -131,10 +145,45 @@ class WorkflowTimer(Construct):
     def _statements(self) -> Iterator[iam.PolicyStatement]:
         """Yield the forwarder's permissions, except for its targets."""
         yield from permissions.receive_statements(self.queue)
-        yield from permissions.send_statements([self.queue])
+        yield from permissions.send_statements([self.queue, self._failure_queue])
         if self.schedules is not None:
             yield from self.schedules.add_schedule_statements()
+
+    @property
+    def role_ids(self) -> list[str]:
+        """Tokens of the ids of the roles that send events again: the forwarder's and the schedules'."""
+        return [role_id_of(self.forwarder), *([self.schedules.role.role_id] if self.schedules else ())]
+
+    def admit(self, senders: Mapping[str, Any], edges: Targets, intake: str, metrics: Metrics) -> None:
+        """Let the forwarder deliver what functions may invoke themselves, and name other events to the intake.
+
+        Args:
+            senders: workflow and trusted roles, as `unum_runtime.aws.senders.parse_senders` reads them.
+            edges: functions to which each function may delay events, beside itself.
+            intake: ARN of a version of the failure handler.
+            metrics: metrics of refused messages.
+        """
+        variables = {
+            "UNUM_SENDERS": self.forwarder.stack.to_json_string({**senders, "edges": _fitting(edges)}),
+            "UNUM_INTAKE": intake,
+            "UNUM_LETTERS": self._failure_queue.queue_url,
+            "UNUM_METRICS": metrics.value,
+        }
+        for name, value in variables.items():
+            self.forwarder.add_environment(name, value)
 
     def report_failures(self, handlers: Iterable[permissions.HasFunction]) -> None:
         """Let the forwarder send undeliverable events to `handlers`, the failure handlers of its targets."""
         permissions.attach(self, "Failures", self.forwarder, permissions.invoke_statements((), handlers))
+
+
+def _fitting(edges: Targets) -> dict[str, list[str]]:
+    """Return names for as many of `edges` as fit; events of the other functions make a detour by the intake."""
+    found: dict[str, list[str]] = {}
+    left = EDGES_BYTES
+    for source, targets in edges:
+        left -= (_NAME_BYTES + _QUOTED) * (1 + len(targets))
+        if left < 0:
+            break
+        found[source.function.function_name] = [target.function.function_name for target in targets]
+    return found

@@ -3,18 +3,22 @@
 import io
 import json
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import boto3
 import pytest
 
+from tests.unit.aws.forwarding import MACHINERY, ROLE
 from tests.unit.aws.test_control_requests import Context, Deployed, at, deployed
 from unum_runtime.aws.caller import LambdaCaller
-from unum_runtime.aws.failure_queue import FailureQueue
+from unum_runtime.aws.failure_queue import FailureQueue, Letter
+from unum_runtime.aws.senders import Senders
 from unum_runtime.functions import configuration, dead_letters, failure_function, runtime_factory
 from unum_runtime.functions.dead_letters import DAY_MS, HOUR_MS, Postman, is_due
 from unum_runtime.model.checkpoint import Status
+from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control.sweep import ABANDONED, Sweep
 from unum_runtime.protocol.runtime import DEADLINE_MARGIN_S
 
@@ -23,6 +27,8 @@ __all__ = ["deployed"]  # the fixture
 DIED = {"errorType": "Runtime.ExitError", "errorMessage": "died"}
 REASON = {"errorType": "StoreError", "errorMessage": "the table did not answer"}
 RETENTION_S = 604_800
+
+_receive = FailureQueue.receive
 
 
 @dataclass
@@ -44,6 +50,8 @@ class Letters:
     clock: Clock = field(default_factory=Clock)
     called: list[Any] = field(default_factory=list)
     logged: list[tuple[str, Any]] = field(default_factory=list)
+    asked: list[tuple[str, TakeOver]] = field(default_factory=list)
+    senders: dict[str, str] = field(default_factory=dict)
 
     def invoke(self, **parameters: Any) -> Any:
         """As Lambda does for who waits: an error of the function is an answer."""
@@ -56,8 +64,14 @@ class Letters:
             return {"FunctionError": "Unhandled", "Payload": io.BytesIO(json.dumps(answer).encode())}
         return {"Payload": io.BytesIO(b"null")}
 
-    def put(self, letter: Any) -> None:
+    def put(self, letter: Any, *, sender: str = f"{MACHINERY}:on-failure") -> None:
         boto3.client("sqs").send_message(QueueUrl=self.url, MessageBody=json.dumps(letter))
+        self.senders[json.dumps(letter)] = sender
+
+    def receive(self) -> Iterator[list[Letter]]:
+        """Letters with their senders: moto knows one sender."""
+        for batch in _receive(FailureQueue(boto3.client("sqs"), self.url)):
+            yield [each._replace(sender=self.senders[each.body]) for each in batch]
 
     def round(self, *, after_s: float = 0, left_ms: int = 300_000) -> list[str]:
         """One sweep's look at the letters, some time after the last; what the log says."""
@@ -67,7 +81,10 @@ class Letters:
         rt = runtime_factory.runtime_of("Flow", configuration.services()["Flow"], at("on-failure", 1), context)
         rt = replace(rt, clock=self.clock, remaining_ms=lambda: left_ms, log=self._log)
         index, queue = runtime_factory.index_of("Flow"), FailureQueue(boto3.client("sqs"), self.url)
-        Postman(rt, index, queue, LambdaCaller(self).call, lambda _: RETENTION_S).try_all()
+        vars(queue)["receive"] = self.receive
+        senders = Senders(workflow="Flow", trusted=frozenset({MACHINERY}), edges={})
+        parts = LambdaCaller(self).call, lambda _: RETENTION_S, senders
+        Postman(rt, index, queue, *parts, lambda address, request: self.asked.append((address, request))).try_all()
         return [message for message, _ in self.logged]
 
     def _log(self, message: str, /, **fields: Any) -> None:
@@ -269,9 +286,60 @@ def test_a_sweep_of_the_schedule_tries_them(
 ) -> None:
     monkeypatch.setattr("unum_runtime.functions.function_versions.letter_client", lambda: letters)
     letters.put(letter(event_for_b(letters)))
+    monkeypatch.setattr(FailureQueue, "receive", lambda queue: letters.receive() if queue.url == letters.url else ())
+    monkeypatch.setenv("UNUM_SENDERS", json.dumps({"workflow": "Flow", "trusted": [MACHINERY]}))
     request = Sweep(silent_ms=10**9, nudges=True, letters=letters.url).to_json()
     capsys.readouterr()
     LambdaCaller(letters.deployed.functions).call(at("on-failure", "control-Flow"), json.dumps(request).encode())
     lines = {line["message"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
     assert lines["letter retried"]["LettersRetried"] == 1
     assert letters.visible == 0
+
+
+def test_a_delayed_event_of_a_function_goes_where_its_role_may_send_it(letters: Letters) -> None:
+    event = event_for_b(letters)
+    letters.put({"address": at("B", 1), "due_ms": 1, "event": event}, sender=f"{ROLE}:B")
+    assert letters.round() == ["letter retried"]
+    assert len(letters.deployed.functions.sent()) == 1
+    assert letters.asked == []
+
+
+@pytest.mark.parametrize("origin", ["", f"{MACHINERY}:on-failure", f"{ROLE}:B"])
+def test_any_other_event_of_a_function_is_named_to_the_intake(letters: Letters, origin: str) -> None:
+    event = event_for_b(letters)
+    letters.put({"address": at("B", 1), "due_ms": 1, "event": event, "origin": origin}, sender=f"{ROLE}:A")
+    assert letters.round() == ["letter retried"]
+    ((address, request),) = letters.asked
+    assert (address, request.state, request.address) == (at("B", 1), "B", at("B", 1))
+    assert letters.deployed.functions.sent() == []
+
+
+def test_what_the_machinery_sent_again_is_its_first_senders(letters: Letters) -> None:
+    body = {"address": at("B", 1), "due_ms": 1, "event": event_for_b(letters), "origin": f"{ROLE}:A"}
+    letters.put(body, sender=f"{MACHINERY}:schedule")
+    letters.round()
+    assert len(letters.asked) == 1
+
+
+@pytest.mark.parametrize("wrap", [lambda body: body, lambda body: {"MessageBody": json.dumps(body), "QueueUrl": "q"}])
+def test_a_failure_record_of_another_sender_is_never_delivered(letters: Letters, wrap: Any) -> None:
+    letters.put(wrap(letter({"$unum": 1, "control": "stop", "execution": "e"})), sender=f"{ROLE}:B")
+    assert letters.round() == ["dead letter"]
+    assert (letters.called, letters.asked, letters.visible) == ([], [], 1)
+    assert "has sent a failure record" in letters.logged[0][1]["reason"]
+    assert status(letters) is Status.RUNNING
+
+
+def test_a_record_of_anybody_that_is_believed_would_be_noticed(
+    letters: Letters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Senders, "trusts", lambda *_: True)
+    with pytest.raises(AssertionError):
+        test_a_failure_record_of_another_sender_is_never_delivered(letters, lambda body: body)
+
+
+def test_a_refused_message_stays_with_its_reason(letters: Letters) -> None:
+    letters.put({"refused": "no JSON", "sender": f"{ROLE}:B", "body": "x"}, sender=f"{MACHINERY}:forwarder")
+    assert letters.round() == ["dead letter"]
+    assert "no JSON" in letters.logged[0][1]["reason"]
+    assert letters.visible == 1

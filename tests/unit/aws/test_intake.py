@@ -14,8 +14,9 @@ from unum_compiler import compile_workflow
 from unum_runtime.errors import InvokeError, NotOurEvent, RouteGone
 from unum_runtime.functions import configuration, function_versions, intake, refused_places
 from unum_runtime.model.checkpoint import Began
-from unum_runtime.model.naming import Execution, Name
+from unum_runtime.model.naming import Execution, Name, definition_key
 from unum_runtime.model.take_over import TakeOver, is_take_over
+from unum_runtime.store.memory import MemoryStore
 
 ACCOUNT = "arn:aws:lambda:us-east-1:123456789012:function"
 HANDLER = f"{ACCOUNT}:on-failure:3"
@@ -128,13 +129,25 @@ def test_a_function_that_left_does_not_hide_the_others(platform: Lambda) -> None
 
 
 def test_a_request_for_another_version_is_forwarded_once(platform: Lambda, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "_runtime", lambda *_: SimpleNamespace(workflow=WORKFLOW))
+    store = MemoryStore()
+    monkeypatch.setattr(intake, "_runtime", lambda *_: SimpleNamespace(workflow=WORKFLOW, store=store))
     other = replace(request(), digest="another")
+    store.create(definition_key("w", "another", 20_000, 0), {"definition": ""}, expires_at_s=2**40)
     intake.answer(other, None)
     ((address, event),) = platform.events
     assert (address, TakeOver.from_json(event)) == (HANDLER, replace(other, handed_on=True))
     with pytest.raises(NotOurEvent, match="expected IR"):
         intake.answer(replace(other, handed_on=True), None)
+
+
+def test_an_execution_of_release_0_1_0_is_nudged(platform: Lambda, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no definition record, and its own intake knows no names of invocations."""
+    rt, nudged = SimpleNamespace(workflow=WORKFLOW, store=MemoryStore()), []
+    monkeypatch.setattr(intake, "_runtime", lambda *_: rt)
+    monkeypatch.setattr(intake, "nudge_execution", lambda *arguments: nudged.append(arguments))
+    intake.answer(replace(request(), digest="another"), None)
+    assert nudged == [(rt, request().name.execution, None)]
+    assert platform.events == []
 
 
 @pytest.mark.parametrize(

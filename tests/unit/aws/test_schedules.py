@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -11,14 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from moto import mock_aws
 
+from tests.unit.aws.forwarding import INTAKE, SENDERS, forwarder_of, messages
+from tests.unit.aws.forwarding import event as of
 from tests.unit.aws.scheduler import Scheduler, replaced
 from unum_runtime.aws import schedules as tested
-from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.aws.schedules import LONG_S, LONGEST_IN_QUEUE_S, MAX_INPUT_BYTES, Schedules, to_input
 from unum_runtime.aws.timer import MAX_DELAY_S, Delayed, SqsTimer
-from unum_runtime.aws.undelivered import Undelivered
 from unum_runtime.functions import timer_function as module
 from unum_runtime.functions.timer_function import Forwarder
+from unum_runtime.model.checkpoint import to_text
 
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:f:7"
 DAY_MS = 86_400_000
@@ -30,17 +32,15 @@ Check = Callable[[], None]
 
 @pytest.fixture
 def forwarder(functions: Any, timer: SqsTimer, clock: Any, schedules: Schedules) -> Forwarder:
-    invoker = LambdaInvoker(functions)
-    return Forwarder(invoker, timer, clock, Undelivered(invoker, lambda: functions), 10, schedules)
+    return forwarder_of(functions, timer, clock, schedules=schedules)
 
 
 def delivered(forwarder: Forwarder, body: str) -> Any:
-    record = {"messageId": "m", "body": body, "attributes": {"ApproximateReceiveCount": "1"}}
-    return forwarder.forward({"Records": [record]})
+    return forwarder.forward(messages(body))
 
 
-def body(due_ms: int, event: Any = None) -> str:
-    return Delayed(ARN, json.dumps({"n": 1} if event is None else event).encode(), due_ms).to_body()
+def body(due_ms: int, event: Any = 1) -> str:
+    return Delayed(ARN, to_text(of(event)).encode(), due_ms).to_body()
 
 
 def test_a_schedule_has_what_it_takes(forwarder: Forwarder, scheduler: Scheduler, clock: Any) -> None:
@@ -80,7 +80,7 @@ def test_what_waits_for_less_from_the_beginning_needs_no_schedules(
     forwarder: Forwarder, timer: SqsTimer, queue: Any, scheduler: Scheduler, clock: Any
 ) -> None:
     """So the constructs need not make a group for it."""
-    timer.schedule([(ARN, b"1", clock.ms + LONGEST_IN_QUEUE_S * 1000)])
+    timer.schedule([(ARN, json.dumps(of(1)).encode(), clock.ms + LONGEST_IN_QUEUE_S * 1000)])
     clock.ms += queue.delays_s[-1] * 1000
     delivered(forwarder, queue.batches[-1][0]["MessageBody"])
     assert scheduler.requests == []
@@ -98,7 +98,7 @@ def in_time(
     def check() -> None:
         for late_ms in (0, 17_000, MINUTE_MS - 1, MINUTE_MS + 200_000):  # the last: Scheduler had to try again
             due_ms = clock.ms + DAY_MS + 1
-            event = {"text": f"a{WORD}\\{WORD}", WORD: [late_ms]}
+            event = of({"text": f"a{WORD}\\{WORD}", WORD: [late_ms]})
             timer.schedule([(ARN, json.dumps(event).encode(), due_ms)])
             clock.ms += MAX_DELAY_S * 1000
             delivered(forwarder, queue.batches[-1][0]["MessageBody"])
@@ -144,7 +144,7 @@ def never_lost(forwarder: Forwarder, scheduler: Scheduler, queue: Any, clock: An
             assert delivered(forwarder, body(clock.ms + DAY_MS)) == {"batchItemFailures": []}
             assert queue.delays_s == [900] * turns
             (line,) = capsys.readouterr().out.splitlines()
-            assert line.startswith("m: waits in the queue, because no schedule keeps it: schedule group Flow-Group: ")
+            assert line.startswith("m0: waits in the queue, because no schedule keeps it: schedule group Flow-Group: ")
             assert code in line
 
     return check
@@ -247,9 +247,7 @@ def test_a_vpc_without_a_way_to_scheduler(schedules: Schedules, forwarder: Forwa
             raise ConnectTimeoutError(endpoint_url="nowhere")
 
     fields = schedules.group, schedules.queue, schedules.role, schedules.dead_letters
-    alone = Forwarder(
-        forwarder.invoker, forwarder.timer, clock, forwarder.undelivered, 10, Schedules(Unreachable, *fields)
-    )
+    alone = replace(forwarder, schedules=Schedules(Unreachable, *fields))
     assert delivered(alone, body(clock.ms + DAY_MS)) == {"batchItemFailures": []}
     assert queue.delays_s == [900]
 
@@ -296,6 +294,8 @@ def deployed(monkeypatch: pytest.MonkeyPatch, queue: Any) -> Iterator[Forwarder]
         }
     )
     environment = {"UNUM_TIMER": queue.url, "UNUM_MAX_RECEIVES": "10", "UNUM_SCHEDULES": settings_text}
+    senders = json.dumps({"workflow": "Flow", "trusted": [*SENDERS.trusted], "edges": {"f": ["g"]}})
+    environment |= {"UNUM_SENDERS": senders, "UNUM_INTAKE": INTAKE, "UNUM_LETTERS": "failures"}
     for name, text in {**environment, "AWS_REGION": "us-east-1", "UNUM_CLIENT": "botocore"}.items():
         monkeypatch.setenv(name, text)
     made = module.forwarder, module._new_scheduler
@@ -310,9 +310,7 @@ def deployed(monkeypatch: pytest.MonkeyPatch, queue: Any) -> Iterator[Forwarder]
 def test_the_environment_says_where_and_from_when(scheduler: Scheduler, deployed: Forwarder) -> None:
     assert module._new_scheduler.cache_info().currsize == 0, "a client that nobody has needed"
     due_ms = deployed.clock.now_ms() + 90_000
-    record = {"body": body(due_ms), "attributes": {"ApproximateReceiveCount": "1"}}
-    event = {"Records": [{**record, "messageId": f"m{n}"} for n in range(10)]}
-    assert module.handle(event, None) == {"batchItemFailures": []}
+    assert module.handle(messages(*[body(due_ms)] * 10), None) == {"batchItemFailures": []}
     assert len(scheduler.schedules()) == 1
     assert module._new_scheduler.cache_info().misses == 1
     limits = module._new_scheduler().meta.config

@@ -2,17 +2,16 @@
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
+from tests.unit.aws.forwarding import SENDERS, forwarder_of, messages
 from tests.unit.aws.scheduler import Scheduler
 from tests.unit.protocol.platform import Platform, chain
-from unum_runtime.aws.invoker import LambdaInvoker
 from unum_runtime.aws.schedules import Schedules
 from unum_runtime.aws.timer import SqsTimer
-from unum_runtime.aws.undelivered import Undelivered
 from unum_runtime.errors import RefusedDelivery
 from unum_runtime.functions.timer_function import Forwarder
 from unum_runtime.model.checkpoint import Failure, Status
@@ -74,8 +73,7 @@ class Waiting:
         self.platform.deliver_all()
 
     def _forward(self, body: str) -> None:
-        record = {"messageId": "m", "body": body, "attributes": {"ApproximateReceiveCount": "1"}}
-        assert self.forwarder.forward({"Records": [record]}) == {"batchItemFailures": []}
+        assert self.forwarder.forward(messages(body)) == {"batchItemFailures": []}
 
 
 @pytest.fixture
@@ -88,8 +86,8 @@ def waiting(
     platform = Platform.of(definition, A=lambda event: event, B=lambda event: event)
     platform.clock, platform.options["timer"] = clock, timer
     platform.memory = platform.store = MemoryStore(clock)
-    invoker = LambdaInvoker(functions)
-    forwarder = Forwarder(invoker, timer, clock, Undelivered(invoker, lambda: functions), 10, schedules)
+    senders = replace(SENDERS, workflow=platform.runtime().workflow.name)
+    forwarder = forwarder_of(functions, timer, clock, schedules=schedules, senders=senders)
     platform.start("e", 1)
     platform.deliver_all()
     found = Waiting(platform, forwarder, scheduler, queue, functions)

@@ -1,19 +1,24 @@
 """The forwarder between the queue and functions."""
 
+import json
 from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
+from tests.unit.aws.forwarding import INTAKE, MACHINERY, MAX_RECEIVES, ROLE, FailureQueue, event, forwarder_of, messages
 from unum_runtime.aws.invoker import LambdaInvoker
+from unum_runtime.aws.refused_messages import RefusedMessages
+from unum_runtime.aws.senders import Senders
 from unum_runtime.aws.timer import Delayed, SqsTimer
 from unum_runtime.aws.undelivered import Undelivered
 from unum_runtime.functions.failure_function import GivenUp
 from unum_runtime.functions.timer_function import Forwarder
+from unum_runtime.model.take_over import TakeOver
 
+EVENT = event(1)
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:f:7"
-HANDLER = "arn:aws:lambda:us-east-1:123456789012:function:on-failure:3"
-MAX_RECEIVES = 10
+HANDLER = INTAKE
 
 
 @pytest.fixture
@@ -21,20 +26,8 @@ def forwarder(functions: Any, timer: SqsTimer, clock: Any) -> Forwarder:
     return forwarder_of(functions, timer, clock)
 
 
-def forwarder_of(functions: Any, timer: SqsTimer, clock: Any) -> Forwarder:
-    invoker = LambdaInvoker(functions)
-    return Forwarder(invoker, timer, clock, Undelivered(invoker, lambda: functions), MAX_RECEIVES)
-
-
-def messages(*bodies: str, receives: int = 1) -> dict[str, Any]:
-    """Messages as Lambda delivers them."""
-    attributes = {"ApproximateReceiveCount": str(receives)}
-    records = [{"messageId": f"m{n}", "body": body, "attributes": attributes} for n, body in enumerate(bodies)]
-    return {"Records": records}
-
-
-def delayed(due_ms: int, event: bytes = b'{"n":1}', address: str = ARN) -> str:
-    return Delayed(address, event, due_ms).to_body()
+def delayed(due_ms: int, address: str = ARN, of: Any = EVENT) -> str:
+    return Delayed(address, json.dumps(of).encode(), due_ms).to_body()
 
 
 def failed(*message_ids: str) -> dict[str, Any]:
@@ -43,7 +36,7 @@ def failed(*message_ids: str) -> dict[str, Any]:
 
 def test_what_is_due_is_handed_on(forwarder: Forwarder, functions: Any, queue: Any, clock: Any) -> None:
     assert forwarder.forward(messages(delayed(clock.ms), delayed(clock.ms - 60_000))) == failed()
-    assert functions.events == [(ARN, {"n": 1})] * 2
+    assert functions.events == [(ARN, EVENT)] * 2
     assert queue.batches == []
 
 
@@ -64,7 +57,7 @@ def test_a_month_is_waited_for_in_parts(functions: Any, clock: Any) -> None:
     forwarder = forwarder_of(functions, SqsTimer(Queue(), "url", clock), clock)
     month_ms = 30 * 86_400_000
     due_ms = clock.ms + month_ms
-    forwarder.timer.schedule([(ARN, b"1", due_ms)])
+    forwarder.timer.schedule([(ARN, json.dumps(EVENT).encode(), due_ms)])
     while not functions.events:
         clock.ms += sent[-1]["DelaySeconds"] * 1000
         forwarder.forward(messages(sent[-1]["MessageBody"]))
@@ -76,8 +69,8 @@ def test_one_that_cannot_be_handed_on_does_not_hold_back_others(
 ) -> None:
     functions.gone.add(f"{ARN}8")
     bodies = delayed(clock.ms), delayed(clock.ms, address=f"{ARN}8"), "no JSON", '{"due_ms": 1}'
-    assert forwarder.forward(messages(*bodies)) == failed("m1", "m2", "m3")
-    assert functions.events == [(ARN, {"n": 1})]
+    assert forwarder.forward(messages(*bodies)) == failed("m1")
+    assert functions.events == [(ARN, EVENT)]
     assert "m1: RouteGone: " in capsys.readouterr().out
 
 
@@ -95,7 +88,7 @@ def test_lambdas_own_clock_decides(forwarder: Forwarder, functions: Any, queue: 
     forwarder.forward(messages(delayed(clock.ms + 300)))
     clock.ms += 1_000
     forwarder.forward(messages(queue.batches[0][0]["MessageBody"]))
-    assert functions.events == [(ARN, {"n": 1})]
+    assert functions.events == [(ARN, EVENT)]
 
 
 def test_what_cannot_be_handed_on_in_the_end_fails_as_lambdas_own_events_do(
@@ -109,7 +102,7 @@ def test_what_cannot_be_handed_on_in_the_end_fails_as_lambdas_own_events_do(
     assert forwarder.forward(messages(message, receives=MAX_RECEIVES)) == failed()
     ((address, record),) = functions.events
     given_up = GivenUp.from_record(record)
-    assert (address, given_up.address, given_up.event) == (HANDLER, ARN, {"n": 1})
+    assert (address, given_up.address, given_up.event) == (HANDLER, ARN, EVENT)
     assert given_up.failure.error == "Lambda.ResourceNotFoundException"
     assert ARN in (given_up.failure.cause or "")
 
@@ -123,7 +116,7 @@ def test_what_could_not_be_sent_at_all_fails_as_step_functions_calls_it(
 
     functions.on_failure[ARN] = HANDLER
     undelivered = Undelivered(LambdaInvoker(functions), lambda: functions)
-    forwarder = Forwarder(LambdaInvoker(Unreachable()), timer, clock, undelivered, MAX_RECEIVES)
+    forwarder = forwarder_of(functions, timer, clock, invoker=LambdaInvoker(Unreachable()), undelivered=undelivered)
     assert forwarder.forward(messages(delayed(clock.ms), receives=MAX_RECEIVES)) == failed()
     ((_, record),) = functions.events
     assert GivenUp.from_record(record).failure.error == "Lambda.SdkClientException"
@@ -146,3 +139,126 @@ def test_what_is_not_due_fails_no_task(functions: Any, queue: Any, clock: Any) -
     event = messages(delayed(clock.ms + 1), receives=MAX_RECEIVES)
     assert forwarder_of(functions, gone, clock).forward(event) == failed("m0")
     assert functions.events == []
+
+
+# Senders: who may send what, and what becomes of the rest.
+
+OTHER = ARN.replace(":f:", ":g:")
+FAR = ARN.replace(":f:", ":h:")
+
+
+@pytest.mark.parametrize(
+    ("sender", "address", "delivered"),
+    [
+        (f"{ROLE}:f", ARN, True),
+        (f"{ROLE}:f", OTHER, True),
+        (f"{ROLE}:f", FAR, False),
+        (f"{ROLE}:g", ARN, False),
+        (f"{ROLE}:g", OTHER, True),
+        (f"{ROLE}:stranger", ARN, False),
+        (f"{ROLE}:", ARN, False),
+        ("123456789012", ARN, False),
+        (f"{MACHINERY}:anybody", FAR, True),
+        (f"{MACHINERY}more:anybody", FAR, False),
+        (f"{ROLE}:f", f"{ARN}:7", False),
+        (f"{ROLE}:f", "f", False),
+    ],
+)
+def test_a_function_reaches_those_that_its_role_may_invoke_and_names_the_others(
+    forwarder: Forwarder, functions: Any, clock: Any, sender: str, address: str, *, delivered: bool
+) -> None:
+    assert forwarder.forward(messages(delayed(clock.ms, address), sender=sender)) == failed()
+    ((target, sent),) = functions.events
+    if delivered:
+        assert (target, sent) == (address, EVENT)
+    else:
+        request = TakeOver.from_json(sent)
+        assert (target, request.address, request.name.step, request.state) == (INTAKE, address, 2, "B")
+        assert "input" not in json.dumps(sent)
+
+
+def test_who_sent_first_decides_after_a_wait(functions: Any, queue: Any, timer: SqsTimer, clock: Any) -> None:
+    forwarder = forwarder_of(functions, timer, clock)
+    forwarder.forward(messages(delayed(clock.ms + 60_000, FAR), sender=f"{ROLE}:f"))
+    clock.ms += 60_000
+    (entry,) = queue.batches[-1]
+    forwarder.forward(messages(entry["MessageBody"], sender=f"{MACHINERY}:forwarder"))
+    assert [target for target, _ in functions.events] == [INTAKE]
+
+
+@pytest.mark.parametrize("stated", ["", f"{ROLE}:g", f"{MACHINERY}:on-failure"])
+def test_nobody_states_another_origin(forwarder: Forwarder, functions: Any, clock: Any, stated: str) -> None:
+    body = Delayed(FAR, json.dumps(EVENT).encode(), clock.ms, stated).to_body()
+    forwarder.forward(messages(body, sender=f"{ROLE}:f"))
+    assert [target for target, _ in functions.events] == [INTAKE]
+
+
+def test_messages_of_release_0_1_0_are_delivered(forwarder: Forwarder, functions: Any, clock: Any) -> None:
+    """They state no origin: those that the forwarder sent again are taken as they are, as are its schedules'."""
+    forwarder.forward(messages(delayed(clock.ms, FAR), sender=f"{MACHINERY}:forwarder"))
+    forwarder.forward(messages(delayed(clock.ms, OTHER), sender=f"{ROLE}:f"))
+    assert [target for target, _ in functions.events] == [FAR, OTHER]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "no JSON",
+        "[" * 100_000,
+        "{}",
+        '{"address": 1, "event": {}, "due_ms": 1}',
+        '{"address": "f", "event": {}, "due_ms": "1"}',
+        json.dumps({"address": ARN, "event": EVENT, "due_ms": 10**30}),
+        json.dumps({"address": ARN, "event": {"n": 1}, "due_ms": 1}),
+        json.dumps({"address": ARN, "event": event(workflow="Other"), "due_ms": 1}),
+        json.dumps({"address": ARN, "event": {**EVENT, "execution": 1}, "due_ms": 1}),
+        json.dumps({"address": ARN, "event": {**EVENT, "$unum": 2}, "due_ms": 1}),
+        json.dumps({"address": ARN, "event": {"$unum": 1, "workflow": "Flow"}, "due_ms": 1}),
+    ],
+)
+def test_what_is_no_event_of_the_workflow_becomes_a_dead_letter_with_its_reason(
+    functions: Any, timer: SqsTimer, queue: Any, clock: Any, body: str
+) -> None:
+    failures, logged = FailureQueue(), []
+    parts = {"refused": RefusedMessages(failures, "failures"), "log": lambda *line: logged.append(line)}
+    forwarder = forwarder_of(functions, timer, clock, **parts)
+    sound = delayed(clock.ms)
+    assert forwarder.forward(messages(body, sound, sender=f"{ROLE}:f")) == failed()
+    (letter,) = map(json.loads, failures.letters)
+    assert (letter["sender"], letter["body"]) == (f"{ROLE}:f", body)
+    assert letter["refused"]
+    assert [(workflow, sender) for workflow, _, sender in logged] == [("Flow", f"{ROLE}:f")]
+    assert (functions.events, queue.batches) == ([(ARN, EVENT)], [])
+
+
+def test_a_refused_message_that_no_queue_takes_stays(functions: Any, timer: SqsTimer, clock: Any) -> None:
+    class Full:
+        def send_message_batch(self, **_parameters: Any) -> Any:
+            return {"Failed": [{"Id": "0", "Code": "TooLong"}]}
+
+    forwarder = forwarder_of(functions, timer, clock, refused=RefusedMessages(Full(), "failures"))
+    assert forwarder.forward(messages("no JSON")) == failed("m0")
+
+
+def deaf(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Senders, "may_send", lambda *_: True)
+
+
+def credulous(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Senders, "origin", lambda _self, _sender, stated: stated)
+
+
+def forgetful(patch: pytest.MonkeyPatch) -> None:
+    parse = Delayed.from_body
+    patch.setattr(Delayed, "from_body", lambda body: parse(body)._replace(origin=""))
+
+
+@pytest.mark.parametrize("break_it", [deaf, credulous, forgetful])
+def test_a_forwarder_that_believes_its_senders_would_be_noticed(
+    break_it: Any, functions: Any, queue: Any, timer: SqsTimer, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_it(monkeypatch)
+    with pytest.raises(AssertionError):  # noqa: PT012 - one of the two notices
+        test_who_sent_first_decides_after_a_wait(functions, queue, timer, clock)
+        functions.events.clear()
+        test_nobody_states_another_origin(forwarder_of(functions, timer, clock), functions, clock, "")

@@ -17,6 +17,7 @@ from unum_compiler import compile_workflow
 from unum_compiler.analysis.edges import (
     ENTRY,
     Operation,
+    delayed_edges,
     function_edges,
     reachable,
     recursive_functions,
@@ -215,7 +216,9 @@ def test_what_follows_a_wait_follows_who_came_to_it() -> None:
     flow = workflow(A=task("a", Next="W"), W={"Type": "Wait", "Seconds": 1, "Next": "B"}, B=task("b"))
     assert successors(flow, "A") == ("B",)
     assert timed_functions(flow) == ("a",)
+    assert delayed_edges(flow) == {"a": ("b",)}
     assert not uses_timer(workflow(A=task("a", Next="B"), B=task("b")))
+    assert delayed_edges(workflow(A=task("a", Next="B"), B=task("b", **RETRYING))) == {}
 
 
 @pytest.mark.parametrize("options", [FunctionOptions(guard=Guard.LEASE), FunctionOptions(memoize=True)])

@@ -31,6 +31,7 @@ _ALWAYS = {
     "late": WorkflowMetric.LATE,
     "abandoned": WorkflowMetric.ABANDONED,
     "dead letter": WorkflowMetric.DEAD_LETTERS,
+    "refused message": WorkflowMetric.REFUSED_MESSAGES,
     "letter retried": WorkflowMetric.LETTERS_RETRIED,
 }
 """Metrics by log message, for messages that count in every case."""

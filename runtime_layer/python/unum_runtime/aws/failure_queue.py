@@ -24,11 +24,13 @@ class Letter(NamedTuple):
         body: its text.
         sent_ms: time at which it came into the queue, in milliseconds since 1970.
         receipt: SQS receipt handle.
+        sender: identity of its sender, which no sender can choose.
     """
 
     body: str
     sent_ms: int
     receipt: str
+    sender: str
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,17 @@ class FailureQueue:
                 MaxNumberOfMessages=10,
                 VisibilityTimeout=HIDDEN_S,
                 WaitTimeSeconds=_WAIT_S,
-                AttributeNames=["SentTimestamp"],
+                AttributeNames=["SentTimestamp", "SenderId"],
             )
             if not found.get("Messages"):
                 return
             yield [
-                Letter(each["Body"], int(each["Attributes"]["SentTimestamp"]), each["ReceiptHandle"])
+                Letter(
+                    each["Body"],
+                    int(each["Attributes"]["SentTimestamp"]),
+                    each["ReceiptHandle"],
+                    each["Attributes"]["SenderId"],
+                )
                 for each in found["Messages"]
             ]
 

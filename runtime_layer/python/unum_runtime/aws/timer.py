@@ -29,6 +29,10 @@ _REFUSED_CHARACTERS = re.compile("[\ufffe\uffff]")
 """Characters valid in JSON but rejected by SQS. Source: Amazon SQS API Reference, SendMessage."""
 
 
+_NEVER_MS = 10**14
+"""Time that no event reaches, in milliseconds since 1970: after the year 5000."""
+
+
 class Delayed(NamedTuple):
     """Delayed event.
 
@@ -36,23 +40,32 @@ class Delayed(NamedTuple):
         address: qualified ARN of the target function.
         payload: event, as JSON.
         due_ms: earliest delivery time, in milliseconds since 1970.
+        origin: sender of the first message, if the forwarder sent the event again; see `unum_runtime.aws.senders`.
     """
 
     address: str
     payload: bytes
     due_ms: int
+    origin: str = ""
 
     def to_body(self) -> str:
         """Return the message text, with the event as plain JSON: a second escape could exceed the size limit."""
-        head = json.dumps({"address": self.address, "due_ms": self.due_ms})
+        origin = {"origin": self.origin} if self.origin else {}
+        head = json.dumps({"address": self.address, "due_ms": self.due_ms, **origin})
         body = f'{head[:-1]}, "event": {self.payload.decode()}}}'
         return _REFUSED_CHARACTERS.sub(lambda character: json.dumps(character[0])[1:-1], body)
 
     @classmethod
     def from_body(cls, body: str) -> "Delayed":
-        """Parse the text of `to_body`."""
-        message = json.loads(body)
-        return cls(message["address"], to_text(message["event"]).encode(), message["due_ms"])
+        """Parse the text of `to_body`.
+
+        Raises:
+            ValueError: other text; senders other than the runtime may send anything.
+        """
+        match json.loads(body):
+            case {"address": str(address), "event": event, "due_ms": int(due_ms), **rest} if due_ms < _NEVER_MS:
+                return cls(address, to_text(event).encode(), due_ms, str(rest.get("origin", "")))
+        raise ValueError(f"expected an address, an event and the time at which it is due, got {body[:200]!r}")
 
     @property
     def event(self) -> Json:
@@ -74,14 +87,14 @@ class SqsTimer:
     queue_url: str
     clock: Clock
 
-    def schedule(self, events: Sequence[tuple[str, bytes, int]]) -> None:
+    def schedule(self, events: Sequence[tuple[str, bytes, int] | Delayed]) -> None:
         """Send (address, payload, due time in milliseconds since 1970) each to the queue; return after SQS stored all.
 
         Raises:
             InvokeError: SQS rejected an event; it may have stored others.
             RouteGone: SQS refuses this caller, or the queue does not exist.
         """
-        for batch in _batches([(delayed, delayed.to_body()) for delayed in map(Delayed._make, events)]):
+        for batch in _batches([(delayed, delayed.to_body()) for delayed in (Delayed(*event) for event in events)]):
             self._send(batch)
 
     def _send(self, batch: "_Batch") -> None:

@@ -5,6 +5,7 @@ of another IR has a handler of its own, to which requests are forwarded.
 """
 
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -12,9 +13,10 @@ from typing import Any
 from unum_runtime.aws.caller import LambdaCaller
 from unum_runtime.aws.failure_queue import FailureQueue
 from unum_runtime.aws.invoker import PARALLEL_CALLS
+from unum_runtime.aws.senders import parse_senders
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import ClientError, DefinitionNotStored, ExecutionNotRedrivable, NotOurEvent
-from unum_runtime.functions import function_versions
+from unum_runtime.functions import function_versions, refused_places
 from unum_runtime.functions.configuration import services
 from unum_runtime.functions.dead_letters import Postman
 from unum_runtime.functions.definitions import keep_definition
@@ -80,9 +82,16 @@ def _sweep_executions(asked: Sweep, context: Any) -> Json:
     if found.rest is not None:
         here.invoker.invoke([(context.invoked_function_arn, to_text(found.rest.to_json()).encode())])
     elif asked.letters:
-        queue = FailureQueue(function_versions.queue_client(), asked.letters)
         # After the executions, so that a letter that takes too long keeps no execution from being found.
-        Postman(here, index, queue, LambdaCaller(function_versions.letter_client()).call, retention_s).try_all()
+        Postman(
+            here,
+            index,
+            FailureQueue(function_versions.queue_client(), asked.letters),
+            LambdaCaller(function_versions.letter_client()).call,
+            retention_s,
+            parse_senders(os.environ["UNUM_SENDERS"]),
+            refused_places.send,
+        ).try_all()
     return {"looked_at": found.looked_at, "silent": found.silent, "is_done": found.rest is None}
 
 

@@ -3,6 +3,10 @@
 A letter holds a record that the failure handler could not process, or a delayed event that nobody took. A record goes
 to the same version of the handler once more, and the letter stays if that fails again. A delayed event goes to its
 function. Letters that nobody can read stay for an operator, until the queue drops them after 14 days.
+
+A function may send messages to the timer queue, and SQS moves those that the forwarder cannot deliver. So a letter is
+delivered as it is only if one of the workflow's own roles has sent it. Of any other letter, only the name of the
+invocation goes to the intake, which plans from what is committed.
 """
 
 import json
@@ -10,13 +14,15 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from unum_runtime.aws.failure_queue import FailureQueue, Letter
+from unum_runtime.aws.senders import Senders
 from unum_runtime.cold_start.records import NamedTuple, dataclass
-from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, UnumError
+from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, NotOurEvent, UnumError
 from unum_runtime.functions.function_versions import function_of
 from unum_runtime.model.checkpoint import to_text
 from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, Key, letters_partition
+from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control.sweep import RESERVE_MS, Retention, abandon, is_over, is_sweep
 from unum_runtime.protocol.history.start_records import end_of, start_record
 from unum_runtime.protocol.runtime import Runtime
@@ -46,12 +52,14 @@ class Sending(NamedTuple):
         event: event for that function.
         is_record: True if it failed in the failure handler; False for a delayed event that was never delivered.
         reason: reason for the letter.
+        origin: function that sent a delayed event; empty if it may send anything.
     """
 
     address: str
     event: Json
     is_record: bool
     reason: str
+    origin: str = ""
 
     @property
     def inner(self) -> Json:
@@ -81,6 +89,8 @@ class Postman:
         queue: the failure queue.
         call: calls a version of the failure handler.
         retention_s: returns the retention of an execution's own version.
+        senders: senders whose letters are delivered as they are.
+        hand_over: sends a request to the intake of a function version.
     """
 
     rt: Runtime
@@ -88,6 +98,8 @@ class Postman:
     queue: FailureQueue
     call: Call
     retention_s: Retention
+    senders: Senders
+    hand_over: Callable[[str, TakeOver], None]
 
     def try_all(self) -> None:
         """Delete settled letters, retry due letters, and make the remaining letters visible again.
@@ -120,7 +132,7 @@ class Postman:
     def _is_done(self, letter: Letter, before_ms: int, now_ms: int) -> bool:
         """Return True if nobody needs the letter any more: its execution is over, or it was delivered."""
         try:
-            sending = parse(letter.body)
+            sending = self._parse(letter)
             execution = _subject(sending, self.rt.workflow.name)
         except _UNREADABLE as error:
             self.rt.log("dead letter", reason=f"unreadable: {type(error).__name__}: {error}")
@@ -141,6 +153,18 @@ class Postman:
         self.rt.log("dead letter", reason=reason, **about)
         return False
 
+    def _parse(self, letter: Letter) -> Sending:
+        """Return the content of `letter`.
+
+        Raises:
+            NotOurEvent: only the failure handler sends failure records.
+        """
+        sending = parse(letter.body)
+        sending = sending._replace(origin=self.senders.origin(letter.sender, sending.origin))
+        if sending.is_record and sending.origin:
+            raise NotOurEvent(f"{letter.sender} has sent a failure record; expected one of the failure handler")
+        return sending
+
     def _is_settled(self, execution: Execution) -> bool:
         """Return True if `execution` has ended or is gone; abandon it if its time is over."""
         name = self.rt.workflow.name
@@ -157,7 +181,9 @@ class Postman:
 
     def _deliver(self, sending: Sending, since_ms: int) -> None:
         payload = to_text(sending.again(since_ms)).encode()
-        if not sending.is_record:
+        if sending.origin and not self.senders.may_send(sending.origin, sending.address):
+            self.hand_over(sending.address, TakeOver.of(Envelope.from_json(sending.inner), sending.address))
+        elif not sending.is_record:
             self.rt.invoker.invoke([(sending.address, payload)])
         elif function_of(sending.address) == function_of(self.rt.own_address) and sending.address[-1:].isdecimal():
             self.call(sending.address, payload)
@@ -170,6 +196,7 @@ def parse(body: str) -> Sending:
 
     Raises:
         ValueError: the letter has none that can be sent.
+        NotOurEvent: the forwarder has refused it.
     """
     match json.loads(body):
         case {"requestContext": {"functionArn": str(address)}, "requestPayload": event, **rest}:
@@ -177,8 +204,11 @@ def parse(body: str) -> Sending:
         # EventBridge Scheduler wraps the request that it could not deliver.
         case {"MessageBody": str(inside)}:
             return parse(inside)
-        case {"address": str(address), "event": event}:
-            return Sending(address, event, is_record=False, reason="delayed event, never delivered")
+        case {"address": str(address), "event": event, **rest}:
+            reason, origin = "delayed event, never delivered", str(rest.get("origin", ""))
+            return Sending(address, event, is_record=False, reason=reason, origin=origin)
+        case {"refused": str(reason), "sender": str(sender)}:
+            raise NotOurEvent(f"refused message of {sender}: {reason}")
     raise ValueError("expected a failure record or a delayed event")
 
 

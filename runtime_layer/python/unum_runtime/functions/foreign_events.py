@@ -9,6 +9,7 @@ from typing import Any
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError, NotOurEvent, RefusedDelivery
 from unum_runtime.functions import control_requests
 from unum_runtime.model.envelope import Envelope
+from unum_runtime.model.naming import Execution
 from unum_runtime.protocol.control import versions
 from unum_runtime.protocol.control.operator_requests import Control, request
 from unum_runtime.protocol.delivery.ingress import refuse_late
@@ -25,18 +26,37 @@ def nudge_instead(rt: Runtime, envelope: Envelope, context: Any) -> None:
         InvokeError: the execution could not be nudged.
     """
     execution = envelope.name.execution
-    refuse_late(rt, execution, str(envelope.name))
+    # A nudge would send the same event to the same function again.
+    if _runs_on(rt, execution) == envelope.digest:
+        raise NotOurEvent(f"{envelope.name}: expected a function of IR {envelope.digest}, got {rt.workflow.digest}")
+    _nudge(rt, execution, context)
+
+
+def nudge_execution(rt: Runtime, execution: Execution, context: Any) -> None:
+    """Nudge `execution`, whose version may be any.
+
+    Raises:
+        RefusedDelivery: its last moment has passed, or a later execution has its name.
+        InvokeError: it could not be nudged.
+    """
+    _runs_on(rt, execution)
+    _nudge(rt, execution, context)
+
+
+def _runs_on(rt: Runtime, execution: Execution) -> str | None:
+    """Return the digest of the version on which `execution` runs; see `nudge_instead`."""
+    refuse_late(rt, execution, str(execution))
     try:
         record = start_record(rt.store, rt.workflow.name, execution.name)
     except ExecutionDoesNotExist as gone:
-        raise RefusedDelivery(f"{envelope.name}: {gone}") from gone
+        raise RefusedDelivery(f"{execution}: {gone}") from gone
     if record.name.execution != execution:
-        raise RefusedDelivery(f"{envelope.name}: a later execution has the same name")
-    found = versions.runs_on(rt.store, rt.workflow.name, execution.name)
-    # A nudge would send the same event to the same function again.
-    if found.digest == envelope.digest:
-        raise NotOurEvent(f"{envelope.name}: expected a function of IR {envelope.digest}, got {rt.workflow.digest}")
+        raise RefusedDelivery(f"{execution}: a later execution has the same name")
+    return versions.runs_on(rt.store, rt.workflow.name, execution.name).digest
+
+
+def _nudge(rt: Runtime, execution: Execution, context: Any) -> None:
     answer = control_requests.answer(request(Control.NUDGE, execution.name), context)
     if "error" in answer:
-        raise InvokeError(f"{envelope.name}: foreign event, not nudged: {answer['error']}: {answer['message']}")
-    rt.log("foreign", execution=execution.name, digest=envelope.digest, nudged=answer["count"])
+        raise InvokeError(f"{execution}: not nudged: {answer['error']}: {answer['message']}")
+    rt.log("foreign", execution=execution.name, nudged=answer["count"])

@@ -5,6 +5,7 @@ from typing import Any
 from unum_runtime.cold_start.records import replace
 from unum_runtime.errors import NotOurEvent
 from unum_runtime.functions.configuration import services
+from unum_runtime.functions.foreign_events import nudge_execution
 from unum_runtime.functions.function_versions import configured
 from unum_runtime.functions.refused_places import send
 from unum_runtime.functions.runtime_factory import runtime_of
@@ -12,6 +13,7 @@ from unum_runtime.model.checkpoint import Checkpoint
 from unum_runtime.model.naming import START_STEP, Execution, Name, checkpoint_key
 from unum_runtime.model.take_over import TakeOver
 from unum_runtime.protocol.control.take_over import take_over
+from unum_runtime.protocol.history.definition_records import has_definition
 from unum_runtime.protocol.runtime import Runtime
 
 
@@ -29,8 +31,10 @@ def answer(request: TakeOver, context: Any) -> None:
         take_over(rt, request, _routes(rt, request.name.execution))
     elif request.handed_on:  # once: two intakes that each take the other for the right one would never end
         raise NotOurEvent(f"{request.name}: expected IR {rt.workflow.digest}, got {request.digest}")
-    else:
+    elif has_definition(rt.store, request.workflow, request.digest):
         send(request.address, replace(request, handed_on=True))
+    else:  # of release 0.1.0, whose intake knows no such request, but nudges
+        nudge_execution(rt, request.name.execution, context)
 
 
 def _runtime(request: TakeOver, context: Any) -> Runtime:

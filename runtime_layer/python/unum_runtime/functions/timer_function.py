@@ -4,13 +4,18 @@ The environment contains the URL of the queue (`UNUM_TIMER`), and the number of 
 dead letter (`UNUM_MAX_RECEIVES`): the last receive sends an undeliverable event to the failure handler. A message
 that is received twice sends its event twice, which is harmless for every event.
 
+The environment names the senders (`UNUM_SENDERS`, see `unum_runtime.aws.senders`), the version of the failure handler
+that is the intake (`UNUM_INTAKE`), the failure queue (`UNUM_LETTERS`), and the metrics (`UNUM_METRICS`). An event is
+delivered if its sender could have invoked the function itself. Of any other event only the name of its invocation goes
+to the intake, which plans from what is committed. So nobody gains anything by a forged message.
+
 For long waits the environment contains the fields of `unum_runtime.aws.schedules.Schedules` as JSON (`UNUM_SCHEDULES`).
 Events that no schedule keeps stay in the queue.
 """
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -19,11 +24,16 @@ from typing import TYPE_CHECKING, Any
 
 from unum_runtime.aws.client_factory import botocore_client, client
 from unum_runtime.aws.invoker import LambdaInvoker
+from unum_runtime.aws.refused_messages import RefusedMessages
+from unum_runtime.aws.senders import Senders, parse_senders
 from unum_runtime.aws.timer import MAX_BATCH, Delayed, SqsTimer
 from unum_runtime.aws.undelivered import Undelivered
 from unum_runtime.clock import Clock, SystemClock
-from unum_runtime.errors import InvokeError
+from unum_runtime.errors import InvokeError, NotOurEvent
+from unum_runtime.model.checkpoint import to_text
+from unum_runtime.model.envelope import Envelope, is_envelope
 from unum_runtime.model.ir import Json
+from unum_runtime.model.metrics import Metrics
 
 if TYPE_CHECKING:
     from unum_runtime.aws.schedules import Schedules
@@ -33,6 +43,9 @@ SCHEDULER_TIMEOUT_S = 2
 
 It leaves time to send the event back to the queue before Lambda's timeout.
 """
+
+_MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError, NotOurEvent)
+"""Errors while parsing messages of other senders."""
 
 
 def handle(event: Json, _context: Any) -> Json:
@@ -55,6 +68,10 @@ class Forwarder:
         clock: clock for due times.
         undelivered: reports to failure handlers.
         max_receives: receives of a message before it is a dead letter.
+        senders: senders of the workflow's events.
+        refused: keeper of refused messages.
+        intake: address of the version of the failure handler that continues invocations by their names.
+        log: writer of a log line with a metric, for a refused message: (workflow, reason, sender).
         schedules: schedules for long waits; None without them.
     """
 
@@ -63,6 +80,10 @@ class Forwarder:
     clock: Clock
     undelivered: Undelivered
     max_receives: int
+    senders: Senders
+    refused: RefusedMessages
+    intake: str
+    log: Callable[[str, str, str], None]
     schedules: "Schedules | None" = None
 
     def forward(self, event: Json) -> Json:
@@ -75,23 +96,58 @@ class Forwarder:
         """Forward the event in `record`, and return the message's id after a failure."""
         try:
             self._forward(record)
-        except (InvokeError, ValueError, KeyError) as error:
+        except (InvokeError, *_MALFORMED) as error:
             print(f"{record['messageId']}: {type(error).__name__}: {error}")  # noqa: T201 - into the function's log
             return str(record["messageId"])
         return None
 
     def _forward(self, record: Mapping[str, Json]) -> None:
-        delayed = Delayed.from_body(record["body"])
+        sender = record["attributes"]["SenderId"]
+        try:
+            delayed = Delayed.from_body(record["body"])
+            envelope = self._envelope(delayed)
+        except _MALFORMED as error:
+            self.log(self.senders.workflow, str(error), sender)
+            self.refused.keep(record, f"{type(error).__name__}: {error}")
+            return
+        # Kept from here on: the forwarder and Scheduler send the event again.
+        delayed = delayed._replace(origin=self.senders.origin(sender, delayed.origin))
         left_ms = delayed.due_ms - self.clock.now_ms()
         if left_ms > 0:
             self._wait(delayed, left_ms, record["messageId"])
-            return
+        elif self.senders.may_send(delayed.origin, delayed.address):
+            self._deliver(delayed, record)
+        else:
+            self._ask_intake(delayed, envelope)
+
+    def _envelope(self, delayed: Delayed) -> Envelope:
+        """Return the envelope of `delayed`.
+
+        Raises:
+            NotOurEvent: it is no event of this workflow; a function may belong to others, too.
+        """
+        event = delayed.event
+        if not is_envelope(event) or event["workflow"] != self.senders.workflow:
+            raise NotOurEvent(f"expected an event of workflow {self.senders.workflow!r} for {delayed.address!r}")
+        return Envelope.from_json(event)
+
+    def _deliver(self, delayed: Delayed, record: Mapping[str, Json]) -> None:
         try:
             self.invoker.invoke([(delayed.address, delayed.payload)])
         except InvokeError as error:
             if int(record["attributes"]["ApproximateReceiveCount"]) < self.max_receives:
                 raise
             self.undelivered.report(delayed, record["messageId"], error)
+
+    def _ask_intake(self, delayed: Delayed, envelope: Envelope) -> None:
+        """Let the intake send the event, if something committed leads to it: its sender proves nothing.
+
+        That is a function of an earlier deployment, or a sender that has no place in the environment.
+        """
+        from unum_runtime.model.take_over import TakeOver  # noqa: PLC0415 - few events have such senders
+
+        request = TakeOver.of(envelope, delayed.address)
+        self.invoker.invoke([(self.intake, to_text(request.to_json()).encode())])
 
     def _wait(self, delayed: Delayed, left_ms: int, message_id: str) -> None:
         """Keep an event that is due in `left_ms` milliseconds, in a schedule for long waits, else in the queue."""
@@ -115,6 +171,10 @@ def forwarder() -> Forwarder:
         clock,
         Undelivered(invoker, lambda: botocore_client("lambda")),
         int(os.environ["UNUM_MAX_RECEIVES"]),
+        parse_senders(os.environ["UNUM_SENDERS"]),
+        RefusedMessages(client("sqs"), os.environ["UNUM_LETTERS"]),
+        os.environ["UNUM_INTAKE"],
+        _log_refused,
         _schedules(os.environ.get("UNUM_SCHEDULES")),
     )
 
@@ -125,6 +185,17 @@ def _schedules(fields: str | None) -> "Schedules | None":
     from unum_runtime.aws.schedules import Schedules  # noqa: PLC0415 - in layers of workflows that have some
 
     return Schedules(_scheduler, **json.loads(fields))
+
+
+def _log_refused(workflow: str, reason: str, sender: str) -> None:
+    """Write a log line that counts a refused message."""
+    from unum_runtime.aws.embedded_metrics import EmbeddedMetrics  # noqa: PLC0415 - few messages are refused
+    from unum_runtime.functions.definitions import load_workflow  # noqa: PLC0415 - as above
+
+    message, fields = "refused message", {"sender": sender, "reason": reason}
+    metrics = EmbeddedMetrics(load_workflow(workflow), os.environ.get("UNUM_METRICS", Metrics.WORKFLOW), SystemClock())
+    line = {"source": "unum", "message": message, **fields, **metrics.members(message, fields)}
+    print(json.dumps(line))  # noqa: T201 - into the function's log
 
 
 _CLIENT_LOCK = Lock()

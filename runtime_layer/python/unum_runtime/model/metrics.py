@@ -50,6 +50,9 @@ class WorkflowMetric(StrEnum):
     DEAD_LETTERS = "DeadLetters"
     """Letters that a sweep left in the failure queue; each sweep counts them again."""
 
+    REFUSED_MESSAGES = "RefusedMessages"
+    """Messages in the timer queue that are no events of the workflow; they become dead letters at once."""
+
     LETTERS_RETRIED = "LettersRetried"
     """Letters of the failure queue that a sweep delivered again with success."""
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from unum_runtime.cold_start.records import dataclass
 from unum_runtime.errors import NotOurEvent
-from unum_runtime.model.envelope import MARK, WIRE_VERSION, other_version
+from unum_runtime.model.envelope import MARK, WIRE_VERSION, Envelope, other_version
 from unum_runtime.model.ir import Json
 from unum_runtime.model.naming import Execution, Frame, Name
 
@@ -38,6 +38,18 @@ class TakeOver:
     retries: tuple[int, ...] = ()
     due_ms: int | None = None
     handed_on: bool = False
+
+    @classmethod
+    def of(cls, envelope: Envelope, address: str) -> "TakeOver":
+        """Return the request to send `envelope`, an event for `address`."""
+        return cls(
+            workflow=envelope.workflow,
+            digest=envelope.digest,
+            name=envelope.name,
+            state=envelope.state,
+            address=address,
+            retries=envelope.retries,
+        )
 
     def to_json(self) -> dict[str, Json]:
         """Return the request as an event."""

@@ -57,13 +57,4 @@ def hand_over_event(rt: Runtime, envelope: Envelope, address: str, denied: Route
     if rt.hand_over is None:
         raise denied
     rt.log("handed over", invocation=str(envelope.name), reason=str(denied))
-    rt.hand_over(
-        TakeOver(
-            workflow=envelope.workflow,
-            digest=envelope.digest,
-            name=envelope.name,
-            state=envelope.state,
-            address=address,
-            retries=envelope.retries,
-        )
-    )
+    rt.hand_over(TakeOver.of(envelope, address))
