@@ -132,6 +132,10 @@ class MeteredWorkflow(Construct):
         """Return the number of messages in the timer queue that are no events of the workflow."""
         return self.metric(WorkflowMetric.REFUSED_MESSAGES, **options)
 
+    def metric_malformed(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Return the number of malformed entries of the list of executions that sweeps skipped."""
+        return self.metric(WorkflowMetric.MALFORMED, **options)
+
     def metric_letters_retried(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """Return the number of letters that a sweep delivered again with success."""
         return self.metric(WorkflowMetric.LETTERS_RETRIED, **options)

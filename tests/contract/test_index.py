@@ -1,5 +1,6 @@
 """Contract of the index for lists of executions, for each store."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 import boto3
@@ -27,8 +28,8 @@ def add(store: Store, place: str, *, partition: str = "p", at: int = 7, expires_
     store.create(Key(f"{partition}:{place}", "one"), item, expires_at_s=expires_at_s)  # type: ignore[arg-type]
 
 
-def places(found: list[Any]) -> list[str]:
-    return [item["list_at"] for item in found]
+def places(found: Mapping[Key, Any]) -> list[str]:
+    return [item["list_at"] for item in found.values()]
 
 
 def test_one_partition_is_listed_newest_first(store: Store, index: Index) -> None:
@@ -37,8 +38,8 @@ def test_one_partition_is_listed_newest_first(store: Store, index: Index) -> Non
     add(store, "009/z", partition="q")
     store.create(Key("p", "unlisted"), {"at": 1}, expires_at_s=LATER)
     assert places(index.list_items("p")) == ["003/c", "002/b", "001/a"]
-    assert index.list_items("nothing") == []
-    assert {item["at"] for item in index.list_items("p")} == {7}
+    assert index.list_items("nothing") == {}
+    assert {item["at"] for item in index.list_items("p").values()} == {7}
 
 
 def test_both_ends_of_a_range_are_in_it(store: Store, index: Index) -> None:
@@ -54,7 +55,7 @@ def test_all_entries_at_one_place_are_listed(store: Store, index: Index) -> None
     for at in (1, 2):
         item = {"list": "p", "list_at": "001/a", "at": at}
         store.create(Key("execution", f"{at}"), item, expires_at_s=LATER)
-    assert sorted(int(item["at"]) for item in index.list_items("p")) == [1, 2]
+    assert sorted(int(item["at"]) for item in index.list_items("p").values()) == [1, 2]
 
 
 def test_expired_items_are_neither_listed_nor_counted(store: Store, index: Index, clock: MovableClock) -> None:
@@ -75,9 +76,9 @@ def test_a_start_record_is_found_where_its_execution_is(store: Store, index: Ind
     execution = Execution("a-b_C", 1_800_000_000_123)
     record = start_record(execution, {"n": 1})
     store.create(start_key("w", execution.name), stored_item("w", record), expires_at_s=LATER)
-    (found,) = index.list_items(partition("w", Kind.STARTED, shard_of(execution)))
+    (found,) = index.list_items(partition("w", Kind.STARTED, shard_of(execution))).values()
     assert execution_at(str(found["list_at"])) == execution
-    assert index.list_items(partition("w", Kind.REDRIVEN, shard_of(execution))) == []
+    assert index.list_items(partition("w", Kind.REDRIVEN, shard_of(execution))) == {}
 
 
 def test_places_are_ordered_by_time_then_name() -> None:
@@ -102,3 +103,22 @@ def test_a_table_without_index_is_an_error_that_says_how_to_get_it(clock: Movabl
         with pytest.raises(StoreError, match="not found") as missing:
             DynamoStore(client, "absent", clock).list_items("p")  # type: ignore[arg-type]  # same methods
         assert not isinstance(missing.value, NoIndex)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {},
+        {"at": {"S": "soon"}, "ttl": {"S": "never"}},
+        {"at": {"M": {}}, "ttl": {"L": []}},
+        {"at": {"BOOL": True}, "ttl": {"N": "1900000000"}},
+        {"at": {"NULL": True}, "ttl": {"NULL": True}},
+    ],
+)
+def test_entries_of_other_writers_are_listed_whatever_they_have(store: Store, index: Index, attributes: Any) -> None:
+    if not isinstance(store, DynamoStore):
+        pytest.skip("the memory has no types")
+    listed = {"pk": {"S": "other"}, "sk": {"S": "1"}, "list": {"S": "p"}, "list_at": {"S": "001/x"}}
+    store.client.put_item(TableName=store.table, Item={**listed, **attributes})
+    add(store, "002/b")
+    assert places(index.list_items("p")) == ["002/b", "001/x"]

@@ -53,6 +53,7 @@ def test_metrics_have_the_names_that_the_runtime_writes() -> None:
         flow.metric_abandoned(): "ExecutionsAbandoned",
         flow.metric_dead_letters(): "DeadLetters",
         flow.metric_letters_retried(): "LettersRetried",
+        flow.metric_malformed(): "MalformedEntries",
         flow.metric_refused_messages(): "RefusedMessages",
         flow.metric_time(): "ExecutionTime",
         flow.metric("Own"): "Own",

@@ -78,6 +78,7 @@ def _executions(workflow: MeteredWorkflow, parts: MonitoredParts) -> Row:
         "abandoned": workflow.metric_abandoned,
         "dead letters": workflow.metric_dead_letters,
         "refused messages": workflow.metric_refused_messages,
+        "malformed": workflow.metric_malformed,
         "letters tried again": workflow.metric_letters_retried,
     }
     counts = {

@@ -184,6 +184,7 @@ def test_an_execution_that_was_stopped_counts_when_a_delivery_finds_out() -> Non
         ("abandoned", {"execution": "e"}, "ExecutionsAbandoned"),
         ("dead letter", {"execution": "e"}, "DeadLetters"),
         ("letter retried", {"execution": "e"}, "LettersRetried"),
+        ("malformed", {"partition": "p", "sort": "s", "place": "x"}, "MalformedEntries"),
         ("refused message", {"sender": "s", "reason": "r"}, "RefusedMessages"),
     ],
 )

@@ -17,7 +17,7 @@ from unum_runtime.client.reading.execution_list import ListedExecution
 from unum_runtime.client.stepfunctions import StepFunctionsClient
 from unum_runtime.errors import ClientError, InvalidToken, NoIndex
 from unum_runtime.model.checkpoint import Checkpoint, Ending, Item, Phase, Status, Success, start_record
-from unum_runtime.model.list_index import SHARDS, Kind, entry, place, shard_of, stored_item
+from unum_runtime.model.list_index import SHARDS, Kind, entry, partition, place, shard_of, stored_item
 from unum_runtime.model.naming import Execution, Key, Name, checkpoint_key, execution_partition
 from unum_runtime.store.memory import MemoryStore
 
@@ -37,7 +37,7 @@ class CountedIndex:
     reads: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def list_items(self, partition: str, **options: Any) -> list[Item]:
+    def list_items(self, partition: str, **options: Any) -> dict[Key, Item]:
         found = self.store.list_items(partition, **options)
         self.requests += 1
         self.entries += len(found)
@@ -327,3 +327,54 @@ def test_a_status_that_there_is_not(many: Executions) -> None:
         many.client.list("DONE")
     with pytest.raises(ClientError, match=r"statusFilter: expected one of \['RUNNING', .*got 'DONE'"):
         StepFunctionsClient(many.client).list_executions(statusFilter="DONE")
+
+
+FOREIGN: list[Any] = [
+    {"list_at": place(Execution("theirs", BEGUN_MS + 50))},
+    {"list_at": place(Execution("e1", BEGUN_MS + 1))},
+    {"list_at": "1800000000"},
+    {"list_at": "0\ue000"},
+    {"list_at": "0"},
+    {},
+]
+
+
+def plant(executions: Executions) -> None:
+    """Entries that a writer of another workflow of the table has put into this one's list."""
+    for shard in range(SHARDS):
+        for number, item in enumerate(FOREIGN):
+            key = Key(f"start:other/{shard}-{number}", "start")
+            listed = {"list": partition("w", Kind.STARTED, shard), "at": 1, **item}
+            executions.store.create(key, listed, expires_at_s=LATER)
+
+
+def test_entries_of_another_workflow_are_left_out_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    executions = Executions()
+    own = [executions.start(number) for number in range(6)]
+    executions.end(own[1], Status.SUCCEEDED)
+    plant(executions)
+    assert executions.names() == [f"e{number}" for number in reversed(range(6))]
+    assert executions.names(limit=1) == executions.names()
+    assert executions.names(Status.SUCCEEDED) == ["e1"]
+    assert sum("start:other/" in each.getMessage() for each in caplog.records) >= SHARDS * (len(FOREIGN) - 1)
+
+
+@pytest.mark.parametrize("broken", ["is_entry", "report"])
+def test_a_list_that_shows_others_would_be_noticed(
+    broken: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    if broken == "is_entry":
+        monkeypatch.setattr("unum_runtime.protocol.history.list_entries.is_entry", lambda *_: True)
+    else:
+        monkeypatch.setattr("unum_runtime.client.reading.execution_list._warn", lambda *_: None)
+    with pytest.raises((AssertionError, ValueError)):
+        test_entries_of_another_workflow_are_left_out_and_logged(caplog)
+
+
+def test_an_execution_that_cannot_be_read_hides_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    executions = Executions()
+    own = [executions.start(number) for number in range(3)]
+    step = Key(execution_partition("w", own[1]), "000000001")
+    executions.store.create(step, {"status": "GARBAGE"}, expires_at_s=LATER)
+    assert executions.names() == ["e2", "e0"]
+    assert "'e1'" in caplog.text

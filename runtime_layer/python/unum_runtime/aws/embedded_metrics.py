@@ -31,6 +31,7 @@ _ALWAYS = {
     "late": WorkflowMetric.LATE,
     "abandoned": WorkflowMetric.ABANDONED,
     "dead letter": WorkflowMetric.DEAD_LETTERS,
+    "malformed": WorkflowMetric.MALFORMED,
     "refused message": WorkflowMetric.REFUSED_MESSAGES,
     "letter retried": WorkflowMetric.LETTERS_RETRIED,
 }

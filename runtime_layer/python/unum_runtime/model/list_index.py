@@ -5,11 +5,12 @@ of their executions. The start's entry is the only one that an execution pays fo
 step. Executions of 0.1.0 have another entry for each end, which nobody reads any more.
 """
 
+import re
 from enum import StrEnum
 
 from unum_runtime.cold_start.digest import sha256
 from unum_runtime.model.checkpoint import Checkpoint, Item
-from unum_runtime.model.naming import START_STEP, Execution, escape
+from unum_runtime.model.naming import NAME_PATTERN, START_STEP, Execution, Key, escape, execution_partition, start_key
 
 INDEX = "executions"
 """Name of the global secondary index with keys `PARTITION` and `PLACE` and projected attributes `PROJECTED`."""
@@ -26,6 +27,10 @@ SHARDS = 4
 
 FIRST, LAST = "0", "~"
 """Bounds before and after every place."""
+
+_PRINTABLE = "".join(map(chr, range(ord("!"), ord("~") + 1)))
+
+_PLACE = re.compile(rf"\d{{13}}/{NAME_PATTERN}")
 
 
 class Kind(StrEnum):
@@ -72,11 +77,34 @@ def execution_at(place: str) -> Execution:
     return Execution(name, int(started_ms))
 
 
+def is_place(text: object) -> bool:
+    """Return True if `text` is a place of an execution."""
+    return isinstance(text, str) and _PLACE.fullmatch(text) is not None
+
+
+def is_entry(workflow: str, kind: Kind, shard: int, key: Key, item: Item) -> bool:
+    """Return True if the index entry `item`, found in the partition of `kind` and `shard`, is of the item at `key`.
+
+    Workflows may share a table. IAM binds each one's writers to partition keys with its name, but not the attributes of
+    the index. So an entry counts only if it is at the key that its own place gives.
+    """
+    place = item.get(PLACE)
+    if not isinstance(place, str) or not is_place(place):
+        return False
+    execution = execution_at(place)
+    if kind is Kind.STARTED:
+        return key == start_key(workflow, execution.name) and shard == shard_of(execution)
+    return key.partition == execution_partition(workflow, execution) and shard == shard_of(execution)
+
+
 def after(place: str) -> str:
     """Return a bound right after `place`, before all larger places: no character of names is as small as ``!``."""
     return f"{place}!"
 
 
 def before(place: str) -> str:
-    """Return a bound right before `place`, after all smaller places: no character of names is as large as ``~``."""
+    """Return a bound before `place`, after all smaller places: no character of names is as large as ``~``."""
+    kept = place[: len(place) - len(place.lstrip(_PRINTABLE))]
+    if kept != place:  # no place of an execution, from somebody else
+        return f"{kept}~" if place[len(kept)] > "~" else kept
     return f"{place[:-1]}{chr(ord(place[-1]) - 1)}~"

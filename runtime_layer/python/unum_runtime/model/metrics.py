@@ -53,6 +53,10 @@ class WorkflowMetric(StrEnum):
     REFUSED_MESSAGES = "RefusedMessages"
     """Messages in the timer queue that are no events of the workflow; they become dead letters at once."""
 
+    MALFORMED = "MalformedEntries"
+    """Entries in the list of executions that are none of the workflow's own, and executions that cannot be read; each
+    sweep counts them again."""
+
     LETTERS_RETRIED = "LettersRetried"
     """Letters of the failure queue that a sweep delivered again with success."""
 

@@ -165,8 +165,11 @@ class Index(Protocol):
         newest: str = LAST,
         limit: int | None = None,
         oldest_first: bool = False,
-    ) -> list[Item]:
+    ) -> dict[Key, Item]:
         """Return items of one index partition, newest first, with all projected attributes.
+
+        Other workflows of a table may write entries into any partition, with anything in other attributes: attributes
+        of unknown types are left out, and an item without an expiry counts as live.
 
         Args:
             partition: see `unum_runtime.model.list_index.partition`.

@@ -1,7 +1,7 @@
 """Store on one DynamoDB table with partition key ``pk``, sort key ``sk`` and expiry attribute ``ttl``."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, Protocol, TypeAlias
 
@@ -94,7 +94,7 @@ class DynamoStore:
         newest: str = LAST,
         limit: int | None = None,
         oldest_first: bool = False,
-    ) -> list[Item]:
+    ) -> dict[Key, Item]:
         """See `Index.list_items`."""
         query: dict[str, Any] = {
             "TableName": self.table,
@@ -104,7 +104,7 @@ class DynamoStore:
             "ExpressionAttributeValues": _to_attributes({":list": partition, ":oldest": oldest, ":newest": newest}),
             "ScanIndexForward": oldest_first,
         }
-        return [*self._read_pages(query, limit).values()][:limit]
+        return dict(islice(self._read_pages(query, limit, self._entries).items(), limit))
 
     def collect(self, keys: Iterable[Key]) -> None:
         """See `Store.collect`."""
@@ -255,13 +255,19 @@ class DynamoStore:
         unread = f"{sum(len(table['Keys']) for table in rest.values())} of {len(keys)} keys"
         raise StoreError(f"batch_get_item {self.table}: {unread} unprocessed after {BATCH_ROUNDS} requests")
 
-    def _read_pages(self, query: dict[str, Any], limit: int | None) -> dict[Key, Item]:
-        """Return the items of all pages, or of the pages with the first `limit` items."""
+    def _read_pages(
+        self,
+        query: dict[str, Any],
+        limit: int | None,
+        live: Callable[[Iterable[Attributes]], dict[Key, Item]] | None = None,
+    ) -> dict[Key, Item]:
+        """Return the items of all pages, or of the pages with the first `limit` items, that are `live`."""
+        live = live or self._live
         found: dict[Key, Item] = {}
         query = query if limit is None else query | {"Limit": limit}
         while True:
             response = self._call("query", **query)
-            found |= self._live(response["Items"])
+            found |= live(response["Items"])
             # ``Limit`` counts items before expired ones are dropped, so one page may hold too few.
             if "LastEvaluatedKey" not in response or (limit is not None and len(found) >= limit):
                 return found
@@ -275,6 +281,11 @@ class DynamoStore:
             if int(item[EXPIRY]["N"]) > now_s
         }
 
+    def _entries(self, items: Iterable[Attributes]) -> dict[Key, Item]:
+        """Return live index entries, whatever other attributes their writers gave them."""
+        known = [{name: each for name, each in item.items() if each.keys() & {"N", "S", "NS"}} for item in items]
+        return self._live([item if "N" in item.get(EXPIRY, {}) else item | {EXPIRY: _ENDLESS} for item in known])
+
     def _call(self, operation: str, **parameters: Any) -> Any:
         try:
             return getattr(self.client, operation)(**parameters)
@@ -285,6 +296,10 @@ class DynamoStore:
 
     def _now_s(self) -> int:
         return self.clock.now_ms() // 1000
+
+
+_ENDLESS = {"N": str(2**63)}
+"""Expiry of index entries without one."""
 
 
 def _store_error(error: Exception) -> type[StoreError]:

@@ -57,12 +57,14 @@ class MemoryStore:
         newest: str = LAST,
         limit: int | None = None,
         oldest_first: bool = False,
-    ) -> list[Item]:
+    ) -> dict[Key, Item]:
         """See `Index.list_items`."""
         with self._lock:
-            found = [dict(item) for key in self._items if (item := self._live(key)) is not None]
-        chosen = [item for item in found if item.get(PARTITION) == partition and oldest <= str(item[PLACE]) <= newest]
-        return sorted(chosen, key=lambda item: str(item[PLACE]), reverse=not oldest_first)[:limit]
+            found = {key: dict(item) for key in self._items if (item := self._live(key)) is not None}
+        listed = {key: item for key, item in found.items() if item.get(PARTITION) == partition and PLACE in item}
+        chosen = [key for key, item in listed.items() if oldest <= str(item[PLACE]) <= newest]
+        chosen.sort(key=lambda key: str(listed[key][PLACE]), reverse=not oldest_first)
+        return {key: listed[key] for key in chosen[:limit]}
 
     def collect(self, keys: Iterable[Key]) -> None:
         """See `Store.collect`."""

@@ -11,9 +11,9 @@ from tests.unit.protocol.callback_platform import asking
 from tests.unit.protocol.map_platform import Later, deployed, lose, mapped, result
 from tests.unit.protocol.platform import Platform, chain
 from unum_runtime.errors import ExecutionDoesNotExist, InvokeError
-from unum_runtime.model.checkpoint import Status, start_record
-from unum_runtime.model.list_index import stored_item
-from unum_runtime.model.naming import Execution, start_key
+from unum_runtime.model.checkpoint import Item, Status, start_record
+from unum_runtime.model.list_index import SHARDS, Kind, partition, place, stored_item
+from unum_runtime.model.naming import Execution, Key, execution_partition, start_key, sweep_partition
 from unum_runtime.protocol.control import operator_requests, sweep_memory
 from unum_runtime.protocol.control import sweep as control_sweep
 from unum_runtime.protocol.control.operator_requests import ValidationException
@@ -440,3 +440,26 @@ def test_a_sweep_is_told_from_other_requests() -> None:
 def test_a_sweep_that_is_not_as_it_must_be_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationException, match="silent_ms"):
         Sweep.from_json(Sweep(silent_ms=1, nudges=False).to_json() | wrong)
+
+
+@pytest.mark.parametrize("status", [None, "GARBAGE"])
+def test_malformed_items_hide_no_stalled_execution(status: str | None) -> None:
+    """Those of another workflow in this one's list, and an execution of its own that cannot be read."""
+    sweeper = sweeping(chain("A", "B"))
+    platform = sweeper.platform
+    name = platform.runtime().workflow.name
+    for shard in range(SHARDS):
+        for number, at in enumerate(["0", "1800000000", place(Execution("theirs", 1)), place(Execution("e", 1))]):
+            listed: Item = {"list": partition(name, Kind.STARTED, shard), "list_at": at}
+            platform.memory.create(Key(f"start:other/{shard}-{number}", "start"), listed, expires_at_s=2**40)
+    for each in ("bad", "e"):
+        recorded(platform, each)
+    if status is not None:
+        bad = execution_partition(name, Execution("bad", platform.clock.ms))
+        platform.memory.create(Key(bad, "000000001"), {"status": status}, expires_at_s=2**40)
+    platform.memory.create(Key(sweep_partition(name), "0"), {"horizon": 1}, expires_at_s=2**40)
+    assert sweeper.found_after(SILENT_S)
+    assert sweeper.sweep().looked_at == (2 if status is None else 1)
+    reported = [fields for message, fields in platform.logged if message == "malformed"]
+    assert {fields.get("partition", "")[:12] for fields in reported} >= {"start:other/"}
+    assert any(fields.get("execution") == "bad" for fields in reported) is (status is not None)

@@ -6,7 +6,7 @@ read for the executions of the page, several at the same time.
 Source of the operation: AWS Step Functions API Reference, "ListExecutions".
 """
 
-import re
+import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from typing import NamedTuple
 from unum_runtime.client.descriptions import to_datetime
 from unum_runtime.client.reading.page_tokens import LARGEST_PAGE, new_token, token_content
 from unum_runtime.errors import ClientError, InvalidToken
-from unum_runtime.model.checkpoint import Status
-from unum_runtime.model.list_index import LAST, execution_at
-from unum_runtime.model.naming import NAME_PATTERN
+from unum_runtime.model.checkpoint import Item, Status
+from unum_runtime.model.list_index import LAST, PLACE, execution_at, is_place
+from unum_runtime.model.naming import Key
 from unum_runtime.protocol.history.list_entries import Listed
 from unum_runtime.protocol.history.start_records import end_of
 from unum_runtime.store.base import Index
@@ -27,7 +27,12 @@ from unum_runtime.store.base import Index
 READERS = 16
 """Executions whose last steps are read at the same time."""
 
-_PLACE = re.compile(rf"\d{{13}}/{NAME_PATTERN}")
+_LOG = logging.getLogger(__name__)
+
+
+def _warn(key: Key, item: Item) -> None:
+    """Log an index entry that does not belong to the workflow's list."""
+    _LOG.warning("skipped a malformed entry of the list: item %r at %r", key, item.get(PLACE))
 
 
 def checked_status(given: str | None, parameter: str = "status") -> Status | None:
@@ -95,7 +100,7 @@ class Listing:
         """
         size = limit if status is None else LARGEST_PAGE
         newest = LAST if token is None else self._place(token, status)
-        places = [*islice(Listed(self.index, self.workflow).newest(newest, size), size + 1)]
+        places = [*islice(Listed(self.index, self.workflow, _warn).newest(newest, size), size + 1)]
         shown: list[ListedExecution] = []
         looked_at = 0
         with ThreadPoolExecutor(READERS) as readers:
@@ -103,21 +108,27 @@ class Listing:
                 if len(shown) == limit:
                     break
                 looked_at += 1
-                shown += [each] if status in (None, each.status) else []
+                shown += [each] if each is not None and status in (None, each.status) else []
         following = places[looked_at:]
         return ExecutionPage(
             executions=tuple(shown),
             token=new_token(self.workflow, status, following[0]) if following else None,
         )
 
-    def _described(self, places: Sequence[str], readers: ThreadPoolExecutor, size: int) -> Iterator[ListedExecution]:
-        """Yield the executions at `places`, of which `size` are read at once."""
+    def _described(
+        self, places: Sequence[str], readers: ThreadPoolExecutor, size: int
+    ) -> Iterator[ListedExecution | None]:
+        """Yield the executions at `places`, of which `size` are read at once; None for one that cannot be read."""
         for first in range(0, len(places), size):
             yield from readers.map(self._describe, places[first : first + size])
 
-    def _describe(self, place: str) -> ListedExecution:
+    def _describe(self, place: str) -> ListedExecution | None:
         execution = execution_at(place)
-        end = end_of(self.index, self.workflow, execution)
+        try:
+            end = end_of(self.index, self.workflow, execution)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            _LOG.warning("skipped execution %r, whose last step is malformed: %r", execution.name, error)
+            return None
         return ListedExecution(
             name=execution.name,
             status=Status.RUNNING if end is None else end[0],
@@ -127,7 +138,7 @@ class Listing:
 
     def _place(self, token: str, status: Status | None) -> str:
         match token_content(token):
-            case [self.workflow, wanted, str(place)] if wanted == status and _PLACE.fullmatch(place):
+            case [self.workflow, wanted, str(place)] if wanted == status and is_place(place):
                 return place
         raise InvalidToken(
             f"nextToken: expected what the page before returned, of {self.workflow!r} with the same status, "

@@ -9,16 +9,17 @@ retention would cost more than the executions.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from typing import TypeAlias
 
 from unum_runtime.cold_start.records import NamedTuple, dataclass, replace
-from unum_runtime.errors import ExecutionDoesNotExist, UnumError
-from unum_runtime.model.checkpoint import Failure
+from unum_runtime.errors import ExecutionDoesNotExist, InconsistentHistory, UnumError
+from unum_runtime.model.checkpoint import Failure, Item
 from unum_runtime.model.envelope import MARK, WIRE_VERSION
 from unum_runtime.model.ir import Json
-from unum_runtime.model.list_index import FIRST, LAST, Kind, execution_at, place
-from unum_runtime.model.naming import Execution
+from unum_runtime.model.list_index import FIRST, LAST, PLACE, Kind, execution_at, is_place, place
+from unum_runtime.model.naming import MAX_NAME, Execution, Key
 from unum_runtime.protocol.control.nudge import HELD
 from unum_runtime.protocol.control.operator_requests import (
     SILENT,
@@ -45,6 +46,9 @@ RESERVE_MS = 60_000
 
 ABANDONED = "Unum.Abandoned"
 """Error of an execution without an end at its last moment."""
+
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError, InconsistentHistory)
+"""Errors while reading stored items that the runtime did not write."""
 
 Ask: TypeAlias = Callable[[Mapping[str, Json]], Json]
 """A function that answers a control request."""
@@ -136,27 +140,35 @@ def sweep(rt: Runtime, index: Index, asked: Sweep, ask: Ask, retention_s: Retent
     known, looked_to, is_done = recall(rt), asked.after, True
     running: list[str] = []
     silent = 0
-    for each in _places(rt, Listed(index, rt.workflow.name), asked, known):
+    for each in _places(rt, Listed(index, rt.workflow.name, partial(_report, rt)), asked, known):
         # At least one execution is looked at, so that each delivery makes progress and the chain of sweeps ends.
         if looked_to != asked.after and rt.remaining_ms() < RESERVE_MS:
             is_done = False
             break
         looked_to, execution = each, execution_at(each)
-        if end_of(index, rt.workflow.name, execution) is not None:
-            continue
-        if is_over(rt, execution, retention_s):
-            abandon(rt, execution)
-        else:
-            running.append(each)
-            silent += _is_stalled(rt, execution, asked, ask)
+        try:
+            if end_of(index, rt.workflow.name, execution) is not None:
+                continue
+            if is_over(rt, execution, retention_s):
+                abandon(rt, execution)
+            else:
+                running.append(each)
+                silent += _is_stalled(rt, execution, asked, ask)
+        except MALFORMED as error:  # one execution must not keep the others from being found
+            rt.log("malformed", execution=execution.name, reason=f"{type(error).__name__}: {error}")
     remember(rt, known.after(asked.after, looked_to, running))
     return Swept(len(running), silent, None if is_done else replace(asked, after=looked_to))
+
+
+def _report(rt: Runtime, key: Key, item: Item) -> None:
+    """Log an index entry that does not belong to the workflow's list."""
+    rt.log("malformed", partition=key.partition, sort=key.sort, place=str(item.get(PLACE))[: MAX_NAME * 2])
 
 
 def _places(rt: Runtime, listed: Listed, asked: Sweep, known: Memory) -> Iterator[str]:
     """Yield the places to look at: what ran, what was redriven, and what has started since, in the order of starts."""
     # A redriven execution may be one whose end an earlier sweep has seen.
-    earlier = {*known.running, *listed.oldest(Kind.REDRIVEN, newest=known.horizon)}
+    earlier = {*filter(is_place, known.running), *listed.oldest(Kind.REDRIVEN, newest=known.horizon)}
     newest = place(Execution(LAST, max(0, rt.clock.now_ms() - asked.silent_ms)))
     started = listed.oldest(Kind.STARTED, later_than=max(known.horizon, asked.after), newest=newest)
     return chain((each for each in sorted(earlier) if each > asked.after), started)

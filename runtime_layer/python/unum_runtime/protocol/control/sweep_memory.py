@@ -7,6 +7,7 @@ and without one all starts are looked at again.
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 
 from unum_runtime.cold_start.records import NamedTuple
 from unum_runtime.model.checkpoint import Item, to_text
@@ -48,7 +49,8 @@ def recall(rt: Runtime) -> Memory:
         StoreError: the store could not be read.
     """
     for item in rt.store.query(sweep_partition(rt.workflow.name), newest=1).values():
-        return Memory(str(item["horizon"]), tuple(json.loads(str(item["running"]))))
+        with suppress(KeyError, TypeError, ValueError):
+            return Memory(str(item["horizon"]), tuple(json.loads(str(item["running"]))))
     return Memory()
 
 

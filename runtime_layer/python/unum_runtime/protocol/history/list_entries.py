@@ -3,15 +3,21 @@
 An entry does not say whether its execution has ended; see `start_records.last_step`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from heapq import merge
 
 from unum_runtime.cold_start.records import dataclass
-from unum_runtime.model.list_index import FIRST, LAST, PLACE, SHARDS, Kind, after, before, partition
+from unum_runtime.model.checkpoint import Item
+from unum_runtime.model.list_index import FIRST, LAST, PLACE, SHARDS, Kind, after, before, is_entry, partition
+from unum_runtime.model.naming import Key
 from unum_runtime.store.base import Index
 
 PORTION = 1_000
 """Entries of one shard that are read at once, if the caller does not say how many it needs."""
+
+
+def ignore(_key: Key, _item: Item) -> None:
+    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -21,10 +27,12 @@ class Listed:
     Attributes:
         index: the index of the workflow's store.
         workflow: name of the workflow.
+        report: gets each entry in the workflow's partitions that is none of its own, or malformed; it is left out.
     """
 
     index: Index
     workflow: str
+    report: Callable[[Key, Item], None] = ignore
 
     def newest(self, newest: str, size: int) -> Iterator[str]:
         """Yield the places of starts from `newest` on, newest first.
@@ -48,12 +56,12 @@ class Listed:
 
     def _newest(self, shard: int, newest: str, size: int) -> Iterator[str]:
         name = partition(self.workflow, Kind.STARTED, shard)
-        while True:
-            places = [str(item[PLACE]) for item in self.index.list_items(name, newest=newest, limit=size)]
-            yield from places
-            if len(places) < size:
+        while newest >= FIRST:
+            found = self.index.list_items(name, newest=newest, limit=size)
+            yield from self._places(Kind.STARTED, shard, found)
+            if len(found) < size:
                 return
-            newest = before(places[-1])
+            newest = before(_last(found))
 
     def _oldest(self, kind: Kind, shard: int, later_than: str, newest: str) -> Iterator[str]:
         name = partition(self.workflow, kind, shard)
@@ -61,8 +69,19 @@ class Listed:
             found = self.index.list_items(
                 name, oldest=after(later_than), newest=newest, limit=PORTION, oldest_first=True
             )
-            places = [str(item[PLACE]) for item in found]
-            yield from dict.fromkeys(places)
-            if len(places) < PORTION:
+            yield from dict.fromkeys(self._places(kind, shard, found))
+            if len(found) < PORTION:
                 return
-            later_than = places[-1]
+            later_than = _last(found)
+
+    def _places(self, kind: Kind, shard: int, found: Mapping[Key, Item]) -> Iterator[str]:
+        for key, item in found.items():
+            if is_entry(self.workflow, kind, shard, key, item):
+                yield str(item[PLACE])
+            else:
+                self.report(key, item)
+
+
+def _last(found: Mapping[Key, Item]) -> str:
+    """Return the place of the last entry, valid or not."""
+    return str(found[next(reversed([*found]))][PLACE])
