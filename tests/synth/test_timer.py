@@ -113,8 +113,8 @@ def test_the_forwarder_may_do_this_and_nothing_else(waiting: Deployment) -> None
     queue = f"{waiting.logical_id('Flow/Timer/Queue')}.Arn"
     # Every function: executions of older definitions have Waits elsewhere.
     invoked = sorted(f"{waiting.logical_id(key)}.Arn:*" for key in "ABC")
-    kept = [queue, f"{waiting.logical_id('Flow/Failures')}.Arn"]
-    assert waiting.statements("Flow/Timer/Permissions") == [(HAND_ON, invoked), (RECEIVE, [queue]), (SEND, sorted(kept))]
+    kept = sorted([queue, f"{waiting.logical_id('Flow/Failures')}.Arn"])
+    assert waiting.statements("Flow/Timer/Permissions") == [(HAND_ON, invoked), (RECEIVE, [queue]), (SEND, kept)]
     handler = [f"{waiting.logical_id(HANDLER)}.Arn:*"]
     assert waiting.statements("Flow/Timer/Failures") == [(INVOKE, handler)]
     logs = f"{waiting.logical_id('Flow/Timer/ForwarderLogs')}.Arn"
