@@ -15,7 +15,7 @@ SEARCHES := $(patsubst %,tests/simulation/test_%.py,exhaustive random mutations 
 # Whatever is compiled once serves every later process, and no folder that is deployed or packaged gets any of it.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 
-.PHONY: demo test quick dist synth-newest computing waiting check lint unit coverage synth-floor packaging asl-table docs e2e endurance simulate bench bench-check emulator evidence setup lock format clean
+.PHONY: demo test quick dist synth-newest computing waiting check lint unit coverage synth-floor packaging asl-table docs e2e endurance simulate mutants bench bench-check emulator evidence setup lock format clean
 
 demo: setup  ## deploy the example into the emulator, run it, show it, tear it down
 	$(BIN)/python examples/demo.py
@@ -87,6 +87,9 @@ simulate: setup  ## longer searches: properties on other examples, every way thr
 	$(BIN)/python -m tests.formal.check
 	$(BIN)/python -m tests.mutation
 	$(BIN)/python -m tests.simulation.search --minutes $(or $(MINUTES),30)
+
+mutants: setup  ## try all mutants; continues where it was stopped, and tries again what has changed since
+	$(BIN)/python -m tests.mutation $(ARGS)
 
 evidence: setup  ## measure random searches, and write docs/evidence.md with the last results of `make simulate`
 	$(BIN)/python -m tests.evidence --seeds $(or $(SEEDS),20)

@@ -1,9 +1,13 @@
 # ruff: noqa: T201 - a command prints
 """Try mutants: `python -m tests.mutation --number 300 --seed 1`; all of them without `--number`.
 
-Writes a line for each verdict to `out/mutation/verdicts.jsonl` and the score to `score.json` beside it, and prints the
-survivors without an explanation. Ends with 1 if the whole interval of the score is below the goal, too many mutants are
-called equivalent, a survivor of a whole trial is not explained, or an explained mutant is killed or gone.
+Keeps every result in `out/mutation/results.jsonl`, and takes a kept result while its code and tests are the same. So a
+trial of all mutants can be stopped at any time, or by `--minutes`, and continues where it was. Mutants are tried in the
+order of a hash: what was tried so far is a sample.
+
+Writes the score to `score.json` beside the results, and prints the survivors without an explanation. Ends with 1 if the
+whole interval of the score is below the goal, too many mutants are called equivalent, a survivor of a whole trial is
+not explained, or an explained mutant is killed or gone.
 """
 
 import argparse
@@ -12,16 +16,16 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.mutation.killers import write_killers
 from tests.mutation.mutants import ROOT, Mutant, all_mutants, sample
-from tests.mutation.reach import TESTS, Reach, existing
+from tests.mutation.reach import BUDGET_S, TESTS, Reach, existing, sources
 from tests.mutation.report import OUT, report
+from tests.mutation.results import Results
 from tests.mutation.trial import PYTEST, Trial, Verdict
 
 
@@ -39,10 +43,10 @@ def main() -> int:
 
 
 def _measured(given: Path | None) -> Path:
-    """Return the file that says which tests reach which lines; measure it unless it is given."""
-    if given:
-        return given
-    path = OUT / "reach.json"
+    """Return the file that says which tests reach which lines; measure it unless it is given, or still right."""
+    path = given or OUT / "reach.json"
+    if given or (path.exists() and json.loads(path.read_text(encoding="utf-8")).get("sources") == sources()):
+        return path
     print("measuring which tests reach which lines ...", flush=True)
     command = [sys.executable, "-m", "tests.mutation.reach", str(path), *TESTS]
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - ours
@@ -50,21 +54,33 @@ def _measured(given: Path | None) -> Path:
 
 
 def _try(chosen: Sequence[Mutant], reach: Reach, options: argparse.Namespace) -> list[Verdict]:
+    """Return the verdicts of `chosen`, those that are known first."""
+    results = Results(OUT / "results.jsonl")
     verdicts: list[Verdict] = []
+    left: list[Mutant] = []
+    for mutant in chosen:
+        known = None if options.anew else results.known(mutant, reach.reaching(mutant))
+        if known is None:
+            left.append(mutant)
+        else:
+            reach.learn(mutant, known)
+            verdicts.append(known)
+    print(f"{len(verdicts)} of {len(chosen)} are known", flush=True)
     screen = os.fdopen(os.dup(1), "w")
-    with (OUT / "verdicts.jsonl").open("w", encoding="utf-8") as lines:
 
-        def note(mutant: Mutant, verdict: Verdict) -> None:
-            reach.learn(mutant, verdict)
-            verdicts.append(verdict)
-            lines.write(json.dumps(asdict(verdict), ensure_ascii=False) + "\n")
-            lines.flush()
-            if not verdict.is_dead:
-                print(f"{len(verdicts)}/{len(chosen)} {verdict.fate} {verdict.mutant}", file=screen, flush=True)
+    def note(mutant: Mutant, verdict: Verdict) -> None:
+        reach.learn(mutant, verdict)
+        results.add(mutant, verdict, reach.reaching(mutant))
+        verdicts.append(verdict)
+        if not verdict.is_dead:
+            print(f"{len(verdicts)}/{len(chosen)} {verdict.fate} {verdict.mutant}", file=screen, flush=True)
 
+    def choose(mutant: Mutant, collected: Mapping[str, pytest.Item]) -> list[str]:
+        return reach.choose(mutant, collected, results.killer(mutant))
+
+    if left:
         end_s = time.monotonic() + options.minutes * 60
-        trial = Trial(chosen, reach.choose, note, options.jobs, end_s)
-        pytest.main([*PYTEST, *existing(TESTS)], plugins=[trial])
+        pytest.main([*PYTEST, *existing(TESTS)], plugins=[Trial(left, choose, note, options.jobs, end_s)])
     return verdicts
 
 
@@ -75,7 +91,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--module", default="", help="only modules whose path begins like this, e.g. protocol/control")
     parser.add_argument("--jobs", type=int, default=2, help="how many mutants at a time")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after this time")
-    parser.add_argument("--budget", type=float, default=20.0, help="seconds that one mutant's tests may take")
+    parser.add_argument("--budget", type=float, default=BUDGET_S, help="seconds that one mutant's tests may take")
+    parser.add_argument("--anew", action="store_true", help="use no kept result")
     parser.add_argument("--keep-killers", action="store_true", help="let `make test` try these mutants")
     parser.add_argument("--reach", type=Path, help="a file of an earlier trial, instead of a new measurement")
     return parser

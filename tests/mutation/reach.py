@@ -6,6 +6,7 @@ it was entered, which costs the searches nothing that shows; tracing lines would
 
 import ast
 import builtins
+import hashlib
 import json
 import sys
 from collections import Counter, defaultdict
@@ -30,6 +31,9 @@ TESTS = (
 
 FIRST_KILLERS = 20
 """Tests that have killed other mutants of the module are tried first, at most so many."""
+
+BUDGET_S = 8.0
+"""Of 494 killed mutants, one needed tests of more than 8 seconds. Survivors take most of a trial's time."""
 
 NOTE = "__note_block__"
 
@@ -61,7 +65,7 @@ class Reach:
 
     seconds: Mapping[str, float]
     blocks: Mapping[str, Sequence[Block]]
-    budget_s: float = 20.0
+    budget_s: float = BUDGET_S
     _kills: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     @classmethod
@@ -74,11 +78,20 @@ class Reach:
         }
         return cls(dict(zip(names, measured["seconds"], strict=True)), blocks, budget_s)
 
-    def choose(self, mutant: Mutant, known: Mapping[str, object]) -> list[str]:
-        """Return the tests that execute the change, the likeliest and quickest first, as many as the budget allows."""
-        found = [test for test in self._reaching(mutant) if test in known]
-        killers = [test for test, _ in self._kills[mutant.module].most_common(FIRST_KILLERS)]
-        found.sort(key=lambda test: (test not in killers, not is_at_home(test, mutant), self.seconds[test]))
+    def choose(self, mutant: Mutant, collected: Mapping[str, object], killer: str = "") -> list[str]:
+        """Return the tests that execute the change, the likeliest and quickest first, as many as the budget allows.
+
+        Args:
+            mutant: the mutant.
+            collected: the tests that exist.
+            killer: the test that killed the mutant in an earlier trial.
+        """
+        found = [test for test in self.reaching(mutant) if test in collected]
+        kills = self._kills[mutant.module]
+        killers = {test for test, _ in kills.most_common(FIRST_KILLERS)}
+        found.sort(
+            key=lambda test: (test != killer, test not in killers, not is_at_home(test, mutant), self.seconds[test])
+        )
         chosen: list[str] = []
         spent_s = 0.0
         for test in found:
@@ -93,7 +106,8 @@ class Reach:
         if verdict.by:
             self._kills[mutant.module][verdict.by] += 1
 
-    def _reaching(self, mutant: Mutant) -> set[str]:
+    def reaching(self, mutant: Mutant) -> set[str]:
+        """Return all tests that execute the change."""
         if not mutant.scope:  # executed by the import
             return self._of_modules.get(mutant.module, set())
         line = mutant.changed.start
@@ -180,7 +194,19 @@ def measure(tests: Sequence[str]) -> dict[str, Any]:
     found: dict[str, list[Any]] = defaultdict(list)
     for (module, first, last), tests_of_block in zip(blocks, entering, strict=True):
         found[module].append((first, last, tests_of_block))
-    return {"tests": names, "seconds": [round(plugin.seconds[name], 4) for name in names], "blocks": found}
+    return {
+        "sources": sources(),
+        "tests": names,
+        "seconds": [round(plugin.seconds[name], 4) for name in names],
+        "blocks": found,
+    }
+
+
+def sources() -> str:
+    """Return a digest of all files that may change what a test reaches."""
+    folders = (ROOT / "tests", ROOT / "runtime_layer", ROOT / "unum_compiler")
+    files = sorted(path for folder in folders for path in folder.rglob("*.py"))
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
 
 
 def _instrument_imports(blocks: list[tuple[str, int, int]]) -> None:

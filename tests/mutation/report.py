@@ -26,10 +26,11 @@ def report(
         to: name of the file with the score in `OUT`. Only `score.json` is published: the fixed sample, whose killers
             are known, must not replace the score of a trial.
     """
-    explained = explanations()
+    existing = [mutant.name for mutant in all_mutants()]
+    explained = explanations(existing)
     found, left = score(verdicts, explained), unexplained(verdicts, explained)
     low, high = found.interval(len(everything))
-    useless = needless(verdicts, explained, [mutant.name for mutant in all_mutants()])
+    useless = needless(verdicts, explained, existing)
     figures = {
         "mutants": len(everything),
         **asdict(found),

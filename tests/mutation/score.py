@@ -1,5 +1,6 @@
 """What a trial of mutants shows: the score with its confidence interval, and the survivors with their explanations."""
 
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -29,10 +30,18 @@ class Explanation:
     why: str
 
 
-def explanations() -> Mapping[str, Explanation]:
-    """Return the explained survivors by their names."""
-    groups = tomllib.loads(EXPLAINED.read_text(encoding="utf-8")).get("survivors", [])
-    return {name: Explanation(group["kind"], group["why"]) for group in groups for name in group["mutants"]}
+def explanations(existing: Iterable[str]) -> Mapping[str, Explanation]:
+    """Return the explained survivors by their names: those that are listed, and all `existing` that a rule matches."""
+    listed = tomllib.loads(EXPLAINED.read_text(encoding="utf-8"))
+    names = [*existing]
+    found: dict[str, Explanation] = {}
+    for rule in listed.get("rules", []):
+        pattern = re.compile(rule["matches"])
+        matching = [name for name in names if pattern.search(name)]
+        found |= dict.fromkeys(matching or [f"rule {rule['matches']}"], Explanation(rule["kind"], rule["why"]))
+    for group in listed.get("survivors", []):
+        found |= dict.fromkeys(group["mutants"], Explanation(group["kind"], group["why"]))
+    return found
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 
 from tests.mutation import score
 from tests.mutation.mutants import FOLDERS, ROOT, RUNTIME, Mutant, all_mutants, mutants_of, sample
+from tests.mutation.results import Results, _functions
 from tests.mutation.score import EQUIVALENT, KINDS, Explanation, Score, explanations, needless
-from tests.mutation.trial import Verdict
+from tests.mutation.trial import Verdict, _processor
 
 STORE = RUNTIME / "store" / "memory.py"
 COMPARISON = "_check_size: if size>[ → =]MAX_ITEM_BYTES:"
@@ -124,6 +126,68 @@ def test_an_explanation_of_what_is_killed_or_gone_is_needless() -> None:
 
 
 def test_explanations_are_of_mutants_that_exist_and_say_why() -> None:
-    found = explanations()
-    assert needless([], found, [mutant.name for mutant in all_mutants()]) == []
+    names = [mutant.name for mutant in all_mutants()]
+    found = explanations(names)
+    assert needless([], found, names) == []
     assert all(each.kind in KINDS and each.why for each in found.values())
+
+
+def test_a_rule_explains_all_that_it_matches_and_is_needless_without_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = tmp_path / "explained.toml"
+    rules.write_text(
+        '[[rules]]\nkind = "equivalent"\nwhy = "a flag"\nmatches = "is_[a-z]+=\\\\[False"\n', encoding="utf-8"
+    )
+    monkeypatch.setattr(score, "EXPLAINED", rules)
+    names = ["m f: g(is_new=[False → None])", "m f: g(is_new=[True → None])"]
+    assert explanations(names) == {names[0]: Explanation(EQUIVALENT, "a flag")}
+    assert needless([], explanations(names), names) == []
+    assert len(needless([], explanations([]), [])) == 1
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return Results(tmp_path / "results.jsonl")
+
+
+def test_a_result_is_kept_over_sessions(results: Results) -> None:
+    tests = ["tests/contract/test_store.py::a", "tests/unit/store/test_memory.py::b"]
+    tried = mutant(COMPARISON)
+    assert results.known(tried, tests) is None
+    results.add(tried, Verdict(tried.name, "survived", tests=2), tests)
+    assert Results(results.path).known(tried, tests) == Verdict(tried.name, "survived", tests=2)
+    assert Results(results.path).known(tried, tests[:1]) is None
+
+
+def test_the_last_result_counts_and_its_killer_is_tried_first(results: Results) -> None:
+    tried, killer = mutant(COMPARISON), "tests/unit/store/test_memory.py::b"
+    for fate, by in (("survived", ""), ("killed", killer)):
+        results.add(tried, Verdict(tried.name, fate, by), [])
+    again = Results(results.path)
+    assert again.known(tried, ["tests/contract/test_store.py::a"]) == Verdict(tried.name, "killed", killer)
+    assert again.killer(tried) == killer
+    assert again.killer(replace(tried, change="another")) == ""
+
+
+def test_a_result_of_other_code_is_not_known(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = mutant(COMPARISON)
+    results.add(tried, Verdict(tried.name, "endless"), [])
+    assert results.known(tried, []) is not None
+    assert results.known(replace(tried, text="size >= 2"), []) is None
+    texts = {key: text + "\n" for key, text in _functions(tried.module).items()}
+    assert (tried.scope, tried.line) in texts
+    monkeypatch.setattr("tests.mutation.results._functions", lambda _module: texts)
+    assert results.known(tried, []) is None
+
+
+def test_a_copy_that_gets_no_processor_does_not_wait() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as waiting:
+        while not _processor(waiting.pid)[1]:
+            pass
+        assert _processor(waiting.pid)[0] >= 0
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as working:
+        while _processor(working.pid)[0] == 0:
+            pass
+        assert not _processor(working.pid)[1]
+        working.kill()

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -25,12 +26,13 @@ ALLOWED_MEMORY = 6 * 2**30
 TEST_CPU_S = 10
 """Processor time of a test after which it is endless; the longest takes a third of that."""
 SILENT_S = 120
-"""Time after which a copy waits for something that does not come."""
+"""Time without any use of the processor after which a copy waits for something that does not come."""
 
 PYTEST = (
     *("-s", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:terminal"),
     "--assert=plain",  # else pytest's own loader imports the runtime, for its plugin, and takes no mutated code
     *("-m", "not e2e and not packaging and not long"),
+    *("-o", "timeout=0"),  # a limit of time would kill mutants on a busy machine
     *("-k", "not test_a_mistake_is_found"),
 )
 """Options of every run of tests here. That planted mistakes are found says nothing about the code without them."""
@@ -123,7 +125,8 @@ class _Copy:
 
     def __init__(self, mutant: Mutant, items: Sequence[pytest.Item], places: Places) -> None:
         self.mutant = mutant
-        self.began_s = time.monotonic()
+        self.began_s = self._worked_s = time.monotonic()
+        self._used_s = 0.0
         self.pipe, writing = os.pipe()
         self.process = os.fork()
         if self.process == 0:
@@ -140,9 +143,18 @@ class _Copy:
         return Verdict(self.mutant.name, **json.loads(said or '{"fate": "endless"}'), seconds=seconds)
 
     def end_if_silent(self) -> None:
-        """Kill a copy that waits for ever; then its pipe closes."""
-        if time.monotonic() > self.began_s + SILENT_S:
+        """Kill a copy that waits for ever; then its pipe closes. A copy that gets no processor does not wait."""
+        used_s, is_waiting = _processor(self.process)
+        if used_s != self._used_s or not is_waiting:
+            self._used_s, self._worked_s = used_s, time.monotonic()
+        elif time.monotonic() > self._worked_s + SILENT_S:
             _kill(self.process)
+
+
+def _processor(process: int) -> tuple[float, bool]:
+    """Return the processor time of a process, and True if it waits for something else; from `/proc`, see proc(5)."""
+    state, *fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return float(fields[10]) + float(fields[11]), state != "R"
 
 
 def _kill(process: int) -> None:
@@ -156,7 +168,7 @@ def _run(mutant: Mutant, items: Sequence[pytest.Item], places: Places, pipe: int
     """Run the tests with the mutant, say what happened, and end."""
     os.setsid()
     quiet = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2) if not os.environ.get("EVDEBUG") else ():
+    for stream in (0, 1, 2):
         os.dup2(quiet, stream)
     resource.setrlimit(resource.RLIMIT_AS, (ALLOWED_MEMORY, ALLOWED_MEMORY))
     signal.signal(signal.SIGPROF, lambda *_: os._exit(1))

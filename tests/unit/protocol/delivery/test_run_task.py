@@ -1,0 +1,94 @@
+"""Invocations of user code: all that the code is told beside its event, on each try and each look at a job."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.unit.protocol.job_platform import LOOK_S, SERVICES, Watching, watching
+from tests.unit.protocol.platform import Platform, chain
+from unum_compiler import compile_workflow
+from unum_compiler.options import FunctionOptions
+from unum_runtime.model.envelope import START
+from unum_runtime.model.ir import Pattern
+from unum_runtime.protocol.runtime import Call, Runtime
+
+NAME = "e:1a3185c5000"
+
+
+@dataclass
+class Told(Platform):
+    """A platform that keeps what user code is told."""
+
+    told: list[Call] = field(default_factory=list)
+
+    def _call(self, call: Call, event: Any) -> Any:
+        self.told.append(call)
+        return super()._call(call, event)
+
+
+def told(definition: dict[str, Any], options: dict[str, FunctionOptions] | None = None, **functions: Any) -> Told:
+    return Told(compile_workflow(definition, name="w", functions=functions, options=options or {}), functions)
+
+
+def call(step: int, state: str, **more: Any) -> Call:
+    name = f"{NAME}#{step}"
+    common = {"execution": "e", "invocation": name, "state": state, "function": state, "idempotency_key": f"w/{name}"}
+    return Call(**common | more)
+
+
+def test_a_task_is_told_its_names() -> None:
+    platform = told(chain("A", "F/B"), A=lambda event: event, F=lambda event: event)
+    platform.run()
+    assert platform.told == [call(1, "A"), call(2, "B", function="F")]
+
+
+def test_a_retry_is_the_same_invocation_with_another_number() -> None:
+    outcomes = iter((ValueError(), ValueError(), 1))
+
+    def flaky(_event: Any) -> Any:
+        outcome = next(outcomes)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    fields = {"Retry": [{"ErrorEquals": ["ValueError"], "MaxAttempts": 2}], "TimeoutSeconds": 9}
+    platform = told(chain("A", A=fields), A=flaky)
+    platform.options["timer"] = platform
+    platform.start()
+    for _ in range(2):
+        platform.deliver(platform.pass_to_next())
+    assert platform.told == [call(1, "A", attempt=attempt, timeout_s=9) for attempt in range(3)]
+    assert platform.steps()[-1].attempt == 2
+
+
+def test_a_task_without_a_checkpoint_shares_its_name_but_not_its_idempotency_key() -> None:
+    uncommitted = FunctionOptions(checkpoint=False)
+    platform = told(chain("A", "B"), {"A": uncommitted}, A=lambda event: event, B=lambda event: event)
+    platform.run()
+    own = {"invocation": f"{NAME}#1 A", "idempotency_key": f"w/{NAME}#1 A"}
+    assert platform.told == [call(1, "A", **own), call(1, "B")]
+
+
+@dataclass
+class Services(Watching):
+    """A service whose calls are kept, in a deployment with start aliases."""
+
+    told: list[Call] = field(default_factory=list)
+
+    def runtime(self) -> Runtime:
+        given = super().runtime()
+        return replace(given, routes={**given.routes, START: "own alias", f"{START}other": "alias of another"})
+
+    def _call(self, call: Call, event: Any) -> Any:
+        self.told += [call] if call.function == SERVICES else []
+        return super()._call(call, event)
+
+
+def test_a_service_is_told_its_task_its_job_and_the_start_aliases_of_workflows() -> None:
+    watched = watching()
+    platform = Services(watched.workflow, watched.functions)
+    platform.options["timer"] = platform
+    platform.start()
+    platform.pass_time(4 * LOOK_S)
+    aliases = {platform.workflow.home.arn("stateMachine:w"): "own alias", "other": "alias of another"}
+    more = {"function": SERVICES, "resource": "ecs:runTask", "pattern": Pattern.SYNC, "start_aliases": aliases}
+    assert platform.told == [call(2, "Job", **more), *(call(2, "Job", job=1, **more) for _ in range(3))]
