@@ -27,6 +27,15 @@ SENDING = """
         entries = [{"Id": str(n), "MessageBody": str(n)} for n in range(2)]
         return len(boto3.client("sqs").send_message_batch(QueueUrl=event, Entries=entries)["Successful"])
 """
+TELLING = """
+    import json, os
+
+    import boto3
+
+    def handler(event, context):
+        body = json.dumps([record["attributes"]["SenderId"] for record in event["Records"]])
+        boto3.client("sqs").send_message(QueueUrl=os.environ["SEEN"], MessageBody=body)
+"""
 USING = """
     import boto3
 
@@ -100,6 +109,18 @@ def test_a_message_names_its_sender(cloud: Any, guarded: Any, *, enforced: bool)
     senders = {each["Body"]: each["Attributes"]["SenderId"] for each in received["Messages"]}
     role_id = here.client("iam").get_role(RoleName=f"posting-{enforced}")["Role"]["RoleId"]
     assert senders == {"0": f"{role_id}:{function}", "1": f"{role_id}:{function}", "root": "0" * 12}
+
+
+def test_an_event_source_mapping_tells_the_sender(cloud: Any) -> None:
+    url, arn = cloud.queue()
+    seen, _ = cloud.queue()
+    function = cloud.function(TELLING, Environment={"Variables": {"SEEN": seen}})
+    cloud.awslambda.create_event_source_mapping(FunctionName=function, EventSourceArn=arn)
+    sender = cloud.function(SENDING, Role=_role(cloud, "telling"))
+    assert cloud.invoke(sender, url)[0] == 2
+    role_id = cloud.client("iam").get_role(RoleName="telling")["Role"]["RoleId"]
+    told = json.loads(cloud.receive(seen)["Body"])
+    assert {*told} == {f"{role_id}:{sender}"}
 
 
 def test_permission_for_a_message_covers_a_batch(guarded: Any) -> None:

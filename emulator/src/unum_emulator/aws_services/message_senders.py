@@ -11,7 +11,7 @@ from typing import Any
 
 from ministack import app
 from ministack.core import iam_evaluator, responses
-from ministack.services import eventbridge, iam, sqs, sts
+from ministack.services import eventbridge, iam, lambda_svc, sqs, sts
 
 from unum_emulator.patching import replace
 
@@ -31,6 +31,8 @@ def install() -> None:
     """Let messages name their senders."""
     handle, attributes = sqs.handle_request, sqs._build_send_sys_attrs
     invoke, dispatch = eventbridge._invoke_target, eventbridge._dispatch_to_sqs
+    receive, chosen = sqs._receive_messages_for_esm, lambda_svc._apply_filter_criteria
+    received: dict[str, str] = {}
 
     async def handle_request(method: str, path: str, headers: Mapping[str, str], *rest: Any) -> Any:
         _token.set(headers.get("x-amz-security-token", ""))
@@ -49,6 +51,20 @@ def install() -> None:
         if queue and _schedule_role.get():
             queue["messages"][-1]["sys"]["SenderId"] = f"{sts._role_id(_schedule_role.get())}:{_SCHEDULED}"
 
+    def received_by_mapping(*arguments: Any) -> Any:
+        batch = receive(*arguments)
+        received.update({message["id"]: message["sys"]["SenderId"] for message in batch or ()})
+        return batch
+
+    def chosen_records(records: list[dict[str, Any]], mapping: Any) -> Any:
+        # The first function that sees the records that ministack makes of received messages.
+        for record in records:
+            if record.get("messageId") in received:
+                record["attributes"]["SenderId"] = received.pop(record["messageId"])
+        return chosen(records, mapping)
+
+    replace(sqs, "_receive_messages_for_esm", received_by_mapping)
+    replace(lambda_svc, "_apply_filter_criteria", chosen_records)
     replace(sqs, "handle_request", handle_request)
     replace(sqs, "_build_send_sys_attrs", with_sender)
     replace(eventbridge, "_invoke_target", invoke_target)
