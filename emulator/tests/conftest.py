@@ -160,6 +160,12 @@ def processes() -> Processes:
 
 
 @pytest.fixture(scope="session")
+def new_cloud() -> Callable[[Emulator], Cloud]:
+    """Clients and helpers for an emulator of a module's own."""
+    return Cloud
+
+
+@pytest.fixture(scope="session")
 def cloud() -> Iterator[Cloud]:
     with Emulator(sys.executable, max_processes=8) as emulator:
         yield Cloud(emulator)

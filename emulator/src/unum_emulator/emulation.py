@@ -18,6 +18,7 @@ from unum_emulator.aws_lambda.destinations import Destinations
 from unum_emulator.aws_lambda.event_queue import AsyncEvents
 from unum_emulator.aws_lambda.executor import Executor
 from unum_emulator.aws_lambda.fast_path import FastPath
+from unum_emulator.aws_lambda.faults import FaultInjector
 from unum_emulator.aws_lambda.logs import FunctionLogs
 from unum_emulator.aws_lambda.pool import SandboxPool
 from unum_emulator.aws_services import (
@@ -27,11 +28,13 @@ from unum_emulator.aws_services import (
     leading_keys,
     message_senders,
     parsing_cache,
+    recorded_requests,
     schedules,
     secure_transport,
     stepfunctions,
 )
 from unum_emulator.aws_services.responses import SingleWriteProtocol
+from unum_emulator.history import History
 from unum_emulator.patching import replace
 from unum_emulator.settings import Settings
 
@@ -58,10 +61,14 @@ class Emulation:
 
     def __init__(self, settings: Settings) -> None:
         self._pool = SandboxPool(settings)
-        Executor(self._pool, FunctionLogs(settings.logs)).install()
-        AsyncEvents(settings.dispatchers, Destinations(settings.endpoint)).install()
+        history = History(settings.history)
+        faults = FaultInjector(history)
+        Executor(self._pool, FunctionLogs(settings.logs), history, faults).install()
+        AsyncEvents(settings.dispatchers, Destinations(settings.endpoint), history, faults).install()
+        recorded_requests.install(history, faults)
         for gap in _GAPS:
             gap.install()
+        self._is_complete = app.AUTH or history.is_kept
         replace(lambda_svc, "_ACCOUNT_CONCURRENCY_CAP", settings.account_concurrency)
 
     def serve(self, listener: socket.socket) -> None:
@@ -72,7 +79,8 @@ class Emulation:
         """
         config = uvicorn.Config(
             app.app,
-            http=SingleWriteProtocol if app.AUTH else FastPath,
+            # The fast path knows neither callers' policies nor the history.
+            http=SingleWriteProtocol if self._is_complete else FastPath,
             ws="none",
             log_config=None,
             access_log=False,

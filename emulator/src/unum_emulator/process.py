@@ -42,6 +42,7 @@ class Emulator:
         auth: bool = False,
         logs: Path | None = None,
         max_processes: int = 24,
+        history: Path | None = None,
     ) -> None:
         """Configure an emulator; `with` starts it.
 
@@ -50,11 +51,13 @@ class Emulator:
             auth: enforce IAM policies.
             logs: directory for permanent logs; by default a temporary one.
             max_processes: maximum number of function processes.
+            history: file for everything that tables, Lambda and queues see; see `unum_emulator.history`.
         """
         self._python = Path(python)
         self._auth = auth
         self._max_processes = max_processes
         self._kept_logs = logs
+        self._history = history
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
@@ -127,6 +130,7 @@ class Emulator:
     def _command(self) -> list[str]:
         command = [str(self._python), "-m", "unum_emulator", "--parent", str(os.getpid()), "--logs", str(self.logs)]
         command += ["--max-processes", str(self._max_processes)]
+        command += ["--history", str(self._history)] if self._history else []
         return [*command, "--auth"] if self._auth else command
 
     def _await_announcement(self, process: "subprocess.Popen[str]") -> dict[str, Any]:

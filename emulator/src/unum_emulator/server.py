@@ -33,6 +33,7 @@ class Options:
         logs: directory with one log file per function; by default a temporary one.
         parent: process id of the parent; exit when it ends.
         max_processes: maximum number of function processes.
+        history: file for everything that tables, Lambda and queues see.
     """
 
     port: int
@@ -41,6 +42,7 @@ class Options:
     logs: Path | None
     parent: int | None
     max_processes: int
+    history: Path | None = None
 
 
 def serve(options: Options) -> None:
@@ -55,6 +57,7 @@ def serve(options: Options) -> None:
         logs=options.logs or work / "logs",
         max_sandboxes=options.max_processes,
         dispatchers=options.max_processes,
+        history=options.history,
     )
     _set_environment(settings)
     # Imported late: ministack reads the environment at import time.

@@ -22,6 +22,7 @@ class Settings:
         dispatchers: maximum number of parallel asynchronous events.
         max_starting: maximum number of processes in the init phase.
         account_concurrency: Lambda's quota for concurrent executions of all functions.
+        history: file for everything that tables, Lambda and queues see; None to record nothing.
     """
 
     port: int
@@ -32,6 +33,7 @@ class Settings:
     dispatchers: int = 24
     max_starting: int = 3
     account_concurrency: int = 1000
+    history: Path | None = None
 
     @property
     def endpoint(self) -> str:

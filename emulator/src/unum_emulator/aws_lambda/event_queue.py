@@ -26,7 +26,9 @@ from unum_emulator.aws_lambda import invocation
 from unum_emulator.aws_lambda.async_event import AsyncEvent, Policy
 from unum_emulator.aws_lambda.destinations import Condition, Destinations
 from unum_emulator.aws_lambda.executor import unlimited_wait
+from unum_emulator.aws_lambda.faults import FaultInjector
 from unum_emulator.aws_lambda.recursion import loop_error
+from unum_emulator.history import History, sender
 
 logger = logging.getLogger(__name__)
 
@@ -37,9 +39,11 @@ _THROTTLE_DELAY_S = 0.2
 class AsyncEvents:
     """Queues of due and delayed events, with the threads that deliver them."""
 
-    def __init__(self, dispatchers: int, destinations: Destinations) -> None:
+    def __init__(self, dispatchers: int, destinations: Destinations, history: History, faults: FaultInjector) -> None:
         self._dispatchers = dispatchers
         self._destinations = destinations
+        self._history = history
+        self._faults = faults
         self._due: queue.SimpleQueue[AsyncEvent] = queue.SimpleQueue()
         self._delayed: list[tuple[float, int, AsyncEvent]] = []
         self._order = itertools.count()
@@ -54,7 +58,13 @@ class AsyncEvents:
 
     def accept(self, func: Mapping[str, Any], event: Any) -> None:
         """Queue an event, with the identity that the Invoke API gave it."""
-        self._due.put(AsyncEvent(func, event, invocation.current_invocation()))
+        accepted = AsyncEvent(func, event, invocation.current_invocation())
+        function, request_id = str(accepted.function), accepted.identity.request_id
+        self._history.add("sent", by=sender(), request=request_id, function=function, event=event)
+        self._due.put(accepted)
+        if self._faults.is_twice(accepted.function):
+            self._history.add("fault", delivery=request_id, fault="is delivered twice")
+            self._due.put(accepted)
 
     def _delay(self, event: AsyncEvent, delay_s: float) -> None:
         with self._changed:
@@ -82,13 +92,13 @@ class AsyncEvents:
     def _deliver(self, event: AsyncEvent) -> None:
         policy = Policy.of(event)
         if event.function.base_record().get("concurrency") == 0:
-            self._destinations.send_failure(event, policy, Condition.RETRIES_EXHAUSTED, None)
+            self._give_up(event, policy, Condition.RETRIES_EXHAUSTED, None)
         # Lambda accepts the event of a loop and stops it here, without an attempt.
         elif event.identity.lineage.exceeds(event.function):
             result = {"body": loop_error(event.function), "error": True}
-            self._destinations.send_failure(event, policy, Condition.RETRIES_EXHAUSTED, result)
+            self._give_up(event, policy, Condition.RETRIES_EXHAUSTED, result)
         elif time.monotonic() - event.accepted_s > policy.age_s:
-            self._destinations.send_failure(event, policy, Condition.EVENT_AGE_EXCEEDED, None)
+            self._give_up(event, policy, Condition.EVENT_AGE_EXCEEDED, None)
         else:
             self._attempt(event, policy)
 
@@ -105,4 +115,11 @@ class AsyncEvents:
         elif event.attempts <= policy.retries:
             self._delay(event, RETRY_DELAYS_S[event.attempts - 1])
         else:
-            self._destinations.send_failure(event, policy, Condition.RETRIES_EXHAUSTED, result)
+            self._give_up(event, policy, Condition.RETRIES_EXHAUSTED, result)
+
+    def _give_up(
+        self, event: AsyncEvent, policy: Policy, condition: Condition, result: Mapping[str, Any] | None
+    ) -> None:
+        place, request_id = str(event.function), event.identity.request_id
+        self._history.add("given up", request=request_id, function=place, condition=condition, attempts=event.attempts)
+        self._destinations.send_failure(event, policy, condition, result)

@@ -8,18 +8,21 @@ https://docs.aws.amazon.com/lambda/latest/dg/python-exceptions.html
 
 import contextvars
 import json
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from ministack.services import lambda_svc
 
+from unum_emulator.aws_lambda.faults import FaultInjector
 from unum_emulator.aws_lambda.function import FunctionRef, FunctionVersion
-from unum_emulator.aws_lambda.invocation import current_invocation
+from unum_emulator.aws_lambda.invocation import InvocationType, current_invocation
 from unum_emulator.aws_lambda.logs import FunctionLogs
 from unum_emulator.aws_lambda.pool import SandboxPool
 from unum_emulator.aws_lambda.runtime_api import Delivery
 from unum_emulator.aws_lambda.sandbox import Outcome, SandboxGoneError
+from unum_emulator.history import History, sender
 from unum_emulator.patching import replace
 
 Result = dict[str, Any]
@@ -40,9 +43,11 @@ def unlimited_wait() -> Iterator[None]:
 class Executor:
     """Executor of invocations; ministack has already counted their concurrency."""
 
-    def __init__(self, pool: SandboxPool, logs: FunctionLogs) -> None:
+    def __init__(self, pool: SandboxPool, logs: FunctionLogs, history: History, faults: FaultInjector) -> None:
         self._pool = pool
         self._logs = logs
+        self._history = history
+        self._faults = faults
 
     def install(self) -> None:
         """Replace the executor of Python functions; other runtimes keep ministack's executors."""
@@ -61,23 +66,38 @@ class Executor:
         function = FunctionVersion.of(func)
         invocation = current_invocation()
         arn = func["config"]["FunctionArn"]
+        name = secrets.token_hex(8)
         delivery = Delivery(
             payload=json.dumps(event).encode(),
             request_id=invocation.request_id,
             invoked_function_arn=arn,
-            trace_id=invocation.lineage.with_invocation_of(FunctionRef.parse(arn)).header(),
+            trace_id=invocation.lineage.with_invocation_of(FunctionRef.parse(arn)).header(name),
             timeout_s=function.timeout_s,
         )
-        outcome, log = self._run(function, delivery)
+        begun: Result = {"by": sender(), "request": invocation.request_id, "version": function.version}
+        begun |= {"is_async": invocation.kind is InvocationType.EVENT, "function": arn, "event": event}
+        outcome, log = self._run(function, delivery, name, begun)
         return {"body": outcome.body, "log": log, **({"error": True} if outcome.failed else {})}
 
-    def _run(self, function: FunctionVersion, delivery: Delivery) -> tuple[Outcome, str]:
+    def _run(self, function: FunctionVersion, delivery: Delivery, name: str, begun: Result) -> tuple[Outcome, str]:
         while True:
             with self._pool.lease(function, patient=_patient.get()) as sandbox:
+                self._history.add("begun", delivery=name, **begun)
                 try:
-                    outcome = sandbox.invoke(delivery)
+                    with self._faults.during(name, delivery.request_id, function.ref, sandbox.kill):
+                        outcome = sandbox.invoke(delivery)
                 # The event never reached the process, so another sandbox may take it without a second
                 # attempt.
                 except SandboxGoneError:
+                    self._history.add("ended", delivery=name, result="never reached", body=None)
                     continue
+                self._history.add("ended", delivery=name, result=_result(outcome), body=outcome.body)
                 return outcome, self._logs.write(sandbox, delivery.request_id, outcome)
+
+
+def _result(outcome: Outcome) -> str:
+    """Return `answer`, `error`, or `killed` for a process that died."""
+    if not outcome.failed:
+        return "answer"
+    is_killed = isinstance(outcome.body, dict) and str(outcome.body.get("errorMessage")).endswith("signal: kill")
+    return "killed" if is_killed else "error"

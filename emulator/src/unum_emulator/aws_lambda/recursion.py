@@ -54,10 +54,10 @@ class Lineage:
             return False
         return bool(function.base_record().get("recursive_loop") != "Allow")
 
-    def header(self) -> str:
-        """Return the X-Ray header for the invoked function, which passes it on."""
+    def header(self, delivery: str) -> str:
+        """Return the X-Ray header for one delivery to the invoked function, which passes it on."""
         counts = "|".join(f"{name}:{count}" for name, count in self.counts.items())
-        return f"Root={self.root};Parent={secrets.token_hex(8)};Sampled=0;Lineage={counts}"
+        return f"Root={self.root};Parent={delivery};Sampled=0;Lineage={counts}"
 
 
 def loop_error(function: FunctionRef) -> dict[str, Any]:
