@@ -81,10 +81,11 @@ e2e: setup  ## the emulator's contract, then real deployments
 endurance: setup  ## the deployments that crash or are crowded, with EXECUTIONS=1000
 	UNUM_EXECUTIONS=$(or $(EXECUTIONS),1000) $(BIN)/python -m pytest -m e2e --timeout 3600 tests/e2e/test_chaos.py tests/e2e/test_endurance.py
 
-simulate: setup  ## longer searches: properties on other examples, every way through larger graphs, the formal model, all mutants (hours), then at random for MINUTES=30
+simulate: setup  ## longer searches: properties on other examples, every way through larger graphs, the formal model, a chaos run, all mutants (hours), then at random for MINUTES=30
 	$(BIN)/python -m pytest -n 2 --timeout 3600 --hypothesis-profile=others -m "not e2e and not packaging" $(shell git grep -l '@given' tests)
 	$(BIN)/python -m pytest -n 2 --timeout 3600 -rs -m long tests/simulation tests/golden tests/formal
 	$(BIN)/python -m tests.formal.check
+	$(BIN)/python -m tests.e2e.chaos --executions $(or $(EXECUTIONS),1000)
 	$(BIN)/python -m tests.mutation
 	$(BIN)/python -m tests.simulation.search --minutes $(or $(MINUTES),30)
 

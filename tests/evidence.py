@@ -1,8 +1,8 @@
 """Write docs/evidence.md: `python -m tests.evidence`, or `make evidence`.
 
-Measures random searches, takes the last results of `python -m tests.mutation` and `python -m tests.formal.check` from
-`out/`, keeps all figures in docs/evidence.json, and renders the page from these alone. Results that no new run replaces
-stay.
+Measures random searches, takes the last results of `python -m tests.mutation`, `python -m tests.formal.check` and
+`python -m tests.e2e.chaos` from `out/`, keeps all figures in docs/evidence.json, and renders the page from these alone.
+Results that no new run replaces stay.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from typing import Any
 from tests.formal.check import FIGURES, MISTAKES, ROOT, SCENARIOS
 from tests.mutation.report import GOAL, OUT
 
+CHAOS = ROOT / "out" / "chaos" / "figures.json"
 RESULTS = ROOT / "docs" / "evidence.json"
 PAGE = ROOT / "docs" / "evidence.md"
 
@@ -48,7 +49,7 @@ def main() -> None:
     results: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     if options.seeds:
         results["search"] = _search(options.seeds)
-    for name, path in (("mutation", OUT / "score.json"), ("formal", FIGURES)):
+    for name, path in (("mutation", OUT / "score.json"), ("formal", FIGURES), ("chaos", CHAOS)):
         if path.exists():
             results[name] = json.loads(path.read_text(encoding="utf-8"))
     RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -58,7 +59,8 @@ def main() -> None:
 def render(results: dict[str, Any]) -> str:
     """Return the page; results that are missing have no section."""
     parts = [HEAD]
-    for name, section in (("search", _searched), ("formal", _modelled), ("mutation", _mutated)):
+    sections = {"search": _searched, "formal": _modelled, "chaos": _played, "mutation": _mutated}
+    for name, section in sections.items():
         if name in results:
             parts.append("\n".join(section(results[name])))
     return "\n".join([*parts, TAIL])
@@ -105,6 +107,34 @@ def _modelled(found: dict[str, Any]) -> Iterator[str]:
     yield "|---|---|"
     for name in found["mistakes"]:
         yield f"| {name} | {'an execution that never ends' if MISTAKES[name].is_silent else 'a broken assertion'} |"
+    yield ""
+
+
+def _played(found: dict[str, Any]) -> Iterator[str]:
+    kills, asked = found["kills"], found["requests"]
+    rows = {
+        "executions, forks included": found["executions"],
+        **{f"ended as {status}, nested ones included": number for status, number in sorted(found["ends"].items())},
+        "deliveries that were killed": sum(kills.values()),
+        **{f"killed in a {kind}": number for kind, number in sorted(kills.items())},
+        **{f"requests for a {kind}": number for kind, number in sorted(asked.items())},
+        "committed outcomes": found["commits"],
+        "violations: outcomes without exactly one cause, executions without exactly one end, others": found[
+            "violations"
+        ],
+        "wrong results": found["wrong"],
+        "executions that stood still": found["still"],
+    }
+    yield "## A chaos run\n"
+    yield "`python -m tests.e2e.chaos` plays executions with chains, Choice, Retry, Catch, Map, Parallel, Wait,"
+    yield "callbacks and nested workflows in the emulator. It kills every kind of function by `kill -9`, before or"
+    yield "after any of their requests to AWS, and delivers events twice, while operators stop, redrive and fork."
+    yield "Nobody nudges: only the sweep looks for what stands still, every"
+    yield f"{found['sweep_every_s']} s and after {found['silent_s']} s of silence in place of an hour each."
+    yield "`tests/history` judges all writes, events and deliveries, and plans nothing.\n"
+    yield "| | |"
+    yield "|---|---:|"
+    yield from (f"| {name} | {number:,} |" for name, number in rows.items())
     yield ""
 
 

@@ -50,8 +50,15 @@ class Deployment:
 
 
 @pytest.fixture(scope="session")
-def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
-    with Emulator(EMULATOR_PYTHON, auth=True, logs=tmp_path_factory.mktemp("emulator")) as running:
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file in which the emulator writes down what tables, Lambda and queues see."""
+    return tmp_path_factory.mktemp("history") / "history.jsonl"
+
+
+@pytest.fixture(scope="session")
+def emulator(tmp_path_factory: pytest.TempPathFactory, history: Path) -> Iterator[Emulator]:
+    logs = tmp_path_factory.mktemp("emulator")
+    with Emulator(EMULATOR_PYTHON, auth=True, logs=logs, history=history) as running:
         yield running
         endpoint = running.endpoint
     assert processes_with(f"AWS_ENDPOINT_URL={endpoint}") == []

@@ -1,49 +1,89 @@
-import json
 from pathlib import Path
 from typing import Any
 
-from aws_cdk import CfnOutput, RemovalPolicy, Stack
+from aws_cdk import CfnOutput, Duration, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
-from constructs import Construct
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct, IConstruct
 
 from unum_constructs import Definition, UnumFunction, UnumWorkflow
 
 HERE = Path(__file__).parent
-MACHINE = json.loads((HERE / "workflow.asl.json").read_text(encoding="utf-8"))
-LANES = 4
+
+FAULTS = "emulator:faults"
+TASKS = "die=0.05 within=6 doomed=0.01 twice=0.05"
+HANDLERS = "die=0.15 within=8 twice=0.05"
+FORWARDERS = "die=0.1 within=2 twice=0.05"
+COPIERS = "die=0.95 within=150"
+"""Faults by kind of function: one event in a hundred fails in each attempt, so that the failure handler has work."""
 
 
 class Chaos(Stack):
-    """A map with functions that die, and one with lanes; what died is in a table, for the test to see."""
+    """Workflows of which the emulator kills every function: one of all kinds of states, its child, and a wide Map.
+
+    The runtime of a fourth one is broken in ways that a checker must find.
+    """
 
     def __init__(self, scope: Construct, construct_id: str, **options: Any) -> None:
         super().__init__(scope, construct_id, **options)
-        deaths = dynamodb.Table(
+        self._notes = dynamodb.Table(
             self,
-            "Deaths",
+            "Notes",
             partition_key=dynamodb.Attribute(name="key", type=dynamodb.AttributeType.STRING),
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
             removal_policy=RemovalPolicy.DESTROY,
         )
-        for name, machine, prefix in (("Workflow", MACHINE, ""), ("Lanes", in_lanes(MACHINE), "Lane")):
-            functions = {key: self._function(f"{prefix}{key}", key, deaths) for key in ("Source", "Item", "Join")}
-            UnumWorkflow(self, name, definition=Definition.from_asl(machine), functions=functions)
-        CfnOutput(self, "DeathsTable", value=deaths.table_name)
+        queue = sqs.Queue(self, "Told", removal_policy=RemovalPolicy.DESTROY)
+        functions = {key: self._function(key, f"chaos.{key.lower()}") for key in ("Begin", "Item", "Join", "Ask")}
+        for function in functions.values():
+            _fail(function, TASKS)
+        child = self._workflow("Child", "child", {"Item": functions["Item"]})
+        workflow = self._workflow(
+            "Workflow", "workflow", functions, Queue=queue.queue_url, Child=child.start_alias.function_arn
+        )
+        services = workflow.node.find_child("Services")
+        _fail(services, HANDLERS)
+        self._wide()
+        self._broken()
+        CfnOutput(self, "NotesTable", value=self._notes.table_name)
 
-    def _function(self, construct_id: str, key: str, deaths: dynamodb.Table) -> UnumFunction:
+    def _workflow(
+        self, construct_id: str, file: str, functions: dict[str, UnumFunction], **substitutions: str
+    ) -> UnumWorkflow:
+        definition = Definition.from_asl_file(HERE / f"{file}.asl.json", substitutions=substitutions)
+        workflow = UnumWorkflow(self, construct_id, definition=definition, functions=functions)
+        _fail(workflow.failure_handler, HANDLERS)
+        if workflow.timer is not None:
+            _fail(workflow.timer, FORWARDERS)
+        return workflow
+
+    def _wide(self) -> None:
+        functions = {key: self._function(f"Wide{key}", f"chaos.{key.lower()}") for key in ("Begin", "Item", "Join")}
+        _fail(self._workflow("Wide", "wide", functions).failure_handler, COPIERS)
+
+    def _broken(self) -> None:
+        functions = {key: self._function(key, f"broken.{key.lower()}") for key in ("First", "Second")}
+        states = {
+            "First": {"Type": "Task", "Resource": "First", "Next": "Second"},
+            "Second": {"Type": "Task", "Resource": "Second", "End": True},
+        }
+        definition = Definition.from_asl({"StartAt": "First", "States": states})
+        UnumWorkflow(self, "Broken", definition=definition, functions=functions)
+
+    def _function(self, construct_id: str, handler: str) -> UnumFunction:
         function = UnumFunction(
             self,
             construct_id,
-            handler=f"chaos.{key.lower()}",
+            handler=handler,
             code=lambda_.Code.from_asset(str(HERE / "functions"), exclude=["__pycache__"]),
-            environment={"DEATHS_TABLE": deaths.table_name},
+            environment={"NOTES_TABLE": self._notes.table_name},
+            timeout=Duration.seconds(10),
         )
-        deaths.grant(function, "dynamodb:PutItem")
+        self._notes.grant(function, "dynamodb:PutItem", "dynamodb:GetItem")
         return function
 
 
-def in_lanes(machine: dict[str, Any]) -> dict[str, Any]:
-    """`machine` with a Map in which only so many branches run at once."""
-    states = machine["States"]
-    return machine | {"States": states | {"Each": states["Each"] | {"MaxConcurrency": LANES}}}
+def _fail(functions: IConstruct, faults: str) -> None:
+    """Ask the emulator for faults of all functions inside a construct."""
+    Tags.of(functions).add(FAULTS, faults, include_resource_types=["AWS::Lambda::Function"])

@@ -1,72 +1,90 @@
-"""User code that dies by kill -9, and makes its sandbox die between commit and invoke, or send every event twice.
+"""User code that writes down each of its runs: a checker compares what the runs of one invocation were given.
 
-What happens to an invocation is drawn from its name, so that about a third of all are hit by something; nothing
-happens twice to the same invocation, but where the input says how often its first one dies: three deaths use up
-Lambda's retries, and the handler of failures begins the execution.
+Results carry stamps, random texts that no other run can produce, so that every value can be traced to the commit that
+it comes from. Faults come from the emulator; the code itself fails only where its input asks for it, and now and then.
 """
 
-import hashlib
 import json
 import os
-import signal
-import uuid
-from collections.abc import Sequence
+import zlib
 from typing import Any
+from uuid import uuid4
 
 import boto3
 from botocore.exceptions import ClientError
 
-from unum_runtime.aws.invoker import LambdaInvoker
-
-DEATHS = boto3.resource("dynamodb").Table(os.environ["DEATHS_TABLE"])
-SEND = LambdaInvoker.invoke
+NOTES = boto3.resource("dynamodb").Table(os.environ["NOTES_TABLE"])
 
 
-def source(event: Any, context: Any) -> Any:
-    for attempt in range(event["deaths"]):
-        die(f"of all attempts, {attempt}", context.unum.invocation, share=1)
-    die("in user code", context.unum.invocation, share=0.1)
-    return [{"n": n, "token": str(uuid.uuid4())} for n in range(event["items"])]
+class Flaky(Exception):
+    """An error that passes: the next attempt succeeds."""
+
+
+class Broken(Exception):
+    """An error that stays until the execution is mended."""
+
+
+class Risk(Exception):
+    """An error that the workflow catches."""
+
+
+def begin(event: Any, context: Any) -> Any:
+    note(event, context)
+    fail_now_and_then(context)
+    return {**event, "stamp": stamp()}
 
 
 def item(event: Any, context: Any) -> Any:
-    die("in user code", context.unum.invocation, share=0.02)
-    return {"n": event["n"], "from": event["token"], "token": str(uuid.uuid4())}
+    note(event, context)
+    if event.get("risk"):
+        raise Risk("as asked")
+    if event["n"] in event.get("broken", ()) and not is_mended(event["run"]):
+        raise Broken(f"item {event['n']} of {event['run']}")
+    if "run" in event:
+        fail_now_and_then(context)
+    return {"n": event["n"] ** 2, "stamp": stamp()}
 
 
 def join(event: Any, context: Any) -> Any:
-    die("in user code", context.unum.invocation, share=0.1)
-    return {"items": event, "token": str(uuid.uuid4())}
+    note(event, context)
+    parts = event.get("parts") or [event["part"]]
+    return {"kind": event["kind"], "total": sum(part["n"] for part in parts), "stamp": stamp()}
 
 
-def send(invoker: LambdaInvoker, events: Sequence[tuple[str, bytes]]) -> None:
-    """What the runtime calls after a commit: may die before it, in the midst of it, or send everything twice."""
-    envelope = json.loads(events[0][1])
-    where = f"{envelope['execution']}{envelope['frames']}{envelope['step']}"
-    die("between commit and invoke", where, share=0.1)
-    if len(events) > 1 and draw("in the midst of a fan-out", where) < 0.2:
-        SEND(invoker, events[: len(events) // 2])
-        die("in the midst of a fan-out", where, share=1)
-    SEND(invoker, [*events, *events] if draw("twice", where) < 0.2 else events)
+def ask(event: Any, context: Any) -> str:
+    note(event, context)
+    NOTES.put_item(Item={"key": f"token {event['run']}", "token": event["token"]})
+    return "what is returned is not the answer"
 
 
-LambdaInvoker.invoke = send  # type: ignore[assignment]  # replaces the method
+def note(event: Any, context: Any) -> None:
+    """Write down what an invocation was given; a task token is another one in each attempt."""
+    given = {name: value for name, value in event.items() if name != "token"}
+    own = context.unum
+    NOTES.put_item(
+        Item={"key": f"run {uuid4().hex}", "ran": own.invocation, "given": json.dumps(given, sort_keys=True)}
+    )
 
 
-def draw(what: str, where: str) -> float:
-    return int.from_bytes(hashlib.sha256(f"{what} {where}".encode()).digest()[:4]) / 2**32
+def stamp() -> str:
+    return f"stamp:{uuid4().hex}"
 
 
-def die(what: str, where: str, *, share: float) -> None:
-    if draw(what, where) < share and first(f"{what} {where}"):
-        os.kill(os.getpid(), signal.SIGKILL)
+def is_mended(run: str) -> bool:
+    return "Item" in NOTES.get_item(Key={"key": f"mended {run}"}, ConsistentRead=True)
 
 
-def first(death: str) -> bool:
-    """Whether `death` has not happened before."""
+def fail_now_and_then(context: Any) -> None:
+    """Fail the first attempt of one invocation in ten."""
+    invocation = context.unum.invocation
+    if zlib.crc32(invocation.encode()) % 10 == 0 and is_first(f"flaky {invocation}"):
+        raise Flaky(invocation)
+
+
+def is_first(key: str) -> bool:
     try:
-        DEATHS.put_item(
-            Item={"key": death},
+        NOTES.put_item(
+            Item={"key": key},
             ConditionExpression="attribute_not_exists(#key)",
             ExpressionAttributeNames={"#key": "key"},
         )
