@@ -390,6 +390,11 @@ def pending_key(workflow: str, digest: str) -> Key:
     return Key(f"token:{escape(workflow)}/{digest}", "pending")
 
 
+def proof_key(workflow: str, digest: str, proof: str) -> Key:
+    """Return the key of a further token of a pending callback; `proof` is the digest of its secret part."""
+    return Key(f"token:{escape(workflow)}/{digest}", f"proof.{proof}")
+
+
 def answer_key(workflow: str, digest: str) -> Key:
     """Return the key of a responder's result."""
     return Key(f"token:{escape(workflow)}/{digest}", "result")

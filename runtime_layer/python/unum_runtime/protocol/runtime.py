@@ -149,6 +149,7 @@ class Runtime:
         log: writer of structured log lines.
         remaining_ms: remaining time of this delivery, in milliseconds.
         delivery: unique name of this delivery; another delivery of the same event has another name.
+        new_secret: function that returns a text that nobody can guess.
         code: text that changes with user code and its configuration.
         maintain_leases: True if threads renew the leases of this delivery.
         timer: delayed invocation of functions.
@@ -178,6 +179,7 @@ class Runtime:
     log: Log = field(default=silent)
     remaining_ms: Callable[[], int] = lambda: MAX_DELIVERY_MS
     delivery: str = field(default_factory=_new_delivery)
+    new_secret: Callable[[], str] = _new_delivery
     code: str = ""
     maintain_leases: bool = False
     timer: Timer = field(default_factory=NoTimer)

@@ -377,6 +377,7 @@ def _run_protocol(world: World, delivery: Delivery, ports: Ports) -> Ending | Js
         result_retention_s=scenario.result_retention_s,
         collection=scenario.collection,
         delivery=delivery.id,
+        new_secret=lambda: f"{delivery.id}s",
         remaining_ms=lambda: LEASED_MS,
         fuses=ports.fuses,
         most_begun=scenario.most_begun,

@@ -1,5 +1,6 @@
 """Tasks that wait for somebody: one result for each try, whoever is late, dies or comes twice."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +17,8 @@ from unum_runtime.model.ir import Collection, Guard
 from unum_runtime.protocol.delivery.platform_failure import fail_invocation
 from unum_runtime.protocol.requests import task_token
 from unum_runtime.protocol.runtime import Call, CallbackPending
+from unum_runtime.protocol.waiting import callback
+from unum_runtime.protocol.waiting.callback import hash_of
 
 
 @pytest.fixture
@@ -74,11 +77,69 @@ def test_a_call_that_is_repeated_is_the_same_call(plain: Asking) -> None:
     assert plain.outcome == Success("yes")
 
 
-def test_a_duplicate_of_the_event_gives_out_the_same_token(plain: Asking) -> None:
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_each_delivery_of_the_event_gives_out_a_token_and_all_of_them_count(plain: Asking, which: int) -> None:
+    event = plain.event()
+    for _ in range(3):
+        plain.platform.deliver(event)
+    assert len({*plain.tokens}) == 3
+    plain.beat(plain.tokens[which])
+    plain.answered(plain.tokens[which])
+    assert plain.outcome == Success("yes")
+    for token in plain.tokens:
+        with pytest.raises(TaskTimedOut):
+            plain.answer(token)
+
+
+def test_whoever_reads_the_store_cannot_answer(plain: Asking) -> None:
+    """Neither with what is stored of the tokens, nor with what a lease or another item says of the deliveries."""
     event = plain.event()
     plain.platform.deliver(event)
     plain.platform.deliver(event)
-    assert len(plain.tokens) == 1
+    stored = {str(text) for key, (item, _) in stored_items(plain) for text in (*key, *item.values())}
+    texts = stored | {part for text in stored for part in re.findall(r"[0-9a-f]{32,}", text)}
+    for token in plain.tokens:
+        assert not any(token[64:] in text for text in texts)
+    digest = plain.tokens[0][:64]
+    for text in texts:
+        for guess in (text, text[:32], text[-32:], hash_of(text), hash_of(text)[:32]):
+            with pytest.raises(InvalidToken):
+                plain.answer(digest + guess)
+    assert plain.outcome is None
+
+
+def in_clear(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(callback, "hash_of", lambda proof: proof)
+
+
+@pytest.mark.parametrize("break_it", [in_clear])
+def test_a_store_that_tells_would_be_noticed(
+    break_it: Callable[[pytest.MonkeyPatch], None], plain: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_it(monkeypatch)
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        test_whoever_reads_the_store_cannot_answer(plain)
+
+
+def test_a_token_of_release_0_1_0_stays_valid(plain: Asking) -> None:
+    """Its secret part is stored in clear; a delivery that comes again gives out the same one."""
+    event = plain.event()
+    plain.platform.deliver(event)
+    ((item, _),) = [found for key, found in stored_items(plain) if key.sort == "pending"]
+    del item["proof_hash"]
+    item["proof"] = "0" * 32
+    old = plain.tokens[0][:64] + "0" * 32
+    plain.platform.deliver(event)
+    assert plain.tokens[-1] == old
+    with pytest.raises(InvalidToken):
+        plain.answer(plain.tokens[0])
+    plain.beat(old)
+    plain.answered(old)
+    assert plain.outcome == Success("yes")
+
+
+def stored_items(asking: Asking) -> list[Any]:
+    return [*asking.platform.memory._items.items()]
 
 
 def test_nobody_is_asked_again_when_the_answer_is_there(plain: Asking) -> None:

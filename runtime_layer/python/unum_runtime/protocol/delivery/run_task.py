@@ -136,9 +136,9 @@ class _Try:
         if is_over(self.envelope, self.task):
             result = callback.check_result(self.rt, self.envelope, limits)
         elif self.facts.gives_token and self.envelope.job is None:
-            token = callback.give_out_token(self.rt, self.envelope, limits.heartbeat_s)
-            # An earlier delivery may have given out the same token, and a responder may have answered already.
-            result = callback.read_result(self.rt, self.envelope, token)
+            given = callback.give_out_token(self.rt, self.envelope, limits.heartbeat_s)
+            # An earlier delivery may have given out a token, and a responder may have answered already.
+            token, result = given.text, callback.read_result(self.rt, self.envelope, given)
         if result is None:
             event = self.entered.value if self.facts.takes_input else self._event(begun_ms, token)
             result = self._call_user_code(event, limits, begun_ms, token)

@@ -11,7 +11,15 @@ from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.naming import Key, answer_key, checkpoint_key, join_keys, lease_key, pending_key
 from unum_runtime.protocol.runtime import Runtime
-from unum_runtime.protocol.waiting.callback import DIGEST_LENGTH, HEARTBEAT, By, nudge, result_item, taken_key
+from unum_runtime.protocol.waiting.callback import (
+    DIGEST_LENGTH,
+    HEARTBEAT,
+    By,
+    is_proof,
+    nudge,
+    result_item,
+    taken_key,
+)
 
 
 def send_result(rt: Runtime, token: str, result: Success | Failure, request: str = "") -> None:
@@ -127,7 +135,7 @@ def _read_pending(rt: Runtime, token: str) -> _Pending:
     key, result = pending_key(rt.workflow.name, digest), answer_key(rt.workflow.name, digest)
     # The token is the caller's text: only letters and digits become part of a key.
     item: Item = rt.store.read([key]).get(key, {}) if digest.isalnum() and digest.isascii() else {}
-    if not item or not _is_same(str(item["proof"]), proof):
+    if not item or not is_proof(rt, key, item, proof):
         raise InvalidToken("no Task gave out this token, or its retention has passed")
     if TOMBSTONE in item:  # the tombstone of the result still names the request that stored it
         return _Pending(key, item, result, rt.store.read([result]).get(result), is_over=True)
@@ -140,10 +148,3 @@ def _read_pending(rt: Runtime, token: str) -> _Pending:
 
 def _timed_out() -> TaskTimedOut:
     return TaskTimedOut("the Task does not wait any more: it has a result, or its time is over")
-
-
-def _is_same(expected: str, proof: str) -> bool:
-    """Compare in constant time, so that response times reveal no prefix of a proof."""
-    from hmac import compare_digest  # noqa: PLC0415 - few deliveries verify a token
-
-    return compare_digest(expected.encode(), proof.encode(errors="replace"))

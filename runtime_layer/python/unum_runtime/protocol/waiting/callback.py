@@ -1,8 +1,9 @@
 """Callbacks: an invocation gives out a task token and ends; a responder's result continues it.
 
-A token consists of a digest that names an item in the store, and of a random number from that item. So a token reveals
-nothing, and only a responder who received it can know it. Each try has a token of its own. The first stored result of
-a try counts: of the responder, of a time limit, or of failed user code.
+A token consists of a digest that names an item in the store, and of a random number whose hash is in that item. So a
+token reveals nothing, and only a responder who received it can know it, whoever reads the store. Each try has tokens of
+its own, one for each delivery that asks: a delivery after a crash cannot know what an earlier one gave out. The first
+stored result of a try counts: of the responder, of a time limit, or of failed user code.
 
 Exactly one kind of event continues from each result. A responder's result makes the store's writer send the
 invocation's event again (a *nudge*). Every other result is stored by a delivery of the event that continues from it,
@@ -23,7 +24,7 @@ from unum_runtime.errors import InconsistentHistory, RefusedDelivery, StatesErro
 from unum_runtime.model.checkpoint import TOMBSTONE, Failure, Item, Success, to_text
 from unum_runtime.model.envelope import Envelope
 from unum_runtime.model.ir import ACTIVITY, Json, Pattern, State, Task
-from unum_runtime.model.naming import Key, Name, answer_key, lease_key, pending_key
+from unum_runtime.model.naming import Key, Name, answer_key, lease_key, pending_key, proof_key
 from unum_runtime.protocol.planning.plan import MAX_OUTCOME_BYTES, WITHOUT_BUCKET
 from unum_runtime.protocol.runtime import CallbackPending, JobPending, Runtime
 
@@ -31,6 +32,8 @@ NUDGE: Mapping[str, Json] = {"is_over": True}
 """Job of an event that continues from a responder's result."""
 
 DIGEST_LENGTH = 64
+PROOF, PROOF_HASH = "proof", "proof_hash"
+"""Attributes of a pending try: the secret part of its token as release 0.1.0 stored it, and its hash."""
 HEARTBEAT, _CHECK = "heartbeat", "check"
 
 
@@ -90,8 +93,20 @@ def last_try(rt: Runtime, name: Name, state: str) -> Try | None:
     raise AssertionError("there are more tries than numbers")
 
 
-def give_out_token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = None) -> str:
-    """Store this try's event, and return its token, equal on every delivery.
+class GivenToken(NamedTuple):
+    """Token of a try.
+
+    Attributes:
+        text: the token.
+        is_first: True if no other delivery has given out a token of the try.
+    """
+
+    text: str
+    is_first: bool
+
+
+def give_out_token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = None) -> GivenToken:
+    """Store this try's event, and return a token for this delivery; tokens of earlier deliveries stay valid.
 
     Args:
         rt: the runtime.
@@ -106,22 +121,44 @@ def give_out_token(rt: Runtime, envelope: Envelope, heartbeat_s: float | None = 
     if rt.large is None and len(event.encode()) > MAX_OUTCOME_BYTES:
         cause = f"state {envelope.state!r}: its event has {len(event.encode())} bytes; at most {MAX_OUTCOME_BYTES} are"
         raise StatesError("States.DataLimitExceeded", f"{cause} stored for who waits{WITHOUT_BUCKET}")
-    item: Item = {"value": event, "address": rt.own_address, "proof": rt.delivery}
+    proof = rt.new_secret()
+    item: Item = {"value": event, "address": rt.own_address, PROOF_HASH: hash_of(proof)}
     if heartbeat_s is not None:
         item["heartbeat_ms"] = round(heartbeat_s * 1000)
-    # The first delivery's random number is the proof: a token given out before a crash stays valid.
+    digest = key.partition[-DIGEST_LENGTH:]
     winner = rt.store.create(key, item, expires_at_s=rt.expires_at_s())
-    return key.partition[-DIGEST_LENGTH:] + str((winner or item)["proof"])
+    if winner is None:
+        return GivenToken(digest + proof, is_first=True)
+    if PROOF in winner:
+        return GivenToken(digest + str(winner[PROOF]), is_first=False)
+    own = proof_key(rt.workflow.name, digest, hash_of(proof))
+    rt.store.create(own, {"address": rt.own_address}, expires_at_s=rt.expires_at_s())
+    return GivenToken(digest + proof, is_first=False)
 
 
-def read_result(rt: Runtime, envelope: Envelope, token: str) -> Success | Failure | CallbackPending | None:
-    """Return this try's result if an earlier delivery gave out `token`.
+def is_proof(rt: Runtime, key: Key, item: Item, proof: str) -> bool:
+    """Return True if a token with the secret part `proof` was given out for the pending try `item` at `key`."""
+    if PROOF in item:
+        return _is_same(str(item[PROOF]), proof)
+    hashed = hash_of(proof)
+    if _is_same(str(item.get(PROOF_HASH, "")), hashed):
+        return True
+    own = proof_key(rt.workflow.name, key.partition[-DIGEST_LENGTH:], hashed)
+    return own in rt.store.read([own])
+
+
+def hash_of(proof: str) -> str:
+    """Return the hash of a token's secret part, which proves nothing itself."""
+    return sha256(proof.encode(errors="replace"))
+
+
+def read_result(rt: Runtime, envelope: Envelope, token: GivenToken) -> Success | Failure | CallbackPending | None:
+    """Return this try's result if an earlier delivery gave out a token.
 
     Returns:
         The result, if this event continues from it; `CallbackPending` if another event does; None without a result.
     """
-    # The token ends with this delivery's own name: it was created just now, so there can be no result.
-    item = None if token.endswith(rt.delivery) else _answer(rt, envelope)
+    item = None if token.is_first else _answer(rt, envelope)
     return None if item is None else _take_result(rt, envelope, item, By.CODE)
 
 
@@ -269,6 +306,13 @@ def result_item(result: Success | Failure, by: By) -> Item:
     if isinstance(result, Success):
         return {"value": to_text(result.value), "by": by.value}
     return {"error": to_text(result.error), "cause": to_text(result.cause), "by": by.value}
+
+
+def _is_same(expected: str, found: str) -> bool:
+    """Compare in constant time, so that response times reveal no prefix."""
+    from hmac import compare_digest  # noqa: PLC0415 - few deliveries verify a token
+
+    return compare_digest(expected.encode(), found.encode(errors="replace"))
 
 
 def _parse_result(item: Item) -> Success | Failure:
