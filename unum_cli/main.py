@@ -9,10 +9,12 @@ import importlib
 import io
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.grammar import grammar
+from unum_cli.safe_output import safe_output
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,6 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _speak_utf8()
     # argparse itself prints help and errors, so the streams must be ready before it runs.
     options = grammar().parse_args(arguments)
+    with safe_output():
+        return _run(options)
+
+
+def _run(options: Namespace) -> int:
     command = importlib.import_module(f"unum_cli.commands.{options.module}")
     try:
         command.run(options)

@@ -11,6 +11,7 @@ from unum_cli.commands.arguments import compiled_or_failed, execution_input
 from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.printing import check_success, print_description, print_json, to_json
 from unum_cli.commands.stack import Deployed, deployed
+from unum_cli.safe_output import raw
 from unum_runtime.client.client import Client
 from unum_runtime.client.descriptions import Description
 from unum_runtime.client.terminal.amounts import time_text
@@ -90,7 +91,7 @@ def _describe_with_receipt(client: Client, description: Description, *, as_json:
 
 
 def _wait(client: Client, options: argparse.Namespace) -> None:
-    table = LiveTable(sys.stderr)
+    table = LiveTable(raw(sys.stderr))
     on_step = table.add if options.steps else None
     try:
         description = client.wait(options.execution, timeout_s=options.timeout, on_step=on_step)
@@ -101,7 +102,7 @@ def _wait(client: Client, options: argparse.Namespace) -> None:
 
 
 def _steps(client: Client, options: argparse.Namespace) -> None:
-    table = LiveTable(sys.stdout)
+    table = LiveTable(raw(sys.stdout))
     for step in client.steps(options.execution):
         if options.json:
             print(json.dumps(to_json(step), ensure_ascii=False))

@@ -11,6 +11,7 @@ from unum_cli.commands.command_errors import CommandFailed, UsageError
 from unum_cli.commands.handlers import handlers
 from unum_cli.commands.printing import check_success, print_json
 from unum_cli.picture.draw import draw
+from unum_cli.safe_output import raw
 from unum_runtime.client.descriptions import Description, Step
 from unum_runtime.client.reading import stored_steps
 from unum_runtime.client.reading.progress import progress
@@ -47,7 +48,7 @@ def _run(local: LocalWorkflow, value: Json) -> tuple[Checkpoint, list[Checkpoint
     name = str(uuid4())
     try:
         # Standard output carries the result alone, so that it can be piped into another program.
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(raw(sys.stderr)):
             local.run(name, value)
     except UnumError as error:
         raise CommandFailed(str(error)) from error
@@ -64,7 +65,7 @@ def _last(local: LocalWorkflow, record: Checkpoint) -> Checkpoint | None:
 
 
 def _show_steps(steps: Iterable[Checkpoint]) -> None:
-    table = LiveTable(sys.stderr)
+    table = LiveTable(raw(sys.stderr))
     # Steps are stored by scope; readers expect them in the order of their commits.
     for checkpoint in sorted(steps, key=lambda checkpoint: checkpoint.committed_ms):
         table.add(Step.of(checkpoint))

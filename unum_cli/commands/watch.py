@@ -9,6 +9,7 @@ from unum_cli.commands.command_errors import CommandFailed
 from unum_cli.commands.executions import connected, given_definition
 from unum_cli.commands.printing import check_success, print_json, to_json
 from unum_cli.picture.draw import draw
+from unum_cli.safe_output import raw
 from unum_runtime.client.client import Client
 from unum_runtime.client.descriptions import Description, Step, StepStatus, to_datetime
 from unum_runtime.client.polling import Pauses
@@ -41,7 +42,7 @@ def _watch(client: Client, given: Workflow | None, options: argparse.Namespace) 
     pauses = Pauses(execution_name=options.execution, timeout_s=options.timeout, waiter=client.waiter)
     seen: Mapping[str, Progress] = {}
     definition, has_begun = given, False
-    with Board(sys.stderr) as board:
+    with Board(raw(sys.stderr)) as board:
         while True:
             # Status before steps: once an execution has ended, the steps read afterwards are complete.
             description = client.describe(options.execution)

@@ -15,6 +15,9 @@ from unum_runtime.model.ir import Json
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+MAX_REPEATED = 50_000
+"""Most values that aliases repeat: ten lines of aliases to aliases can stand for any number of values."""
+
 _CORE = "tag:yaml.org,2002:"
 _MERGE = f"{_CORE}merge"
 _TEXT = ("str", "timestamp", "value")  # YAML reads 2020-01-01 as a date, and = as a default value
@@ -48,6 +51,8 @@ class _Reader:
     def __init__(self, source: str, loader: Any) -> None:
         self._source = source
         self._ahead: list[Any] = []
+        self._seen: set[int] = set()
+        self._repeated = 0
         self._scalars: Mapping[str, Callable[[Any], Json]] = {
             **{f"{_CORE}{tag}": loader.construct_scalar for tag in _TEXT},
             f"{_CORE}int": loader.construct_yaml_int,
@@ -59,6 +64,11 @@ class _Reader:
     def value(self, node: Any) -> Json:
         if any(node is outer for outer in self._ahead):
             self._refuse(node, "an alias is inside the value that it names; JSON has no cycles")
+        if id(node) in self._seen:  # the nodes stay alive as parts of the document
+            self._repeated += 1
+            if self._repeated > MAX_REPEATED:
+                self._refuse(node, f"aliases repeat more than {MAX_REPEATED} values; write them in fewer places")
+        self._seen.add(id(node))
         self._ahead.append(node)
         value = self._convert(node)
         self._ahead.pop()

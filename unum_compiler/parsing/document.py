@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -63,9 +64,9 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     if len(table) == len(pairs):
         return table
     # json.loads keeps the last of equal keys. The error waits until the place of the object is known.
-    names = [key for key, _ in pairs]
+    counts = Counter(key for key, _ in pairs)
     repeating = _Repeating(table)
-    repeating.key = next(key for key in table if names.count(key) > 1)
+    repeating.key = next(key for key in table if counts[key] > 1)
     return repeating
 
 

@@ -241,3 +241,41 @@ def test_what_is_not_there_fails_the_reader(s3: Any, resource: str, parameters: 
     with pytest.raises(ItemReaderFailed) as caught:
         items.read({"Resource": resource, "Parameters": parameters, "ReaderConfig": {"InputType": "CSV"}}, client=s3)
     assert cause in caught.value.cause
+
+
+@pytest.mark.parametrize(
+    ("content", "config"),
+    [
+        ("1\n" * 300_000, {"InputType": "JSONL"}),
+        ("a\n" + "1\n" * 300_000, {"InputType": "CSV", "CSVHeaderLocation": "FIRST_ROW"}),
+        (f"[{'1,' * 300_000}1]", {"InputType": "JSON"}),
+    ],
+)
+def test_a_small_archive_of_many_items_is_refused(
+    s3: Any, put: Put, monkeypatch: pytest.MonkeyPatch, content: str, config: dict[str, Json]
+) -> None:
+    put("items.gz", gzip.compress(content.encode()))
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128")
+    with pytest.raises(ItemReaderFailed, match="at most 128000 items in a function with 128 MB, got more"):
+        read(s3, "items.gz", **config)
+    assert len(read(s3, "items.gz", **config, MaxItems=128_000)) == 128_000
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "512")
+    assert len(read(s3, "items.gz", **config)) >= 300_000
+
+
+@pytest.mark.parametrize("kind", ["JSON", "JSONL", "CSV"])
+def test_a_small_archive_of_many_bytes_is_refused(
+    s3: Any, put: Put, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    put("items.gz", gzip.compress(b'["' + b"x" * 20_000_000 + b'"]'))
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128")
+    with pytest.raises(ItemReaderFailed, match="at most 16 MB of data in a function with 128 MB, got more"):
+        read(s3, "items.gz", InputType=kind)
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_long_headers_are_refused(s3: Any, put: Put, given: bool) -> None:  # noqa: FBT001 - a case of its table
+    names = [f"h{number}" for number in range(200_000)]
+    put("rows.csv", "1\n" * 10 if given else ",".join(names) + "\n1\n")
+    with pytest.raises(ItemReaderFailed, match="CSV header: expected at most 10240 characters, got 1288890"):
+        read(s3, "rows.csv", InputType="CSV", **({"CSVHeaders": names} if given else {}))

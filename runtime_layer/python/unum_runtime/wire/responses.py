@@ -10,6 +10,7 @@ from typing import Protocol
 from unum_runtime.cold_start.records import NamedTuple
 
 _LONGEST_LINE = 65536  # as in `http.client`
+_MOST_HEADERS = 100  # as in `http.client`
 _OK, _NO_CONTENT = 200, 204  # `http.HTTPStatus` is an enumeration that is slow to import
 
 
@@ -93,9 +94,13 @@ def read_response(stream: Stream) -> Response:
 
 
 def _headers(stream: Stream) -> Iterator[tuple[str, str]]:
-    while line := _read_line(stream):
+    for _ in range(_MOST_HEADERS + 1):
+        line = _read_line(stream)
+        if not line:
+            return
         name, _, value = line.decode("latin-1").partition(":")
         yield name.lower(), value.strip()
+    raise BadResponse(f"expected at most {_MOST_HEADERS} headers, got more")
 
 
 def _chunks(stream: Stream) -> Iterator[bytes]:
@@ -106,10 +111,13 @@ def _chunks(stream: Stream) -> Iterator[bytes]:
 
 
 def _number(digits: str | bytes, base: int = 10) -> int:
+    # `int` also accepts signs, blanks and underscores; a negative length would read until the connection closes.
+    if not digits.strip().isalnum():
+        raise BadResponse(f"expected a length, got {digits[:80]!r}")
     try:
         return int(digits, base)
     except ValueError as error:
-        raise BadResponse(f"expected a length, got {digits!r}") from error
+        raise BadResponse(f"expected a length, got {digits[:80]!r}") from error
 
 
 def _read_line(stream: Stream) -> bytes:

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from unum_runtime.asl.expression_context import ExpressionContext
-from unum_runtime.asl.jsonata import engine
+from unum_runtime.asl.jsonata import limits
 from unum_runtime.asl.jsonata.program import JsonataProgram
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
 from unum_runtime.asl.states_errors import NoChoiceMatched, RuntimeFailure
@@ -103,7 +103,7 @@ def test_a_syntax_error_fails_the_state() -> None:
     ],
 )
 def test_runaways_end(expression: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "MAX_STEPS", 20_000)
+    monkeypatch.setattr(limits, "MAX_STEPS", 20_000)
     with pytest.raises(QueryEvaluationError, match="threw an error"):
         output(f"{{% {expression} %}}")
 

@@ -20,6 +20,7 @@ from unum_runtime.asl.expression_context import ExpressionContext
 from unum_runtime.asl.jsonata import engine
 from unum_runtime.asl.jsonata.engine import Expression, ExpressionSyntaxError
 from unum_runtime.asl.jsonata.library import JException, Jsonata, Utils, isolate
+from unum_runtime.asl.jsonata.limits import metered
 from unum_runtime.asl.jsonata.names import Names
 from unum_runtime.asl.jsonata.values import NotJson, from_library, to_library
 
@@ -118,12 +119,12 @@ def context_value(case: dict[str, Any]) -> Any:
 
 def evaluate(expression: Expression, data: Any, bindings: dict[str, Any]) -> Any:
     """Evaluate `expression` on `data`; in Step Functions, an expression has no such context value."""
-    scope = engine._Frame(Names({}, ExpressionContext({}, bindings, now_ms=NOW_MS)), "Output")
     if isinstance(data, list):  # as the library's own entry point does
         data = Utils.create_sequence(data)
         data.outer_wrapper = True
-    scope.bindings["$"] = data
-    with isolate():
+    with isolate(), metered() as meter:
+        scope = engine._Frame(Names({}, ExpressionContext({}, bindings, now_ms=NOW_MS)), "Output", meter)
+        scope.bindings["$"] = data
         Jsonata.CURRENT.jsonata = expression._engine
         return expression._engine.eval(expression.tree, data, scope)
 

@@ -12,6 +12,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Signature, Utils
+from unum_runtime.asl.jsonata.limited_functions import check_picture, from_millis, join, join_arrays, pad
+from unum_runtime.asl.jsonata.limits import check_tree
 from unum_runtime.asl.jsonata.matching import contains, match, replace, split
 from unum_runtime.asl.jsonata.number_pictures import format_number
 from unum_runtime.asl.jsonata.states_functions import Function
@@ -106,6 +108,7 @@ def _sort(items: list[Any] | None, comparator: Any) -> list[Any] | None:
 def _distinct(items: Any) -> Any:
     if not isinstance(items, list) or len(items) < 2:  # noqa: PLR2004 - nothing to compare
         return items
+    check_tree(items)
     results = Utils.create_sequence() if Utils.is_sequence(items) else []
     for item in items:
         if not is_among(item, results):
@@ -139,6 +142,7 @@ def _decode_url(string: str | None) -> str | None:
 
 
 def _format_integer(value: float | None, picture: str | None) -> Any:
+    check_picture(picture)
     return None if value is None else Functions.format_integer(math.floor(value), picture)
 
 
@@ -160,6 +164,10 @@ CORRECTED: dict[str, _Builtin] = {
         ("decodeUrl", "<s-:s>", _decode_url),
         ("formatNumber", "<n-so?:s>", format_number),
         ("formatInteger", "<n-s:s>", _format_integer),
+        ("pad", "<s-ns?:s>", pad),
+        ("join", "<a<s>s?:s>", join),
+        ("zip", "<a+>", join_arrays),
+        ("fromMillis", "<n-s?s?:s>", from_millis),
     )
 }
 """Corrected functions by name, without ``$``."""
@@ -172,6 +180,7 @@ def to_millis(now_ms: int) -> _Builtin:
     """
 
     def parse(timestamp: str | None, picture: str | None) -> Any:
+        check_picture(picture)
         if timestamp is None or (picture is not None and not _MARK.search(picture)):
             return None
         if picture is None and not _ISO_8601.fullmatch(timestamp):

@@ -10,6 +10,7 @@ from typing import Any
 
 from unum_runtime.asl.jsonata import corrections, states_functions
 from unum_runtime.asl.jsonata.library import Functions, JException, Jsonata, Node, Parser, Utils, isolate
+from unum_runtime.asl.jsonata.limits import MAX_ITEMS, STACK_OVERFLOW, Meter, Runaway, check_tree, current, metered
 from unum_runtime.asl.jsonata.matching import regex
 from unum_runtime.asl.jsonata.names import STATES, Names
 from unum_runtime.asl.jsonata.query_errors import QueryEvaluationError
@@ -17,27 +18,16 @@ from unum_runtime.asl.jsonata.string_form import to_string
 from unum_runtime.asl.jsonata.values import NotJson, from_library, to_library
 from unum_runtime.model.ir import Json
 
-MAX_DEPTH = 500
-"""Maximum nesting of evaluations; AWS itself was observed to stop at about 125."""
-
-MAX_STEPS = 500_000
-"""Maximum evaluations of one expression. A limit in seconds would let deliveries of one event disagree."""
-
 _RANGE_TOO_LONG = "D2014"
 _NO_FUNCTION = "T1006"
 _UNKNOWN_OPERATOR = "S0204"
 _LATER_OPERATORS = ("?:", "??")
-_STACK_OVERFLOW = "Stack overflow error: Check for non-terminating recursive function."  # AWS's text
 _OWN_MESSAGE = frozenset({"D3137", "D3141"})
 """Codes of errors with a text from the expression itself."""
 
 
 class ExpressionSyntaxError(ValueError):
     """Invalid JSONata expression."""
-
-
-class Runaway(RuntimeError):
-    """Expression with too many steps or too deep nesting."""
 
 
 class Expression:
@@ -82,9 +72,9 @@ class Expression:
         Raises:
             QueryEvaluationError: the evaluation fails, or its result is undefined or not JSON.
         """
-        with isolate():
+        with isolate(), metered() as meter:
             try:
-                result = self._engine.run(_Frame(names, field))
+                result = self._engine.run(_Frame(names, field, meter))
                 value = from_library(result)
             except NotJson:
                 raise QueryEvaluationError.unsupported(self.text, field) from None
@@ -150,10 +140,25 @@ class _Engine(Jsonata):  # type: ignore[misc] # the library has no types
         result = _ARITHMETIC[op](float(lhs), float(rhs))
         return Utils.convert_number(result) if math.isfinite(result) else result
 
+    def evaluate_equality_expression(self, lhs: Any, rhs: Any, op: Any) -> Any:
+        """Compare values of a limited size."""
+        check_tree(lhs, rhs)
+        return super().evaluate_equality_expression(lhs, rhs, op)
+
+    def evaluate_descendants(self, expr: Any, input: Any) -> Any:  # noqa: A002 - the library's name
+        """Collect the values within a value of a limited size."""
+        check_tree(input)
+        return super().evaluate_descendants(expr, input)
+
+    def evaluate_transform_expression(self, expr: Any, input: Any, environment: Any) -> Any:  # noqa: A002, ARG002 - the library's
+        """Return a function that copies and changes values of a limited size."""
+        return Jsonata.JFunction(_Transformer(self, expr, environment), "<(oa):o>")
+
     def evaluate_includes_expression(self, lhs: Any, rhs: Any) -> Any:
         """Compare as JSONata does, with true and 1 different."""
         if lhs is None or rhs is None:
             return False
+        check_tree(lhs, rhs)
         return corrections.is_among(lhs, rhs if isinstance(rhs, list) else [rhs])
 
     def evaluate_string_concat(self, lhs: Any, rhs: Any) -> str:
@@ -162,9 +167,20 @@ class _Engine(Jsonata):  # type: ignore[misc] # the library has no types
 
     def evaluate_range_expression(self, lhs: Any, rhs: Any) -> Any:
         """Raise an error for ranges larger than the sandbox's memory; the library's own limit is too high."""
-        if isinstance(lhs, int) and isinstance(rhs, int) and rhs - lhs >= states_functions.MAX_ITEMS:
+        if isinstance(lhs, int) and isinstance(rhs, int) and rhs - lhs >= MAX_ITEMS:
             raise JException(_RANGE_TOO_LONG, -1, rhs - lhs + 1)
-        return super().evaluate_range_expression(lhs, rhs)
+        numbers = super().evaluate_range_expression(lhs, rhs)
+        if numbers is not None:
+            current().charge_range(len(numbers))
+        return numbers
+
+
+class _Transformer(Jsonata.Transformer):  # type: ignore[misc] # the library has no types
+    """Function of a transform, for values of a limited size."""
+
+    def call(self, input: Any, args: Any) -> Any:  # noqa: A002 - the library's name
+        check_tree(*args)
+        return super().call(input, args)
 
 
 _parsers = threading.local()
@@ -222,15 +238,13 @@ BUILT_IN = frozenset({*Jsonata.static_frame.bindings, *states_functions.PURE, *s
 
 
 class _Frame(Jsonata.Frame):  # type: ignore[misc] # the library has no types
-    """Outermost scope of one evaluation: binds names at first lookup, and counts steps and depth."""
+    """Outermost scope of one evaluation: binds names at first lookup."""
 
-    def __init__(self, names: Names, field: str) -> None:
+    def __init__(self, names: Names, field: str, meter: Meter) -> None:
         super().__init__(_base)
         self._names = names
         self._field = field
-        self._steps = 0
-        self._depth = 0
-        self.bindings.update({"$": None, "__evaluate_entry": self._enter, "__evaluate_exit": self._leave})
+        self.bindings.update({"$": None, "__evaluate_entry": meter.enter, "__evaluate_exit": meter.leave})
 
     def lookup(self, name: str) -> Any:
         if name not in self.bindings:
@@ -245,17 +259,6 @@ class _Frame(Jsonata.Frame):  # type: ignore[misc] # the library has no types
         place = self._field if item is None else f"{self._field}[{item['Index']}]"
         clock = states_functions.time_functions(context.now_ms) | {_TO_MILLIS: corrections.to_millis(context.now_ms)}
         return clock | states_functions.random_functions(f"{context.seed}/{place}")
-
-    def _enter(self, _expr: Any, _input: Any, _environment: Any) -> None:
-        self._steps += 1
-        self._depth += 1
-        if self._steps > MAX_STEPS:
-            raise Runaway("Expression evaluation timeout: Check for infinite loop")  # AWS's text
-        if self._depth > MAX_DEPTH:
-            raise Runaway(_STACK_OVERFLOW)
-
-    def _leave(self, _expr: Any, _input: Any, _environment: Any, _result: Any) -> None:
-        self._depth -= 1
 
 
 def _convert(names: Names, name: str) -> Any:
@@ -275,7 +278,7 @@ def _with_location(error: JException) -> str:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, RecursionError):
-        return _STACK_OVERFLOW
+        return STACK_OVERFLOW
     if not isinstance(error, JException):
         return str(error) if isinstance(error, Runaway) else f"{type(error).__name__}: {error}"
     # The library's messages have "Object" in place of JSONata's "function".

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from math import ceil
 from typing import Any, NamedTuple
 
 from unum_runtime.asl.jsonata.library import Functions, JException, RegexFlags, Utils
+from unum_runtime.asl.jsonata.limits import MAX_CHARACTERS, check_size, current
 
 _REGEX_PART = re.compile(
     r"\\k<(?P<again>\w+)>|\\(?P<escaped>.)|(?P<open>\[\^?)|(?P<close>\])|\(\?<(?P<group>[A-Za-z_]\w*)>", re.DOTALL
@@ -14,7 +16,54 @@ _REGEX_PART = re.compile(
 _ASCII_CLASSES = {"d": "[0-9]", "D": "[^0-9]", "w": "[A-Za-z0-9_]", "W": "[^A-Za-z0-9_]"}
 
 
-def regex(pattern: str, flags: RegexFlags) -> re.Pattern[str]:
+_MOST_AT_ONCE = 1_024
+"""Most matches that one search under the time limit collects."""
+
+
+class Regex:
+    """A regular expression of JSONata, as the library calls it; its searches use up the evaluation's time.
+
+    Raises:
+        re.error: the pattern is invalid.
+    """
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self._compiled = re.compile(pattern, flags)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """Return the first match."""
+        return current().match(lambda: self._compiled.search(text))
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield all matches; one that is empty is the last."""
+        wanted, start = 1, 0
+        while chunk := current().match(partial(self._next, text, start, wanted)):
+            yield from chunk
+            start, found = chunk[-1].end(), chunk[-1]
+            if not found[0] or start >= len(text):
+                return
+            # Each chunk sets the timer once, which takes longer than a match; a caller may want the first one alone.
+            wanted = min(2 * wanted, _MOST_AT_ONCE)
+
+    def _next(self, text: str, start: int, wanted: int) -> list[re.Match[str]]:
+        found: list[re.Match[str]] = []
+        while len(found) < wanted and (match := self._compiled.search(text, start)):
+            found.append(match)
+            start = match.end()
+            if not match[0] or start >= len(text):
+                break
+        return found
+
+    def sub(self, repl: Any, text: str, count: int = 0) -> str:
+        """Replace matches; the library takes an object with this method for a regular expression."""
+        return current().match(lambda: self._compiled.sub(repl, text, count))
+
+    def split(self, text: str, maxsplit: int = 0) -> list[Any]:
+        """Split at matches; as for `sub`."""
+        return current().match(lambda: self._compiled.split(text, maxsplit))
+
+
+def regex(pattern: str, flags: RegexFlags) -> Regex:
     r"""Compile a JSONata regular expression, with ``(?<name>...)`` for groups, and ASCII ``\d`` and ``\w``."""
     within = False  # inside of a character class
 
@@ -32,7 +81,7 @@ def regex(pattern: str, flags: RegexFlags) -> re.Pattern[str]:
         return part[0]
 
     options = (re.IGNORECASE if flags.case_insensitive else 0) | (re.MULTILINE if flags.multiline else 0)
-    return re.compile(_REGEX_PART.sub(translate, pattern), options)
+    return Regex(_REGEX_PART.sub(translate, pattern), options)
 
 
 class _Match(NamedTuple):
@@ -59,11 +108,10 @@ def _matches(matcher: Any, string: str) -> Iterator[_Match]:
         JException: the function returns something else, or a later match is empty, so that no match would be the last.
     """
     if Functions.is_regex(matcher):
-        found = matcher.search(string)
-        while found:
+        for found in matcher.finditer(string):
+            current().charge_match()
             yield _Match(found[0], found.start(), list(found.groups()))
-            found = matcher.search(string, found.end()) if found.end() < len(string) else None
-            if found and not found[0]:
+            if not found[0] and found.end() < len(string):  # a search from there would find the same
                 raise JException("D1004", -1)
         return
     shown = Functions.func_apply(matcher, [string])
@@ -102,13 +150,24 @@ def replace(string: str | None, pattern: Any, replacement: Any, limit: float | N
         raise JException("D3011", -1, limit)
     if pattern == "":
         raise JException("D3010", -1, pattern)
-    pieces, end = [], 0
     is_text = isinstance(pattern, str)
+    if is_text and isinstance(replacement, str):
+        return _replace_text(string, pattern, replacement, -1 if limit is None else ceil(limit))
+    pieces: list[str] = []
+    end = size = 0
     matches = _matches(re.compile(re.escape(pattern)) if is_text else pattern, string)
     for found in islice(matches, None if limit is None else ceil(limit)):
         pieces += [string[end : found.start], _replacement(found, replacement, is_text=is_text)]
+        size += len(pieces[-1])
+        check_size(size, MAX_CHARACTERS, "characters")
         end = found.end
     return "".join((*pieces, string[end:]))
+
+
+def _replace_text(string: str, text: str, replacement: str, limit: int) -> str:
+    count = string.count(text) if limit < 0 else min(limit, string.count(text))
+    check_size(len(string) + count * (len(replacement) - len(text)), MAX_CHARACTERS, "characters")
+    return string.replace(text, replacement, limit)
 
 
 def _replacement(found: _Match, replacement: Any, *, is_text: bool) -> str:

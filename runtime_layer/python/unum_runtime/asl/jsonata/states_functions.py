@@ -13,10 +13,9 @@ from itertools import islice
 from typing import Any
 
 from unum_runtime.asl.jsonata.library import JException, Jsonata, Utils
+from unum_runtime.asl.jsonata.limited_functions import from_millis
+from unum_runtime.asl.jsonata.limits import MAX_ITEMS, current
 from unum_runtime.asl.jsonata.values import to_library
-
-MAX_ITEMS = 1_000_000
-"""Maximum items of a range; AWS rejects ten million, and runs out of memory with fewer."""
 
 _ALGORITHMS = {"MD5": "md5", "SHA-1": "sha1", "SHA-256": "sha256", "SHA-384": "sha384", "SHA-512": "sha512"}
 _FAILED = "D3137"
@@ -69,6 +68,7 @@ def stepped_range(first: float | None, last: float | None, step: float | None) -
     numbers = range(int(first), int(last) + (1 if step > 0 else -1), int(step))
     if len(numbers) > MAX_ITEMS:
         raise _failure(f"A range has at most {MAX_ITEMS} items, got {len(numbers)}")
+    current().charge_range(len(numbers))
     return numbers[0] if len(numbers) == 1 else list(numbers) or None
 
 
@@ -104,9 +104,8 @@ def random_functions(seed: str) -> dict[str, Function]:
 
 def time_functions(now_ms: int) -> dict[str, Function]:
     """Return the functions of time, which always return the same time."""
-    from_millis = Jsonata.static_frame.lookup("fromMillis")
     return {
-        "now": Function("now", "<s?s?:s>", lambda picture, zone: from_millis.call(None, [now_ms, picture, zone])),
+        "now": Function("now", "<s?s?:s>", lambda picture, zone: from_millis(now_ms, picture, zone)),
         "millis": Function("millis", "<:n>", lambda: now_ms),
     }
 

@@ -7,6 +7,7 @@ from json.encoder import encode_basestring as _quoted
 from typing import Any
 
 from unum_runtime.asl.jsonata.library import Node, Utils
+from unum_runtime.asl.jsonata.limits import check_tree
 from unum_runtime.asl.jsonata.values import not_finite
 
 _LONG = 2**63
@@ -29,7 +30,10 @@ def to_string(value: Any, is_pretty: bool | None = None) -> str | None:  # noqa:
         return value
     if isinstance(value, float) and not math.isfinite(value):
         return not_finite(value)
-    return "" if Utils.is_function(value) or isinstance(value, Node) else _json(value, "\n" if is_pretty else None)
+    if Utils.is_function(value) or isinstance(value, Node):
+        return ""
+    check_tree(value)
+    return _json(value, "\n" if is_pretty else None)
 
 
 def _json(value: Any, line: str | None) -> str:

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from unum_runtime.asl.jsonata.library import Utils
+from unum_runtime.asl.jsonata.limits import check_tree
 from unum_runtime.model.ir import Json
 
 _EXACT = 2**53
@@ -31,11 +32,17 @@ def from_library(result: Any) -> Json:
 
     Raises:
         NotJson: `result` is or contains a function.
+        Runaway: `result` contains too many values.
     """
+    check_tree(result)
+    return _from_library(result)
+
+
+def _from_library(result: Any) -> Json:
     if isinstance(result, dict):
-        return {name: from_library(inner) for name, inner in result.items()}
+        return {name: _from_library(inner) for name, inner in result.items()}
     if isinstance(result, list):  # the library's sequences are lists too
-        return [from_library(inner) for inner in result]
+        return [_from_library(inner) for inner in result]
     if result is None or result is Utils.NULL_VALUE:
         return None
     if isinstance(result, float) or (isinstance(result, int) and abs(result) > _LONGEST):

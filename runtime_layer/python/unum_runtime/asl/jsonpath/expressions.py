@@ -15,7 +15,7 @@ def compile_expression(text: str, *, field: str) -> Expression:
         PathSyntaxError: `text` is neither a path nor an intrinsic function.
     """
     if text.startswith("$"):
-        return path_reader(parse(text), f"The JSONPath '{text}' specified for the field '{field}'")
+        return path_reader(parse(text), lambda: f"The JSONPath '{text}' specified for the field '{field}'")
     # Intrinsic functions import hashlib, uuid and more, which would lengthen each cold start.
     from unum_runtime.asl.jsonpath.intrinsics.calls import compile_call  # noqa: PLC0415 - see above
 

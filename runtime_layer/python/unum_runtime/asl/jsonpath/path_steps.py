@@ -25,12 +25,14 @@ class Step:
         select: function from a value, and the value at the beginning of the path, to the selected values.
         is_definite: True if the step selects at most one value.
         key: single name or index; None for other steps.
+        inside: step that a descent takes from each value inside; None for other steps.
     """
 
     text: str
     select: Select = field(compare=False)
     is_definite: bool = False
     key: Key | None = None
+    inside: "Step | None" = None
 
 
 def child(key: Key) -> Step:
@@ -103,9 +105,22 @@ def descend(step: Step) -> Step:
     """Return ``..step``: selections of `step` in a value and in all values inside it, outer values first."""
 
     def select(node: Json, root: Json) -> Sequence[Json]:
-        return [found for inner in _descendants(node) for found in step.select(inner, root) or ()]
+        return [found for inner in descendants(node) for found in step.select(inner, root) or ()]
 
-    return Step(text=f"..{step.text}", select=select)
+    return Step(text=f"..{step.text}", select=select, inside=step)
+
+
+def descendants(*nodes: Json) -> Iterator[Json]:
+    """Yield each of `nodes`, followed by all values inside it, outer values first."""
+    todo = [iter(nodes)]
+    while todo:
+        for node in todo[-1]:
+            yield node
+            if isinstance(node, dict | list):
+                todo.append(_children_of(node))
+                break
+        else:
+            todo.pop()
 
 
 def _field(name: str) -> Select:
@@ -131,9 +146,3 @@ def _children_of(node: Json) -> Iterator[Json]:
         yield from node.values()
     elif isinstance(node, list):
         yield from node
-
-
-def _descendants(node: Json) -> Iterator[Json]:
-    yield node
-    for inner in _children_of(node):
-        yield from _descendants(inner)

@@ -32,6 +32,9 @@ __all__ = ["RESERVED_VARIABLE", "PathParser", "PathSyntaxError"]
 RESERVED_VARIABLE = "states"
 """Name that no variable may have. Source: specification, 'Reserved "states" Variable'."""
 
+MAX_NESTING = 100
+"""Most parentheses and negations around a condition of a filter; each is a call of a Python function."""
+
 _CALL = re.compile(r"\s*[A-Za-z0-9._]+\(")
 _VARIABLE = re.compile(r"[^\W\d]\w*")
 _NAME = re.compile(r"(?:\\.|[^\s.\[\]()@,:?*'\"\\])+", re.DOTALL)
@@ -68,6 +71,7 @@ class PathParser(Reader):
 
     def _path(self) -> tuple[bool, str | None, tuple[Step, ...]]:
         is_context, variable = self._root()
+        self._nesting = 0
         self._is_of_input = not is_context and variable is None
         steps: list[Step] = []
         while self._peek() in {".", "["}:
@@ -172,11 +176,8 @@ class PathParser(Reader):
         return all_of(self._read_list("&&", self._test))
 
     def _test(self) -> Filter:
-        if self._accept("!"):
-            self._skip_space()
-            return negate(self._test())
-        if self._peek() == "(":
-            return self._filter()
+        if self._peek() in {"!", "("}:
+            return self._nested_test()
         if not self._accept("@"):
             self._refuse("expected @.field, alone or compared with a literal or a path on its right")
         keys = self._relative_keys()
@@ -186,6 +187,16 @@ class PathParser(Reader):
         if lexical := _LEXICAL.match(self._text, self._position):
             self._refuse(f"Step Functions has no operator {lexical[0]} in filters; allowed: {', '.join(RELATIONS)}")
         return exists(keys)
+
+    def _nested_test(self) -> Filter:
+        self._nesting += 1
+        if self._nesting > MAX_NESTING:
+            self._refuse(f"expected at most {MAX_NESTING} parentheses and ! around a condition")
+        negated = self._accept("!")
+        self._skip_space()
+        condition = negate(self._test()) if negated else self._filter()
+        self._nesting -= 1
+        return condition
 
     def _operand(self) -> Operand:
         self._skip_space()

@@ -4,16 +4,21 @@ A sandbox parses each path once. Most paths are only names and indexes; these sk
 slices, filters and descent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
+from itertools import islice
 
 from unum_runtime.asl.expression_context import Expression, ExpressionContext
+from unum_runtime.asl.jsonpath import path_steps
 from unum_runtime.asl.jsonpath.filters import Key, follow
 from unum_runtime.asl.jsonpath.path_steps import Step
 from unum_runtime.asl.jsonpath.path_syntax import PathParser
 from unum_runtime.asl.states_errors import ResultPathMatchFailure, RuntimeFailure, excerpt
 from unum_runtime.cold_start.records import dataclass, field
 from unum_runtime.model.ir import Json
+
+MAX_VISITED = 1_000_000
+"""Most values that one ``..`` of a path visits."""
 
 _CACHED_PATHS = 4096
 
@@ -123,14 +128,14 @@ def read(path: Path, data: Json, context: ExpressionContext) -> Json:
     return find(path, context.variables[path.variable])
 
 
-def path_reader(path: Path, subject: str) -> Expression:
-    """Return an expression for the value at `path`; without value, the cause begins with `subject`."""
+def path_reader(path: Path, subject: Callable[[], str]) -> Expression:
+    """Return an expression for the value at `path`; without value, the cause begins with the text of `subject`."""
 
     def evaluate(data: Json, context: ExpressionContext) -> Json:
         try:
             return read(path, data, context)
         except PathNotFound as missing:  # the cause is AWS's, as recorded
-            raise RuntimeFailure(f"{subject} could not be found in {missing.source_text}") from None
+            raise RuntimeFailure(f"{subject()} could not be found in {missing.source_text}") from None
 
     return evaluate
 
@@ -200,6 +205,12 @@ def _find_all(path: Path, root: Json) -> Json:
     # ``$.missing[*]`` is ``[]`` in a payload template of Step Functions (observed: localstack/localstack#12318).
     is_definite = True
     for step in path.steps:
+        if step.inside is not None:
+            # The values inside of values inside are the same ones: their number multiplies with each descent.
+            nodes, step = _limited(path, path_steps.descendants(*nodes)), step.inside  # noqa: PLW2901 - split in two
+            nodes = [found for node in nodes for found in step.select(node, root) or ()]
+            is_definite = False
+            continue
         selections = [step.select(node, root) for node in nodes]
         if is_definite and None in selections:
             raise PathNotFound(path, root)
@@ -210,6 +221,13 @@ def _find_all(path: Path, root: Json) -> Json:
     if not nodes:
         raise PathNotFound(path, root)
     return nodes[0]
+
+
+def _limited(path: Path, nodes: Iterator[Json]) -> list[Json]:
+    found = list(islice(nodes, MAX_VISITED + 1))
+    if len(found) > MAX_VISITED:
+        raise RuntimeFailure(f"The path '{path}' visits more than {MAX_VISITED} values; select fewer before each ..")
+    return found
 
 
 def _reason(path: Path, root: Json) -> str:

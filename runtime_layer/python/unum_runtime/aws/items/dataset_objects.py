@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from unum_runtime.aws.items.allowance import limited_stream
 from unum_runtime.aws.items.reader_errors import ItemReaderFailed
 from unum_runtime.model.ir import Json
 
@@ -68,7 +69,7 @@ class Objects:
     def _read(self, parameters: Mapping[str, Json]) -> Iterator[BinaryIO]:
         try:
             with closing(self.client.get_object(**parameters)["Body"]) as body:
-                yield _decompress(body)
+                yield limited_stream(_decompress(body))
         except _UNREADABLE as error:
             raise ItemReaderFailed(f"s3://{parameters['Bucket']}/{parameters['Key']}: {error}") from error
 

@@ -14,6 +14,9 @@ from unum_runtime.asl.states_errors import excerpt
 from unum_runtime.aws.items.config import ReaderConfig
 from unum_runtime.model.ir import Json
 
+MAX_HEADER = 10 * 1024
+"""Most characters of all column names (Developer Guide, "ItemReader (Map)", CSVHeaders); each row repeats them."""
+
 _Format: TypeAlias = Callable[[BinaryIO, ReaderConfig], Iterable[Json]]
 
 
@@ -42,11 +45,13 @@ def rows(stream: BinaryIO, delimiter: str, headers: Iterable[str] | None = None)
         headers: column names; None if the first row holds them.
 
     Raises:
-        ValueError: two columns have the same name.
+        ValueError: two columns have the same name, or the names are too long.
     """
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")  # spreadsheet programs write a byte order mark
     filled = filter(None, csv.reader(text, delimiter=delimiter, escapechar="\\"))
     names = tuple(next(filled, ()) if headers is None else headers)
+    if (size := sum(map(len, names))) > MAX_HEADER:
+        raise ValueError(f"CSV header: expected at most {MAX_HEADER} characters, got {size}")
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
         # Step Functions fails too (observed; its documentation has no rule). An object cannot hold both columns.
         raise ValueError(f"CSV header: expected different column names, got {excerpt(repeated[0])} more than once")

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from unum_runtime.asl.item_sources import with_sources
 from unum_runtime.asl.states_errors import excerpt
+from unum_runtime.aws.items.allowance import limited
 from unum_runtime.aws.items.config import ATHENA, ReaderConfig
 from unum_runtime.aws.items.dataset_objects import Objects
 from unum_runtime.aws.items.formats import items
@@ -34,8 +35,11 @@ def read(arguments: Mapping[str, Json], *, client: Any) -> Json:
     config = ReaderConfig.parse(arguments.get("ReaderConfig") or {})
     objects = Objects(client, _check_parameters(arguments.get("Parameters")))
     read_items = _list_items if arguments["Resource"].endswith(_LIST) else _object_items
-    pairs = islice(read_items(objects, config), config.max_items)
-    return with_sources(pairs) if arguments.get("Sources") else [item for _, item in pairs]
+    pairs = limited(islice(read_items(objects, config), config.max_items))
+    try:
+        return with_sources(pairs) if arguments.get("Sources") else [item for _, item in pairs]
+    except ValueError as error:
+        raise ItemReaderFailed(str(error)) from error
 
 
 def _check_parameters(parameters: Json) -> dict[str, Json]:

@@ -39,8 +39,11 @@ def _argument(part: Argument, whole: str) -> Expression:
         return _call(part, whole)
     if isinstance(part, Literal):
         return lambda _data, _context: part.value
-    error = f"The function '{whole}' had the following error: The JsonPath argument for the field '{part.text}'"
-    return path_reader(part, error)
+    # The subject is made at an error alone: together, those of many arguments would be far longer than the call.
+    return path_reader(
+        part,
+        lambda: f"The function '{whole}' had the following error: The JsonPath argument for the field '{part.text}'",
+    )
 
 
 def _call(call: Call, whole: str) -> Expression:

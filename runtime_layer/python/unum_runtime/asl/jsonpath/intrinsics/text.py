@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 from unum_runtime.model.ir import Json
 
+MAX_CHARACTERS = 10_000_000
+"""Longest text of ``States.Format``; Step Functions allows 256 KiB."""
+
 _RESERVED = re.compile(r"\\([\\'{}])")
 _TOKEN = re.compile(r"\\([\\'{}])|(\{\})|([{}])")
 
@@ -44,7 +47,14 @@ def fill(template: str, values: Sequence[Json]) -> str:
     first, *others = _split(template)
     if len(others) != len(values):
         raise ValueError(f"the template has {len(others)} {{}} for {len(values)} values")
-    return first + "".join(to_text(value) + piece for value, piece in zip(values, others, strict=True))
+    texts = [first]
+    size = 0
+    for value, piece in zip(values, others, strict=True):
+        texts += [to_text(value), piece]
+        size += len(texts[-2])
+        if size > MAX_CHARACTERS:
+            raise ValueError(f"expected a text of at most {MAX_CHARACTERS} characters, got more")
+    return "".join(texts)
 
 
 def _split(template: str) -> list[str]:
